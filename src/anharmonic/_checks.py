@@ -1,0 +1,205 @@
+"""Argument checks: one small function per kind, all errors in one voice.
+
+Every message has three parts in this order: what was expected, what came, what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def message(expected: str, got: str, advice: str) -> str:
+    """Builds the one form every error of the package has.
+
+    Example:
+        >>> message("dt must be > 0", "dt=-1.0", "pass a positive step")
+        'dt must be > 0; got dt=-1.0; pass a positive step.'
+    """
+    return f"{expected}; got {got}; {advice}."
+
+
+def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
+    """Checks that ``value`` is one of ``allowed`` and returns it; else names the nearest.
+
+    Raises:
+        ValueError: If ``value`` is not in ``allowed``.
+
+    Example:
+        >>> choice("scheme", "implicit", ("explicit", "implicit"))
+        'implicit'
+    """
+    known = list(allowed)
+    if isinstance(value, str) and value in known:
+        return value
+    near = difflib.get_close_matches(str(value), known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}?" if near else "choose one of these names"
+    listing = ", ".join(repr(k) for k in known)
+    raise ValueError(f"{name} must be one of {listing}; got {value!r}; {hint}")
+
+
+def positive_int(name: str, value: Any) -> int:
+    """Checks for an integer of at least 1 and returns it.
+
+    Raises:
+        TypeError: If ``value`` is not an integer.
+        ValueError: If ``value`` is below 1.
+
+    Example:
+        >>> positive_int("hidden_size", 32)
+        32
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(
+            message(
+                f"{name} must be an int >= 1",
+                f"{name}={value!r} ({type(value).__name__})",
+                "pass a whole number",
+            )
+        )
+    if value < 1:
+        raise ValueError(
+            message(f"{name} must be an int >= 1", f"{name}={value}", "pass at least 1")
+        )
+    return value
+
+
+def number(
+    name: str,
+    value: Any,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    low_open: bool = False,
+    high_open: bool = False,
+) -> float:
+    """Checks for a finite real number in an interval and returns it as float.
+
+    Args:
+        name: The argument's name, as the user wrote it.
+        value: What came.
+        low: Lower end of the allowed interval.
+        high: Upper end of the allowed interval.
+        low_open: Whether ``low`` itself is excluded.
+        high_open: Whether ``high`` itself is excluded.
+
+    Raises:
+        TypeError: If ``value`` is not a number.
+        ValueError: If ``value`` is not finite or outside the interval.
+
+    Example:
+        >>> number("dropout", 0.1, low=0.0, high=1.0)
+        0.1
+    """
+    left = "(" if low_open or low == -math.inf else "["
+    right = ")" if high_open or high == math.inf else "]"
+    expected = f"{name} must be a finite number in {left}{low:g}, {high:g}{right}"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(
+            message(expected, f"{name}={value!r} ({type(value).__name__})", "pass a plain number")
+        )
+    inside = (value > low if low_open else value >= low) and (
+        value < high if high_open else value <= high
+    )
+    if not math.isfinite(value) or not inside:
+        raise ValueError(
+            message(expected, f"{name}={value!r}", "choose a value inside the interval")
+        )
+    return float(value)
+
+
+def boolean(name: str, value: Any) -> bool:
+    """Checks for True or False and returns it.
+
+    Raises:
+        TypeError: If ``value`` is neither.
+
+    Example:
+        >>> boolean("bias", True)
+        True
+    """
+    if not isinstance(value, bool):
+        raise TypeError(
+            message(
+                f"{name} must be True or False",
+                f"{name}={value!r} ({type(value).__name__})",
+                "pass a bool",
+            )
+        )
+    return value
+
+
+def described(tensor: Any) -> str:
+    """Says what came: shape and dtype of a tensor, else the type.
+
+    Example:
+        >>> described(torch.zeros(2, 3))
+        'shape [2, 3], torch.float32'
+    """
+    if isinstance(tensor, Tensor):
+        return f"shape {list(tensor.shape)}, {tensor.dtype}"
+    return type(tensor).__name__
+
+
+def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Checks that ``value`` is a tensor of the given dtype and device and returns it.
+
+    Raises:
+        TypeError: If it is no tensor or has another dtype.
+        ValueError: If it is on another device.
+
+    Example:
+        >>> x = torch.zeros(1)
+        >>> tensor_like("x", x, dtype=torch.float32, device=torch.device("cpu")) is x
+        True
+    """
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            message(f"{name} must be a torch.Tensor", described(value), "convert it with torch.as_tensor")
+        )
+    if value.dtype != dtype:
+        raise TypeError(
+            message(
+                f"{name} must have the layer's dtype {dtype}",
+                described(value),
+                f"call {name}.to({dtype}) or move the layer with .to({value.dtype})",
+            )
+        )
+    if value.device != device:
+        raise ValueError(
+            message(
+                f"{name} must be on the layer's device {device}",
+                f"{name} on {value.device}",
+                f"call {name}.to({str(device)!r})",
+            )
+        )
+    return value
+
+
+def no_nan(name: str, value: Tensor) -> None:
+    """Refuses NaN in a CPU tensor; on other devices, and while compiling, it does not look.
+
+    (Looking would make a GPU wait for every call; there a NaN shows in the loss.)
+
+    Raises:
+        ValueError: If an entry is NaN.
+
+    Example:
+        >>> no_nan("x", torch.zeros(3))
+    """
+    if value.device.type != "cpu" or torch.compiler.is_compiling():
+        return
+    if bool(value.detach().isnan().any()):
+        count = int(value.detach().isnan().sum())
+        raise ValueError(
+            message(
+                f"{name} must not contain NaN",
+                f"{count} NaN of {value.numel()} entries",
+                "fill or remove missing values first, e.g. with torch.nan_to_num",
+            )
+        )
