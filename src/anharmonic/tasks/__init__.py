@@ -1,1 +1,1 @@
-"""tasks."""
+"""Data: tasks with their splits, metrics, sources and licences. Knows nothing of models."""

@@ -1,0 +1,185 @@
+"""Metrics over a whole data set: sums in float64, padding left out.
+
+A prediction with NaN gives NaN: a diverged model is not scored as if it had answered.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from anharmonic._checks import choice, described, message
+from anharmonic.tasks.base import Batch, step_mask
+
+
+class Metric(ABC):
+    """A running total: `update` with every batch, then `value`.
+
+    Attributes:
+        name: "accuracy", "mse", "rmse" or "nrmse".
+        higher_is_better: Whether a larger value is better.
+    """
+
+    name: ClassVar[str]
+    higher_is_better: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    @abstractmethod
+    def update(self, prediction: Tensor, batch: Batch) -> None:
+        """Adds a batch.
+
+        Args:
+            prediction: The model's output: `[B, C]` scores of classes, or the shape of `batch.y`.
+            batch: The batch it was computed from.
+
+        Raises:
+            ValueError: If the shapes do not fit.
+        """
+
+    @abstractmethod
+    def _total(self) -> float:
+        """The metric, given that something was added."""
+
+    def value(self) -> float:
+        """The metric over all that was added.
+
+        Raises:
+            ValueError: If nothing was added.
+        """
+        if self._count == 0:
+            raise ValueError(
+                message(
+                    f"{self.name} needs at least one prediction", "none", "call update(...) first"
+                )
+            )
+        return self._total()
+
+
+class Accuracy(Metric):
+    """Share of sequences whose highest score is their class, in percent.
+
+    Example:
+        >>> metric = Accuracy()
+        >>> batch = Batch(torch.zeros(2, 1, 1), torch.tensor([0, 1]), None)
+        >>> metric.update(torch.tensor([[2.0, 1.0], [2.0, 1.0]]), batch)
+        >>> metric.value()
+        50.0
+    """
+
+    name: ClassVar[str] = "accuracy"
+    higher_is_better: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._right = 0
+        self._has_nan = False
+
+    def update(self, prediction: Tensor, batch: Batch) -> None:
+        """Adds a batch; `prediction` holds scores `[B, C]`."""
+        if prediction.dim() != 2 or prediction.shape[0] != batch.y.shape[0] or batch.y.dim() != 1:
+            raise ValueError(
+                message(
+                    "prediction must be [B, C] and y [B]",
+                    f"prediction {described(prediction)}, y {described(batch.y)}",
+                    "use readout 'last' or 'mean' for a class task",
+                )
+            )
+        scores = prediction.detach()
+        self._has_nan |= bool(scores.isnan().any())
+        self._right += int((scores.argmax(1) == batch.y.to(scores.device)).sum())
+        self._count += batch.y.shape[0]
+
+    def _total(self) -> float:
+        return math.nan if self._has_nan else 100.0 * self._right / self._count
+
+
+class MeanSquaredError(Metric):
+    """Mean of the squared errors over all sequences, real steps and outputs.
+
+    Example:
+        >>> metric = MeanSquaredError()
+        >>> batch = Batch(torch.zeros(1, 3, 1), torch.zeros(1, 3, 1), torch.tensor([2]))
+        >>> metric.update(torch.tensor([[[1.0], [3.0], [100.0]]]), batch)  # the last is padding
+        >>> metric.value()
+        5.0
+    """
+
+    name: ClassVar[str] = "mse"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._errors = 0.0
+        self._targets = 0.0
+
+    def update(self, prediction: Tensor, batch: Batch) -> None:
+        """Adds a batch; `prediction` has the shape of `batch.y`."""
+        if prediction.shape != batch.y.shape:
+            raise ValueError(
+                message(
+                    "prediction must have the shape of y",
+                    f"prediction {described(prediction)}, y {described(batch.y)}",
+                    "check readout and output_size of the model",
+                )
+            )
+        y = batch.y.detach().to("cpu", torch.float64)
+        error = prediction.detach().to("cpu", torch.float64) - y
+        if batch.lengths is not None and y.dim() == 3:
+            inside = step_mask(batch.lengths.cpu(), y.shape[1])
+            error, y = error[inside], y[inside]
+        self._errors += float(error.square().sum())
+        self._targets += float(y.square().sum())
+        self._count += y.numel()
+
+    def _total(self) -> float:
+        return self._errors / self._count
+
+
+class RootMeanSquaredError(MeanSquaredError):
+    """Square root of the mean squared error over the whole set, in units of the target."""
+
+    name: ClassVar[str] = "rmse"
+
+    def _total(self) -> float:
+        return math.sqrt(self._errors / self._count)
+
+
+class NormalisedRootMeanSquaredError(MeanSquaredError):
+    """Root mean squared error divided by the root mean square of the targets.
+
+    It is 1 for a model that answers 0, and NaN where all targets are 0.
+    """
+
+    name: ClassVar[str] = "nrmse"
+
+    def _total(self) -> float:
+        return math.sqrt(self._errors / self._targets) if self._targets else math.nan
+
+
+_METRICS: dict[str, type[Metric]] = {
+    kind.name: kind
+    for kind in (
+        Accuracy,
+        MeanSquaredError,
+        RootMeanSquaredError,
+        NormalisedRootMeanSquaredError,
+    )
+}
+
+
+def make_metric(name: str) -> Metric:
+    """Makes a fresh metric by its name: "accuracy", "mse", "rmse" or "nrmse".
+
+    Raises:
+        ValueError: If the name is unknown.
+
+    Example:
+        >>> make_metric("accuracy").higher_is_better, make_metric("rmse").higher_is_better
+        (True, False)
+    """
+    return _METRICS[choice("metric", name, _METRICS)]()

@@ -1,0 +1,160 @@
+"""Tasks by name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anharmonic._checks import choice, message
+from anharmonic.tasks.base import Task
+from anharmonic.tasks.dynamics import FitzHughNagumo, Lorenz96
+from anharmonic.tasks.synthetic import AddingProblem
+
+_TASKS: dict[str, type[Task]] = {
+    kind.name: kind
+    for kind in (
+        AddingProblem,
+        Lorenz96,
+        FitzHughNagumo,
+    )
+}
+# What a constructor takes besides options: places, which do not change the numbers.
+_PLACES = ("data_dir", "path")
+
+
+def list_tasks() -> list[str]:
+    """Names of all tasks.
+
+    Example:
+        >>> "adding" in list_tasks()
+        True
+    """
+    return list(_TASKS)
+
+
+def task_class(name: str) -> type[Task]:
+    """The class of a task.
+
+    Raises:
+        ValueError: If the name is unknown; the message lists the known ones and the nearest.
+
+    Example:
+        >>> task_class("adding").__name__
+        'AddingProblem'
+    """
+    return _TASKS[choice("task", name, _TASKS)]
+
+
+def task_options(name: str) -> dict[str, Any]:
+    """The options of a task and their defaults (JSON values).
+
+    Raises:
+        ValueError: If the name is unknown.
+
+    Example:
+        >>> task_options("fitzhugh-nagumo")
+        {'tolerance': 'default', 'data_seed': 1234}
+    """
+    parameters = inspect.signature(task_class(name)).parameters
+    return {key: p.default for key, p in parameters.items() if key not in _PLACES}
+
+
+def make_task(
+    name: str,
+    options: Mapping[str, Any] | None = None,
+    data_dir: Path | None = None,
+    file: Path | None = None,
+) -> Task:
+    """Makes a task from its name and options. No data are read, except for "file".
+
+    Args:
+        name: One of `list_tasks()`.
+        options: The task's options by name, see `task_options`.
+        data_dir: The folder that holds `sequence/`; else `ANHARMONIC_DATA` or a per-user cache.
+        file: The user's data, for the task "file" only.
+
+    Raises:
+        ValueError: If the name or an option is unknown, an option's value is out of range, or
+            `file` is missing or not wanted.
+
+    Example:
+        >>> make_task("adding", {"length": 100}).length
+        100
+    """
+    kind = task_class(name)
+    given = dict(options or {})
+    known = task_options(name)
+    for key in given:
+        choice(f"option of task {name!r}", key, known)
+    parameters = inspect.signature(kind).parameters
+    if "data_dir" in parameters:
+        given["data_dir"] = data_dir
+    if "path" in parameters:
+        if file is None:
+            raise ValueError(
+                message(f"task {name!r} needs a file", "none", "pass the path of your .npz or .ts")
+            )
+        given["path"] = file
+    elif file is not None:
+        raise ValueError(
+            message(
+                f"task {name!r} takes no file", str(file), "use the task 'file' for your own data"
+            )
+        )
+    return kind(**given)
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """What is known of a task without reading its data.
+
+    Attributes:
+        name: The name in the registry.
+        summary: One line.
+        sizes: Sequences for training, validation and test; empty where the file decides.
+        input: Shape of the inputs, in words.
+        target: What is predicted, in words.
+        metric: Name of the metric.
+        source: Where the data come from.
+        licence: Licence of the data.
+    """
+
+    name: str
+    summary: str
+    sizes: dict[str, int]
+    input: str
+    target: str
+    metric: str
+    source: str
+    licence: str
+
+
+def describe_tasks() -> list[TaskInfo]:
+    """Describes every task with its default options, without reading data.
+
+    Example:
+        >>> [info.metric for info in describe_tasks() if info.name == "adding"]
+        ['mse']
+    """
+    return [_describe(name) for name in list_tasks()]
+
+
+def _describe(name: str) -> TaskInfo:
+    kind = task_class(name)
+    summary = (inspect.getdoc(kind) or "").split("\n", 1)[0]
+    task = kind()
+    steps = "per step" if task.readout == "all" else "per sequence"
+    noun = "classes" if task.target == "class" else "value" if task.output_size == 1 else "values"
+    return TaskInfo(
+        name=name,
+        summary=summary,
+        sizes=dict(task.sizes),
+        input=f"{task.input_size} {'number' if task.input_size == 1 else 'numbers'} per step",
+        target=f"{task.output_size} {noun} {steps}",
+        metric=task.metric,
+        source=task.source,
+        licence=task.licence,
+    )
