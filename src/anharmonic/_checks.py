@@ -160,7 +160,11 @@ def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.devi
     """
     if not isinstance(value, Tensor):
         raise TypeError(
-            message(f"{name} must be a torch.Tensor", described(value), "convert it with torch.as_tensor")
+            message(
+                f"{name} must be a torch.Tensor",
+                described(value),
+                "convert it with torch.as_tensor",
+            )
         )
     if value.dtype != dtype:
         raise TypeError(

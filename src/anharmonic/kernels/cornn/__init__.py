@@ -1,0 +1,95 @@
+"""coRNN: coupled oscillators with damping."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+from anharmonic._checks import choice
+from anharmonic.kernels.cornn.reference import cornn_reference
+from anharmonic.kernels.dispatch import implementation, register
+
+SCHEMES = ("explicit", "implicit")
+
+
+class CoRNNWeights(NamedTuple):
+    """Weights of one layer in one direction: V [H, F], W [H, H], 𝒲 [H, H], b [H] or None."""
+
+    weight_ih: Tensor
+    weight_hy: Tensor
+    weight_hz: Tensor
+    bias: Tensor | None
+
+
+register("cornn", "reference", cornn_reference)
+
+
+def cornn(
+    x: Tensor,
+    weights: list[CoRNNWeights],
+    y0: Tensor,
+    z0: Tensor,
+    *,
+    dt: float | Tensor,
+    frequency: float | Tensor,
+    damping: float | Tensor,
+    scheme: str = "explicit",
+    bidirectional: bool = False,
+    lengths: Tensor | None = None,
+    masks: list[Tensor] | None = None,
+    backend: str = "auto",
+) -> tuple[Tensor, Tensor, Tensor]:
+    r"""Runs a stack of coRNN layers over a sequence, (2.3).
+
+    With :math:`A = W y_{n-1} + \mathcal{W} z_{n-1} + V u_n + b`:
+
+    .. math::
+        \text{explicit: } z_n &= z_{n-1} + dt\,(\tanh A - \gamma y_{n-1} - \epsilon z_{n-1}) \\
+        \text{implicit: } z_n &= (z_{n-1} + dt\,(\tanh A - \gamma y_{n-1})) / (1 + dt\,\epsilon) \\
+        y_n &= y_{n-1} + dt\, z_n
+
+    Args:
+        x: Input, time-major.
+        weights: One entry per layer and direction.
+        y0: Initial positions.
+        z0: Initial velocities.
+        dt: Step, > 0; a number or a scalar tensor (then it gets a gradient).
+        frequency: γ, >= 0; number or scalar tensor.
+        damping: ε; number or scalar tensor.
+        scheme: ``"explicit"`` or ``"implicit"`` damping.
+        bidirectional: Whether every layer also walks from the end.
+        lengths: Valid steps of each sequence, or None.
+        masks: Dropout factors between layers, or None.
+        backend: ``"auto"`` or the name of one of ``available_backends("cornn")``.
+
+    Shape:
+        x [T, B, F]; y0, z0 [L * D, B, H]; lengths [B]; masks L - 1 tensors [B, D * H].
+        Returns outputs y [T, B, D * H], final y and final z [L * D, B, H].
+
+    Raises:
+        ValueError: If the scheme or the backend is unknown.
+
+    Example:
+        >>> import torch
+        >>> w = CoRNNWeights(torch.ones(3, 2), torch.eye(3), torch.eye(3), None)
+        >>> zero = torch.zeros(1, 4, 3)
+        >>> out, y, z = cornn(torch.ones(5, 4, 2), [w], zero, zero, dt=0.1, frequency=1., damping=1.)
+        >>> out.shape, torch.equal(out[-1], y[0])
+        (torch.Size([5, 4, 3]), True)
+    """
+    choice("scheme", scheme, SCHEMES)
+    output, y, z = implementation("cornn", backend)(
+        x,
+        weights,
+        y0,
+        z0,
+        dt=dt,
+        frequency=frequency,
+        damping=damping,
+        scheme=scheme,
+        bidirectional=bidirectional,
+        lengths=lengths,
+        masks=masks,
+    )
+    return output, y, z

@@ -1,0 +1,91 @@
+"""LEM: long expressive memory, two states with learned time scales."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from torch import Tensor
+
+from anharmonic.kernels.dispatch import implementation, register
+from anharmonic.kernels.lem.reference import lem_reference
+
+
+class LEMWeights(NamedTuple):
+    """Weights of one layer in one direction.
+
+    weight_ih [4H, F] (V1, V2, Vz, Vy), weight_hh [3H, H] (W1, W2, Wz), weight_zh [H, H] (Wy),
+    bias [4H] or None; without multiscale [2H, F] (Vz, Vy), [H, H] (Wz), [H, H], [2H].
+    """
+
+    weight_ih: Tensor
+    weight_hh: Tensor
+    weight_zh: Tensor
+    bias: Tensor | None
+
+
+register("lem", "reference", lem_reference)
+
+
+def lem(
+    x: Tensor,
+    weights: list[LEMWeights],
+    y0: Tensor,
+    z0: Tensor,
+    *,
+    dt: float,
+    multiscale: bool = True,
+    gate_floor: float | None = None,
+    bidirectional: bool = False,
+    lengths: Tensor | None = None,
+    masks: list[Tensor] | None = None,
+    backend: str = "auto",
+) -> tuple[Tensor, Tensor, Tensor]:
+    r"""Runs a stack of LEM layers over a sequence, (5.3).
+
+    .. math::
+        a_n &= dt\,\hat\sigma(W_1 y_{n-1} + V_1 u_n + b_1), \quad
+        e_n = dt\,\hat\sigma(W_2 y_{n-1} + V_2 u_n + b_2) \\
+        z_n &= (1 - a_n) \odot z_{n-1} + a_n \odot \tanh(W_z y_{n-1} + V_z u_n + b_z) \\
+        y_n &= (1 - e_n) \odot y_{n-1} + e_n \odot \tanh(W_y z_n + V_y u_n + b_y)
+
+    Args:
+        x: Input, time-major.
+        weights: One entry per layer and direction.
+        y0: Initial slow states.
+        z0: Initial fast states.
+        dt: Step, > 0; states stay bounded for dt <= 1.
+        multiscale: Whether the gates are learned; if not, both are dt everywhere.
+        gate_floor: Clips both gates to [gate_floor, 1] if given (multiscale only).
+        bidirectional: Whether every layer also walks from the end.
+        lengths: Valid steps of each sequence, or None.
+        masks: Dropout factors between layers, or None.
+        backend: ``"auto"`` or the name of one of ``available_backends("lem")``.
+
+    Shape:
+        x [T, B, F]; y0, z0 [L * D, B, H]; lengths [B]; masks L - 1 tensors [B, D * H].
+        Returns outputs y [T, B, D * H], final y and final z [L * D, B, H].
+
+    Raises:
+        ValueError: If the backend is unknown.
+
+    Example:
+        >>> import torch
+        >>> w = LEMWeights(torch.ones(12, 2), torch.zeros(9, 3), torch.eye(3), None)
+        >>> zero = torch.zeros(1, 4, 3)
+        >>> out, y, z = lem(torch.ones(5, 4, 2), [w], zero, zero, dt=1.0)
+        >>> out.shape, torch.equal(out[-1], y[0])
+        (torch.Size([5, 4, 3]), True)
+    """
+    output, y, z = implementation("lem", backend)(
+        x,
+        weights,
+        y0,
+        z0,
+        dt=dt,
+        multiscale=multiscale,
+        gate_floor=gate_floor,
+        bidirectional=bidirectional,
+        lengths=lengths,
+        masks=masks,
+    )
+    return output, y, z

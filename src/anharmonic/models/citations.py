@@ -1,0 +1,101 @@
+"""The papers behind the models, as BibTeX."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anharmonic import _checks
+
+_ENTRIES = {
+    "cornn": """@inproceedings{rusch2021cornn,
+  title = {Coupled Oscillatory Recurrent Neural Network ({coRNN}): An accurate and (gradient)
+           stable architecture for learning long time dependencies},
+  author = {Rusch, T. Konstantin and Mishra, Siddhartha},
+  booktitle = {International Conference on Learning Representations},
+  year = {2021},
+}""",
+    "unicornn": """@inproceedings{rusch2021unicornn,
+  title = {{UnICORNN}: A recurrent model for learning very long time dependencies},
+  author = {Rusch, T. Konstantin and Mishra, Siddhartha},
+  booktitle = {International Conference on Machine Learning},
+  year = {2021},
+}""",
+    "lem": """@inproceedings{rusch2022lem,
+  title = {Long Expressive Memory for Sequence Modeling},
+  author = {Rusch, T. Konstantin and Mishra, Siddhartha and Erichson, N. Benjamin and
+            Mahoney, Michael W.},
+  booktitle = {International Conference on Learning Representations},
+  year = {2022},
+}""",
+    "rnn": """@article{elman1990finding,
+  title = {Finding structure in time},
+  author = {Elman, Jeffrey L.},
+  journal = {Cognitive Science},
+  volume = {14},
+  number = {2},
+  pages = {179--211},
+  year = {1990},
+}""",
+    "lstm": """@article{hochreiter1997lstm,
+  title = {Long short-term memory},
+  author = {Hochreiter, Sepp and Schmidhuber, J{\\"u}rgen},
+  journal = {Neural Computation},
+  volume = {9},
+  number = {8},
+  pages = {1735--1780},
+  year = {1997},
+}""",
+    "gru": """@inproceedings{cho2014gru,
+  title = {Learning phrase representations using {RNN} encoder-decoder for statistical machine
+           translation},
+  author = {Cho, Kyunghyun and van Merri{\\"e}nboer, Bart and Gulcehre, Caglar and
+            Bahdanau, Dzmitry and Bougares, Fethi and Schwenk, Holger and Bengio, Yoshua},
+  booktitle = {Empirical Methods in Natural Language Processing},
+  year = {2014},
+}""",
+    "chrono": """@inproceedings{tallec2018chrono,
+  title = {Can recurrent neural networks warp time?},
+  author = {Tallec, Corentin and Ollivier, Yann},
+  booktitle = {International Conference on Learning Representations},
+  year = {2018},
+}""",
+}
+
+_PAPERS = {
+    "CoRNN": ["cornn"],
+    "UnICORNN": ["unicornn"],
+    "LEM": ["lem"],
+    "RNN": ["rnn"],
+    "LSTM": ["lstm"],
+    "GRU": ["gru"],
+    "ChronoLSTM": ["lstm", "chrono"],
+}
+
+
+def cite(model: Any) -> str:
+    """BibTeX of the papers a model comes from.
+
+    Args:
+        model: A model, its class, or its name.
+
+    Raises:
+        ValueError: If it is no model of this package.
+
+    Example:
+        >>> print(cite("LEM").splitlines()[0])
+        @inproceedings{rusch2022lem,
+    """
+    if isinstance(model, str):
+        by_lower = {known.lower(): known for known in _PAPERS}
+        name = by_lower.get(model.lower(), model)
+        chrono = False
+    else:
+        kind = model if isinstance(model, type) else type(model)
+        name = kind.__name__.removesuffix("Cell")
+        if name == "SequenceModel" and not isinstance(model, type):
+            return cite(model.layer)
+        chrono = getattr(model, "chrono_length", None) is not None
+    papers = list(_PAPERS[_checks.choice("model", name, _PAPERS)])
+    if chrono and "chrono" not in papers:
+        papers.append("chrono")
+    return "\n\n".join(_ENTRIES[paper] for paper in papers)

@@ -1,0 +1,161 @@
+"""From a layer's output to a prediction: read out the last step, the mean or every step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from anharmonic import _checks
+from anharmonic.models.sequence import LAYERS
+from anharmonic.models.store import Stored
+
+READOUTS = ("last", "mean", "all")
+
+
+class SequenceModel(Stored):
+    r"""A sequence layer by name with an affine readout, for classification or regression.
+
+    .. math::
+        \hat o = Q\, r + q, \quad r = y_N \text{ ("last")}, \;
+        \tfrac{1}{N} \sum_n y_n \text{ ("mean")}, \; y_n \text{ at every step ("all")}
+
+    N is each sequence's own length. Classification takes one output per class (logits).
+
+    Args:
+        layer: Name of the layer, one of ``anharmonic.list_models()``.
+        input_size: Features per step, F >= 1.
+        output_size: Outputs O >= 1: classes, or target values.
+        hidden_size: Neurons per layer, H >= 1.
+        readout: "last" valid step, "mean" over valid steps, or "all" steps.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+        **layer_options: Further arguments of the layer (``num_layers``, ``dt``, ...).
+
+    Shape:
+        x [B, T, F]; lengths [B]; prediction [B, O], or [B, T, O] for readout "all".
+
+    Raises:
+        ValueError: If a name is unknown or an argument out of range.
+        TypeError: If the layer has no such option.
+
+    Note:
+        For a bidirectional layer "last" joins the two final states, so that each direction has
+        seen the whole sequence. The readout starts as ``torch.nn.Linear``.
+
+    Example:
+        >>> import torch
+        >>> model = SequenceModel("LEM", 6, 5, hidden_size=32, dt=0.5)
+        >>> model(torch.zeros(8, 100, 6), lengths=torch.full((8,), 90)).shape
+        torch.Size([8, 5])
+    """
+
+    def __init__(
+        self,
+        layer: str,
+        input_size: int,
+        output_size: int,
+        *,
+        hidden_size: int,
+        readout: str = "last",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+        **layer_options: Any,
+    ) -> None:
+        super().__init__()
+        self.name = _checks.choice("layer", layer, LAYERS)
+        self.output_size = _checks.positive_int("output_size", output_size)
+        self.readout = _checks.choice("readout", readout, READOUTS)
+        self.layer_options = layer_options
+        self.layer: Any = LAYERS[self.name](
+            input_size,
+            hidden_size,
+            **layer_options,
+            batch_first=True,
+            device=device,
+            dtype=dtype,
+        )
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        wide = hidden_size * (2 if self.layer.bidirectional else 1)
+        self.linear = nn.Linear(wide, output_size, device=device, dtype=dtype)
+
+    def config(self) -> dict[str, Any]:
+        """The constructor's arguments (without device and dtype) by name."""
+        return {
+            "layer": self.name,
+            "input_size": self.input_size,
+            "output_size": self.output_size,
+            "hidden_size": self.hidden_size,
+            "readout": self.readout,
+            **self.layer_options,
+        }
+
+    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Predicts from whole sequences.
+
+        Args:
+            x: The sequences, padded at the end.
+            lengths: Valid steps of each (int64, 1 to T), or None if all are T long. With readout
+                "all", predictions past the end are those of a zero output.
+
+        Raises:
+            ValueError: If shapes do not fit or a length is out of range.
+            TypeError: If x has another dtype than the model.
+        """
+        if lengths is None:
+            output, state = self.layer(x)
+        else:
+            check_lengths(lengths, x)
+            packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
+            output, state = self.layer(packed)
+            if self.readout != "last":
+                output, _ = pad_packed_sequence(output, batch_first=True, total_length=x.shape[1])
+        if self.readout == "last":
+            directions = 2 if self.layer.bidirectional else 1
+            features = torch.cat(tuple(state[0][-directions:]), dim=-1)
+        elif self.readout == "mean":
+            steps = x.shape[1] if lengths is None else lengths.to(output)[:, None]
+            features = output.sum(dim=1) / steps
+        else:
+            features = output
+        prediction: Tensor = self.linear(features)
+        return prediction
+
+
+def check_lengths(lengths: Tensor, x: Tensor) -> None:
+    """Checks the lengths of a padded batch [B, T, F].
+
+    Raises:
+        TypeError: If they are not int64.
+        ValueError: If there is not one per sequence or one is outside [1, T].
+
+    Example:
+        >>> check_lengths(torch.tensor([2, 1]), torch.zeros(2, 2, 1))
+    """
+    if not isinstance(lengths, Tensor) or lengths.dtype != torch.int64:
+        raise TypeError(
+            _checks.message(
+                "lengths must be a torch.int64 tensor",
+                _checks.described(lengths),
+                "make it with torch.tensor([...])",
+            )
+        )
+    if x.dim() != 3 or tuple(lengths.shape) != (x.shape[0],):
+        raise ValueError(
+            _checks.message(
+                "lengths must have shape [B] for x [B, T, F]",
+                f"lengths {list(lengths.shape)} and x {list(x.shape)}",
+                "give one length per sequence",
+            )
+        )
+    if lengths.numel() and not (1 <= int(lengths.min()) and int(lengths.max()) <= x.shape[1]):
+        raise ValueError(
+            _checks.message(
+                f"lengths must lie in [1, T={x.shape[1]}]",
+                f"values from {int(lengths.min())} to {int(lengths.max())}",
+                "count the valid steps of each sequence",
+            )
+        )

@@ -1,0 +1,1 @@
+"""Models the documents compare with, under the same contract, one file each."""

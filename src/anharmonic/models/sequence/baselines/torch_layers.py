@@ -1,0 +1,107 @@
+"""What the layers that torch brings need to keep this package's contract.
+
+They take the same words, check input in the same voice, return named-tuple states and can stream.
+Their arithmetic is torch's own, and so is their dropout (a new mask at every step).
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from anharmonic import _checks
+from anharmonic.models.base import _on_layer, check_can_step, checked_sequence, repr_of
+from anharmonic.models.store import Stored
+
+
+class _TorchLayer(Stored, nn.RNNBase):
+    """Mixed into ``nn.RNN``, ``nn.LSTM`` and ``nn.GRU``."""
+
+    _state_type: ClassVar[Any]
+
+    def forward(self, x: Tensor | PackedSequence, state: Any = None) -> tuple[Any, Any]:
+        """Runs the stack over whole sequences; see ``SequenceLayer.forward``.
+
+        Raises:
+            TypeError: If a tensor has another dtype than the layer, or the state another form.
+            ValueError: If a shape or device does not fit, a sequence is empty, or x holds NaN.
+        """
+        example = next(self.parameters())
+        if isinstance(x, PackedSequence):
+            checked_sequence(x.data, self.input_size, False, example, packed=True)
+            lead: tuple[int, ...] = (int(x.batch_sizes[0]),)
+        else:
+            x = checked_sequence(x, self.input_size, self.batch_first, example)
+            lead = () if x.dim() == 2 else (x.shape[0 if self.batch_first else 1],)
+        given = None if state is None else self._checked(state, lead, example)
+        output, last = super().forward(x, given)
+        return output, self._state_type(*(last if isinstance(last, tuple) else (last,)))
+
+    def _checked(self, state: Any, lead: tuple[int, ...], example: Tensor) -> Any:
+        names = self._state_type._fields
+        state = (state,) if isinstance(state, Tensor) else state
+        if not isinstance(state, tuple | list) or len(state) != len(names):
+            raise TypeError(
+                _checks.message(
+                    f"state must hold {len(names)} tensor(s): {', '.join(names)}",
+                    type(state).__name__,
+                    "pass the state an earlier call returned, or None",
+                )
+            )
+        directions = 2 if self.bidirectional else 1
+        shape = (self.num_layers * directions, *lead, self.hidden_size)
+        for name, value in zip(names, state, strict=True):
+            _on_layer(f"state.{name}", value, example)
+            if tuple(value.shape) != shape:
+                raise ValueError(
+                    _checks.message(
+                        f"state.{name} must have shape {list(shape)}",
+                        _checks.described(value),
+                        "its sizes are layers * directions, batch, hidden",
+                    )
+                )
+        return tuple(state) if len(names) > 1 else state[0]
+
+    def step(self, x_t: Tensor, state: Any = None) -> tuple[Tensor, Any]:
+        """Takes one step of a stream; see ``SequenceLayer.step``.
+
+        Raises:
+            ValueError: If the layer is bidirectional, trains with dropout between its layers, or
+                the input does not fit.
+        """
+        check_can_step(self)
+        time = 1 if self.batch_first and x_t.dim() == 2 else 0
+        output, last = self(x_t.unsqueeze(time), state)
+        return output.squeeze(time), last
+
+    def extra_repr(self) -> str:
+        """Names what differs from the defaults."""
+        return repr_of(self)
+
+
+def torch_arguments(
+    input_size: int,
+    hidden_size: int,
+    num_layers: int,
+    bias: bool,
+    batch_first: bool,
+    dropout: float,
+    bidirectional: bool,
+    device: torch.device | str | None,
+    dtype: torch.dtype | None,
+) -> dict[str, Any]:
+    """Checks the words every sequence layer shares, in this package's voice."""
+    return {
+        "input_size": _checks.positive_int("input_size", input_size),
+        "hidden_size": _checks.positive_int("hidden_size", hidden_size),
+        "num_layers": _checks.positive_int("num_layers", num_layers),
+        "bias": _checks.boolean("bias", bias),
+        "batch_first": _checks.boolean("batch_first", batch_first),
+        "dropout": _checks.number("dropout", dropout, low=0.0, high=1.0),
+        "bidirectional": _checks.boolean("bidirectional", bidirectional),
+        "device": device,
+        "dtype": dtype,
+    }
