@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 Source = Callable[[int], Tensor]
-"""``source(l)`` is level ``l`` of the stack in walking order: 0 the input, l the output of layer l."""
+"""``source(l)`` is level l in walking order: 0 the input, l the output of layer l."""
 
 Walk = Callable[[int, int, Source, Tensor, Tensor, Tensor | None], tuple[Tensor, Tensor, Tensor]]
 """``walk(k, layer, source, y0, z0, valid)`` -> outputs [T, B, H], final y, final z [B, H]."""

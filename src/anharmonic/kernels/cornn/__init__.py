@@ -74,7 +74,8 @@ def cornn(
         >>> import torch
         >>> w = CoRNNWeights(torch.ones(3, 2), torch.eye(3), torch.eye(3), None)
         >>> zero = torch.zeros(1, 4, 3)
-        >>> out, y, z = cornn(torch.ones(5, 4, 2), [w], zero, zero, dt=0.1, frequency=1., damping=1.)
+        >>> x = torch.ones(5, 4, 2)
+        >>> out, y, z = cornn(x, [w], zero, zero, dt=0.1, frequency=1.0, damping=1.0)
         >>> out.shape, torch.equal(out[-1], y[0])
         (torch.Size([5, 4, 3]), True)
     """

@@ -33,19 +33,20 @@ def lem_reference(
         V, W, W_y, b = weights[k]
         H = W_y.shape[0]
         drive = F.linear(source(layer), V, b)  # V u_n + b of every row block, all steps at once
-        before, after = drive[..., :-H], drive[..., -H:]  # what y_{n-1} joins; what z_n joins
+        # What y_{n-1} joins (gates and z) and what z_n joins (y).
+        before, after = drive.split([drive.shape[-1] - H, H], dim=-1)
         W_t, W_y_t = W.t(), W_y.t()
         outputs = []
         steps = zip(before.unbind(0), after.unbind(0), hold(valid, len(drive)), strict=True)
         for u, u_y, keep in steps:
             blocks = torch.addmm(u, y, W_t)
             if multiscale:
-                gates = dt * torch.sigmoid(blocks[:, : 2 * H])
+                pre_gates, pre_z = blocks.split([2 * H, H], dim=1)
+                gates = dt * torch.sigmoid(pre_gates)
                 if gate_floor is not None:
                     gates = gates.clamp(gate_floor, 1.0)
-                a, e = gates[:, :H], gates[:, H:]
-                # lerp(p, q, a) = (1 - a) p + a q
-                z_new = torch.lerp(z, torch.tanh(blocks[:, 2 * H :]), a)
+                a, e = gates.chunk(2, dim=1)
+                z_new = torch.lerp(z, torch.tanh(pre_z), a)  # (1 - a) z + a tanh(...)
                 y_new = torch.lerp(y, torch.tanh(torch.addmm(u_y, z_new, W_y_t)), e)
             else:
                 z_new = torch.lerp(z, torch.tanh(blocks), dt)
