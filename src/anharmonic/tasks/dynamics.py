@@ -152,7 +152,8 @@ class Lorenz96(Task):
         rng = stream("lorenz96", self.data_seed)
         low, high = self.forcing - 0.5, self.forcing + 0.5
         start = rng.uniform(low, high, (sum(self.sizes.values()), 5))
-        times = 0.01 * np.arange(self.length + self.horizon)
+        steps = self.length + self.horizon
+        times = np.linspace(0.0, 0.01 * (steps - 1), steps, dtype=np.float64)
         u = integrate(lambda x: lorenz96(x, self.forcing), start, times, rtol=1e-8, atol=1e-10)
         x = torch.from_numpy(u.astype(np.float32))
         return _three(x[:, : self.length], x[:, self.horizon :], self.sizes)

@@ -10,7 +10,10 @@ from typing import Any
 
 from anharmonic._checks import choice, message
 from anharmonic.tasks.base import Task
+from anharmonic.tasks.cifar import NoisePaddedCIFAR10
 from anharmonic.tasks.dynamics import FitzHughNagumo, Lorenz96
+from anharmonic.tasks.images import Digits, PermutedSequentialMNIST, SequentialMNIST
+from anharmonic.tasks.signals import SpokenDigits
 from anharmonic.tasks.synthetic import AddingProblem
 
 _TASKS: dict[str, type[Task]] = {
@@ -19,6 +22,11 @@ _TASKS: dict[str, type[Task]] = {
         AddingProblem,
         Lorenz96,
         FitzHughNagumo,
+        Digits,
+        SequentialMNIST,
+        PermutedSequentialMNIST,
+        NoisePaddedCIFAR10,
+        SpokenDigits,
     )
 }
 # What a constructor takes besides options: places, which do not change the numbers.

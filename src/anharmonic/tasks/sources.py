@@ -1,0 +1,281 @@
+"""The data sets that are downloaded: their files, how these become arrays, and the check.
+
+A data set lies as one archive `sequence/NAME.npz` in the data folder. If it is not there, the
+files of its canonical source are downloaded, turned into that archive, checked and stored. The
+check covers the content of the arrays, not the bytes of the archive, so it does not depend on the
+version of the compressor.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import os
+import tarfile
+import tempfile
+import wave
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._checks import message
+from anharmonic.tasks.download import data_folder, fetch
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A file of a canonical source.
+
+    Attributes:
+        url: Where it is.
+        checksum: As in `fetch`.
+    """
+
+    url: str
+    checksum: str | None
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set that lies at `sequence/<name>.npz`.
+
+    Attributes:
+        name: Name of the archive.
+        files: What to download; empty if it cannot be downloaded.
+        prepare: Turns the downloaded files, in the order of `files`, into the arrays.
+        digest: `arrays_digest` of the arrays; None where it is not known.
+    """
+
+    name: str
+    files: tuple[Remote, ...]
+    prepare: Callable[[Sequence[Path]], Arrays]
+    digest: str | None
+
+
+def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool = True) -> Arrays:
+    """Reads the arrays of a data set; downloads and prepares it first if it is not there.
+
+    Args:
+        source: The data set.
+        data_dir: The folder that holds `sequence/`, see `data_folder`.
+        progress: Whether to show a progress bar for a download.
+
+    Raises:
+        FileNotFoundError: If it is not there and cannot be downloaded; says which file is wanted
+            where.
+        ValueError: If the content is not that of the data set.
+    """
+    path = data_folder(data_dir) / "sequence" / f"{source.name}.npz"
+    if path.is_file():
+        arrays = _read(path)
+        _verify(source, arrays, str(path), "delete it, so that it is made afresh")
+        return arrays
+    if not source.files:
+        raise FileNotFoundError(
+            message(
+                f"{path} must exist",
+                "no such file, and it cannot be downloaded",
+                "put it there, or set ANHARMONIC_DATA to the folder that holds sequence/",
+            )
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{source.name}-", dir=path.parent) as folder:
+            parts = [
+                fetch(
+                    file.url,
+                    Path(folder) / file.url.rsplit("/", 1)[-1],
+                    file.checksum,
+                    progress=progress,
+                )
+                for file in source.files
+            ]
+            arrays = source.prepare(parts)
+            _verify(source, arrays, source.files[0].url, "the data at the source were changed")
+            made = Path(folder) / path.name
+            with made.open("wb") as out:
+                np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
+                out.flush()
+                os.fsync(out.fileno())
+            os.replace(made, path)
+    except OSError as error:
+        raise FileNotFoundError(
+            message(
+                f"{path} must exist or be made from {source.files[0].url}",
+                str(error).rstrip("."),
+                f"put {path.name} into {path.parent}, or name another folder with --data-dir or "
+                "ANHARMONIC_DATA",
+            )
+        ) from error
+    return arrays
+
+
+def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 of the names, types, shapes and values of arrays.
+
+    Example:
+        >>> arrays_digest({"a": np.zeros(2), "b": np.ones(1)}) == arrays_digest(
+        ...     {"b": np.ones(1), "a": np.zeros(2)}
+        ... )
+        True
+    """
+    digest = hashlib.sha256()
+    for key in sorted(arrays):
+        value = arrays[key]
+        digest.update(f"{key} {value.dtype.str} {value.shape}\n".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    return digest.hexdigest()
+
+
+def _read(path: Path) -> Arrays:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(
+            message(
+                f"{path} must be a readable .npz archive",
+                str(error).rstrip("."),
+                "delete it, so that it is made afresh",
+            )
+        ) from error
+
+
+def _verify(source: Source, arrays: Arrays, where: str, advice: str) -> None:
+    if source.digest is None:
+        return
+    found = arrays_digest(arrays)
+    if found != source.digest:
+        raise ValueError(
+            message(
+                f"the arrays of {where} must have the digest {source.digest[:12]}...",
+                f"{found[:12]}... (keys {', '.join(sorted(arrays))})",
+                advice,
+            )
+        )
+
+
+def prepare_mnist(files: Sequence[Path]) -> Arrays:
+    """The four IDX files of MNIST as arrays (images and labels of train, then of test)."""
+    keys = ("x_train", "y_train", "x_test", "y_test")
+    return {key: _read_idx(file) for key, file in zip(keys, files, strict=True)}
+
+
+def _read_idx(path: Path) -> NDArray[np.uint8]:
+    content = gzip.decompress(path.read_bytes())
+    sizes = np.frombuffer(content, ">u4", content[3], 4)
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * content[3]).reshape(sizes).copy()
+
+
+def prepare_cifar10(files: Sequence[Path]) -> Arrays:
+    """The binary CIFAR-10 archive as arrays; images `[N, 3, 32, 32]`, batches in their order."""
+    names = [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]
+    parts = []
+    with tarfile.open(files[0]) as archive:
+        members = {Path(member.name).name: member for member in archive.getmembers()}
+        for name in names:
+            opened = archive.extractfile(members[name]) if name in members else None
+            if opened is None:
+                raise ValueError(
+                    message(
+                        f"{files[0].name} must hold {name}",
+                        ", ".join(sorted(members)),
+                        "download the binary version of CIFAR-10",
+                    )
+                )
+            parts.append(np.frombuffer(opened.read(), np.uint8).reshape(-1, 3073))
+    train, test = np.concatenate(parts[:5]), parts[5]
+    arrays: Arrays = {}
+    for key, rows in (("train", train), ("test", test)):
+        arrays[f"x_{key}"] = np.ascontiguousarray(rows[:, 1:]).reshape(-1, 3, 32, 32)
+        arrays[f"y_{key}"] = np.ascontiguousarray(rows[:, 0])
+    return arrays
+
+
+def prepare_fsdd(files: Sequence[Path]) -> Arrays:
+    """The recordings of the Free Spoken Digit Dataset, sorted by speaker, digit and take."""
+    found = []
+    with zipfile.ZipFile(files[0]) as archive:
+        for name in archive.namelist():
+            if not name.endswith(".wav") or "/recordings/" not in name:
+                continue
+            digit, speaker, take = Path(name).stem.split("_")
+            with wave.open(io.BytesIO(archive.read(name))) as sound:
+                form = (sound.getnchannels(), sound.getsampwidth(), sound.getframerate())
+                if form != (1, 2, 8000):
+                    raise ValueError(
+                        message(
+                            f"{name} must be mono, 16 bit, 8000 Hz",
+                            f"{form[0]} channels, {8 * form[1]} bit, {form[2]} Hz",
+                            "use the revision named in the documentation",
+                        )
+                    )
+                samples = np.frombuffer(sound.readframes(sound.getnframes()), "<i2")
+            found.append((speaker, int(digit), int(take), samples))
+    found.sort(key=lambda item: item[:3])
+    speakers = sorted({item[0] for item in found})
+    lengths = [len(item[3]) for item in found]
+    return {
+        "audio": np.concatenate([item[3] for item in found]),
+        "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        "label": np.array([item[1] for item in found], np.uint8),
+        "speaker": np.array([speakers.index(item[0]) for item in found], np.uint8),
+        "take": np.array([item[2] for item in found], np.uint8),
+        "speakers": np.array(speakers),
+        "sample_rate": np.array(8000, np.int64),
+    }
+
+
+def _not_prepared(files: Sequence[Path]) -> Arrays:
+    raise NotImplementedError("this data set is not downloaded")
+
+
+_MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/"
+MNIST = Source(
+    "mnist",
+    (
+        Remote(_MNIST + "train-images-idx3-ubyte.gz", "md5:f68b3c2dcbeaaa9fbdd348bbdeb94873"),
+        Remote(_MNIST + "train-labels-idx1-ubyte.gz", "md5:d53e105ee54ea40749a09fcbcd1e9432"),
+        Remote(_MNIST + "t10k-images-idx3-ubyte.gz", "md5:9fb629c4189551a2d022fa330f9573f3"),
+        Remote(_MNIST + "t10k-labels-idx1-ubyte.gz", "md5:ec29112dd5afa0611ce80d1b7f02629c"),
+    ),
+    prepare_mnist,
+    "8fc8fc4f0343f34ece1fcfdfb65f0801fac48030ce7c70e62bbb62f64ee2e65b",
+)
+CIFAR10 = Source(
+    "cifar10",
+    (
+        Remote(
+            "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
+            "md5:c32a1d4ab5d03f1284b67883e8d87530",
+        ),
+    ),
+    prepare_cifar10,
+    None,  # the archive's own checksum is verified when it is downloaded
+)
+CIFAR10_JPEG = Source(
+    "cifar10_jpeg",
+    (),
+    _not_prepared,
+    "6383b92cbe05c9adebf82c01d1040da8b5710ad995cb485c83bf7b7cb027bc69",
+)
+FSDD = Source(
+    "fsdd",
+    (
+        Remote(
+            "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/26eb9aaf.zip",
+            None,  # archives made by the host are not stable byte for byte: the content is checked
+        ),
+    ),
+    prepare_fsdd,
+    "13947e657508149240ff5d0930b9bbe053c19b219327ff6720f9121faff0b32f",
+)
