@@ -1,0 +1,60 @@
+"""Files written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+from anharmonic import _checks
+
+
+def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
+    """Replaces a file in one step: a kill or a full disk leaves the old one, or none.
+
+    Args:
+        path: The file; its folder must exist.
+        content: Text (written as UTF-8) or bytes.
+
+    Raises:
+        OSError: If it cannot be written; nothing is left behind.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     write_atomically(Path(folder) / "a.txt", "whole")
+        ...     sorted(os.listdir(folder))
+        ['a.txt']
+    """
+    data = memoryview(content.encode() if isinstance(content, str) else content)
+    # A fixed name: what a kill leaves behind is overwritten next time.
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        try:
+            while data:
+                data = data[os.write(descriptor, data) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.replace(temporary, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise OSError(
+            error.errno,
+            _checks.message(
+                f"{path} must be writable",
+                error.strerror or str(error),
+                "free space or choose another folder; what was there before is unchanged",
+            ),
+        ) from error
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

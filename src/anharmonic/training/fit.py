@@ -1,0 +1,280 @@
+"""``fit(run)``: the one way to train anything."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import random
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from anharmonic import _checks
+from anharmonic.models.heads import SequenceModel
+from anharmonic.models.registry import layer_class
+from anharmonic.models.store import save_pretrained
+from anharmonic.tasks.base import Loaders, Task
+from anharmonic.tasks.registry import make_task
+from anharmonic.training import folder as folders
+from anharmonic.training import machine, results
+from anharmonic.training.evaluate import evaluate
+from anharmonic.training.files import write_atomically
+from anharmonic.training.json_form import missing_extra
+from anharmonic.training.losses import DivergedError
+from anharmonic.training.optim import learning_rate
+from anharmonic.training.results import Result
+from anharmonic.training.run import Place, Run
+
+if TYPE_CHECKING:
+    from anharmonic.training.keeper import Keeper
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A run at its place, ready to train."""
+
+    run: Run
+    place: Place
+    device: str
+    folder: Path
+    task: Task
+    loaders: Loaders
+    model: nn.Module
+    is_first_process: bool
+
+
+def fit(run: Run, place: Place | None = None) -> Result:
+    """Trains a run, or goes on where it was interrupted, or returns its result if it is finished.
+
+    The run's folder is ``place.out / "<task>-<model>-<hash>"``. After every epoch it gets a
+    ``resume.ckpt``; start the same run again after an interruption of any kind, and it ends with
+    the same bits (same machine, versions, device kind and thread count). At the end it holds
+    ``best`` (the model, see ``anharmonic.from_pretrained``) and ``result.json``, and the results
+    file gets one line.
+
+    Args:
+        run: What to train.
+        place: Where to train; the default trains on the CPU and writes to ``runs``.
+
+    Returns:
+        The result, the same as in the results file.
+
+    Raises:
+        ValueError: If options do not fit each other, the device is missing, the folder belongs to
+            another run or the resume file is damaged.
+        DivergedError: If a loss or validation value is infinite or NaN.
+        RuntimeError: If another process trains this run.
+        OSError: If a file cannot be written; the last good state stays.
+        ImportError: If an extra is missing.
+        KeyboardInterrupt: After Ctrl-C; the same command continues.
+
+    Example:
+        >>> import tempfile
+        >>> task = {"length": 10, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2}
+        >>> run = Run("adding", "LEM", task, {"hidden_size": 4}, epochs=1)
+        >>> result = fit(run, Place(out=tempfile.mkdtemp(), progress=False))
+        >>> result.epochs_run, result.metric, result.stopped
+        (1, 'mse', 'finished')
+    """
+    place = Place() if place is None else place
+    device = machine.choose_device(place.device)
+    if run.batch_size % place.devices:
+        raise ValueError(
+            _checks.message(
+                "batch_size must be a multiple of the number of devices",
+                f"batch_size={run.batch_size}, devices={place.devices}",
+                "change one of them",
+            )
+        )
+    folder = folders.folder_of(run, place)
+    if (found := _finished(run, place, folder)) is not None:
+        return found
+    try:
+        from lightning.pytorch.utilities.rank_zero import rank_zero_only
+    except ImportError as error:
+        raise missing_extra("lightning") from error
+    from anharmonic.training.resume import random_states, restore_random_states
+
+    # Options of the model that exclude each other are found before any data are read.
+    layer_class(run.model)(1, **run.model_options)
+    task = make_task(run.task, run.task_options, place.data_dir, place.file)
+    is_first = rank_zero_only.rank in (0, None)
+    states = random_states()
+    try:
+        with machine.settings(device, place.threads) as unfixed, contextlib.ExitStack() as held:
+            if is_first:
+                folders.claim(folder, run)
+                held.enter_context(folders.locked(folder))
+            loaders = task.loaders(run.seed, run.batch_size)
+            model = _seeded_model(run, task)
+            job = _Job(run, place, device, folder, task, loaders, model, is_first)
+            return _train(job, unfixed)
+    finally:
+        restore_random_states(states)
+
+
+def _finished(run: Run, place: Place, folder: Path) -> Result | None:
+    """Looks for the run among the results, and in its folder (with another results file)."""
+    for line in results.read(place.results_path):
+        if line.hash == run.hash:
+            _say(place, f"Run {run.hash} is finished already: {place.results_path} has its result.")
+            return line
+    path = folder / folders.RESULT
+    if not path.exists():
+        return None
+    result = Result.from_json(path.read_text(encoding="utf-8"))
+    if result.hash != run.hash:
+        raise ValueError(
+            _checks.message(
+                f"{path} must hold the result of run {run.hash}",
+                f"that of run {result.hash}",
+                "move this folder away or choose another `out`",
+            )
+        )
+    results.append(place.results_path, result)
+    _say(place, f"Run {run.hash} is finished already: {path} has its result.")
+    return result
+
+
+def _seeded_model(run: Run, task: Task) -> SequenceModel:
+    random.seed(run.seed)
+    np.random.seed(run.seed)  # noqa: NPY002 - the global generator, for other people's code
+    torch.manual_seed(run.seed)
+    return SequenceModel(
+        run.model, task.input_size, task.output_size, readout=task.readout, **run.model_options
+    )
+
+
+def _train(job: _Job, unfixed: set[str]) -> Result:
+    from lightning.pytorch import Trainer
+    from lightning.pytorch.plugins.environments import SLURMEnvironment
+    from lightning.pytorch.strategies import DDPStrategy
+
+    from anharmonic.training.keeper import Keeper
+    from anharmonic.training.module import TrainingModule
+    from anharmonic.training.progress import Progress
+    from anharmonic.training.quiet import quiet_lightning
+    from anharmonic.training.resume import AtomicCheckpointIO
+
+    run, place = job.run, job.place
+    resume = job.folder / folders.RESUME
+    keeper = Keeper(job.loaders.valid, job.task.metric, resume, _circumstances(job))
+    module = TrainingModule(run, job.model, job.task.target, job.loaders.train, str(resume))
+    plugins: list[Any] = [AtomicCheckpointIO()]
+    if SLURMEnvironment.detect():
+        # Lightning would save in the middle of an epoch when the queue takes the job away.
+        plugins.append(SLURMEnvironment(auto_requeue=False))
+    backend = "nccl" if job.device == "cuda" else "gloo"
+    with quiet_lightning():
+        trainer = Trainer(
+            accelerator="gpu" if job.device == "cuda" else "cpu",
+            devices=place.devices,
+            strategy=DDPStrategy(process_group_backend=backend) if place.devices > 1 else "auto",
+            max_epochs=run.epochs,
+            gradient_clip_val=run.clip_norm,
+            callbacks=[keeper, Progress(run, keeper)] if place.progress else [keeper],
+            plugins=plugins,
+            default_root_dir=job.folder,
+            reload_dataloaders_every_n_epochs=1,
+            use_distributed_sampler=False,
+            num_sanity_val_steps=0,
+            limit_val_batches=0,
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        ctrl_c = signal.getsignal(signal.SIGINT)
+        try:
+            trainer.fit(module, ckpt_path=resume if resume.exists() else None)
+        except SystemExit:
+            if not keeper.interrupted:
+                raise
+            signal.signal(signal.SIGINT, ctrl_c)
+            text = (
+                f"Interrupted after {len(keeper.curve['epoch'])} of {run.epochs} epochs; "
+                f"the same command continues (state: {resume})."
+            )
+            _say(place, text)
+            raise KeyboardInterrupt(text) from None
+    result = _conclude(job, keeper, unfixed) if job.is_first_process else None
+    return trainer.strategy.broadcast(result, src=0) if place.devices > 1 else result
+
+
+def _circumstances(job: _Job) -> dict[str, str]:
+    """What has to be the same when a run is resumed, for the same bits."""
+    found = machine.versions()
+    return {
+        "torch": found["torch"],
+        "device": job.device,
+        "hardware": machine.hardware(job.device),
+        "devices": str(job.place.devices),
+        "threads": str(torch.get_num_threads()),
+    }
+
+
+def _conclude(job: _Job, keeper: Keeper, unfixed: set[str]) -> Result:
+    """Tests the chosen weights and writes model, result and results line, in this order."""
+    run, folder = job.run, job.folder
+    epochs_run = len(keeper.curve["epoch"])
+    seconds = keeper.seconds
+    best_epoch = keeper.best_epoch if run.select == "best" else epochs_run
+    if run.select == "best":
+        job.model.load_state_dict(keeper.best_weights)
+    device = torch.device(job.device)
+    job.model.to(device)
+    test = evaluate(job.model, job.loaders.test, job.task.metric, device)
+    if not math.isfinite(test):
+        lr = learning_rate(run, epochs_run - 1)
+        text = _checks.message(
+            f"test {job.task.metric} must be finite",
+            f"{test} with the weights of epoch {best_epoch}",
+            "train with a lower lr, or look for extreme values in the test data",
+        )
+        raise DivergedError(text, step=0, epoch=best_epoch, value=test, lr=lr)
+    job.model.to("cpu")
+    save_pretrained(job.model, folder / folders.BEST)
+    result = Result(
+        run=run,
+        hash=run.hash,
+        test=test,
+        valid=keeper.curve["valid"][best_epoch - 1],
+        metric=job.task.metric,
+        higher_is_better=keeper.higher_is_better,
+        parameters=sum(p.numel() for p in job.model.parameters() if p.requires_grad),
+        seconds=round(seconds, 3),
+        memory_mb=round(keeper.memory_mb(job.device), 1),
+        epochs_run=epochs_run,
+        best_epoch=best_epoch,
+        stopped="early" if keeper.stopped_early else "finished",
+        device=job.device,
+        devices=job.place.devices,
+        threads=torch.get_num_threads(),
+        hardware=machine.hardware(job.device),
+        versions=machine.versions(),
+        commit=machine.commit(),
+        started=keeper.started,
+        curve={name: [_rounded(v) for v in values] for name, values in keeper.curve.items()},
+        nondeterministic=sorted(unfixed),
+    )
+    write_atomically(folder / folders.RESULT, result.to_json(indent=2) + "\n")
+    results.append(job.place.results_path, result)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(folder / folders.RESUME)
+    return result
+
+
+def _rounded(value: float) -> float:
+    return value if isinstance(value, int) else float(f"{value:.6g}")
+
+
+def _say(place: Place, text: str) -> None:
+    if place.progress:
+        print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,151 @@
+"""What a result says about where it was computed, and settings that hold while a run is computed."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import os
+import platform
+import resource
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+
+import anharmonic
+from anharmonic import _checks
+
+
+def choose_device(device: str) -> str:
+    """Resolves "auto" and checks that a GPU is there if one is asked for.
+
+    Raises:
+        ValueError: If "cuda" is asked for and PyTorch finds none.
+
+    Example:
+        >>> choose_device("cpu")
+        'cpu'
+    """
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if device == "cuda" and not torch.cuda.is_available():
+        built = "has no CUDA" if torch.version.cuda is None else "finds no GPU"
+        raise ValueError(
+            _checks.message(
+                'device "cuda" needs a GPU that PyTorch can use',
+                f"PyTorch {torch.__version__}, which {built}",
+                'choose device "cpu" or "auto", or install a CUDA build of PyTorch',
+            )
+        )
+    return device
+
+
+def versions() -> dict[str, str]:
+    """Versions of the packages that make the numbers.
+
+    Example:
+        >>> sorted(versions())
+        ['anharmonic', 'lightning', 'numpy', 'python', 'torch']
+    """
+    found = {"anharmonic": anharmonic.__version__, "python": platform.python_version()}
+    for package in ("torch", "lightning", "numpy"):
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found[package] = "not installed"
+    return found
+
+
+def hardware(device: str) -> str:
+    """Name of the GPU or of the processor."""
+    if device == "cuda":
+        return torch.cuda.get_device_name()
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def commit() -> str | None:
+    """Git commit of the package's own checkout, "-dirty" if its files differ; None without one."""
+    here = Path(anharmonic.__file__).parent
+
+    def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = ["git", "-C", str(here), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+
+    try:
+        # A package inside somebody else's checkout (a virtual environment) is not tracked there.
+        if git("ls-files", "--error-unmatch", "__init__.py").returncode != 0:
+            return None
+        head = git("rev-parse", "HEAD").stdout.strip()
+        dirty = git("diff", "--quiet", "HEAD", "--", str(here)).returncode != 0
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return (head + "-dirty" if dirty else head) or None
+
+
+def peak_memory_mb(device: str) -> float:
+    """Peak memory in MB (10**6 bytes): of this process, or of the GPU's allocator."""
+    if device == "cuda":
+        return torch.cuda.max_memory_allocated() / 1e6
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
+
+
+@contextlib.contextmanager
+def settings(device: str, threads: int | None) -> Iterator[set[str]]:
+    """Sets threads and deterministic algorithms for a while, and puts back what was there.
+
+    Args:
+        device: "cpu" or "cuda".
+        threads: CPU threads; None leaves PyTorch's number.
+
+    Returns:
+        A set that fills with the operations that have no deterministic form on this device.
+
+    Example:
+        >>> with settings("cpu", 1) as unfixed:
+        ...     torch.get_num_threads(), sorted(unfixed)
+        (1, [])
+    """
+    unfixed: set[str] = set()
+    threads_before = torch.get_num_threads()
+    if threads is not None:
+        torch.set_num_threads(threads)
+    fixed_before = torch.are_deterministic_algorithms_enabled()
+    warn_only_before = torch.is_deterministic_algorithms_warn_only_enabled()
+    benchmark_before = torch.backends.cudnn.benchmark
+    try:
+        with warnings.catch_warnings():
+            if device == "cuda":
+                os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+                torch.cuda.reset_peak_memory_stats()
+                torch.use_deterministic_algorithms(True, warn_only=True)
+                torch.backends.cudnn.benchmark = False
+                _collect_unfixed(unfixed)
+            yield unfixed
+    finally:
+        torch.use_deterministic_algorithms(fixed_before, warn_only=warn_only_before)
+        torch.backends.cudnn.benchmark = benchmark_before
+        torch.set_num_threads(threads_before)
+
+
+def _collect_unfixed(unfixed: set[str]) -> None:
+    """Turns PyTorch's warnings about nondeterministic operations into names in a set."""
+    marker = " does not have a deterministic implementation"
+    show = warnings.showwarning
+
+    def collect(message: Warning | str, *rest: object, **more: object) -> None:
+        name, found, _ = str(message).partition(marker)
+        if found:
+            unfixed.add(name)
+        else:
+            show(message, *rest, **more)  # type: ignore[arg-type]
+
+    warnings.filterwarnings("always", message=f".*{marker}")
+    warnings.showwarning = collect  # type: ignore[assignment]

@@ -1,0 +1,165 @@
+"""The training step as Lightning wants it. Imported by ``fit`` only, because it needs Lightning."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor, nn
+
+from anharmonic import _checks
+from anharmonic.tasks.base import Batches
+from anharmonic.training.evaluate import to_device
+from anharmonic.training.losses import DivergedError, Share, share_of, summed_loss
+from anharmonic.training.optim import learning_rate, make_optimizer
+from anharmonic.training.run import Run
+
+# Reading a loss makes a GPU (or the other processes) wait, so there it is done this many steps at
+# a time. Nothing is lost: weights are kept at the ends of epochs only.
+_STEPS_PER_LOOK = 50
+
+
+class EpochBatches:
+    """This device's shares of one epoch's batches."""
+
+    def __init__(
+        self, train: Callable[[int], Batches], epoch: int, rank: int, world: int, target: str
+    ) -> None:
+        self._batches = train(epoch)
+        self._rank, self._world, self._target = rank, world, target
+
+    def __len__(self) -> int:
+        return len(self._batches)
+
+    def __iter__(self) -> Iterator[Share]:
+        for batch in self._batches:
+            yield share_of(batch, self._rank, self._world, self._target)
+
+
+class TrainingModule(LightningModule):
+    """A model with its loss, batches and optimiser, ready for Lightning's ``Trainer``.
+
+    Args:
+        run: The run.
+        model: Maps (x, lengths) to predictions.
+        target: The task's "class" or "value".
+        train: The task's training batches by epoch.
+        resume_path: Where the last good state is, for the error of a diverged run.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        model: nn.Module,
+        target: str,
+        train: Callable[[int], Batches],
+        resume_path: str,
+    ) -> None:
+        super().__init__()
+        self.run = run
+        self.model = model
+        self.target = target
+        self.train_batches = train
+        self.resume_path = resume_path
+        self.last_loss = math.nan
+        self._losses: list[Tensor] = []
+        self._entries: list[int] = []
+        self._loss_sum = 0.0
+        self._entry_sum = 0
+
+    def configure_optimizers(self) -> torch.optim.Optimizer:
+        """Adam; its learning rate is set at the start of every epoch."""
+        return make_optimizer(self.run, self.model)
+
+    def train_dataloader(self) -> EpochBatches:
+        """The current epoch's batches; Lightning asks anew before every epoch."""
+        trainer = self.trainer
+        return EpochBatches(
+            self.train_batches,
+            trainer.current_epoch,
+            trainer.global_rank,
+            trainer.world_size,
+            self.target,
+        )
+
+    def transfer_batch_to_device(
+        self, batch: Share, device: torch.device, dataloader_idx: int
+    ) -> Share:
+        """Moves a share's tensors; its numbers stay plain."""
+        return batch._replace(batch=to_device(batch.batch, device))
+
+    def on_train_epoch_start(self) -> None:
+        """Sets the epoch's learning rate and starts its mean loss."""
+        self._losses, self._entries = [], []
+        self._loss_sum, self._entry_sum = 0.0, 0
+        lr = learning_rate(self.run, self.trainer.current_epoch)
+        for group in self.trainer.optimizers[0].param_groups:
+            group["lr"] = lr
+
+    def training_step(self, share: Share, batch_idx: int) -> Tensor:
+        """Loss of this device's share; over all devices they average to the batch's loss."""
+        batch = share.batch
+        prediction = self.model(batch.x, batch.lengths)
+        loss = summed_loss(prediction, batch, self.target) * share.weight
+        self._losses.append(loss.detach())
+        self._entries.append(share.entries)
+        alone_on_cpu = loss.device.type == "cpu" and self.trainer.world_size == 1
+        if alone_on_cpu or len(self._losses) == _STEPS_PER_LOOK:
+            self._look(batch_idx)
+        return loss
+
+    def epoch_loss(self) -> float:
+        """Mean loss of the epoch so far, over all devices."""
+        if self._losses:
+            self._look(int(self.trainer.num_training_batches) - 1)
+        return self._loss_sum / self._entry_sum
+
+    def _look(self, batch_idx: int) -> None:
+        """Reads the losses kept since the last look and stops at the first that is not finite."""
+        if len(self._losses) == 1 and self.trainer.world_size == 1:
+            values = [self._losses[0].item()]
+        else:
+            stacked = torch.stack(self._losses)
+            if self.trainer.world_size > 1:
+                torch.distributed.all_reduce(stacked)
+                stacked /= self.trainer.world_size
+            values = stacked.tolist()
+        entries, self._losses, self._entries = self._entries, [], []
+        for back, (value, count) in enumerate(zip(values, entries, strict=True)):
+            if not math.isfinite(value):
+                step = self.trainer.current_epoch * self.trainer.num_training_batches
+                step += batch_idx - len(values) + 1 + back
+                raise self.diverged("training loss", value, int(step))
+            self._loss_sum += value * count
+            self._entry_sum += count
+        self.last_loss = values[-1]
+
+    def diverged(self, what: str, value: float, step: int) -> DivergedError:
+        """The error for a value that is not finite.
+
+        Args:
+            what: "training loss" or the validation metric's name.
+            value: The value.
+            step: Optimiser steps done before.
+        """
+        run, epoch = self.run, self.trainer.current_epoch + 1
+        lr = learning_rate(run, self.trainer.current_epoch)
+        clipping = (
+            "no gradient clipping (clip_norm)"
+            if run.clip_norm is None
+            else f"too weak clipping (clip_norm={run.clip_norm:g})"
+        )
+        kept = (
+            f"the state after epoch {epoch - 1} is kept in {self.resume_path}"
+            if epoch > 1
+            else "no epoch was finished, so no state is kept"
+        )
+        text = _checks.message(
+            f"{what} must stay finite",
+            f"{value} at step {step}, epoch {epoch}, with learning rate {lr:g}",
+            f"likely causes are a learning rate that is too high, {clipping}, or a step dt of the "
+            f"model that is unstable: lower lr, set clip_norm or lower dt; {kept}",
+        )
+        return DivergedError(text, step=step, epoch=epoch, value=value, lr=lr)

@@ -1,0 +1,154 @@
+"""Results: one line of JSON per finished run, only ever added to."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from anharmonic import _checks
+from anharmonic.training.json_form import from_json_text
+from anharmonic.training.run import Run
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a finished run gave, and where and how it was computed.
+
+    Args:
+        run: See the fields below, which say the unit of each.
+        hash: As above; likewise all that follow.
+    """
+
+    run: Run
+    """The run itself."""
+    hash: str
+    """The run's hash: its name."""
+    test: float
+    """Metric on the test set, of the weights chosen by `run.select`."""
+    valid: float
+    """Metric on the validation set, of the same weights."""
+    metric: str
+    """Name of the metric; "accuracy" is in percent."""
+    higher_is_better: bool
+    """Whether larger values of the metric are better."""
+    parameters: int
+    """Number of trained numbers in the model."""
+    seconds: float
+    """Time spent on training and validation, over all sittings; work lost to a kill not counted."""
+    memory_mb: float
+    """Peak memory in MB (10**6 bytes): resident memory of the process, or allocated on the GPU."""
+    epochs_run: int
+    """Epochs trained."""
+    best_epoch: int
+    """Epoch (from 1) of the chosen weights."""
+    stopped: Literal["finished", "early"]
+    """Whether all epochs ran or `run.patience` ended the run."""
+    device: str
+    """"cpu" or "cuda"."""
+    devices: int
+    """Number of devices."""
+    threads: int
+    """CPU threads of PyTorch."""
+    hardware: str
+    """Name of the processor or GPU."""
+    versions: dict[str, str]
+    """Versions of anharmonic, torch, lightning, numpy and python."""
+    commit: str | None
+    """Git commit of the package, "-dirty" if its files differed; None if installed otherwise."""
+    started: str
+    """When the run first started: ISO 8601, UTC."""
+    curve: dict[str, list[float]]
+    """"epoch", "train_loss" and "valid", one entry per epoch, to 6 digits."""
+    nondeterministic: list[str] = field(default_factory=list)
+    """Operations without a deterministic form on this device: with any, resuming is not exact."""
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Returns the result as JSON with sorted keys."""
+        separators = (",", ":") if indent is None else (",", ": ")
+        values = dataclasses.asdict(self)
+        return json.dumps(
+            values, sort_keys=True, separators=separators, indent=indent, allow_nan=False
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Result:
+        """Reads a result from JSON.
+
+        Raises:
+            ValueError: If the text is no JSON object, has unknown keys, lacks keys or has wrong
+                types.
+        """
+        return from_json_text(cls, text, "a result's JSON")
+
+
+def append(path: str | Path, result: Result) -> None:
+    """Adds a result's line to a file, in one write; makes file and folder if needed.
+
+    Several processes may add to one file. A line that a kill or full disk cut short is left as it
+    is, and the new one starts on a line of its own.
+
+    Args:
+        path: The results file.
+        result: The result.
+
+    Raises:
+        OSError: If the line cannot be written.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = (result.to_json() + "\n").encode()
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            line = b"\n" + line
+        written = os.write(descriptor, line)
+        if written != len(line):
+            raise OSError(f"only {written} of {len(line)} bytes were written")
+        os.fsync(descriptor)
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            _checks.message(
+                f"{path} must take one more line",
+                error.strerror or str(error),
+                "free space and start the same command again: the finished run is kept",
+            ),
+        ) from error
+    finally:
+        os.close(descriptor)
+
+
+def read(path: str | Path) -> list[Result]:
+    """Reads all results of a file, in order; none if there is no such file.
+
+    A line that cannot be read (cut short by a kill, or edited) is left out with a warning.
+
+    Args:
+        path: The results file.
+
+    Example:
+        >>> read("no-such-file.jsonl")
+        []
+    """
+    path = Path(path)
+    if not path.exists():
+        return []
+    results = []
+    # Bytes, because a line cut short may end inside a character.
+    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            results.append(Result.from_json(line.decode()))
+        except (ValueError, TypeError) as error:
+            warnings.warn(
+                f"{path}, line {number} is left out, because it is no whole result: {error}",
+                stacklevel=2,
+            )
+    return results

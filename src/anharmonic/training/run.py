@@ -1,0 +1,296 @@
+"""``Run`` says everything that changes a training's numbers, ``Place`` everything that does not.
+
+A run is its JSON. The first 12 hexadecimal digits of that JSON's SHA-256 name the run: its folder,
+its line among the results, its number in a table. So the form below is fixed: fields are never
+renamed, and their defaults never change. A field added later is left out of the hashed JSON while
+it has its default (``_ADDED_LATER``), so that old hashes stay.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import inspect
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from anharmonic import _checks
+from anharmonic.models.registry import canonical_name, layer_class
+from anharmonic.tasks.registry import list_tasks, task_class
+from anharmonic.training.json_form import from_json_text
+
+_ADDED_LATER: tuple[str, ...] = ()
+_DEFAULT_HIDDEN_SIZE = 128
+# Set by the task's shapes or by `Place`, not by the user of a run.
+_NOT_MODEL_OPTIONS = frozenset({"self", "input_size", "batch_first", "device", "dtype"})
+_NOT_TASK_OPTIONS = frozenset({"self", "data_dir", "path"})
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training: a task, a model and every number that changes the outcome.
+
+    Args:
+        task: See the fields below, which say range and unit of each.
+        model: As above; likewise all that follow.
+
+    Raises:
+        TypeError: If a field has the wrong type.
+        ValueError: If a name is unknown or a number is outside its range.
+
+    Example:
+        >>> run = Run(task="adding", model="lem", epochs=2)
+        >>> run.model, run.model_options
+        ('LEM', {'hidden_size': 128})
+        >>> Run.from_json(run.to_json()) == run
+        True
+    """
+
+    task: str
+    """Name of the task, e.g. "adding"; `anharmonic list` shows all."""
+    model: str
+    """Name of the sequence model, e.g. "LEM"; upper or lower case."""
+    task_options: dict[str, Any] = field(default_factory=dict)
+    """Options of the task's constructor as JSON values, e.g. {"length": 500}. Default: none."""
+    model_options: dict[str, Any] = field(default_factory=dict)
+    """Options of the model's constructor as JSON values, e.g. {"hidden_size": 64, "dt": 0.1}.
+    Default: none; hidden_size is then 128."""
+    seed: int = 0
+    """Seed of initial weights, order of data and dropout; 0 to 2**32 - 1."""
+    epochs: int = 20
+    """Passes over the training data, at least 1; fewer if `patience` ends the run."""
+    batch_size: int = 64
+    """Sequences per optimiser step, over all devices together; at least 1."""
+    lr: float = 1e-3
+    """Learning rate of Adam, in (0, 10]."""
+    lr_drop_epoch: int | None = None
+    """Number of epochs at the full learning rate; the rest run at a tenth of it. At least 1.
+    Default: none, the rate stays."""
+    clip_norm: float | None = None
+    """Largest norm of the whole gradient, > 0; longer ones are scaled down. Default: no limit."""
+    weight_decay: float = 0.0
+    """Adam's L2 penalty on all weights, >= 0."""
+    patience: int | None = None
+    """Epochs without a better validation value after which the run stops, at least 1.
+    Default: never stops early."""
+    select: Literal["best", "last"] = "best"
+    """Which weights are tested and kept: those with the best validation value, or the last."""
+    reduced: bool = False
+    """Whether this is a smaller budget than the experiment it belongs to; marks the result."""
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        put(self, "task", _checks.choice("task", self.task, list_tasks()))
+        if not isinstance(self.model, str):
+            _wrong_type("model", "a model's name", self.model)
+        put(self, "model", canonical_name(self.model))
+        put(self, "task_options", _task_options(self.task, self.task_options))
+        put(self, "model_options", _model_options(self.model, self.model_options))
+        _integer("seed", self.seed, low=0, high=2**32 - 1)
+        _checks.positive_int("epochs", self.epochs)
+        _checks.positive_int("batch_size", self.batch_size)
+        put(self, "lr", _checks.number("lr", self.lr, low=0.0, low_open=True, high=10.0))
+        if self.lr_drop_epoch is not None:
+            _checks.positive_int("lr_drop_epoch", self.lr_drop_epoch)
+        if self.clip_norm is not None:
+            clip_norm = _checks.number("clip_norm", self.clip_norm, low=0.0, low_open=True)
+            put(self, "clip_norm", clip_norm)
+        put(self, "weight_decay", _checks.number("weight_decay", self.weight_decay, low=0.0))
+        if self.patience is not None:
+            _checks.positive_int("patience", self.patience)
+        _checks.choice("select", self.select, ("best", "last"))
+        _checks.boolean("reduced", self.reduced)
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Returns the run as JSON with sorted keys.
+
+        Args:
+            indent: Spaces per level for people to read; None for the one-line form.
+
+        Example:
+            >>> Run("adding", "LEM").to_json()[:17]
+            '{"batch_size":64,'
+        """
+        return _dump(dataclasses.asdict(self), indent)
+
+    @classmethod
+    def from_json(cls, text: str) -> Run:
+        """Reads a run from JSON; fields that are not there get their defaults.
+
+        Raises:
+            ValueError: If the text is no JSON object, has unknown keys or wrong types.
+            ImportError: If cattrs is missing.
+
+        Example:
+            >>> Run.from_json('{"task": "adding", "model": "LEM", "lr": 0.01}').lr
+            0.01
+        """
+        return from_json_text(cls, text, "a run's JSON")
+
+    @property
+    def hash(self) -> str:
+        """The first 12 hexadecimal digits of the SHA-256 of the canonical JSON."""
+        values = dataclasses.asdict(self)
+        for name in _ADDED_LATER:
+            if values[name] == type(self).__dataclass_fields__[name].default:
+                del values[name]
+        return hashlib.sha256(_dump(values).encode()).hexdigest()[:12]
+
+    def __hash__(self) -> int:
+        return int(self.hash, 16)
+
+    @property
+    def folder_name(self) -> str:
+        """Name of the run's folder: task, model and hash."""
+        return f"{self.task}-{self.model}-{self.hash}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and how a run is computed; changes no number beyond rounding.
+
+    Args:
+        device: See the fields below, which say range and unit of each.
+        devices: As above; likewise all that follow.
+
+    Raises:
+        TypeError: If a field has the wrong type.
+        ValueError: If a value is outside its range.
+
+    Example:
+        >>> Place(out="runs").results_path.as_posix()
+        'runs/results.jsonl'
+    """
+
+    device: Literal["cpu", "cuda", "auto"] = "cpu"
+    """Device kind; "auto" takes a GPU where there is one."""
+    devices: int = 1
+    """Number of devices (or CPU processes); must divide the run's batch_size."""
+    threads: int | None = None
+    """CPU threads of PyTorch. Default: PyTorch's own choice. Resuming is bit-exact for the same
+    number only."""
+    data_dir: Path | None = None
+    """Folder of the data sets. Default: ANHARMONIC_DATA, else a per-user cache."""
+    file: Path | None = None
+    """Data file of the task "file"; the run itself holds the file's SHA-256."""
+    out: Path = Path("runs")
+    """Folder in which each run gets its own folder."""
+    results: Path | None = None
+    """File to which finished runs add a line. Default: results.jsonl in `out`."""
+    progress: bool = True
+    """Whether progress is shown, on standard error."""
+
+    def __post_init__(self) -> None:
+        _checks.choice("device", self.device, ("cpu", "cuda", "auto"))
+        _checks.positive_int("devices", self.devices)
+        if self.threads is not None:
+            _checks.positive_int("threads", self.threads)
+        for name in ("data_dir", "file", "out", "results"):
+            value = getattr(self, name)
+            if value is None and name != "out":
+                continue
+            if not isinstance(value, str | Path):
+                _wrong_type(name, "a path", value)
+            object.__setattr__(self, name, Path(value))
+        _checks.boolean("progress", self.progress)
+
+    @property
+    def results_path(self) -> Path:
+        """The file to which finished runs add a line."""
+        return self.results if self.results is not None else self.out / "results.jsonl"
+
+
+def _dump(values: Any, indent: int | None = None) -> str:
+    separators = (",", ":") if indent is None else (",", ": ")
+    return json.dumps(values, sort_keys=True, separators=separators, indent=indent, allow_nan=False)
+
+
+def _wrong_type(name: str, wanted: str, value: Any) -> None:
+    raise TypeError(
+        _checks.message(
+            f"{name} must be {wanted}", f"{name}={value!r} ({type(value).__name__})", "pass one"
+        )
+    )
+
+
+def _integer(name: str, value: Any, *, low: int, high: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        _wrong_type(name, "an int", value)
+    if not low <= value <= high:
+        raise ValueError(
+            _checks.message(
+                f"{name} must be an int in [{low}, {high}]",
+                f"{name}={value}",
+                "choose a value inside the interval",
+            )
+        )
+
+
+def _task_options(task: str, given: Any) -> dict[str, Any]:
+    known = {
+        name: parameter
+        for name, parameter in inspect.signature(task_class(task)).parameters.items()
+        if name not in _NOT_TASK_OPTIONS
+    }
+    return _options("task_options", given, known)
+
+
+def _model_options(model: str, given: Any) -> dict[str, Any]:
+    known = model_option_parameters(model)
+    options = _options("model_options", given, known)
+    options.setdefault("hidden_size", _DEFAULT_HIDDEN_SIZE)
+    _checks.positive_int("hidden_size", options["hidden_size"])
+    return options
+
+
+def model_option_parameters(model: str) -> dict[str, inspect.Parameter]:
+    """The constructor parameters of a model that a run may set, by name.
+
+    Example:
+        >>> "dt" in model_option_parameters("LEM")
+        True
+    """
+    return {
+        name: parameter
+        for name, parameter in inspect.signature(layer_class(model)).parameters.items()
+        if name not in _NOT_MODEL_OPTIONS
+    }
+
+
+def _options(name: str, given: Any, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        _wrong_type(name, "a mapping of option names to JSON values", given)
+    options = {}
+    for key, value in given.items():
+        if not known:
+            raise ValueError(
+                _checks.message(f"{name} must be empty here", f"{key!r}", "leave it out")
+            )
+        _checks.choice(f"a key of {name}", key, known)
+        options[key] = _json_value(f"{name}[{key!r}]", value)
+        # 1 and 1.0 are one number to the constructor, so they must be one run.
+        if known[key].annotation in ("float", float) and type(value) is int:
+            options[key] = float(value)
+    return options
+
+
+def _json_value(name: str, value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    if isinstance(value, list | tuple):
+        return [_json_value(name, entry) for entry in value]
+    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
+        return {key: _json_value(name, entry) for key, entry in value.items()}
+    raise TypeError(
+        _checks.message(
+            f"{name} must be a JSON value (finite number, text, true, false, null, list, object)",
+            f"{value!r} ({type(value).__name__})",
+            "pass plain values",
+        )
+    )
