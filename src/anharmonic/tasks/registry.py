@@ -12,6 +12,7 @@ from anharmonic._checks import choice, message
 from anharmonic.tasks.base import Task
 from anharmonic.tasks.cifar import NoisePaddedCIFAR10
 from anharmonic.tasks.dynamics import FitzHughNagumo, Lorenz96
+from anharmonic.tasks.files import FileTask
 from anharmonic.tasks.images import Digits, PermutedSequentialMNIST, SequentialMNIST
 from anharmonic.tasks.signals import SpokenDigits
 from anharmonic.tasks.synthetic import AddingProblem
@@ -27,6 +28,7 @@ _TASKS: dict[str, type[Task]] = {
         PermutedSequentialMNIST,
         NoisePaddedCIFAR10,
         SpokenDigits,
+        FileTask,
     )
 }
 # What a constructor takes besides options: places, which do not change the numbers.
@@ -153,6 +155,17 @@ def describe_tasks() -> list[TaskInfo]:
 def _describe(name: str) -> TaskInfo:
     kind = task_class(name)
     summary = (inspect.getdoc(kind) or "").split("\n", 1)[0]
+    if kind is FileTask:
+        return TaskInfo(
+            name=name,
+            summary=summary,
+            sizes={},
+            input="as in the file",
+            target="classes or values, as in the file",
+            metric="accuracy or rmse",
+            source="your .npz or .ts file",
+            licence=kind.licence,
+        )
     task = kind()
     steps = "per step" if task.readout == "all" else "per sequence"
     noun = "classes" if task.target == "class" else "value" if task.output_size == 1 else "values"

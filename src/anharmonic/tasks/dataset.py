@@ -1,0 +1,197 @@
+"""Sequences and targets in memory, and batches cut from them.
+
+Letters: `B` batch, `T` time steps, `F` features, `O` outputs, `N` sequences of a data set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from anharmonic._checks import described, message, positive_int
+
+
+class Batch(NamedTuple):
+    """Sequences that are computed together.
+
+    Attributes:
+        x: Inputs, float32 `[B, T, F]`; zero after the end of a shorter sequence.
+        y: Targets: int64 `[B]` (classes), float32 `[B, O]` (one value per sequence) or
+            float32 `[B, T, O]` (one value per step, zero after the end of a shorter sequence).
+        lengths: int64 `[B]`, on the CPU as made; None where all sequences have `T` steps.
+    """
+
+    x: Tensor
+    y: Tensor
+    lengths: Tensor | None
+
+
+class Batches:
+    """A fixed list of batches, each made when asked for; may be gone through again and again.
+
+    Args:
+        count: Number of batches.
+        make: Gives the batch of an index in `[0, count)`; the same batch whenever it is asked.
+
+    Example:
+        >>> make = lambda i: Batch(torch.full((1, 2, 1), float(i)), torch.zeros(1, 1), None)
+        >>> batches = Batches(3, make)
+        >>> len(batches), [float(batch.x[0, 0, 0]) for batch in batches], float(batches[2].x.max())
+        (3, [0.0, 1.0, 2.0], 2.0)
+    """
+
+    def __init__(self, count: int, make: Callable[[int], Batch]) -> None:
+        self._count = count
+        self._make = make
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, index: int) -> Batch:
+        if not 0 <= index < self._count:
+            raise IndexError(
+                message(
+                    f"batch index must be in [0, {self._count})", str(index), "use len(batches)"
+                )
+            )
+        return self._make(index)
+
+    def __iter__(self) -> Iterator[Batch]:
+        for index in range(self._count):
+            yield self._make(index)
+
+
+class Dataset:
+    """Sequences and targets in memory, of one length or ragged.
+
+    Args:
+        x: Dense `[N, T, F]`, or with `offsets` flat `[sum of lengths, F]`. Any dtype; batches are
+            converted to float32.
+        y: `[N]` integer classes, `[N, O]` values, or values per step: `[N, T, O]`, flat
+            `[sum of lengths, O]` when ragged.
+        offsets: int64 `[N + 1]`: sequence `i` is `x[offsets[i]:offsets[i + 1]]`; None when dense.
+        per_step: Whether a ragged `y` holds one row per step.
+        transform: Applied to the float32 `x` of a batch, e.g. to scale or to append steps.
+            Dense data only.
+
+    Example:
+        >>> x, y = torch.arange(6.0).reshape(6, 1), torch.tensor([0, 1])
+        >>> data = Dataset(x, y, offsets=torch.tensor([0, 2, 6]))
+        >>> batch = data.take(torch.tensor([1, 0]))
+        >>> batch.lengths.tolist(), batch.x[1, :, 0].tolist()
+        ([4, 2], [0.0, 1.0, 0.0, 0.0])
+    """
+
+    def __init__(
+        self,
+        x: Tensor,
+        y: Tensor,
+        *,
+        offsets: Tensor | None = None,
+        per_step: bool = False,
+        transform: Callable[[Tensor], Tensor] | None = None,
+    ) -> None:
+        count = x.shape[0] if offsets is None else offsets.shape[0] - 1
+        rows = x.shape[0] if per_step and offsets is not None else count
+        if x.dim() != (3 if offsets is None else 2):
+            raise ValueError(
+                message(
+                    "x must be [N, T, F], or [sum of lengths, F] with offsets",
+                    described(x),
+                    "add the missing axis, e.g. with x.unsqueeze(-1)",
+                )
+            )
+        if y.shape[0] != rows:
+            raise ValueError(
+                message(
+                    f"y must have {rows} rows",
+                    described(y),
+                    "give one target per sequence, or one per step with per_step=True",
+                )
+            )
+        if transform is not None and offsets is not None:
+            raise ValueError(
+                message(
+                    "transform must be None for ragged data",
+                    "transform and offsets",
+                    "apply it to the flat x before",
+                )
+            )
+        self.x = x
+        self.y = y
+        self.offsets = offsets
+        self.per_step = per_step
+        self.transform = transform
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def lengths(self) -> Tensor | None:
+        """Number of steps of every sequence, int64 `[N]`; None when dense."""
+        return None if self.offsets is None else self.offsets.diff()
+
+    def take(self, indices: Tensor) -> Batch:
+        """Makes one batch of the sequences `indices` (int64 `[B]`), in this order.
+
+        Ragged sequences are zero-padded to the longest of the batch.
+        """
+        if self.offsets is None:
+            x = self.x[indices].to(torch.float32)
+            if self.transform is not None:
+                x = self.transform(x)
+            return Batch(x, self._target(self.y[indices]), None)
+        starts = self.offsets[indices]
+        lengths = self.offsets[indices + 1] - starts
+        steps = torch.arange(int(lengths.max()))
+        inside = step_mask(lengths, len(steps))
+        rows = (starts[:, None] + steps)[inside]
+        x = _scattered(self.x[rows], inside)
+        y = _scattered(self.y[rows], inside) if self.per_step else self.y[indices]
+        return Batch(x.to(torch.float32), self._target(y), lengths)
+
+    def batches(self, batch_size: int, order: Tensor | None = None) -> Batches:
+        """Cuts the data set into batches, the last of which may be smaller.
+
+        Args:
+            batch_size: Sequences per batch, at least 1.
+            order: int64 `[N]`, the order of the sequences; None for the order stored.
+        """
+        positive_int("batch_size", batch_size)
+        chosen = torch.arange(len(self)) if order is None else order
+        count = -(-len(chosen) // batch_size)
+        return Batches(
+            count,
+            lambda i: self.take(chosen[i * batch_size : min((i + 1) * batch_size, len(self))]),
+        )
+
+    @staticmethod
+    def _target(y: Tensor) -> Tensor:
+        return y.to(torch.float32 if y.is_floating_point() else torch.int64)
+
+
+def step_mask(lengths: Tensor, steps: int) -> Tensor:
+    """Says which steps of padded sequences are real.
+
+    Args:
+        lengths: int64 `[B]`.
+        steps: Length `T` of the padded sequences.
+
+    Returns:
+        bool `[B, T]` on the device of `lengths`.
+
+    Example:
+        >>> step_mask(torch.tensor([1, 3]), 3).int().tolist()
+        [[1, 0, 0], [1, 1, 1]]
+    """
+    return torch.arange(steps, device=lengths.device) < lengths[:, None]
+
+
+def _scattered(rows: Tensor, inside: Tensor) -> Tensor:
+    padded = rows.new_zeros(*inside.shape, rows.shape[1])
+    padded[inside] = rows
+    return padded
