@@ -33,7 +33,7 @@ class FitzHughNagumo(Task):
 
     Args:
         tolerance: "default": SciPy's default tolerances (rtol 1e-3, atol 1e-6), as published;
-            "tight": rtol 1e-9, atol 1e-12.
+            "tight": rtol 1e-8, atol 1e-10.
         data_seed: Seed of the starting points; the published one is 1234.
 
     Shape:
@@ -49,9 +49,11 @@ class FitzHughNagumo(Task):
         Where the documents are silent (which signal, which horizon), the published code is
         followed. At the default tolerance the published trajectories differ from the exact ones by
         0.04 (root mean square), twenty times the reported error: a model learns the
-        solver's answer. "tight" gives the solution of the equation. The published code's
-        reported error covers only the last 128 test trajectories (it keeps the last batch); here
-        it covers all 1024.
+        solver's answer. They also depend on rounding: a starting point changed in its last bit
+        changes one trajectory in four by more than 0.001 at late times (0.0006 root mean square
+        over all), with SciPy as with the solver here, so they are not the same on every machine.
+        "tight" gives the solution of the equation. The published code's reported error covers
+        only the last 128 test trajectories (it keeps the last batch); here it covers all 1024.
 
     Example:
         >>> task = FitzHughNagumo()
@@ -79,7 +81,7 @@ class FitzHughNagumo(Task):
         self.sizes = {"train": 128, "valid": 128, "test": 1024}
 
     def _build(self) -> Splits:
-        tolerances = {"default": (1e-3, 1e-6), "tight": (1e-9, 1e-12)}[self.tolerance]
+        tolerances = {"default": (1e-3, 1e-6), "tight": (1e-8, 1e-10)}[self.tolerance]
         rng = np.random.RandomState(self.data_seed)  # the published code's generator
         start = np.zeros((sum(self.sizes.values()), 2))
         start[:, 0] = 2 * rng.random_sample(len(start)) - 1
