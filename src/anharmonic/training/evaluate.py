@@ -10,7 +10,7 @@ from anharmonic.tasks.metrics import make_metric
 
 
 def to_device(batch: Batch, device: torch.device) -> Batch:
-    """Moves a batch's tensors to a device.
+    """Moves a batch's inputs and targets to a device.
 
     Example:
         >>> batch = Batch(torch.zeros(1, 1, 1), torch.zeros(1, 1), None)
@@ -19,7 +19,10 @@ def to_device(batch: Batch, device: torch.device) -> Batch:
     """
     if device.type == "cpu":
         return batch
-    return Batch(*(None if t is None else t.to(device, non_blocking=True) for t in batch))
+    # Lengths stay on the CPU, where packing wants them; a GPU would have to be waited for.
+    return batch._replace(
+        x=batch.x.to(device, non_blocking=True), y=batch.y.to(device, non_blocking=True)
+    )
 
 
 def evaluate(model: nn.Module, batches: Batches, metric: str, device: torch.device) -> float:

@@ -97,7 +97,7 @@ def fit(run: Run, place: Place | None = None) -> Result:
     if (found := _finished(run, place, folder)) is not None:
         return found
     try:
-        from lightning.pytorch.utilities.rank_zero import rank_zero_only
+        from lightning.fabric.utilities.rank_zero import rank_zero_only
     except ImportError as error:
         raise missing_extra("lightning") from error
     from anharmonic.training.resume import random_states, restore_random_states
@@ -105,7 +105,7 @@ def fit(run: Run, place: Place | None = None) -> Result:
     # Options of the model that exclude each other are found before any data are read.
     layer_class(run.model)(1, **run.model_options)
     task = make_task(run.task, run.task_options, place.data_dir, place.file)
-    is_first = rank_zero_only.rank in (0, None)
+    is_first = getattr(rank_zero_only, "rank", 0) in (0, None)
     states = random_states()
     try:
         with machine.settings(device, place.threads) as unfixed, contextlib.ExitStack() as held:
@@ -153,8 +153,8 @@ def _seeded_model(run: Run, task: Task) -> SequenceModel:
 
 
 def _train(job: _Job, unfixed: set[str]) -> Result:
+    from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
     from lightning.pytorch import Trainer
-    from lightning.pytorch.plugins.environments import SLURMEnvironment
     from lightning.pytorch.strategies import DDPStrategy
 
     from anharmonic.training.keeper import Keeper
@@ -178,7 +178,6 @@ def _train(job: _Job, unfixed: set[str]) -> Result:
             devices=place.devices,
             strategy=DDPStrategy(process_group_backend=backend) if place.devices > 1 else "auto",
             max_epochs=run.epochs,
-            gradient_clip_val=run.clip_norm,
             callbacks=[keeper, Progress(run, keeper)] if place.progress else [keeper],
             plugins=plugins,
             default_root_dir=job.folder,
@@ -204,8 +203,11 @@ def _train(job: _Job, unfixed: set[str]) -> Result:
             )
             _say(place, text)
             raise KeyboardInterrupt(text) from None
-    result = _conclude(job, keeper, unfixed) if job.is_first_process else None
-    return trainer.strategy.broadcast(result, src=0) if place.devices > 1 else result
+    if place.devices == 1:
+        return _conclude(job, keeper, unfixed)
+    tested = _conclude(job, keeper, unfixed) if job.is_first_process else None
+    result: Result = trainer.strategy.broadcast(tested, src=0)  # type: ignore[assignment]
+    return result
 
 
 def _circumstances(job: _Job) -> dict[str, str]:

@@ -48,7 +48,8 @@ def from_json_text(cls: type[T], text: str, what: str) -> T:
     from cattrs import ClassValidationError
 
     try:
-        return converter.structure(values, cls)
+        built: T = converter.structure(values, cls)
+        return built
     except ClassValidationError as error:
         reasons = "; ".join(_reasons(error, ""))
         raise ValueError(

@@ -96,7 +96,8 @@ class Keeper(Callback):
         # All devices compute the value, the first one's counts: they must agree when to stop.
         value = float(trainer.strategy.broadcast(value, src=0))
         if not math.isfinite(value):
-            raise pl_module.diverged(f"validation {self.metric}", value, trainer.global_step)
+            steps = (trainer.current_epoch + 1) * int(trainer.num_training_batches)
+            raise pl_module.diverged(f"validation {self.metric}", value, steps)
         epoch = trainer.current_epoch + 1
         better = value > self.best_valid if self.higher_is_better else value < self.best_valid
         for name, entry in (("epoch", epoch), ("train_loss", loss), ("valid", value)):

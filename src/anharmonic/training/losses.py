@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anharmonic.tasks.base import Batch
+from anharmonic.tasks.base import Batch, step_mask
 
 
 class DivergedError(RuntimeError):
@@ -72,7 +72,8 @@ def share_of(batch: Batch, rank: int, world: int, target: str) -> Share:
     weight = world / entries
     if first == last:
         first, last, weight = 0, 1, 0.0
-    part = Batch(*(None if t is None else t[first:last] for t in batch))
+    lengths = None if batch.lengths is None else batch.lengths[first:last]
+    part = Batch(batch.x[first:last], batch.y[first:last], lengths)
     return Share(part, weight, entries)
 
 
@@ -110,8 +111,7 @@ def summed_loss(prediction: Tensor, batch: Batch, target: str) -> Tensor:
         return functional.cross_entropy(prediction, batch.y, reduction="sum")
     if prediction.ndim < 3 or batch.lengths is None:
         return functional.mse_loss(prediction, batch.y, reduction="sum")
-    steps = torch.arange(prediction.shape[1], device=prediction.device)
-    valid = (steps < batch.lengths[:, None]).unsqueeze(2)
+    valid = step_mask(batch.lengths, prediction.shape[1]).to(prediction.device).unsqueeze(2)
     # Padding is replaced, not multiplied by 0: it may hold anything, and 0 times NaN is NaN.
     difference = torch.where(valid, prediction - batch.y, 0.0)
     return difference.square().sum()

@@ -1,4 +1,4 @@
-"""What a result says about where it was computed, and settings that hold while a run is computed."""
+"""What a result says about where it was computed, and settings for as long as it is."""
 
 from __future__ import annotations
 
@@ -148,4 +148,4 @@ def _collect_unfixed(unfixed: set[str]) -> None:
             show(message, *rest, **more)  # type: ignore[arg-type]
 
     warnings.filterwarnings("always", message=f".*{marker}")
-    warnings.showwarning = collect  # type: ignore[assignment]
+    warnings.showwarning = collect

@@ -58,6 +58,9 @@ class TrainingModule(LightningModule):
         resume_path: str,
     ) -> None:
         super().__init__()
+        # The steps of automatic optimisation written out: its hooks would cost more than a small
+        # model's step.
+        self.automatic_optimization = False
         self.run = run
         self.model = model
         self.target = target
@@ -94,21 +97,27 @@ class TrainingModule(LightningModule):
         """Sets the epoch's learning rate and starts its mean loss."""
         self._losses, self._entries = [], []
         self._loss_sum, self._entry_sum = 0.0, 0
+        self._optimizer = self.trainer.optimizers[0]
+        self._weights = list(self.model.parameters())
+        self._look_at_once = self.device.type == "cpu" and self.trainer.world_size == 1
         lr = learning_rate(self.run, self.trainer.current_epoch)
-        for group in self.trainer.optimizers[0].param_groups:
+        for group in self._optimizer.param_groups:
             group["lr"] = lr
 
-    def training_step(self, share: Share, batch_idx: int) -> Tensor:
-        """Loss of this device's share; over all devices they average to the batch's loss."""
+    def training_step(self, share: Share, batch_idx: int) -> None:
+        """One step; over all devices, the losses of their shares average to the batch's loss."""
         batch = share.batch
         prediction = self.model(batch.x, batch.lengths)
         loss = summed_loss(prediction, batch, self.target) * share.weight
         self._losses.append(loss.detach())
         self._entries.append(share.entries)
-        alone_on_cpu = loss.device.type == "cpu" and self.trainer.world_size == 1
-        if alone_on_cpu or len(self._losses) == _STEPS_PER_LOOK:
+        if self._look_at_once or len(self._losses) == _STEPS_PER_LOOK:
             self._look(batch_idx)
-        return loss
+        self._optimizer.zero_grad(set_to_none=True)
+        self.manual_backward(loss)
+        if self.run.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self._weights, self.run.clip_norm)
+        self._optimizer.step()
 
     def epoch_loss(self) -> float:
         """Mean loss of the epoch so far, over all devices."""

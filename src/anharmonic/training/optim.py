@@ -19,7 +19,9 @@ def make_optimizer(run: Run, model: nn.Module) -> torch.optim.Optimizer:
         >>> make_optimizer(Run("adding", "LEM", lr=0.01), nn.Linear(1, 1)).defaults["lr"]
         0.01
     """
-    return torch.optim.Adam(model.parameters(), lr=run.lr, weight_decay=run.weight_decay)
+    return torch.optim.Adam(
+        model.parameters(), lr=run.lr, weight_decay=run.weight_decay, fused=True
+    )
 
 
 def learning_rate(run: Run, epoch: int) -> float:

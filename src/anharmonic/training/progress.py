@@ -5,6 +5,7 @@ Imported by ``fit`` only, because it needs Lightning.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from typing import Any
@@ -42,7 +43,7 @@ class Progress(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Opens the bar where a resumed run stands."""
         self._total = self._run.epochs * int(trainer.num_training_batches)
-        self._steps = self._first_step = trainer.global_step
+        self._steps = self._first_step = trainer.current_epoch * int(trainer.num_training_batches)
         self._began = time.monotonic()
         if trainer.is_global_zero and sys.stderr.isatty():
             self._bar = tqdm(
@@ -102,7 +103,9 @@ class Progress(Callback):
         assert isinstance(pl_module, TrainingModule)
         keeper = self._keeper
         epoch = min(trainer.current_epoch + 1, self._run.epochs)
-        text = f"epoch {epoch}/{self._run.epochs}, loss {pl_module.last_loss:.4g}"
+        text = f"epoch {epoch}/{self._run.epochs}"
+        if not math.isnan(pl_module.last_loss):  # (on a GPU it is read now and then only)
+            text += f", loss {pl_module.last_loss:.4g}"
         if keeper.best_epoch:
             text += f", valid {keeper.metric} {keeper.curve['valid'][-1]:.4g}"
             text += f" (best {keeper.best_valid:.4g}, epoch {keeper.best_epoch})"

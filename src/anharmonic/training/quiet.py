@@ -7,6 +7,11 @@ import logging
 import warnings
 from collections.abc import Iterator
 
+_LOGGERS = (
+    "lightning.pytorch.utilities.rank_zero",
+    "lightning.fabric.utilities.rank_zero",
+    "lightning.fabric.utilities.distributed",
+)
 # Beginnings of log lines, each with the reason it is kept back.
 _LINES = (
     "GPU available:",  # the result says which device was used
@@ -43,9 +48,7 @@ def quiet_lightning() -> Iterator[None]:
         >>> with quiet_lightning():
         ...     logging.getLogger("lightning.pytorch.utilities.rank_zero").info("GPU available: no")
     """
-    loggers = [
-        logging.getLogger(f"lightning.{name}.utilities.rank_zero") for name in ("pytorch", "fabric")
-    ]
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
     dropper = _Filter()
     for logger in loggers:
         logger.addFilter(dropper)
