@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
+from contextlib import nullcontext
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -445,11 +446,16 @@ def logit(p: float) -> float:
 
 def _on_layer(name: str, value: Any, example: Tensor) -> Tensor:
     """Checks dtype and device against the layer's; under autocast the dtype is converted."""
-    if isinstance(value, Tensor) and torch.is_autocast_enabled(value.device.type):
+    if isinstance(value, Tensor) and value.device == example.device and _autocast(value):
         value = value.to(example.dtype)
     return _checks.tensor_like(name, value, dtype=example.dtype, device=example.device)
 
 
+def _autocast(x: Tensor) -> bool:
+    kind = x.device.type
+    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+
+
 def _without_autocast(x: Tensor) -> Any:
     """Recurrences run in the weights' dtype: rounding errors would pile up over time."""
-    return torch.autocast(x.device.type, enabled=False)
+    return torch.autocast(x.device.type, enabled=False) if _autocast(x) else nullcontext()

@@ -1,0 +1,398 @@
+"""One suite over every registered sequence layer and its variants: the contract of ``nn.LSTM``."""
+
+import copy
+import io
+import warnings
+
+import pytest
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
+
+import anharmonic as ah
+from anharmonic.models.registry import layer_class, list_models
+
+F, H = 3, 5
+OWN = {
+    "CoRNN": [
+        {"dt": 0.3, "frequency": 2.0, "damping": 0.7},
+        {"dt": 0.3, "scheme": "implicit", "bias": False},
+        {"dt": 0.3, "trainable_dt": True, "trainable_frequency": True, "trainable_damping": True},
+    ],
+    "UnICORNN": [
+        {"dt": 0.4, "frequency": 1.5},
+        {"dt": 0.4, "trainable_timescales": False, "bias": False},
+    ],
+    "LEM": [
+        {"dt": 0.6},
+        {"dt": 0.3, "multiscale": False, "bias": False},
+        {"gate_floor": 0.25, "chrono_length": 20},
+    ],
+    "RNN": [{}],
+    "LSTM": [{}, {"bias": False}],
+    "GRU": [{}],
+    "ChronoLSTM": [{"chrono_length": 20}],
+}
+STACKS = [{}, {"num_layers": 2}, {"num_layers": 2, "bidirectional": True}]
+CASES = [(name, {**own, **stack}) for name in OWN for own in OWN[name] for stack in STACKS]
+CASES += [
+    ("UnICORNN", {"num_layers": 4, "dt": [0.1, 0.2, 0.3, 0.4], "skipped_layers": 2}),
+    ("UnICORNN", {"num_layers": 3, "skipped_layers": 2, "bidirectional": True}),
+]
+every = pytest.mark.parametrize("name, options", CASES, ids=str)
+one_way = pytest.mark.parametrize(
+    "name, options", [c for c in CASES if not c[1].get("bidirectional")], ids=str
+)
+both_ways = pytest.mark.parametrize(
+    "name, options", [c for c in CASES if c[1].get("bidirectional")], ids=str
+)
+# One layer of each kind and variant, to walk by hand in both directions.
+single = pytest.mark.parametrize("name, options", [(n, o) for n in OWN for o in OWN[n]], ids=str)
+# Sums are taken in another order for another batch size: a few roundings in float64.
+CLOSE = {"rtol": 1e-12, "atol": 1e-13}
+
+
+def make(name, options, dtype=torch.float64, **more):
+    torch.manual_seed(0)
+    return layer_class(name)(F, H, **options, **more, dtype=dtype)
+
+
+def sequences(batch, steps, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(1)
+    return torch.randn(steps, batch, F, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def some_state(layer, batch):
+    _, state = layer(sequences(batch, 4))
+    return type(state)(*(0.7 * s.detach() for s in state))
+
+
+def close(got, expected):
+    torch.testing.assert_close(got, expected, **CLOSE)
+
+
+def test_every_registered_layer_is_covered():
+    assert list(OWN) == list_models()
+
+
+@every
+def test_shapes_and_state_names(name, options):
+    layer = make(name, options)
+    output, state = layer(sequences(4, 7))
+    directions = 2 if options.get("bidirectional") else 1
+    assert output.shape == (7, 4, directions * H)
+    for part in state:
+        assert part.shape == (options.get("num_layers", 1) * directions, 4, H)
+    names = {"LSTM": ("h", "c"), "ChronoLSTM": ("h", "c"), "RNN": ("h",), "GRU": ("h",)}
+    assert state._fields == names.get(name, ("y", "z"))
+    if directions == 1:
+        assert torch.equal(output[-1], state[0][-1])
+
+
+@every
+def test_batch_first_is_a_transpose(name, options):
+    x = sequences(4, 7)
+    time_major, state = make(name, options)(x)
+    layer = make(name, options, batch_first=True)
+    batch_major, same = layer(x.transpose(0, 1))
+    close(batch_major.transpose(0, 1), time_major)
+    close(tuple(same), tuple(state))
+
+
+@every
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_batched_equals_unbatched(name, options, batch_first):
+    layer = make(name, options, batch_first=batch_first)
+    x, start = sequences(3, 7), some_state(make(name, options), 3)
+    output, state = layer(x.transpose(0, 1) if batch_first else x, start)
+    for b in range(3):
+        one, last = layer(x[:, b], type(start)(*(s[:, b] for s in start)))
+        close(one, output[b] if batch_first else output[:, b])
+        for part, whole in zip(last, state, strict=True):
+            assert part.dim() == 2
+            close(part, whole[:, b])
+
+
+@every
+@pytest.mark.parametrize("batch", [1, H, 9])
+def test_every_batch_size(name, options, batch):
+    layer = make(name, options)
+    x = sequences(9, 6)
+    whole, _ = layer(x)
+    part, _ = layer(x[:, :batch])
+    close(part, whole[:, :batch])
+
+
+@every
+def test_packed_equals_padded(name, options):
+    layer = make(name, options)
+    lengths = torch.tensor([3, 7, 1, 5])
+    x, start = sequences(4, 7), some_state(layer, 4)
+    packed = pack_padded_sequence(x, lengths, enforce_sorted=False)
+    output, state = layer(packed, start)
+    padded, got_lengths = pad_packed_sequence(output)
+    assert torch.equal(got_lengths, lengths)
+    assert torch.equal(output.batch_sizes, packed.batch_sizes)
+    assert torch.equal(output.sorted_indices, packed.sorted_indices)
+    for b, n in enumerate(lengths.tolist()):
+        alone, last = layer(x[:n, b : b + 1], type(start)(*(s[:, b : b + 1] for s in start)))
+        close(padded[:n, b : b + 1], alone)
+        assert not padded[n:, b].any()
+        for part, whole in zip(last, state, strict=True):
+            close(part, whole[:, b : b + 1])
+
+
+@every
+def test_packed_in_given_order(name, options):
+    layer = make(name, options)
+    x = sequences(2, 5)
+    output, _ = layer(pack_sequence([x[:, 0], x[:3, 1]]))
+    assert output.sorted_indices is None
+    padded, _ = pad_packed_sequence(output)
+    alone, _ = layer(x[:3, 1:])
+    close(padded[:3, 1:], alone)
+
+
+@every
+def test_packed_gradients_equal_padded(name, options):
+    layer = make(name, options)
+    lengths = [6, 4]
+    x = sequences(2, 6).requires_grad_()
+    output, _ = layer(pack_padded_sequence(x, torch.tensor(lengths)))
+    (packed,) = torch.autograd.grad(pad_packed_sequence(output)[0].sin().sum(), x)
+    alone = torch.zeros_like(x)
+    for b, n in enumerate(lengths):
+        part = x.detach()[:n, b : b + 1].requires_grad_()
+        (alone[:n, b : b + 1],) = torch.autograd.grad(layer(part)[0].sin().sum(), part)
+    close(packed, alone)
+
+
+@both_ways
+def test_a_reverse_direction_cannot_stream(name, options):
+    layer = make(name, options)
+    with pytest.raises(ValueError, match="needs a unidirectional layer; got bidirectional=True"):
+        layer.step(sequences(2, 1)[0])
+
+
+@one_way
+def test_two_halves_equal_one_whole(name, options):
+    layer = make(name, options)
+    x = sequences(4, 9)
+    whole, state = layer(x)
+    first, middle = layer(x[:4])
+    second, last = layer(x[4:], tuple(middle))  # a plain tuple will do
+    close(torch.cat([first, second]), whole)
+    close(tuple(last), tuple(state))
+
+
+@one_way
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_steps_equal_sequence(name, options, batch_first):
+    layer = make(name, options, batch_first=batch_first)
+    x = sequences(4, 6)
+    output, state = layer(x.transpose(0, 1) if batch_first else x)
+    carried = None
+    for t, x_t in enumerate(x):
+        y_t, carried = layer.step(x_t, carried)
+        assert y_t.shape == (4, H)
+        close(y_t, output[:, t] if batch_first else output[t])
+    close(tuple(carried), tuple(state))
+    alone, _ = layer.step(x[0, 0])
+    assert alone.shape == (H,)
+    close(alone, output[0, 0])
+
+
+@single
+def test_bidirectional_is_two_walks(name, options):
+    layer = make(name, {**options, "bidirectional": True})
+    walker = make(name, options)
+    x = sequences(3, 6)
+    output, state = layer(x)
+    for direction, suffix in enumerate(("", "_reverse")):
+        weights = layer.state_dict()
+        walker.load_state_dict(
+            {k: weights[k + suffix * k.endswith("_l0")] for k in walker.state_dict()}
+        )
+        walked, last = walker(x.flip(0) if direction else x)
+        walked = walked.flip(0) if direction else walked
+        close(output[..., direction * H : (direction + 1) * H], walked)
+        close(state[0][direction], last[0][0])
+
+
+@every
+def test_gradients(name, options):
+    layer = make(name, options)
+    x = sequences(2, 4).requires_grad_()
+    start = [s.requires_grad_() for s in some_state(layer, 2)]
+    names = [n for n, _ in layer.named_parameters()]
+    weights = [p.detach().clone().requires_grad_() for p in layer.parameters()]
+
+    def run(x, *rest):
+        state, parameters = rest[: len(start)], dict(zip(names, rest[len(start) :], strict=True))
+        output, last = torch.func.functional_call(layer, parameters, (x, tuple(state)))
+        return (output, *last)
+
+    assert torch.autograd.gradcheck(run, (x, *start, *weights))
+
+
+@every
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_dtypes(name, options, dtype):
+    exact, _ = make(name, options)(sequences(3, 6))
+    layer = make(name, options).to(dtype)
+    output, state = layer(sequences(3, 6, dtype))
+    assert output.dtype == dtype and all(s.dtype == dtype for s in state)
+    # Six steps of a recurrence with derivatives below 2: well within 30 roundings.
+    bound = 30 * torch.finfo(dtype).eps
+    assert (output.double() - exact).abs().max() < bound
+
+
+@every
+def test_save_and_load(name, options, tmp_path):
+    layer = make(name, options)
+    ah.save_pretrained(layer, tmp_path / "saved")
+    again = ah.from_pretrained(tmp_path / "saved")
+    assert type(again) is type(layer) and again.config() == layer.config()
+    x = sequences(2, 5)
+    assert torch.equal(again(x)[0], layer(x)[0])
+    assert repr(again) == repr(layer)
+
+
+@every
+def test_copies_and_pickles(name, options):
+    layer = make(name, options)
+    buffer = io.BytesIO()
+    torch.save(layer, buffer)
+    buffer.seek(0)
+    x = sequences(2, 5)
+    for other in (copy.deepcopy(layer), torch.load(buffer, weights_only=False)):
+        assert torch.equal(other(x)[0], layer(x)[0])
+
+
+@every
+def test_reset_parameters_draws_anew(name, options):
+    layer = make(name, options)
+    before = {k: v.clone() for k, v in layer.state_dict().items()}
+    torch.manual_seed(0)
+    make(name, options)  # leaves the generator as it was after the first construction
+    layer.reset_parameters()
+    changed = [k for k, v in layer.state_dict().items() if not torch.equal(v, before[k])]
+    fixed = {k for k in before if k.startswith(("raw_", "bias"))}
+    assert set(changed) >= set(before) - fixed
+
+
+@pytest.mark.parametrize("name", ["CoRNN", "UnICORNN", "LEM"])
+def test_dropout_is_one_mask_per_sequence(name):
+    layer = make(name, {"num_layers": 2, "dropout": 0.5})
+    seen = {}
+
+    def keep(x, suffixes, state, **words):
+        seen["masks"] = words["masks"]
+        return type(layer)._kernel(layer, x, suffixes, state, **words)
+
+    layer._kernel = keep
+    x = sequences(40, 6)
+    layer(x)
+    (mask,) = seen["masks"]
+    assert mask.shape == (40, H) and set(mask.unique().tolist()) == {0.0, 2.0}
+    first, _ = layer(x)
+    second, _ = layer(x)
+    assert not torch.equal(first, second)
+    torch.manual_seed(3)
+    again, _ = layer(x)
+    torch.manual_seed(3)
+    assert torch.equal(layer(x)[0], again)
+    layer.eval()
+    layer(x)
+    assert seen["masks"] is None
+
+
+@pytest.mark.parametrize("name", list(OWN))
+class TestRefusals:
+    """Each message names what was expected, what came and what to do."""
+
+    def refuse(self, call, error, *words):
+        with pytest.raises(error) as caught:
+            call()
+        for word in words:
+            assert word in str(caught.value), f"{word!r} not in {caught.value}"
+
+    def test_constructor(self, name):
+        cls = layer_class(name)
+        self.refuse(lambda: cls(0, H), ValueError, "input_size must be an int >= 1", "input_size=0")
+        self.refuse(lambda: cls(F, 2.5), TypeError, "hidden_size must be an int", "2.5 (float)")
+        self.refuse(lambda: cls(F, H, 0), ValueError, "num_layers must be an int >= 1")
+        self.refuse(lambda: cls(F, H, dropout=1.5), ValueError, "dropout must be", "[0, 1]", "1.5")
+        self.refuse(lambda: cls(F, H, bias=1), TypeError, "bias must be True or False")
+        self.refuse(lambda: cls(F, H, batch_first="no"), TypeError, "batch_first must be True")
+        self.refuse(lambda: cls(F, H, bidirectional=None), TypeError, "bidirectional must be")
+
+    def test_dropout_without_layers_warns(self, name):
+        with pytest.warns(UserWarning, match="dropout"):
+            layer_class(name)(F, H, dropout=0.5)
+
+    def test_input(self, name):
+        layer = make(name, {}, dtype=torch.float32)
+        good = torch.zeros(7, 4, F)
+        self.refuse(
+            lambda: layer(good.double()), TypeError, "x must have the layer's dtype", "float64"
+        )
+        self.refuse(
+            lambda: layer([1.0]), TypeError, "x must be a torch.Tensor", "list", "as_tensor"
+        )
+        self.refuse(lambda: layer(good[..., :2]), ValueError, "[T, B, 3]", "shape [7, 4, 2]")
+        self.refuse(lambda: layer(good[None]), ValueError, "[T, B, 3]", "shape [1, 7, 4, 3]")
+        self.refuse(lambda: layer(good[0, 0]), ValueError, "[T, B, 3]", "shape [3]")
+        self.refuse(lambda: layer(good[:0]), ValueError, "at least one sequence", "shape [0, 4, 3]")
+        self.refuse(lambda: layer(good[:, :0]), ValueError, "at least one", "shape [7, 0, 3]")
+        bad = good.clone()
+        bad[2, 1, 0] = float("nan")
+        self.refuse(lambda: layer(bad), ValueError, "must not contain NaN", "1 NaN of 84")
+        self.refuse(lambda: layer(good.to("meta")), ValueError, "x must be on the layer's device")
+        packed = pack_sequence([good[:, 0, :2]])
+        self.refuse(lambda: layer(packed), ValueError, "packed data", "shape [7, 2]")
+
+    def test_state(self, name):
+        layer = make(name, {}, dtype=torch.float32)
+        x = torch.zeros(7, 4, F)
+        parts = len(layer(x)[1])
+        shaped = [torch.zeros(1, 3, H)] * parts
+        self.refuse(lambda: layer(x, tuple(shaped)), ValueError, "state.", "[1, 4, 5]", "[1, 3, 5]")
+        double = [torch.zeros(1, 4, H, dtype=torch.float64)] * parts
+        self.refuse(lambda: layer(x, tuple(double)), TypeError, "state.", "dtype", "float64")
+        self.refuse(lambda: layer(x, (shaped[0],) * (parts + 1)), TypeError, "state must")
+        self.refuse(lambda: layer(x, 3), TypeError, "state must", "int")
+
+    def test_step(self, name):
+        layer = make(name, {}, dtype=torch.float32)
+        self.refuse(lambda: layer.step(torch.zeros(4, 2)), ValueError, "x", "shape")
+        stack = make(name, {"num_layers": 2, "dropout": 0.3})
+        x_t = sequences(4, 1)[0]
+        self.refuse(lambda: stack.step(x_t), ValueError, "without dropout", "layer.eval()")
+        stack.eval()
+        stack.step(x_t)
+
+
+@pytest.mark.parametrize("name", ["CoRNN", "UnICORNN", "LEM"])
+def test_autocast_keeps_the_weights_dtype(name):
+    layer = make(name, {}, dtype=torch.float32)
+    x = sequences(2, 5, torch.float32)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output, _ = layer(x.bfloat16())
+    assert output.dtype == torch.float32
+    torch.testing.assert_close(output, layer(x.bfloat16().float())[0])
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_defaults_are_stable(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        layer = layer_class(name)(F, H)
+    generator = torch.Generator().manual_seed(0)
+    output, _ = layer(10 * torch.randn(2000, 2, F, generator=generator))
+    assert output.isfinite().all() and output.abs().max() < 100
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_device_argument(name):
+    layer = layer_class(name)(F, H, device="meta")
+    assert {t.device.type for t in layer.state_dict().values()} == {"meta"}

@@ -1,0 +1,238 @@
+"""coRNN: closed forms, order in dt, energy bounds, stability warnings, trainable scalars."""
+
+import math
+import warnings
+
+import pytest
+import torch
+
+import anharmonic as ah
+
+F64 = torch.float64
+
+
+def free_layer(**options):
+    """A layer without weights: y'' = -frequency y - damping y'."""
+    layer = ah.CoRNN(1, 1, bias=False, dtype=F64, **options)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.zero_()
+    return layer
+
+
+def damped_oscillation(t, frequency, damping, y0, z0):
+    """Solution of y'' = -frequency y - damping y' (underdamped)."""
+    omega = math.sqrt(frequency - damping**2 / 4)
+    decay = torch.exp(-damping * t / 2)
+    return decay * (
+        y0 * torch.cos(omega * t) + (z0 + damping * y0 / 2) / omega * torch.sin(omega * t)
+    )
+
+
+@pytest.mark.parametrize("scheme", ["explicit", "implicit"])
+def test_closed_form_and_first_order(scheme):
+    frequency, damping, end = 4.0, 0.5, 3.0
+    start = (torch.full((1, 1, 1), 0.8, dtype=F64), torch.full((1, 1, 1), -0.3, dtype=F64))
+    errors = []
+    for steps in (300, 600, 1200):
+        layer = free_layer(dt=end / steps, frequency=frequency, damping=damping, scheme=scheme)
+        output, _ = layer(torch.zeros(steps, 1, 1, dtype=F64), start)
+        t = torch.arange(1, steps + 1, dtype=F64) * end / steps
+        exact = damped_oscillation(t, frequency, damping, 0.8, -0.3)
+        errors.append((output[:, 0, 0] - exact).abs().max().item())
+    orders = [math.log2(a / b) for a, b in zip(errors, errors[1:], strict=False)]
+    assert errors[-1] < 5e-3
+    assert all(0.9 < order < 1.1 for order in orders), orders
+
+
+def random_walk(scheme, frequency, damping, dt, seed, steps=400, hidden=16):
+    """States of a network with large random weights, driven by noise from rest."""
+    torch.manual_seed(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        cell = ah.CoRNNCell(
+            2, hidden, dt=dt, frequency=frequency, damping=damping, scheme=scheme, dtype=F64
+        )
+    with torch.no_grad():
+        for parameter in cell.parameters():
+            parameter.normal_(std=3.0)
+        state, ys, zs = None, [], []
+        for x_t in torch.randn(steps, 4, 2, dtype=F64):
+            state = cell(x_t, state)
+            ys.append(state.y)
+            zs.append(state.z)
+    return torch.stack(ys), torch.stack(zs)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_energy_bound_of_the_explicit_scheme(seed):
+    """y.y + z.z / frequency <= m t_n / frequency for damping > 1/2 and small dt (T 2.2.9)."""
+    generator = torch.Generator().manual_seed(seed)
+    u, v = torch.rand(2, generator=generator).tolist()
+    frequency, damping = 10 ** (2 * u - 1), 0.6 * 10**v
+    dt = 0.99 * (2 * damping - 1) / (frequency + damping**2)
+    y, z = random_walk("explicit", frequency, damping, dt, seed)
+    energy = (y * y).sum(-1) + (z * z).sum(-1) / frequency
+    bound = y.shape[-1] * dt * torch.arange(1, len(y) + 1, dtype=F64)[:, None] / frequency
+    assert (energy <= bound).all()
+    assert (energy / bound).max() > 1e-3  # the bound is approached, not vacuous
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_energy_bound_of_the_implicit_scheme(seed):
+    """y.y + z.z / frequency <= m t_n / (frequency (2 damping - frequency dt)) (T 2.2.4, sharper)."""
+    generator = torch.Generator().manual_seed(seed)
+    u, v, w = torch.rand(3, generator=generator).tolist()
+    frequency, damping = 10 ** (2 * u - 1), 0.6 * 10**v
+    dt = min(0.95, 0.2 + w) * min(2 * damping / frequency, 1.0)
+    y, z = random_walk("implicit", frequency, damping, dt, seed)
+    energy = (y * y).sum(-1) + (z * z).sum(-1) / frequency
+    t = dt * torch.arange(1, len(y) + 1, dtype=F64)[:, None]
+    bound = y.shape[-1] * t / (frequency * (2 * damping - frequency * dt))
+    assert (energy <= bound).all()
+    assert (energy / bound).max() > 1e-3
+
+
+def test_two_inputs_stay_close():
+    """No chaos: |y - y'|^2 <= 4 m t_n for the implicit scheme, frequency = damping = 1 (T 2.2.5)."""
+    torch.manual_seed(0)
+    layer = ah.CoRNN(2, 8, dt=0.1, scheme="implicit", dtype=F64)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.normal_(std=3.0)
+        one, _ = layer(torch.randn(500, 3, 2, dtype=F64))
+        two, _ = layer(torch.randn(500, 3, 2, dtype=F64))
+    t = 0.1 * torch.arange(1, 501, dtype=F64)[:, None]
+    assert ((one - two).square().sum(-1) <= 4 * 8 * t).all()
+
+
+@pytest.mark.parametrize(
+    "options, advice",
+    [
+        ({"dt": 2.0, "frequency": 1.0}, "use a smaller dt"),
+        ({"dt": 0.1, "frequency": 500.0}, "use a smaller dt"),
+        ({"dt": 0.1, "damping": 30.0}, "use a smaller dt"),
+        ({"dt": 0.1, "damping": 0.0}, "use a positive damping"),
+        ({"dt": 0.1, "damping": -0.5}, "use a positive damping"),
+        ({"dt": 3.0, "frequency": 2.0, "scheme": "implicit"}, "use a smaller dt"),
+    ],
+)
+@pytest.mark.parametrize("kind", [ah.CoRNN, ah.CoRNNCell])
+def test_unstable_settings_warn(kind, options, advice):
+    with pytest.warns(ah.StabilityWarning) as caught:
+        kind(2, 3, **options)
+    (warning,) = caught
+    text = str(warning.message)
+    assert "damping > 0 and dt^2 * frequency" in text and advice in text
+    assert f"dt={options['dt']:g}" in text
+    assert warning.filename == __file__  # it points at the caller's line
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"dt": 1.6e-2, "frequency": 94.5, "damping": 9.5},  # adding problem, as tuned
+        {"dt": 4.2e-2, "frequency": 2.7, "damping": 4.7},
+        {"dt": 1.5, "frequency": 1.0, "damping": 50.0, "scheme": "implicit"},
+    ],
+)
+def test_stable_settings_do_not_warn(options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ah.CoRNN(2, 3, **options)
+
+
+def spectral_radius(dt, frequency, damping, scheme):
+    """Of the linear part's step matrix, acting on (y, z)."""
+    if scheme == "explicit":
+        row = torch.tensor([-dt * frequency, 1 - dt * damping], dtype=F64)
+    else:
+        row = torch.tensor([-dt * frequency, 1.0], dtype=F64) / (1 + dt * damping)
+    step = torch.stack([torch.tensor([1.0, 0.0], dtype=F64) + dt * row, row])
+    step[0, 1] = dt * row[1]
+    return torch.linalg.eigvals(step).abs().max().item()
+
+
+@pytest.mark.parametrize("scheme", ["explicit", "implicit"])
+def test_the_warning_is_exactly_the_stability_limit(scheme):
+    generator = torch.Generator().manual_seed(0)
+    seen = set()
+    for u, v, w in torch.rand(300, 3, generator=generator).tolist():
+        dt, frequency, damping = 4 * u + 1e-3, 10 ** (3 * v - 1), 10 ** (3 * w - 1)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ah.CoRNNCell(1, 1, dt=dt, frequency=frequency, damping=damping, scheme=scheme)
+        stable = spectral_radius(dt, frequency, damping, scheme) < 1
+        assert stable == (not caught), (dt, frequency, damping)
+        seen.add(stable)
+    assert seen == {True, False}
+
+
+def test_trainable_scalars_start_as_given_and_learn():
+    layer = ah.CoRNN(
+        2,
+        3,
+        num_layers=2,
+        dt=0.2,
+        frequency=1.5,
+        damping=0.8,
+        trainable_dt=True,
+        trainable_frequency=True,
+        trainable_damping=True,
+        dtype=F64,
+    )
+    fixed = ah.CoRNN(2, 3, num_layers=2, dt=0.2, frequency=1.5, damping=0.8, dtype=F64)
+    assert set(layer.state_dict()) - set(fixed.state_dict()) == {
+        "raw_dt",
+        "raw_frequency",
+        "raw_damping",
+    }
+    fixed.load_state_dict({k: v for k, v in layer.state_dict().items() if "raw" not in k})
+    x = torch.randn(9, 2, 2, dtype=F64, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(layer(x)[0], fixed(x)[0], rtol=1e-13, atol=1e-14)
+    layer(x)[0].square().sum().backward()
+    assert all(getattr(layer, f"raw_{n}").grad.abs() > 0 for n in ("dt", "frequency", "damping"))
+
+
+def test_state_dict_names_and_shapes():
+    layer = ah.CoRNN(2, 3, num_layers=2, bidirectional=True)
+    shapes = {k: tuple(v.shape) for k, v in layer.state_dict().items()}
+    expected = {}
+    for k, width in ((0, 2), (1, 6)):
+        for end in ("", "_reverse"):
+            expected |= {
+                f"weight_ih_l{k}{end}": (3, width),
+                f"weight_hy_l{k}{end}": (3, 3),
+                f"weight_hz_l{k}{end}": (3, 3),
+                f"bias_l{k}{end}": (3,),
+            }
+    assert shapes == expected
+    cell = ah.CoRNNCell(2, 3, bias=False)
+    assert set(cell.state_dict()) == {"weight_ih", "weight_hy", "weight_hz"}
+
+
+def test_initial_range():
+    torch.manual_seed(0)
+    layer = ah.CoRNN(4, 100)
+    bound = 1 / math.sqrt(204)
+    for parameter in layer.parameters():
+        assert parameter.abs().max() <= bound and parameter.abs().max() > 0.9 * bound
+
+
+@pytest.mark.parametrize(
+    "options, error, words",
+    [
+        ({"dt": 0.0}, ValueError, "dt must be a finite number in (0, inf)"),
+        ({"dt": float("nan")}, ValueError, "dt must be a finite number"),
+        ({"dt": "0.1"}, TypeError, "dt must be a finite number in (0, inf); got dt='0.1' (str)"),
+        ({"dt": 1.5, "trainable_dt": True}, ValueError, "dt must be a finite number in (0, 1)"),
+        ({"frequency": -1.0}, ValueError, "frequency must be a finite number in [0, inf)"),
+        ({"damping": -1.0, "trainable_damping": True}, ValueError, "damping must be"),
+        ({"scheme": "implict"}, ValueError, "did you mean 'implicit'?"),
+        ({"trainable_dt": 1}, TypeError, "trainable_dt must be True or False"),
+    ],
+)
+def test_refusals(options, error, words):
+    with pytest.raises(error) as caught:
+        ah.CoRNN(2, 3, **options)
+    assert words in str(caught.value)

@@ -1,0 +1,190 @@
+"""LEM: closed form, order in dt, bounded states, variants, the LSTM inside it."""
+
+import math
+import warnings
+
+import pytest
+import torch
+
+import anharmonic as ah
+
+F64 = torch.float64
+
+
+def noise(*shape, seed=0):
+    return torch.randn(*shape, dtype=F64, generator=torch.Generator().manual_seed(seed))
+
+
+def test_closed_form_and_first_order():
+    """Weights zero, biases B and C: z' = s1 (tanh B - z), z relaxes exponentially; y likewise."""
+    b1, b2, bz, by, end = 0.3, -0.4, 0.9, -0.6, 4.0
+    rate = {"z": 1 / (1 + math.exp(-b1)), "y": 1 / (1 + math.exp(-b2))}
+    goal = {"z": math.tanh(bz), "y": math.tanh(by)}
+    errors = []
+    for steps in (200, 400, 800):
+        layer = ah.LEM(1, 1, dt=end / steps, dtype=F64)
+        with torch.no_grad():
+            for parameter in layer.parameters():
+                parameter.zero_()
+            layer.bias_l0.copy_(torch.tensor([b1, b2, bz, by]))
+            output, state = layer(torch.zeros(steps, 1, 1, dtype=F64))
+        t = torch.arange(1, steps + 1, dtype=F64) * end / steps
+        exact = goal["y"] * (1 - torch.exp(-rate["y"] * t))
+        errors.append((output[:, 0, 0] - exact).abs().max().item())
+        assert abs(state.z.item() - goal["z"] * (1 - math.exp(-rate["z"] * end))) < 5 / steps
+    orders = [math.log2(a / b) for a, b in zip(errors, errors[1:], strict=False)]
+    assert errors[-1] < 1e-3
+    assert all(0.9 < order < 1.1 for order in orders), orders
+
+
+@pytest.mark.parametrize("options", [{"dt": 1.0}, {"dt": 0.4}, {"dt": 0.9, "multiscale": False}])
+def test_states_stay_within_one(options):
+    torch.manual_seed(0)
+    layer = ah.LEM(2, 8, dtype=F64, **options)
+    state = None
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.normal_(std=5.0)
+        for x_t in noise(400, 3, 2):
+            _, state = layer.step(x_t, state)
+            assert state.y.abs().max() <= 1 and state.z.abs().max() <= 1
+
+
+def test_clipped_gates_keep_large_steps_bounded():
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # clipped gates need no warning: they end at 1
+        layer = ah.LEM(2, 8, dt=1.9, gate_floor=0.0, dtype=F64)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.normal_(std=5.0)
+        output, state = layer(noise(400, 3, 2))
+    assert output.abs().max() <= 1 and state.z.abs().max() <= 1
+
+
+def test_without_multiscale_is_constant_gates():
+    """Gates whose sigmoid is 1 (bias 40) give what constant gates give."""
+    torch.manual_seed(0)
+    plain = ah.LEM(2, 3, dt=0.37, multiscale=False, dtype=F64)
+    gated = ah.LEM(2, 3, dt=0.37, dtype=F64)
+    with torch.no_grad():
+        for parameter in gated.parameters():
+            parameter.zero_()
+        gated.weight_ih_l0[6:] = plain.weight_ih_l0
+        gated.weight_hh_l0[6:] = plain.weight_hh_l0
+        gated.weight_zh_l0.copy_(plain.weight_zh_l0)
+        gated.bias_l0[:6] = 40.0
+        gated.bias_l0[6:] = plain.bias_l0
+    x = noise(12, 2, 2)
+    torch.testing.assert_close(gated(x)[0], plain(x)[0], rtol=1e-12, atol=1e-14)
+
+
+def test_gate_floor():
+    """Gates pushed to zero stop at the floor."""
+    floor, steps = 0.25, 5
+    layer = ah.LEM(1, 1, gate_floor=floor, dtype=F64)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.zero_()
+        layer.bias_l0.copy_(torch.tensor([-50.0, -50.0, 1.0, 1.0]))
+        output, _ = layer(torch.zeros(steps, 1, 1, dtype=F64))
+    exact = math.tanh(1.0) * (1 - (1 - floor) ** torch.arange(1, steps + 1, dtype=F64))
+    torch.testing.assert_close(output[:, 0, 0], exact, rtol=1e-13, atol=0)
+
+
+def test_equals_lstm_with_tied_gates():
+    """W_y = I, V_y = b_y = 0, dt = 1, gate of y open: an LSTM with f = 1 - i and o = 1 (5.6)."""
+    H = 4
+    torch.manual_seed(0)
+    lem, lstm = ah.LEM(2, H, dtype=F64), ah.LSTM(2, H, dtype=F64)
+    V, W, b = noise(4 * H, 2, seed=1), noise(4 * H, H, seed=2), noise(4 * H, seed=3)
+    with torch.no_grad():
+        for parameter in [*lem.parameters(), *lstm.parameters()]:
+            parameter.zero_()
+        # Rows of an LSTM: input, forget, cell, output. sigmoid(40) rounds to 1 in float64.
+        for rows, source, sign in ((0, 0, 1), (1, 0, -1), (2, 2, 1)):
+            to, of = slice(rows * H, (rows + 1) * H), slice(source * H, (source + 1) * H)
+            lstm.weight_ih_l0[to] = sign * V[of]
+            lstm.weight_hh_l0[to] = sign * W[of]
+            lstm.bias_ih_l0[to] = sign * b[of]
+        lstm.bias_ih_l0[3 * H :] = 40.0
+        lem.weight_ih_l0[:H], lem.weight_ih_l0[2 * H : 3 * H] = V[:H], V[2 * H : 3 * H]
+        lem.weight_hh_l0[:H], lem.weight_hh_l0[2 * H :] = W[:H], W[2 * H : 3 * H]
+        lem.bias_l0[:H], lem.bias_l0[2 * H : 3 * H] = b[:H], b[2 * H : 3 * H]
+        lem.bias_l0[H : 2 * H] = 40.0
+        lem.weight_zh_l0.copy_(torch.eye(H))
+    x = noise(20, 3, 2, seed=4)
+    (h, state), (y, ours) = lstm(x), lem(x)
+    torch.testing.assert_close(y, h, rtol=1e-12, atol=1e-13)
+    torch.testing.assert_close(ours.z, state.c, rtol=1e-12, atol=1e-13)
+
+
+def test_chrono_initialisation():
+    torch.manual_seed(0)
+    H, longest, dt = 500, 200, 0.5
+    layer = ah.LEM(2, H, num_layers=2, dt=dt, chrono_length=longest)
+    for k in (0, 1):
+        bias = layer.state_dict()[f"bias_l{k}"]
+        assert not bias[H:].any()
+        units = torch.exp(-bias[:H])
+        assert units.min() >= 1 and units.max() <= longest * dt - 1
+        assert units.max() > 0.95 * (longest * dt - 1) and units.min() < 2
+        # The leak dt * sigmoid(b) has time constants from about 2/dt to chrono_length steps.
+        slowest = 1 / (dt * torch.sigmoid(bias[:H])).min()
+        assert 0.95 * longest < slowest <= longest * (1 + 1e-4)
+
+
+def test_state_dict_names_and_shapes():
+    H = 3
+    layer = ah.LEM(2, H, num_layers=2, bidirectional=True)
+    expected = {}
+    for k, width in ((0, 2), (1, 2 * H)):
+        for end in ("", "_reverse"):
+            expected |= {
+                f"weight_ih_l{k}{end}": (4 * H, width),
+                f"weight_hh_l{k}{end}": (3 * H, H),
+                f"weight_zh_l{k}{end}": (H, H),
+                f"bias_l{k}{end}": (4 * H,),
+            }
+    assert {k: tuple(v.shape) for k, v in layer.state_dict().items()} == expected
+    plain = ah.LEM(2, H, multiscale=False)
+    assert {k: tuple(v.shape) for k, v in plain.state_dict().items()} == {
+        "weight_ih_l0": (2 * H, 2),
+        "weight_hh_l0": (H, H),
+        "weight_zh_l0": (H, H),
+        "bias_l0": (2 * H,),
+    }
+    assert set(ah.LEMCell(2, H).state_dict()) == {"weight_ih", "weight_hh", "weight_zh", "bias"}
+
+
+def test_initial_range():
+    torch.manual_seed(0)
+    for parameter in ah.LEM(4, 100).parameters():
+        assert 0.09 < parameter.abs().max() <= 0.1
+
+
+@pytest.mark.parametrize("kind", [ah.LEM, ah.LEMCell])
+def test_large_dt_warns_and_runs(kind):
+    with pytest.warns(ah.StabilityWarning) as caught:
+        model = kind(2, 3, dt=1.9)
+    (warning,) = caught
+    assert "dt <= 1" in str(warning.message) and "dt=1.9" in str(warning.message)
+    assert warning.filename == __file__
+    model(torch.zeros(4, 2))
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"dt": 0.0}, "dt must be a finite number in (0, inf)"),
+        ({"gate_floor": 1.5}, "gate_floor must be a finite number in [0, 1]"),
+        ({"gate_floor": 0.5, "multiscale": False}, "gate_floor needs learned gates"),
+        ({"chrono_length": 100, "multiscale": False}, "chrono_length needs learned gates"),
+        ({"chrono_length": 100, "bias": False}, "chrono_length needs learned gates"),
+        ({"chrono_length": 10, "dt": 0.2}, "chrono_length * dt must be > 2"),
+    ],
+)
+def test_refusals(options, words):
+    with pytest.raises(ValueError) as caught:
+        ah.LEM(2, 3, **options)
+    assert words in str(caught.value)

@@ -1,0 +1,197 @@
+"""UnICORNN: exact inverse, volume, closed form, bounds, residual stacking, time scales."""
+
+import math
+import warnings
+
+import pytest
+import torch
+
+import anharmonic as ah
+
+F64 = torch.float64
+
+
+def noise(*shape, seed=0):
+    return torch.randn(*shape, dtype=F64, generator=torch.Generator().manual_seed(seed))
+
+
+def step_back(cell, x_t, state):
+    """The inverse (3.7): y first, then z."""
+    h = cell.dt * torch.sigmoid(cell.timescale)
+    y = state.y - h * state.z
+    drive = x_t @ cell.weight_ih.T + cell.bias
+    z = state.z + h * (torch.tanh(cell.weight_hh * y + drive) + cell.frequency * y)
+    return ah.State(y, z)
+
+
+def test_the_inverse_undoes_the_steps():
+    torch.manual_seed(0)
+    cell = ah.UnICORNNCell(2, 7, dt=0.3, frequency=2.0, dtype=F64)
+    x = noise(200, 3, 2)
+    start = state = ah.State(noise(3, 7, seed=1), noise(3, 7, seed=2))
+    with torch.no_grad():
+        for x_t in x:
+            state = cell(x_t, state)
+        for x_t in x.flip(0):
+            state = step_back(cell, x_t, state)
+    # 400 steps of a map with bounded derivatives: each adds a rounding of 1e-16.
+    torch.testing.assert_close(tuple(state), tuple(start), rtol=0, atol=1e-12)
+
+
+def test_volume_is_preserved():
+    torch.manual_seed(0)
+    layer = ah.UnICORNN(2, 3, num_layers=2, dt=0.5, frequency=1.3, dtype=F64)
+    x_t = noise(1, 2)
+
+    def step(flat):
+        y, z = flat.reshape(2, 2, 1, 3)
+        _, state = layer.step(x_t, (y, z))
+        return torch.cat([state.y.flatten(), state.z.flatten()])
+
+    jacobian = torch.autograd.functional.jacobian(step, noise(12, seed=3))
+    assert abs(torch.linalg.det(jacobian).item() - 1) < 1e-13
+
+
+def test_closed_form_and_first_order():
+    """w = V = 0: y'' = -(tanh b + alpha y) from rest is y = -(tanh b / alpha)(1 - cos(wt))."""
+    alpha, bias, end = 4.0, 0.7, 5.0
+    errors = []
+    for steps in (500, 1000, 2000):
+        # h = dt * sigmoid(0) = dt / 2 is the time step.
+        layer = ah.UnICORNN(1, 1, dt=2 * end / steps, frequency=alpha, dtype=F64)
+        with torch.no_grad():
+            for name, parameter in layer.named_parameters():
+                parameter.fill_(bias if name == "bias_l0" else 0.0)
+            output, _ = layer(torch.zeros(steps, 1, 1, dtype=F64))
+        t = torch.arange(1, steps + 1, dtype=F64) * end / steps
+        exact = -math.tanh(bias) / alpha * (1 - torch.cos(math.sqrt(alpha) * t))
+        errors.append((output[:, 0, 0] - exact).abs().max().item())
+    orders = [math.log2(a / b) for a, b in zip(errors, errors[1:], strict=False)]
+    assert errors[-1] < 2e-3
+    assert all(0.9 < order < 1.1 for order in orders), orders
+
+
+@pytest.mark.parametrize("dt, frequency", [(0.482, 12.53), (0.19, 30.65), (1.0, 1.0), (0.5, 0.0)])
+def test_growth_bound(dt, frequency):
+    """alpha y^2 + z^2 <= (n h)^2 / (1 - h sqrt(alpha) / 2) per neuron; |y| <= h^2 n(n+1)/2 at 0."""
+    torch.manual_seed(0)
+    layer = ah.UnICORNN(2, 6, dt=dt, frequency=frequency, dtype=F64)
+    state, steps = None, 500
+    with torch.no_grad():
+        layer.weight_ih_l0.mul_(30)
+        h = dt * torch.sigmoid(layer.timescale_l0)
+        for n, x_t in enumerate(noise(steps, 4, 2), start=1):
+            _, state = layer.step(x_t, state)
+            y, z = state.y[0], state.z[0]
+            if frequency > 0:
+                bound = (n * h) ** 2 / (1 - h * math.sqrt(frequency) / 2)
+                assert (frequency * y * y + z * z <= bound * (1 + 1e-12)).all()
+            else:
+                assert (z.abs() <= n * h * (1 + 1e-12)).all()
+                assert (y.abs() <= h * h * n * (n + 1) / 2 * (1 + 1e-12)).all()
+
+
+def test_one_dt_per_layer():
+    torch.manual_seed(0)
+    stack = ah.UnICORNN(2, 3, num_layers=2, dt=[0.1, 0.4], dtype=F64)
+    first = ah.UnICORNN(2, 3, dt=0.1, dtype=F64)
+    second = ah.UnICORNN(3, 3, dt=0.4, dtype=F64)
+    weights = stack.state_dict()
+    first.load_state_dict({k: v for k, v in weights.items() if k.endswith("_l0")})
+    second.load_state_dict(
+        {k.replace("_l1", "_l0"): v for k, v in weights.items() if k.endswith("_l1")}
+    )
+    x = noise(8, 2, 2)
+    torch.testing.assert_close(stack(x)[0], second(first(x)[0])[0], rtol=1e-13, atol=1e-14)
+
+
+def test_residual_stacking_follows_the_equations():
+    """Layer l > S adds the skip matrix times the output of level l - S - 1 (3.79)."""
+    torch.manual_seed(0)
+    skip = 2
+    stack = ah.UnICORNN(2, 3, num_layers=4, dt=0.3, skipped_layers=skip, dtype=F64)
+    weights = stack.state_dict()
+    names = {k for k in weights if "skip" in k}
+    assert names == {"weight_skip_l2", "weight_skip_l3"}
+    assert weights["weight_skip_l2"].shape == (3, 2)  # from the input
+    assert weights["weight_skip_l3"].shape == (3, 3)
+    x = noise(8, 2, 2)
+    levels = [x]
+    for k in range(4):
+        drive = levels[k] @ weights[f"weight_ih_l{k}"].T + weights[f"bias_l{k}"]
+        if k >= skip:
+            drive = drive + levels[k - skip] @ weights[f"weight_skip_l{k}"].T
+        h = 0.3 * torch.sigmoid(weights[f"timescale_l{k}"])
+        y = z = torch.zeros(2, 3, dtype=F64)
+        outputs = []
+        for u in drive:
+            z = z - h * (torch.tanh(weights[f"weight_hh_l{k}"] * y + u) + y)
+            y = y + h * z
+            outputs.append(y)
+        levels.append(torch.stack(outputs))
+    torch.testing.assert_close(stack(x)[0], levels[-1], rtol=1e-13, atol=1e-14)
+
+
+def test_frozen_time_scales_are_buffers():
+    layer = ah.UnICORNN(2, 3, trainable_timescales=False)
+    assert "timescale_l0" in dict(layer.named_buffers())
+    assert "timescale_l0" in layer.state_dict()
+    assert "timescale_l0" not in dict(layer.named_parameters())
+
+
+def test_state_dict_names_and_shapes():
+    layer = ah.UnICORNN(2, 3, num_layers=2, bidirectional=True)
+    expected = {}
+    for k, width in ((0, 2), (1, 6)):
+        for end in ("", "_reverse"):
+            expected |= {f"weight_ih_l{k}{end}": (3, width)}
+            expected |= {f"{n}_l{k}{end}": (3,) for n in ("weight_hh", "bias", "timescale")}
+    assert {k: tuple(v.shape) for k, v in layer.state_dict().items()} == expected
+    cell = ah.UnICORNNCell(2, 3)
+    assert set(cell.state_dict()) == {"weight_ih", "weight_hh", "bias", "timescale"}
+
+
+def test_initial_ranges():
+    torch.manual_seed(0)
+    layer = ah.UnICORNN(25, 400)
+    bound = math.sqrt(2 / 65) * math.sqrt(3 / 25)
+    assert 0.95 * bound < layer.weight_ih_l0.abs().max() <= bound
+    assert layer.weight_hh_l0.min() >= 0 and 0.95 < layer.weight_hh_l0.max() <= 1
+    assert not layer.bias_l0.any()
+    assert 0.09 < layer.timescale_l0.abs().max() <= 0.1
+
+
+@pytest.mark.parametrize("kind", [ah.UnICORNN, ah.UnICORNNCell])
+def test_unstable_settings_warn(kind):
+    with pytest.warns(ah.StabilityWarning) as caught:
+        kind(2, 3, dt=0.5, frequency=100.0)
+    (warning,) = caught
+    text = str(warning.message)
+    for word in ("h * sqrt(frequency) < 2", "dt=0.5", "frequency=100", "smaller dt"):
+        assert word in text
+    assert warning.filename == __file__
+
+
+def test_tuned_settings_do_not_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ah.UnICORNN(1, 4, num_layers=3, dt=0.482, frequency=12.53)
+        ah.UnICORNN(1, 4, num_layers=2, dt=[2.81e-5, 3.43e-2], frequency=0.0)
+
+
+@pytest.mark.parametrize(
+    "options, error, words",
+    [
+        ({"dt": [0.1]}, ValueError, "got 1 numbers for num_layers=3"),
+        ({"dt": [0.1, 0.1, -1.0]}, ValueError, "dt[2] must be a finite number in (0, inf)"),
+        ({"dt": -1.0}, ValueError, "dt must be a finite number in (0, inf)"),
+        ({"frequency": -1.0}, ValueError, "frequency must be a finite number in [0, inf)"),
+        ({"skipped_layers": 1}, ValueError, "skipped_layers must be None or at least 2"),
+        ({"skipped_layers": 3}, ValueError, "skipped_layers=3, num_layers=3"),
+        ({"trainable_timescales": 0}, TypeError, "trainable_timescales must be True or False"),
+    ],
+)
+def test_refusals(options, error, words):
+    with pytest.raises(error) as caught:
+        ah.UnICORNN(2, 3, num_layers=3, **options)
+    assert words in str(caught.value)
