@@ -1,0 +1,68 @@
+"""``anharmonic list``: models, tasks and tables, one line each."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Sequence
+
+from anharmonic._checks import choice, message
+
+KINDS = ("models", "tasks", "tables")
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the command.
+
+    Args:
+        words: What was typed after ``anharmonic list``: nothing or kinds.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        ValueError: If a word is no kind.
+    """
+    if set(words) & {"-h", "--help"}:
+        print("usage: anharmonic list [models] [tasks] [tables]")
+        return 0
+    kinds = [choice("what to list", word.lower(), KINDS) for word in words] or KINDS
+    blocks = []
+    for kind in kinds:
+        title = [f"{kind}:"] if len(kinds) > 1 else []
+        blocks.append("\n".join(title + _lines(_SOURCES[kind]())))
+    print("\n\n".join(blocks))
+    return 0
+
+
+def _models() -> list[tuple[str, str]]:
+    from anharmonic.models.registry import layer_class, list_models
+
+    return [(name, _first_line(layer_class(name))) for name in list_models()]
+
+
+def _tasks() -> list[tuple[str, str]]:
+    from anharmonic.tasks.registry import list_tasks, task_class
+
+    return [(name, _first_line(task_class(name))) for name in list_tasks()]
+
+
+def _tables() -> list[tuple[str, str]]:
+    from anharmonic.experiments.registry import list_tables, table
+
+    return [(name, f"{table(name).title}. {table(name).source}.") for name in list_tables()]
+
+
+_SOURCES = {"models": _models, "tasks": _tasks, "tables": _tables}
+
+
+def _first_line(cls: type) -> str:
+    text = inspect.getdoc(cls)
+    if not text:
+        raise ValueError(message(f"{cls.__name__} must have a docstring", "none", "write one"))
+    return text.split("\n", 1)[0].replace("``", "")
+
+
+def _lines(entries: Iterable[tuple[str, str]]) -> list[str]:
+    entries = list(entries)
+    width = max(len(name) for name, _ in entries)
+    return [f"  {name.ljust(width)}  {text}" for name, text in entries]

@@ -1,0 +1,127 @@
+"""The command line: finds the command, runs it, says errors in one line."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+
+from anharmonic import __version__
+from anharmonic._checks import choice
+
+COMMANDS = {
+    "train": "train a model on a task or on your own .npz or .ts file",
+    "predict": "apply a trained model to a file and write a CSV",
+    "table": "run the rows of a table of the documents, resuming where it stopped",
+    "report": "print tables beside the reported numbers, or write HTML and Markdown",
+    "list": "list models, tasks and tables",
+}
+DEBUG = "ANHARMONIC_DEBUG"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command.
+
+    Args:
+        argv: The words after ``anharmonic``; those of the process when ``None``.
+
+    Returns:
+        The exit code: 0 done, 1 failed work, 2 wrong use or missing file or package, 130
+        interrupted.
+
+    Example:
+        >>> main(["--version"])
+        anharmonic 0.1.0
+        0
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    debug = bool(os.environ.get(DEBUG)) or "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    try:
+        return _dispatch(words, debug)
+    except SystemExit as stop:
+        return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
+    except KeyboardInterrupt:
+        _say("interrupted; start the same command again to go on where it stopped")
+        return 130
+    except BrokenPipeError:
+        # The reader (for example `head`) has what it wanted.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if debug:
+            raise
+        _say(f"error: {one_line(error)}")
+        if not is_expected(error):
+            _say(f"(unexpected {type(error).__name__}: repeat with --debug for the whole trace)")
+        return 2 if isinstance(error, ValueError | TypeError | ImportError | OSError) else 1
+
+
+def is_expected(error: BaseException) -> bool:
+    """Whether an error is one this package raises on purpose, with advice in its text."""
+    kinds = (ValueError, TypeError, ImportError, OSError)
+    return isinstance(error, kinds) or type(error).__module__.startswith("anharmonic.")
+
+
+def one_line(error: BaseException) -> str:
+    r"""The text of an error in one line.
+
+    Example:
+        >>> one_line(ValueError("a\n  b"))
+        'a b'
+    """
+    text = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+    if isinstance(error, OSError) and error.filename and str(error.filename) not in text:
+        text = f"{error.filename}: {text}"
+    return " ".join(text.split()) or type(error).__name__
+
+
+def _dispatch(words: list[str], debug: bool) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        print(usage())
+        return 0
+    if words[0] in ("-V", "--version"):
+        print(f"anharmonic {__version__}")
+        return 0
+    command = choice("command", words[0], COMMANDS)
+    if not debug:
+        warnings.showwarning = _show_warning
+    module = importlib.import_module(f"anharmonic.cli.{command}")
+    code: int = module.run(words[1:])
+    return code
+
+
+def usage() -> str:
+    """What plain ``anharmonic`` prints."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name.ljust(width)}  {what}" for name, what in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: anharmonic COMMAND ...",
+            "",
+            *lines,
+            "",
+            "anharmonic COMMAND --help says more; --version prints the version; --debug (or",
+            f"{DEBUG}=1) shows the whole trace of an error.",
+            "A first try: anharmonic train lem digits --epochs 5",
+        ]
+    )
+
+
+def _say(text: str) -> None:
+    sys.stdout.flush()
+    print(f"anharmonic: {text}", file=sys.stderr)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: object = None,
+    line: str | None = None,
+) -> None:
+    """Warnings as one line, without the place in the source that only a developer wants."""
+    _say(f"warning: {' '.join(str(message).split())}")

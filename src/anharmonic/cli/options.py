@@ -1,0 +1,254 @@
+"""Flags from what is already written: dataclass fields, constructor signatures, docstrings."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import copy
+import dataclasses
+import functools
+import inspect
+import io
+import itertools
+import re
+import textwrap
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from anharmonic._checks import choice, message
+
+
+@dataclass(frozen=True)
+class Option:
+    """One flag.
+
+    Args:
+        name: The argument's name, with underscores.
+        type: Its type.
+        default: Its default.
+        help: What it means.
+    """
+
+    name: str
+    type: Any
+    default: Any
+    help: str
+
+    @property
+    def flag(self) -> str:
+        """The name as typed."""
+        return "--" + self.name.replace("_", "-")
+
+
+def tyro() -> Any:
+    """The package that reads flags.
+
+    Raises:
+        ImportError: If it is missing; the message names what to install.
+    """
+    try:
+        import tyro
+    except ImportError as error:
+        raise ImportError(
+            'this command needs tyro; it is not installed; pip install "anharmonic[train]"'
+        ) from error
+    return tyro
+
+
+def field_options(cls: type, leave_out: Sequence[str] = ()) -> list[Option]:
+    """The fields of a dataclass as flags, each with the string below it as help.
+
+    Args:
+        cls: The dataclass.
+        leave_out: Fields that are no flags.
+    """
+    hints = typing.get_type_hints(cls)
+    body = typing.cast(
+        ast.ClassDef, ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
+    ).body
+    help_of = {
+        before.target.id: " ".join(after.value.value.split())
+        for before, after in itertools.pairwise(body)
+        if isinstance(before, ast.AnnAssign)
+        and isinstance(before.target, ast.Name)
+        and isinstance(after, ast.Expr)
+        and isinstance(after.value, ast.Constant)
+        and isinstance(after.value.value, str)
+    }
+    found = []
+    for field in dataclasses.fields(cls):
+        if field.name not in leave_out:
+            default = field.default
+            if field.default_factory is not dataclasses.MISSING:
+                default = field.default_factory()
+            found.append(
+                Option(field.name, hints[field.name], default, help_of.get(field.name, ""))
+            )
+    return found
+
+
+def constructor_options(cls: type, leave_out: Sequence[str]) -> list[Option]:
+    """The keyword parameters of a constructor as flags, with the docstring's ``Args`` as help.
+
+    Args:
+        cls: The class; its docstring is in Google form.
+        leave_out: Parameters that are no flags.
+    """
+    initialiser: Callable[..., Any] = cls.__init__  # type: ignore[misc]
+    hints = typing.get_type_hints(initialiser)
+    help_of = documented(inspect.getdoc(cls) or "")
+    parameters = list(inspect.signature(initialiser).parameters.values())[1:]
+    return [
+        Option(p.name, hints.get(p.name, str), p.default, help_of.get(p.name, ""))
+        for p in parameters
+        if p.name not in leave_out
+    ]
+
+
+def documented(docstring: str) -> dict[str, str]:
+    r"""The entries of a Google docstring's ``Args`` section.
+
+    Example:
+        >>> documented("What.\n\nArgs:\n    dt: Step,\n        > 0.\n    n: Count.\n\nNote:")
+        {'dt': 'Step, > 0.', 'n': 'Count.'}
+    """
+    section = re.search(r"^Args:\n((?:[ ]+.*\n?|\n)+)", inspect.cleandoc(docstring), re.MULTILINE)
+    if section is None:
+        return {}
+    entries: dict[str, str] = {}
+    name = ""
+    for line in textwrap.dedent(section.group(1)).splitlines():
+        start = re.match(r"(\w+)(?: \([^)]*\))?: (.*)", line)
+        if start:
+            name = start.group(1)
+            entries[name] = start.group(2)
+        elif name and line.strip():
+            entries[name] += " " + line.strip()
+    return entries
+
+
+def part(title: str, options: Sequence[Option]) -> type:
+    """A dataclass of these options, for tyro.
+
+    Args:
+        title: Its name.
+        options: Its fields.
+    """
+    fields: list[Any] = [
+        (
+            option.name,
+            Annotated[option.type, tyro().conf.arg(**_described(option))],
+            dataclasses.field(default_factory=functools.partial(copy.copy, option.default)),
+        )
+        for option in options
+    ]
+    return dataclasses.make_dataclass(re.sub(r"\W", "", title) or "Part", fields, frozen=True)
+
+
+def _described(option: Option) -> dict[str, Any]:
+    """Help without saying a default twice, and a plain placeholder for an optional value."""
+    found: dict[str, Any] = {"help": option.help or None}
+    if option.default in (None, ()):
+        found["help_behavior_hint"] = ""
+        kinds = [kind for kind in typing.get_args(option.type) if kind is not type(None)]
+        if option.default is None and len(kinds) == 1 and isinstance(kinds[0], type):
+            found["metavar"] = kinds[0].__name__.upper()
+    return found
+
+
+def parse(
+    words: Sequence[str], groups: Mapping[str, Sequence[Option]], prog: str, description: str
+) -> dict[str, Any]:
+    """Reads flags; the groups are headings of the help.
+
+    Args:
+        words: What was typed, without positionals.
+        groups: Options by heading; no name may come twice.
+        prog: How the command is called, for the help.
+        description: What it does, for the help.
+
+    Returns:
+        The values of all options by name.
+
+    Raises:
+        ValueError: If a flag is unknown (the message lists the known ones and the nearest) or its
+            value is of the wrong kind.
+    """
+    check_flags(words, [option for options in groups.values() for option in options])
+    package = tyro()
+    fields = {name: re.sub(r"\W", "_", name) for name in groups}
+    kinds = [(fields[name], part(name, options)) for name, options in groups.items()]
+    whole = dataclasses.make_dataclass("Options", kinds, frozen=True)
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            parsed = package.cli(
+                whole,
+                args=list(words),
+                prog=prog,
+                description=description,
+                config=(package.conf.OmitArgPrefixes,),
+            )
+    except SystemExit as stop:
+        if not stop.code:
+            raise
+        raise ValueError(
+            message(
+                "options must be as --help shows them", _gist(said.getvalue()), f"see {prog} --help"
+            )
+        ) from None
+    return {
+        option.name: getattr(getattr(parsed, fields[name]), option.name)
+        for name, options in groups.items()
+        for option in options
+    }
+
+
+def _gist(box: str) -> str:
+    """What tyro's framed error says, without the frame and the repeated help."""
+    lines = [line.strip("│ ") for line in box.splitlines() if line.startswith("│")]
+    end = next((i for i, line in enumerate(lines) if line.startswith("─")), len(lines))
+    return " ".join(lines[:end]) or " ".join(box.split())
+
+
+def check_flags(words: Sequence[str], options: Sequence[Option]) -> None:
+    """Refuses unknown flags before anything is read.
+
+    Raises:
+        ValueError: If a flag is unknown; the message lists the known ones and the nearest.
+    """
+    known = ["--help", "-h"]
+    for option in options:
+        known.append(option.flag)
+        if option.type is bool:
+            known.append("--no-" + option.flag[2:])
+    for word in words:
+        if word.startswith("-") and not re.match(r"-[\d.]", word) and word != "-":
+            choice("option", word.split("=", 1)[0].replace("_", "-"), known)
+
+
+def given(words: Sequence[str]) -> set[str]:
+    """The names of the options typed.
+
+    Example:
+        >>> sorted(given(["--hidden-size", "3", "--no-bias", "--dt=0.1"]))
+        ['bias', 'dt', 'hidden_size']
+    """
+    flags = (w.split("=", 1)[0] for w in words if w.startswith("--"))
+    return {flag.removeprefix("--").removeprefix("no-").replace("-", "_") for flag in flags}
+
+
+def plain_help(options: Sequence[Option], width: int = 96) -> str:
+    """Options as text, one entry each: flag, default, meaning."""
+    out = []
+    for option in options:
+        default = "" if option.default in (inspect.Parameter.empty, None, ()) else option.default
+        head = f"{option.flag}{f' (default {default})' if default != '' else ''}: "
+        out.append(
+            textwrap.fill(
+                head + option.help, width, initial_indent="  ", subsequent_indent="      "
+            )
+        )
+    return "\n".join(out)

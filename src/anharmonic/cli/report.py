@@ -1,0 +1,79 @@
+"""``anharmonic report``: tables beside the reported numbers, from result lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from anharmonic._checks import message
+from anharmonic.cli.options import field_options, parse
+
+PROG = "anharmonic report"
+
+
+@dataclass(frozen=True)
+class Report:
+    """What to write."""
+
+    results: Path = Path("results")
+    """A file of result lines, or a folder of .jsonl files."""
+    html: Path | None = None
+    """Write one self-contained HTML page here instead of printing."""
+    markdown: Path | None = None
+    """Write Markdown here instead of printing."""
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the command.
+
+    Args:
+        words: What was typed after ``anharmonic report``.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        ValueError: If a name or an option is wrong.
+        FileNotFoundError: If ``--results`` names nothing that exists.
+    """
+    from anharmonic.experiments.page import write_html
+    from anharmonic.experiments.registry import expand, list_tables
+    from anharmonic.experiments.report import compare, markdown, terminal
+    from anharmonic.training.files import write_atomically
+    from anharmonic.training.results import read
+
+    first = next((i for i, w in enumerate(words) if w.startswith("-")), len(words))
+    tables = expand(words[:first] or list_tables())
+    values = parse(
+        words[first:],
+        {"report": field_options(Report)},
+        f"{PROG} [ID ...]",
+        "Shows tables beside the reported numbers; all tables if none is named.",
+    )
+    place: Path = values["results"]
+    if not place.exists():
+        raise FileNotFoundError(
+            message(
+                f"{place} must be a file of result lines or a folder of them",
+                "nothing there",
+                "run `anharmonic table ID` first, or name the place with --results",
+            )
+        )
+    files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
+    results = [result for file in files for result in read(file)]
+    comparisons = [(table, compare(table, results)) for table in tables]
+    written = []
+    if values["html"] is not None:
+        write_html(values["html"], comparisons)
+        written.append(values["html"])
+    if values["markdown"] is not None:
+        values["markdown"].parent.mkdir(parents=True, exist_ok=True)
+        text = "\n".join(markdown(table, lines) for table, lines in comparisons)
+        write_atomically(values["markdown"], text)
+        written.append(values["markdown"])
+    for path in written:
+        print(f"wrote {path}")
+    if not written:
+        print("\n\n".join(terminal(table, lines) for table, lines in comparisons))
+    return 0

@@ -1,0 +1,256 @@
+"""``anharmonic train MODEL TASK``: trains one model on one task, or on the user's own file."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from anharmonic._checks import choice, message
+from anharmonic.cli.options import (
+    Option,
+    check_flags,
+    constructor_options,
+    field_options,
+    given,
+    parse,
+    plain_help,
+)
+
+if TYPE_CHECKING:
+    from anharmonic.training.results import Result
+    from anharmonic.training.run import Place, Run
+
+PROG = "anharmonic train"
+FILE_SUFFIXES = (".npz", ".ts")
+_RUN_ELSEWHERE = ("task", "model", "task_options", "model_options")
+_MODEL_ELSEWHERE = ("self", "input_size", "batch_first", "device", "dtype")
+_TASK_ELSEWHERE = ("self", "data_dir", "path", "sha256")
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """How often to train."""
+
+    seeds: tuple[int, ...] = ()
+    """Several seeds, one after the other, instead of --seed: --seeds 0 1 2. Prints mean and
+    standard deviation."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A run that is written down already."""
+
+    run: Path
+    """A run's JSON, for example the run.json of its folder: trains exactly this run."""
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the command.
+
+    Args:
+        words: What was typed after ``anharmonic train``.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        ValueError: If a name or an option is wrong.
+    """
+    named = [w for w in words[:2] if not w.startswith("-")]
+    if any(w == "--run" or w.startswith("--run=") for w in words):
+        return _rerun(words)
+    if len(named) < 2:
+        if not words or set(words) & {"-h", "--help"}:
+            print(general_help())
+            return 0
+        raise ValueError(
+            message(
+                f"{PROG} takes a model and a task first",
+                " ".join(words) or "nothing",
+                f"for example {PROG} lem digits --epochs 5; `anharmonic list` shows the names",
+            )
+        )
+    run_, place, seeds = read(words)
+    results = [_fit(replace(run_, seed=seed), place) for seed in seeds or (run_.seed,)]
+    if len(results) > 1:
+        _say_spread(results)
+    return 0
+
+
+def read(words: Sequence[str]) -> tuple[Run, Place, tuple[int, ...]]:
+    """The run, the place and the seeds that a command line names.
+
+    Args:
+        words: What was typed after ``anharmonic train``; the first two are model and task.
+
+    Raises:
+        ValueError: If a name or an option is wrong.
+        FileNotFoundError: If the user's file does not exist.
+    """
+    from anharmonic.training.run import Place, Run
+
+    model, task, file = names(words[0], words[1])
+    groups = {
+        "run": field_options(Run, _RUN_ELSEWHERE) + field_options(Seeds),
+        model: model_options(model),
+        task: task_options(task),
+        "place": field_options(Place, ("file",)),
+    }
+    values = parse(
+        words[2:], groups, f"{PROG} {words[0]} {words[1]}", f"Trains {model} on the task {task}."
+    )
+    typed = given(words[2:])
+
+    def chosen(options: Sequence[Option]) -> dict[str, Any]:
+        return {o.name: values[o.name] for o in options if o.name in typed}
+
+    extra = {"sha256": checksum(file)} if file is not None else {}
+    made = Run(
+        task=task,
+        model=model,
+        task_options={**chosen(groups[task]), **extra},
+        model_options=chosen(groups[model]),
+        **{o.name: values[o.name] for o in field_options(Run, _RUN_ELSEWHERE)},
+    )
+    place = Place(file=file, **{o.name: values[o.name] for o in groups["place"]})
+    return made, place, values["seeds"]
+
+
+def names(model: str, task: str) -> tuple[str, str, Path | None]:
+    """Canonical model, canonical task, and the user's file if the second word names one.
+
+    Args:
+        model: Name of the model, in any case.
+        task: Name of the task, in any case, or a path that ends in .npz or .ts.
+
+    Raises:
+        ValueError: If a name is unknown.
+        FileNotFoundError: If the file does not exist.
+    """
+    from anharmonic.models.registry import canonical_name
+    from anharmonic.tasks.registry import list_tasks
+
+    name = canonical_name(model)
+    if Path(task).suffix.lower() not in FILE_SUFFIXES:
+        known = [t for t in list_tasks() if t != "file"]
+        return name, choice("task", task.lower(), known), None
+    path = Path(task)
+    if not path.is_file():
+        raise FileNotFoundError(
+            message(
+                f"{path} must be an existing .npz or .ts file",
+                "no such file",
+                "check the path; `anharmonic list tasks` shows the tasks that need no file",
+            )
+        )
+    return name, "file", path
+
+
+def model_options(model: str) -> list[Option]:
+    """The flags of a model.
+
+    Args:
+        model: Its canonical name.
+    """
+    from anharmonic.models.registry import layer_class
+    from anharmonic.training.run import Run
+
+    found = constructor_options(layer_class(model), _MODEL_ELSEWHERE)
+    size = Run(task="adding", model=model).model_options["hidden_size"]
+    return [replace(o, default=size) if o.name == "hidden_size" else o for o in found]
+
+
+def task_options(task: str) -> list[Option]:
+    """The flags of a task.
+
+    Args:
+        task: Its name.
+    """
+    from anharmonic.tasks.registry import task_class
+
+    return constructor_options(task_class(task), _TASK_ELSEWHERE)
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal digits."""
+    import hashlib
+
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def general_help() -> str:
+    """What ``anharmonic train --help`` prints: options of all runs, models and tasks."""
+    from anharmonic.models.registry import list_models
+    from anharmonic.tasks.registry import list_tasks
+    from anharmonic.training.run import Place, Run
+
+    parts = [
+        f"usage: {PROG} MODEL TASK [OPTIONS]",
+        f"       {PROG} MODEL FILE.npz|FILE.ts [OPTIONS]",
+        f"       {PROG} --run RUN.json [PLACE OPTIONS]",
+        "",
+        f"`{PROG} MODEL TASK --help` shows exactly what goes with the two.",
+        "",
+        "Options of every run",
+        plain_help(field_options(Run, _RUN_ELSEWHERE) + field_options(Seeds)),
+        "",
+        "Where it runs (changes no number)",
+        plain_help(field_options(Place, ("file",))),
+    ]
+    for model in list_models():
+        parts += ["", f"Model {model}", plain_help(model_options(model))]
+    for task in list_tasks():
+        title = "Your own file" if task == "file" else f"Task {task}"
+        parts += ["", title, plain_help(task_options(task)) or "  (no options)"]
+    return "\n".join(parts)
+
+
+def _rerun(words: Sequence[str]) -> int:
+    from anharmonic.training.run import Place, Run
+
+    places = field_options(Place)
+    if "--help" not in words and "-h" not in words:
+        check_flags(words, [*field_options(Stored), *places])
+    groups = {"stored": field_options(Stored), "place": places}
+    values = parse(words, groups, PROG, "Trains exactly the run of a JSON file.")
+    path: Path = values.pop("run")
+    if not path.is_file():
+        raise FileNotFoundError(
+            message(f"{path} must be a run's JSON", "no such file", "check the path")
+        )
+    _fit(Run.from_json(path.read_text(encoding="utf-8")), Place(**values))
+    return 0
+
+
+def _fit(run: Run, place: Place) -> Result:
+    from anharmonic.training.fit import fit
+
+    result = fit(run, place)
+    folder = place.out / run.folder_name
+    unit = " %" if result.metric == "accuracy" else ""
+    said = {
+        f"test {result.metric}": f"{result.test:.6g}{unit} (seed {run.seed})",
+        f"validation {result.metric}": f"{result.valid:.6g}{unit} (epoch {result.best_epoch})",
+        "parameters": str(result.parameters),
+        "seconds": f"{result.seconds:.1f}",
+        "run folder": str(folder),
+        "to predict": f"anharmonic predict {folder} DATA.npz --output predictions.csv",
+    }
+    width = max(map(len, said))
+    for name, value in said.items():
+        print(f"{name.ljust(width)}  {value}")
+    return result
+
+
+def _say_spread(results: Sequence[Result]) -> None:
+    values = [r.test for r in results]
+    spread = statistics.stdev(values)
+    seeds = " ".join(str(r.run.seed) for r in results)
+    print(
+        f"test {results[0].metric} over seeds {seeds}: "
+        f"{statistics.fmean(values):.6g} ± {spread:.2g} (mean ± standard deviation)"
+    )

@@ -1,0 +1,224 @@
+"""The tables of the LEM paper (L) and of the thesis's (T) chapter 5."""
+
+from __future__ import annotations
+
+from anharmonic.experiments.base import Row, Table, ours
+from anharmonic.experiments.runs import (
+    NOISE_NOTE,
+    PERMUTATION_NOTE,
+    adding,
+    baseline,
+    cornn_adding,
+    cornn_mnist,
+    cornn_ncifar,
+    image_run,
+)
+from anharmonic.training.run import Run
+
+THREE = (0, 1, 2)
+
+
+def _adding(length: int, cornn: str, others: str) -> tuple[Row, ...]:
+    g = f"N = {length}"
+    below = "below the trivial solution"
+    lem = adding("LEM", length, 300, 2.6e-3, hidden_size=128, dt=2.42e-2)
+    lstm = adding("LSTM", length, 300, 1.0e-3, 1.0, hidden_size=128)
+    chrono = adding("ChronoLSTM", length, 300, 1.0e-3, 1.0, hidden_size=128, chrono_length=length)
+    return (
+        Row("LEM", g, outcome=f"{below}, fastest and lowest", run=lem),
+        Row("chrono-LSTM", g, outcome=below, run=chrono, settings="ours"),
+        Row("coRNN", g, outcome=cornn, run=cornn_adding(length, 300)),
+        Row("DTRIV-inf", g, outcome=others),
+        Row("FastGRNN", g, outcome=others),
+        Row("LSTM", g, outcome=f"never {below}", run=lstm, settings="ours"),
+    )
+
+
+ADDING = Table(
+    id="lem-adding",
+    title="Very long adding problem, LEM",
+    source="thesis Fig. 5.1 and Table 5.8; LEM paper Fig. 1 and Table 8",
+    task="adding problem",
+    metric="MSE",
+    form=".2e",
+    direction="lower",
+    baseline=(0.167, "always predicting 1"),
+    rows=(
+        *_adding(2000, "below the trivial solution", "below the trivial solution"),
+        *_adding(5000, "below the trivial solution", "not below the trivial solution"),
+        *_adding(10000, "not below the trivial solution", "not below the trivial solution"),
+    ),
+    note=(
+        "The documents show learning curves over 30,000 steps and print no errors. The published "
+        "logs of LEM end at 5.3e-5 (2000), 4.9e-5 (5000) and 2.4e-5 (10,000). LEM was tuned at "
+        "10,000, coRNN at 5000 (cornn-adding)."
+    ),
+)
+
+
+def _mnist(task: str, printed: list[str]) -> tuple[Row, ...]:
+    chrono = baseline(task, "lem", "ChronoLSTM", 128)
+    return (
+        ours("GRU", printed[0], "201k", baseline(task, "lem", "GRU", 256)),
+        ours("LSTM", printed[1], "267k", baseline(task, "lem", "LSTM", 256)),
+        ours("chrono-LSTM", printed[2], "68k", chrono),
+        Row("anti.sym. RNN", reported=printed[3], parameters="10k"),
+        Row("Lipschitz RNN", reported=printed[4], parameters="34k"),
+        Row("expRNN", reported=printed[5], parameters="69k"),
+        Row("coRNN", reported=printed[6], parameters="34k", run=cornn_mnist(task, "lem", 128)),
+    )
+
+
+def _lem(task: str, lr: float, batch_size: int, dt: float, clip: float | None = None) -> Run:
+    return image_run(task, "lem", "LEM", lr, batch_size, clip_norm=clip, hidden_size=128, dt=dt)
+
+
+SMNIST = Table(
+    id="lem-smnist",
+    title="Sequential MNIST, LEM",
+    source="thesis Tables 5.1 and 5.8; LEM paper Table 1",
+    task="sequential MNIST",
+    metric="accuracy",
+    unit="%",
+    rows=(
+        *_mnist("smnist", ["99.1", "98.9", "98.9", "98.0", "99.4", "98.4", "99.3"]),
+        Row("LEM", reported="99.5", parameters="68k", run=_lem("smnist", 1.8e-3, 128, 0.21)),
+        Row(
+            "LEM (published code)",
+            reported="99.5",
+            parameters="68k",
+            run=_lem("smnist", 1.8e-3, 128, 0.21, 1.0),
+            settings="published code",
+            note="As printed, with gradients clipped at 1.0, which the documents do not mention.",
+        ),
+    ),
+)
+
+PSMNIST = Table(
+    id="lem-psmnist",
+    title="Permuted sequential MNIST, LEM",
+    source="thesis Tables 5.1 and 5.8; LEM paper Table 1",
+    task="permuted sequential MNIST",
+    metric="accuracy",
+    unit="%",
+    rows=(
+        *_mnist("psmnist", ["94.1", "92.9", "94.6", "95.8", "96.3", "96.2", "96.6"]),
+        Row(
+            "LEM",
+            reported="96.6",
+            parameters="68k",
+            run=_lem("psmnist", 3.5e-3, 128, 1.9),
+            note="dt 1.9 and learning rate 3.5e-3 as printed.",
+        ),
+        Row(
+            "LEM (published code)",
+            reported="96.6",
+            parameters="68k",
+            run=_lem("psmnist", 7.3e-3, 128, 0.31, 1.1),
+            settings="published code",
+            note="dt 0.31, learning rate 7.3e-3, gradients clipped at 1.1; its log ends at 96.62.",
+        ),
+    ),
+    note=PERMUTATION_NOTE,
+)
+
+
+def _ncifar(model: str, hidden_size: int = 128) -> Run:
+    return baseline("noise-padded-cifar10", "lem", model, hidden_size)
+
+
+NCIFAR = Table(
+    id="lem-ncifar",
+    title="Noise-padded CIFAR-10, LEM",
+    source="thesis Tables 5.1 and 5.8; LEM paper Table 1",
+    task="noise-padded CIFAR-10",
+    metric="accuracy",
+    unit="%",
+    rows=(
+        ours("GRU", "43.8", "88k", _ncifar("GRU")),
+        ours("LSTM", "11.6", "116k", _ncifar("LSTM")),
+        ours("chrono-LSTM", "55.9", "116k", _ncifar("ChronoLSTM")),
+        Row("anti.sym. RNN", reported="48.3", parameters="36k"),
+        Row("Lipschitz RNN", reported="57.4", parameters="46k"),
+        Row("expRNN", reported="52.9", parameters="103k"),
+        Row("coRNN", reported="59.0", parameters="46k", run=cornn_ncifar("lem")),
+        Row(
+            "LEM",
+            reported="60.5",
+            parameters="116k",
+            run=_lem("noise-padded-cifar10", 1.8e-3, 120, 0.95),
+            note="dt 0.95, learning rate 1.8e-3 and batches of 120 as printed.",
+        ),
+        Row(
+            "LEM (published code)",
+            reported="60.5",
+            parameters="116k",
+            run=_lem("noise-padded-cifar10", 3.22e-3, 100, 0.44),
+            settings="published code",
+            note="dt 0.44, learning rate 3.22e-3, batches of 100; its log ends at 60.5.",
+        ),
+    ),
+    note=NOISE_NOTE,
+)
+
+
+def _fhn(model: str, lr: float = 9.04e-3, **options: float | bool) -> Run:
+    return Run(
+        task="fitzhugh-nagumo",
+        model=model,
+        model_options=dict(options),
+        epochs=400,
+        batch_size=32,
+        lr=lr,
+    )
+
+
+_FHN_LSTM = ours("LSTM", "1.2", "1k", _fhn("LSTM", 1.0e-2, hidden_size=16), seeds=THREE)
+_FHN_LEM = Row("LEM", "", "0.2", "", "", "1k", _fhn("LEM", hidden_size=16, dt=1.0), THREE)
+_FHN_CORNN = _fhn("CoRNN", 1.0e-2, hidden_size=24, dt=0.5, frequency=1.0, damping=2.0)
+_FHN_FIXED = _fhn("LEM", hidden_size=16, dt=0.5, multiscale=False)
+_FHN_NOTE = (
+    "Settings of LEM: 400 epochs, batches of 32, learning rate 9.04e-3, dt 1. The documents print "
+    "one result per model; ours is the mean over three seeds, over all 1024 test trajectories."
+)
+
+FITZHUGH_NAGUMO = Table(
+    id="lem-fitzhugh-nagumo",
+    title="FitzHugh-Nagumo, one step ahead",
+    source="thesis Tables 5.4 and 5.8; LEM paper Tables 4 and 8",
+    task="two-scale dynamical system",
+    metric="L2 error",
+    unit="x 1e-2",
+    scale=100.0,
+    form=".3f",
+    direction="lower",
+    rows=(
+        _FHN_LSTM,
+        Row("expRNN", reported="2.3", parameters="1k"),
+        Row("Lipschitz RNN", reported="1.8", parameters="1k"),
+        Row("FastGRNN", reported="2.2", parameters="1k", note="Only in the LEM paper."),
+        ours("coRNN", "0.4", "1k", _FHN_CORNN, seeds=THREE),
+        _FHN_LEM,
+    ),
+    note=_FHN_NOTE,
+)
+
+NO_MULTISCALE = Table(
+    id="lem-fhn-no-multiscale",
+    title="FitzHugh-Nagumo without learned time scales",
+    source="thesis Table 5.9; LEM paper Table 9",
+    task="two-scale dynamical system",
+    metric="L2 error",
+    unit="x 1e-2",
+    scale=100.0,
+    form=".3f",
+    direction="lower",
+    rows=(
+        _FHN_LSTM,
+        ours("LEM without multiscale", "1.1", "1k", _FHN_FIXED, seeds=THREE),
+        _FHN_LEM,
+    ),
+    note=f"{_FHN_NOTE} The tuned dt of the LEM without learned gates is not printed.",
+)
+
+TABLES = (ADDING, SMNIST, PSMNIST, NCIFAR, FITZHUGH_NAGUMO, NO_MULTISCALE)

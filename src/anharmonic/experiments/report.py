@@ -1,0 +1,333 @@
+"""The documents' tables beside ours, computed from result lines only.
+
+``compare`` joins a table with results; ``terminal`` and ``markdown`` print what it gives, and
+``page.html`` makes one self-contained page of it. A run on a reduced budget never enters the mean
+of the full runs: it stands in a line of its own that says so.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from anharmonic.experiments.base import (
+    BUDGET,
+    Row,
+    Table,
+    without_budget,
+)
+from anharmonic.training.results import Result
+from anharmonic.training.run import Run
+
+ABSENT = "not in this package yet"
+NOT_RUN = "not run"
+HEAD = ("model", "reported", "ours", "seeds", "params (rep.)", "params (ours)", "time", "settings")
+
+
+@dataclass(frozen=True)
+class Ours:
+    """Our runs of one row on one budget: one result per seed.
+
+    Args:
+        results: The results, at least one, in the order of their seeds.
+        scale: Our metric times this is the printed number.
+        form: Format of our numbers.
+    """
+
+    results: tuple[Result, ...]
+    scale: float = 1.0
+    form: str = ".2f"
+
+    @property
+    def values(self) -> list[float]:
+        """The test metrics in the table's unit."""
+        return [r.test * self.scale for r in self.results]
+
+    @property
+    def mean(self) -> float:
+        """Their mean."""
+        return statistics.fmean(self.values)
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """One standard deviation either side from three seeds on, else the range."""
+        if len(self.values) < 3:
+            return min(self.values), max(self.values)
+        deviation = statistics.stdev(self.values)
+        return self.mean - deviation, self.mean + deviation
+
+    @property
+    def text(self) -> str:
+        """``mean ± deviation`` from three seeds on, with two the range, with one itself."""
+        mean = format(self.mean, self.form)
+        if len(self.values) == 1:
+            return mean
+        if len(self.values) == 2:
+            low, high = (format(v, self.form) for v in self.interval)
+            return f"{mean} ({low} to {high})"
+        return f"{mean} ± {format(statistics.stdev(self.values), self.form)}"
+
+    @property
+    def seconds(self) -> float:
+        """Mean training time of one seed."""
+        return statistics.fmean(r.seconds for r in self.results)
+
+    @property
+    def budget(self) -> str:
+        """What was reduced, in words; empty for full runs."""
+        run = self.results[0].run
+        if not run.reduced:
+            return ""
+        parts = [f"{run.epochs} epochs" if run.epochs > 1 else "1 epoch"]
+        for options in BUDGET.get(run.task, {}).values():
+            parts += [f"{o} {run.task_options[o]}" for o in options if o in run.task_options]
+        return "reduced budget: " + ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of a table and what we have of it."""
+
+    row: Row
+    full: Ours | None
+    reduced: tuple[Ours, ...]
+
+    @property
+    def state(self) -> str:
+        """Our number in words where there is no full run: not here, not run."""
+        if self.row.run is None:
+            return ABSENT
+        return NOT_RUN if self.full is None else self.full.text
+
+
+def compare(table: Table, results: Iterable[Result]) -> list[Line]:
+    """Joins the rows of a table with results.
+
+    A result belongs to a row if their runs differ in nothing but the seed; a result marked
+    ``reduced`` if they differ in nothing but seed and budget. Of several results of one run the
+    last counts.
+
+    Args:
+        table: The table at full budget.
+        results: Result lines; those of other tables are passed over.
+
+    Returns:
+        One line per row, in the table's order.
+    """
+    latest = {r.run.hash: r for r in results}
+    full: dict[str, list[Result]] = {}
+    reduced: dict[str, dict[str, list[Result]]] = {}
+    for result in latest.values():
+        key = replace(result.run, seed=0).hash
+        if result.run.reduced:
+            family = reduced.setdefault(without_budget(result.run).hash, {})
+            family.setdefault(key, []).append(result)
+        else:
+            full.setdefault(key, []).append(result)
+
+    def ours(found: Sequence[Result]) -> Ours:
+        ordered = tuple(sorted(found, key=lambda r: r.run.seed))
+        return Ours(ordered, table.scale, table.form)
+
+    lines = []
+    for row in table.rows:
+        mine = full.get(replace(row.run, seed=0).hash) if row.run else None
+        small = reduced.get(without_budget(row.run).hash, {}) if row.run else {}
+        lines.append(Line(row, ours(mine) if mine else None, tuple(map(ours, small.values()))))
+    return lines
+
+
+def command(table: Table, run: Run | None = None, row: Row | None = None) -> str:
+    """The command line that runs a table, or one row of it.
+
+    Example:
+        >>> from anharmonic.experiments.base import Row, Table
+        >>> rows = (Row("LSTM"),)
+        >>> command(Table("demo", "", "", "", "", rows), row=rows[0])
+        'anharmonic table demo --rows lstm'
+    """
+    return f"anharmonic table {table.id}" + (f" --rows {row.id}" if row else "")
+
+
+def duration(seconds: float) -> str:
+    """A time for people.
+
+    Example:
+        >>> duration(7.31), duration(125), duration(7325)
+        ('7.3 s', '2 min 5 s', '2 h 2 min')
+    """
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def count(parameters: int) -> str:
+    """A number of parameters as the documents print it.
+
+    Example:
+        >>> count(67850), count(1234), count(4773938)
+        ('67.9k', '1.2k', '4.8M')
+    """
+    if parameters < 1000:
+        return str(parameters)
+    return f"{parameters / 1e3:.1f}k" if parameters < 1e6 else f"{parameters / 1e6:.1f}M"
+
+
+def reported(row: Row) -> str:
+    """The printed number with its spread; ``-`` where there is none."""
+    return (row.reported + (f" ± {row.spread}" if row.spread else "")) or "-"
+
+
+def cells(line: Line) -> list[tuple[str, ...]]:
+    """The cells of a line, in the order of ``HEAD``; reduced runs follow in lines of their own."""
+    row = line.row
+    settings: str = row.settings if row.run else ""
+    theirs = row.parameters or "-"
+    out: list[tuple[str, ...]]
+    if line.full is None:
+        out = [(row.label, reported(row), line.state, "", theirs, "", "", settings)]
+    else:
+        ours = line.full
+        out = [
+            (
+                row.label,
+                reported(row),
+                ours.text,
+                str(len(ours.results)),
+                theirs,
+                count(ours.results[0].parameters),
+                duration(ours.seconds),
+                settings,
+            )
+        ]
+    for ours in line.reduced:
+        out.append(
+            (
+                f"  {ours.budget}",
+                "",
+                f"[{ours.text}]",
+                str(len(ours.results)),
+                "",
+                count(ours.results[0].parameters),
+                duration(ours.seconds),
+                "reduced",
+            )
+        )
+    return out
+
+
+def groups(lines: Iterable[Line]) -> dict[str, list[Line]]:
+    """The lines by the group of their row, in order."""
+    found: dict[str, list[Line]] = {}
+    for line in lines:
+        found.setdefault(line.row.group, []).append(line)
+    return found
+
+
+def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
+    """Everything said below a table: its note, the rows' outcomes and notes, what was reduced."""
+    out = []
+    lines = list(lines)
+    if table.baseline:
+        value, meaning = table.baseline
+        out.append(f"Trivial solution: {value:g} ({meaning}).")
+    if table.note:
+        out.append(table.note)
+    if any(line.reduced for line in lines):
+        out.append(
+            "Numbers in brackets come from runs on a reduced budget. They are not comparable with "
+            "the reported ones and enter no mean."
+        )
+    said: dict[str, list[str]] = {}
+    for line in lines:
+        words = " ".join(
+            part
+            for part in (f"Reported: {line.row.outcome}." * bool(line.row.outcome), line.row.note)
+            if part
+        )
+        name = f"{line.row.label} ({line.row.group})" if line.row.group else line.row.label
+        if words:
+            said.setdefault(words, []).append(name)
+    out.extend(f"{'; '.join(names)}: {words}" for words, names in said.items())
+    return out
+
+
+def missing(table: Table, lines: Iterable[Line]) -> list[str]:
+    """The commands that run what has no full result yet."""
+    absent = [line.row for line in lines if line.row.run is not None and line.full is None]
+    runnable = [row for row in table.rows if row.run is not None]
+    if len(absent) == len(runnable):
+        return [command(table)] if absent else []
+    return [command(table, row=row) for row in absent]
+
+
+def provenance(lines: Iterable[Line]) -> list[str]:
+    """Hardware, versions and commits behind the numbers, each said once."""
+    results = [r for ln in lines for o in (ln.full, *ln.reduced) if o for r in o.results]
+    if not results:
+        return []
+    places = sorted({f"{r.device} x {r.devices}, {r.threads} threads" for r in results})
+    versions = sorted({", ".join(f"{k} {v}" for k, v in r.versions.items()) for r in results})
+    commits = sorted({str(r.commit)[:12] for r in results if r.commit})
+    dates = sorted(r.started[:10] for r in results)
+    when = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    out = [f"Ran on: {'; '.join(places)}.", f"Versions: {'; '.join(versions)}.", f"Date: {when}."]
+    return [*out, f"Commit: {', '.join(commits)}."] if commits else out
+
+
+def heading(table: Table) -> str:
+    """Metric, unit and direction in one line."""
+    unit = f" ({table.unit})" if table.unit else ""
+    return f"{table.metric}{unit}, {table.direction} is better. Source: {table.source}."
+
+
+def terminal(table: Table, lines: Sequence[Line]) -> str:
+    """The comparison as plain text.
+
+    Args:
+        table: The table.
+        lines: What ``compare`` gave.
+    """
+    body: list[tuple[str, ...] | str] = []
+    for name, members in groups(lines).items():
+        body += ([name] if name else []) + [c for line in members for c in cells(line)]
+    rows = [HEAD, *(b for b in body if isinstance(b, tuple))]
+    widths = [max(len(r[i]) for r in rows) for i in range(len(HEAD))]
+
+    def text(row: tuple[str, ...]) -> str:
+        return "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+
+    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
+    out = [f"{table.id}: {table.title}", heading(table), "", text(HEAD), rule]
+    out += [text(b) if isinstance(b, tuple) else f"[{b}]" for b in body] + [rule]
+    out += [f"* {remark}" for remark in remarks(table, lines)] + provenance(lines)
+    commands = missing(table, lines)
+    if commands:
+        out += ["To run what is missing:", *(f"  {c}" for c in commands)]
+    return "\n".join(out)
+
+
+def markdown(table: Table, lines: Sequence[Line]) -> str:
+    """The comparison as a Markdown section.
+
+    Args:
+        table: The table.
+        lines: What ``compare`` gave.
+    """
+
+    def text(row: Sequence[str]) -> str:
+        return "| " + " | ".join(c.strip().replace("|", "\\|") for c in row) + " |"
+
+    out = [f"## {table.title}", "", f"`{table.id}` · {heading(table)}", ""]
+    out += [text(HEAD), text(["---"] * len(HEAD))]
+    for name, members in groups(lines).items():
+        out += [text([f"**{name}**"] + [""] * (len(HEAD) - 1))] if name else []
+        out += [text(c) for line in members for c in cells(line)]
+    out += ["", *(f"- {remark}" for remark in remarks(table, lines))]
+    out += [f"- {said}" for said in provenance(lines)]
+    commands = missing(table, lines)
+    if commands:
+        out += ["", "To run what is missing:", "", "```", *commands, "```"]
+    return "\n".join(out) + "\n"
