@@ -29,11 +29,15 @@ from anharmonic.training.files import write_atomically
 from anharmonic.training.json_form import missing_extra
 from anharmonic.training.losses import DivergedError
 from anharmonic.training.optim import learning_rate
+from anharmonic.training.predict import predict, write_task
 from anharmonic.training.results import Result
 from anharmonic.training.run import Place, Run
 
 if TYPE_CHECKING:
     from anharmonic.training.keeper import Keeper
+
+
+__all__ = ["fit", "predict"]
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,7 @@ def fit(run: Run, place: Place | None = None) -> Result:
             if is_first:
                 folders.claim(folder, run)
                 held.enter_context(folders.locked(folder))
+                write_task(folder / folders.TASK, task)
             loaders = task.loaders(run.seed, run.batch_size)
             model = _seeded_model(run, task)
             job = _Job(run, place, device, folder, task, loaders, model, is_first)

@@ -10,24 +10,18 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import inspect
 import json
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from anharmonic import _checks
-from anharmonic.models.registry import canonical_name, layer_class
-from anharmonic.tasks.registry import list_tasks, task_class
+from anharmonic.models.registry import canonical_name
+from anharmonic.tasks.registry import list_tasks
 from anharmonic.training.json_form import from_json_text
+from anharmonic.training.options import check_model_options, check_task_options, wrong_type
 
 _ADDED_LATER: tuple[str, ...] = ()
-_DEFAULT_HIDDEN_SIZE = 128
-# Set by the task's shapes or by `Place`, not by the user of a run.
-_NOT_MODEL_OPTIONS = frozenset({"self", "input_size", "batch_first", "device", "dtype"})
-_NOT_TASK_OPTIONS = frozenset({"self", "data_dir", "path"})
 
 
 @dataclass(frozen=True)
@@ -86,10 +80,10 @@ class Run:
         put = object.__setattr__
         put(self, "task", _checks.choice("task", self.task, list_tasks()))
         if not isinstance(self.model, str):
-            _wrong_type("model", "a model's name", self.model)
+            wrong_type("model", "a model's name", self.model)
         put(self, "model", canonical_name(self.model))
-        put(self, "task_options", _task_options(self.task, self.task_options))
-        put(self, "model_options", _model_options(self.model, self.model_options))
+        put(self, "task_options", check_task_options(self.task, self.task_options))
+        put(self, "model_options", check_model_options(self.model, self.model_options))
         _integer("seed", self.seed, low=0, high=2**32 - 1)
         _checks.positive_int("epochs", self.epochs)
         _checks.positive_int("batch_size", self.batch_size)
@@ -194,7 +188,7 @@ class Place:
             if value is None and name != "out":
                 continue
             if not isinstance(value, str | Path):
-                _wrong_type(name, "a path", value)
+                wrong_type(name, "a path", value)
             object.__setattr__(self, name, Path(value))
         _checks.boolean("progress", self.progress)
 
@@ -209,17 +203,9 @@ def _dump(values: Any, indent: int | None = None) -> str:
     return json.dumps(values, sort_keys=True, separators=separators, indent=indent, allow_nan=False)
 
 
-def _wrong_type(name: str, wanted: str, value: Any) -> None:
-    raise TypeError(
-        _checks.message(
-            f"{name} must be {wanted}", f"{name}={value!r} ({type(value).__name__})", "pass one"
-        )
-    )
-
-
 def _integer(name: str, value: Any, *, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int):
-        _wrong_type(name, "an int", value)
+        wrong_type(name, "an int", value)
     if not low <= value <= high:
         raise ValueError(
             _checks.message(
@@ -228,69 +214,3 @@ def _integer(name: str, value: Any, *, low: int, high: int) -> None:
                 "choose a value inside the interval",
             )
         )
-
-
-def _task_options(task: str, given: Any) -> dict[str, Any]:
-    known = {
-        name: parameter
-        for name, parameter in inspect.signature(task_class(task)).parameters.items()
-        if name not in _NOT_TASK_OPTIONS
-    }
-    return _options("task_options", given, known)
-
-
-def _model_options(model: str, given: Any) -> dict[str, Any]:
-    known = model_option_parameters(model)
-    options = _options("model_options", given, known)
-    options.setdefault("hidden_size", _DEFAULT_HIDDEN_SIZE)
-    _checks.positive_int("hidden_size", options["hidden_size"])
-    return options
-
-
-def model_option_parameters(model: str) -> dict[str, inspect.Parameter]:
-    """The constructor parameters of a model that a run may set, by name.
-
-    Example:
-        >>> "dt" in model_option_parameters("LEM")
-        True
-    """
-    return {
-        name: parameter
-        for name, parameter in inspect.signature(layer_class(model)).parameters.items()
-        if name not in _NOT_MODEL_OPTIONS
-    }
-
-
-def _options(name: str, given: Any, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
-    if not isinstance(given, Mapping):
-        _wrong_type(name, "a mapping of option names to JSON values", given)
-    options = {}
-    for key, value in given.items():
-        if not known:
-            raise ValueError(
-                _checks.message(f"{name} must be empty here", f"{key!r}", "leave it out")
-            )
-        _checks.choice(f"a key of {name}", key, known)
-        options[key] = _json_value(f"{name}[{key!r}]", value)
-        # 1 and 1.0 are one number to the constructor, so they must be one run.
-        if known[key].annotation in ("float", float) and type(value) is int:
-            options[key] = float(value)
-    return options
-
-
-def _json_value(name: str, value: Any) -> Any:
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float) and math.isfinite(value):
-        return value
-    if isinstance(value, list | tuple):
-        return [_json_value(name, entry) for entry in value]
-    if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
-        return {key: _json_value(name, entry) for key, entry in value.items()}
-    raise TypeError(
-        _checks.message(
-            f"{name} must be a JSON value (finite number, text, true, false, null, list, object)",
-            f"{value!r} ({type(value).__name__})",
-            "pass plain values",
-        )
-    )
