@@ -1,5 +1,6 @@
 """coRNN: closed forms, order in dt, energy bounds, stability warnings, trainable scalars."""
 
+import itertools
 import math
 import warnings
 
@@ -40,7 +41,7 @@ def test_closed_form_and_first_order(scheme):
         t = torch.arange(1, steps + 1, dtype=F64) * end / steps
         exact = damped_oscillation(t, frequency, damping, 0.8, -0.3)
         errors.append((output[:, 0, 0] - exact).abs().max().item())
-    orders = [math.log2(a / b) for a, b in zip(errors, errors[1:], strict=False)]
+    orders = [math.log2(a / b) for a, b in itertools.pairwise(errors)]
     assert errors[-1] < 5e-3
     assert all(0.9 < order < 1.1 for order in orders), orders
 
@@ -80,7 +81,7 @@ def test_energy_bound_of_the_explicit_scheme(seed):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_energy_bound_of_the_implicit_scheme(seed):
-    """y.y + z.z / frequency <= m t_n / (frequency (2 damping - frequency dt)) (T 2.2.4, sharper)."""
+    """y.y + z.z / frequency <= m t_n / (frequency (2 damping - frequency dt)) (sharper T 2.2.4)."""
     generator = torch.Generator().manual_seed(seed)
     u, v, w = torch.rand(3, generator=generator).tolist()
     frequency, damping = 10 ** (2 * u - 1), 0.6 * 10**v
@@ -94,7 +95,7 @@ def test_energy_bound_of_the_implicit_scheme(seed):
 
 
 def test_two_inputs_stay_close():
-    """No chaos: |y - y'|^2 <= 4 m t_n for the implicit scheme, frequency = damping = 1 (T 2.2.5)."""
+    """No chaos: |y - y'|^2 <= 4 m t_n, implicit scheme, frequency = damping = 1 (T 2.2.5)."""
     torch.manual_seed(0)
     layer = ah.CoRNN(2, 8, dt=0.1, scheme="implicit", dtype=F64)
     with torch.no_grad():

@@ -1,5 +1,6 @@
 """LEM: closed form, order in dt, bounded states, variants, the LSTM inside it."""
 
+import itertools
 import math
 import warnings
 
@@ -32,7 +33,7 @@ def test_closed_form_and_first_order():
         exact = goal["y"] * (1 - torch.exp(-rate["y"] * t))
         errors.append((output[:, 0, 0] - exact).abs().max().item())
         assert abs(state.z.item() - goal["z"] * (1 - math.exp(-rate["z"] * end))) < 5 / steps
-    orders = [math.log2(a / b) for a, b in zip(errors, errors[1:], strict=False)]
+    orders = [math.log2(a / b) for a, b in itertools.pairwise(errors)]
     assert errors[-1] < 1e-3
     assert all(0.9 < order < 1.1 for order in orders), orders
 

@@ -1,5 +1,6 @@
 """UnICORNN: exact inverse, volume, closed form, bounds, residual stacking, time scales."""
 
+import itertools
 import math
 import warnings
 
@@ -66,7 +67,7 @@ def test_closed_form_and_first_order():
         t = torch.arange(1, steps + 1, dtype=F64) * end / steps
         exact = -math.tanh(bias) / alpha * (1 - torch.cos(math.sqrt(alpha) * t))
         errors.append((output[:, 0, 0] - exact).abs().max().item())
-    orders = [math.log2(a / b) for a, b in zip(errors, errors[1:], strict=False)]
+    orders = [math.log2(a / b) for a, b in itertools.pairwise(errors)]
     assert errors[-1] < 2e-3
     assert all(0.9 < order < 1.1 for order in orders), orders
 

@@ -34,14 +34,14 @@ def lem_reference(
         H = W_y.shape[0]
         drive = F.linear(source(layer), V, b)  # V u_n + b of every row block, all steps at once
         # What y_{n-1} joins (gates and z) and what z_n joins (y).
-        before, after = drive.split([drive.shape[-1] - H, H], dim=-1)
+        before, after = drive.split_with_sizes([drive.shape[-1] - H, H], dim=-1)
         W_t, W_y_t = W.t(), W_y.t()
         outputs = []
         steps = zip(before.unbind(0), after.unbind(0), hold(valid, len(drive)), strict=True)
         for u, u_y, keep in steps:
             blocks = torch.addmm(u, y, W_t)
             if multiscale:
-                pre_gates, pre_z = blocks.split([2 * H, H], dim=1)
+                pre_gates, pre_z = blocks.split_with_sizes([2 * H, H], dim=1)
                 gates = dt * torch.sigmoid(pre_gates)
                 if gate_floor is not None:
                     gates = gates.clamp(gate_floor, 1.0)

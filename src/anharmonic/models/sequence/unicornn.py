@@ -65,7 +65,7 @@ class _Oscillators(_Recurrent):
             ]
             self._steps = list(self.dt)
         else:
-            self.dt = _checks.number("dt", dt, low=0.0, low_open=True)  # type: ignore[arg-type]
+            self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
             self._steps = [self.dt] * num_layers
         largest = max(self._steps)
         if largest * math.sqrt(self.frequency) >= 2:

@@ -1,0 +1,34 @@
+# make demo   trains four models on real data and writes demo/report.html
+# make test   formatting, lints, types, rooms, tests
+# Both make their own .venv; PYTHON chooses another interpreter (3.11 or newer).
+
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/ready
+
+.PHONY: demo test test-all lint clean
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade-strategy only-if-needed -c constraints.txt torch
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[train,dev]'
+	touch $(READY)
+
+demo: $(READY)
+	$(BIN)/anharmonic table demo --results demo/results.jsonl --out demo/runs
+	$(BIN)/anharmonic report demo --results demo/results.jsonl --html demo/report.html
+
+lint: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m 'not slow'
+
+test-all: lint
+	$(BIN)/python -m pytest -q
+
+clean:
+	rm -rf .venv build dist demo runs

@@ -1,0 +1,16 @@
+import torch
+
+from anharmonic.kernels.stack import reversed_in_time
+
+
+def test_reversal_is_its_own_inverse():
+    x = torch.randn(6, 3, 2, generator=torch.Generator().manual_seed(0))
+    for lengths in (None, torch.tensor([6, 1, 4])):
+        assert torch.equal(reversed_in_time(reversed_in_time(x, lengths), lengths), x)
+
+
+def test_padding_stays():
+    x = torch.arange(8.0).reshape(4, 2, 1)
+    turned = reversed_in_time(x, torch.tensor([3, 1]))
+    assert turned[:, 0, 0].tolist() == [4.0, 2.0, 0.0, 6.0]
+    assert turned[:, 1, 0].tolist() == [1.0, 3.0, 5.0, 7.0]

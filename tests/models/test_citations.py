@@ -1,0 +1,28 @@
+import pytest
+
+import anharmonic as ah
+
+
+@pytest.mark.parametrize("name", ah.list_models())
+def test_every_model_has_a_paper(name):
+    text = ah.cite(name)
+    assert text.startswith("@") and "title = {" in text and "year = {" in text
+    assert text.count("{") == text.count("}")
+
+
+def test_models_classes_and_names_agree():
+    entry = ah.cite("lem")
+    assert "Long Expressive Memory" in entry
+    assert entry == ah.cite(ah.LEM) == ah.cite(ah.LEM(1, 1)) == ah.cite(ah.LEMCell(1, 1))
+    assert entry == ah.cite(ah.SequenceModel("LEM", 1, 1, hidden_size=1))
+
+
+def test_chrono_initialisation_cites_its_paper():
+    assert "warp time" in ah.cite(ah.LEM(1, 1, chrono_length=10))
+    assert "warp time" in ah.cite(ah.ChronoLSTM(1, 1)) and "Hochreiter" in ah.cite("ChronoLSTM")
+    assert "warp time" not in ah.cite(ah.LEM(1, 1))
+
+
+def test_unknown():
+    with pytest.raises(ValueError, match="model must be one of"):
+        ah.cite("transformer")

@@ -1,0 +1,135 @@
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic.models.registry import list_models
+
+F64 = torch.float64
+
+
+def model(layer="LEM", readout="last", **options):
+    torch.manual_seed(0)
+    return ah.SequenceModel(layer, 3, 2, hidden_size=4, readout=readout, dtype=F64, **options)
+
+
+def batch():
+    x = torch.randn(3, 6, 3, dtype=F64, generator=torch.Generator().manual_seed(0))
+    return x, torch.tensor([6, 2, 4])
+
+
+@pytest.mark.parametrize("layer", list_models())
+@pytest.mark.parametrize("readout, shape", [("last", (3, 2)), ("mean", (3, 2)), ("all", (3, 6, 2))])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_padding_does_not_count(layer, readout, shape, bidirectional):
+    net = model(layer, readout, bidirectional=bidirectional)
+    x, lengths = batch()
+    whole = net(x, lengths)
+    assert whole.shape == shape
+    for b, n in enumerate(lengths.tolist()):
+        alone = net(x[b : b + 1, :n])[0]
+        got = whole[b, :n] if readout == "all" else whole[b]
+        torch.testing.assert_close(got, alone, rtol=1e-12, atol=1e-13)
+    torch.testing.assert_close(net(x, torch.full((3,), 6)), net(x), rtol=1e-12, atol=1e-13)
+
+
+def test_readouts_are_what_they_say():
+    net = model("CoRNN", "mean")
+    x, _ = batch()
+    output, state = net.layer(x)
+    torch.testing.assert_close(net(x), net.linear(output.mean(1)))
+    net.readout = "last"
+    torch.testing.assert_close(net(x), net.linear(state.y[-1]))
+    torch.testing.assert_close(net(x), net.linear(output[:, -1]))
+    net.readout = "all"
+    torch.testing.assert_close(net(x), net.linear(output))
+
+
+def test_name_given_is_class_built():
+    for name in list_models():
+        assert type(model(name).layer).__name__ == name
+
+
+# models.md section 8: counts printed in the documents that the equations reproduce, with d and o
+# as inferred there.
+@pytest.mark.parametrize(
+    "layer, sizes, options, count",
+    [
+        ("CoRNN", (1, 128, 10), {}, 34_314),
+        ("CoRNN", (1, 256, 10), {}, 134_154),
+        ("CoRNN", (96, 128, 10), {}, 46_474),
+        ("CoRNN", (9, 64, 2), {}, 8_962),
+        ("CoRNN", (9, 20, 2), {}, 1_042),
+        ("CoRNN", (100, 128, 2), {}, 45_954),
+        ("CoRNN", (5, 64, 5), {}, 8_901),
+        ("CoRNN", (6, 32, 5), {}, 2_437),
+        ("CoRNN", (2, 128, 1), {}, 33_281),
+        ("UnICORNN", (1, 128, 10), {"num_layers": 3}, 35_338),
+        ("UnICORNN", (1, 256, 10), {"num_layers": 3}, 136_202),
+        ("UnICORNN", (96, 128, 10), {"num_layers": 3}, 47_498),
+        ("UnICORNN", (6, 32, 5), {"num_layers": 2}, 1_573),
+        ("UnICORNN", (100, 128, 2), {"num_layers": 2}, 30_210),
+        ("UnICORNN", (5, 90, 5), {"num_layers": 2}, 9_545),
+        ("UnICORNN", (2, 128, 1), {"num_layers": 3}, 34_305),
+        # Counted without c, every table entry of UnICORNN is met.
+        ("UnICORNN", (6, 32, 5), {"num_layers": 2, "trainable_timescales": False}, 1_509),
+        ("UnICORNN", (5, 90, 5), {"num_layers": 2, "trainable_timescales": False}, 9_365),
+        ("LEM", (1, 128, 10), {}, 67_850),
+        ("LEM", (96, 128, 10), {}, 116_490),
+        ("LEM", (6, 32, 5), {}, 5_157),
+        ("LEM", (2, 128, 1), {}, 67_201),
+        ("LEM", (1, 16, 1), {}, 1_169),
+        # torch's LSTM and GRU keep two biases per gate.
+        ("LSTM", (1, 256, 10), {}, 266_762 + 4 * 256),
+        ("GRU", (1, 256, 10), {}, 200_714 + 3 * 256),
+    ],
+)
+def test_parameter_counts(layer, sizes, options, count):
+    inputs, hidden, outputs = sizes
+    net = ah.SequenceModel(layer, inputs, outputs, hidden_size=hidden, device="meta", **options)
+    assert sum(p.numel() for p in net.parameters()) == count
+
+
+def test_save_and_load(tmp_path):
+    net = model("UnICORNN", "mean", num_layers=2, dt=[0.1, 0.2])
+    net.save_pretrained(tmp_path / "net")
+    again = ah.SequenceModel.from_pretrained(tmp_path / "net")
+    x, lengths = batch()
+    assert torch.equal(again(x, lengths), net(x, lengths))
+    assert again.config() == net.config()
+
+
+@pytest.mark.parametrize(
+    "change, error, words",
+    [
+        ({"layer": "LEMM"}, ValueError, "did you mean 'LEM'?"),
+        ({"readout": "first"}, ValueError, "readout must be one of 'last', 'mean', 'all'"),
+        ({"output_size": 0}, ValueError, "output_size must be an int >= 1"),
+        ({"hidden_size": 0}, ValueError, "hidden_size must be an int >= 1"),
+        ({"frequency": 2.0}, TypeError, "frequency"),
+    ],
+)
+def test_refused_arguments(change, error, words):
+    arguments = {"layer": "LEM", "input_size": 3, "output_size": 2, "hidden_size": 4} | change
+    with pytest.raises(error) as caught:
+        ah.SequenceModel(**arguments)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "lengths, error, words",
+    [
+        (
+            torch.tensor([7, 1, 1]),
+            ValueError,
+            "lengths must lie in [1, T=6]; got values from 1 to 7",
+        ),
+        (torch.tensor([6, 0, 1]), ValueError, "lengths must lie in [1, T=6]"),
+        (torch.tensor([6, 1]), ValueError, "lengths must have shape [B]"),
+        (torch.tensor([6.0, 1.0, 1.0]), TypeError, "lengths must be a torch.int64 tensor"),
+        ([6, 1, 1], TypeError, "lengths must be a torch.int64 tensor"),
+    ],
+)
+def test_refused_lengths(lengths, error, words):
+    with pytest.raises(error) as caught:
+        model()(batch()[0], lengths)
+    assert words in str(caught.value)

@@ -1,0 +1,62 @@
+import math
+
+import pytest
+import torch
+
+from anharmonic import _checks
+
+
+def test_messages_have_three_parts():
+    with pytest.raises(ValueError) as caught:
+        _checks.number("dt", -1.0, low=0.0, low_open=True)
+    assert str(caught.value) == (
+        "dt must be a finite number in (0, inf); got dt=-1.0; choose a value inside the interval."
+    )
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -0.1, 1.1])
+def test_number_refuses_values(value):
+    with pytest.raises(ValueError, match=r"p must be a finite number in \[0, 1\]"):
+        _checks.number("p", value, low=0.0, high=1.0)
+
+
+@pytest.mark.parametrize("value", ["1", None, True, torch.tensor(1.0)])
+def test_number_refuses_kinds(value):
+    with pytest.raises(TypeError, match="pass a plain number"):
+        _checks.number("p", value)
+
+
+def test_interval_ends():
+    assert _checks.number("p", 0, low=0.0) == 0.0
+    assert isinstance(_checks.number("p", 1), float)
+    for words in ({"low": 1.0, "low_open": True}, {"high": 1.0, "high_open": True}):
+        with pytest.raises(ValueError):
+            _checks.number("p", 1.0, **words)
+
+
+def test_choice_names_the_nearest():
+    with pytest.raises(ValueError, match=r"must be one of 'red', 'blue'; got 'bleu'; did you mean"):
+        _checks.choice("colour", "bleu", ["red", "blue"])
+    with pytest.raises(ValueError, match="got None; choose one of these names"):
+        _checks.choice("colour", None, ["red", "blue"])
+
+
+def test_positive_int():
+    assert _checks.positive_int("n", 1) == 1
+    for value in (True, 1.0, "1"):
+        with pytest.raises(TypeError, match="n must be an int >= 1"):
+            _checks.positive_int("n", value)
+    with pytest.raises(ValueError, match="n=0; pass at least 1"):
+        _checks.positive_int("n", 0)
+
+
+def test_no_nan_counts():
+    _checks.no_nan("x", torch.tensor([1.0, math.inf]))
+    with pytest.raises(ValueError, match="2 NaN of 3 entries"):
+        _checks.no_nan("x", torch.tensor([1.0, math.nan, math.nan]))
+
+
+def test_boolean():
+    assert _checks.boolean("b", False) is False
+    with pytest.raises(TypeError, match=r"b must be True or False; got b=0 \(int\)"):
+        _checks.boolean("b", 0)
