@@ -82,12 +82,12 @@ def test_json_round_trip() -> None:
 
 
 def test_errors() -> None:
+    part = make([0, 1, 2, np.nan, np.nan], [0, 1, 5])
     with pytest.raises(
-        ValueError, match=r"x in here must be finite; got nan at sequence 1, step 2, "
+        ValueError, match=r"got nan at sequence 1, step 2, channel 0 \(2 such entrie"
     ):
-        concrete(make([0], [0, 1]), make([1], [0, 1]).x, False)
-        part = make([0, 1, 2, np.nan, np.nan], [0, 1, 5])
         concrete(part, part.x, False)
+    concrete(part, part.x, True)
     part = make([[0, 1], [2, np.inf]], [0, 2])
     with pytest.raises(ValueError, match=r"got inf at sequence 0, step 1, channel 1 \(1 such entr"):
         Preprocessing.learn(part, True, "mean")

@@ -164,10 +164,7 @@ class Dataset:
         positive_int("batch_size", batch_size)
         chosen = torch.arange(len(self)) if order is None else order
         count = -(-len(chosen) // batch_size)
-        return Batches(
-            count,
-            lambda i: self.take(chosen[i * batch_size : min((i + 1) * batch_size, len(self))]),
-        )
+        return Batches(count, lambda i: self.take(chosen[i * batch_size : (i + 1) * batch_size]))
 
     @staticmethod
     def _target(y: Tensor) -> Tensor:
