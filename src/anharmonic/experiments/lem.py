@@ -173,13 +173,16 @@ def _fhn(model: str, lr: float = 9.04e-3, **options: float | bool) -> Run:
     )
 
 
-_FHN_LSTM = ours("LSTM", "1.2", "1k", _fhn("LSTM", 1.0e-2, hidden_size=16), seeds=THREE)
+_FHN_LSTM = ours("LSTM", "1.2", "1k", _fhn("LSTM", 8.0e-2, hidden_size=16), seeds=THREE)
 _FHN_LEM = Row("LEM", "", "0.2", "", "", "1k", _fhn("LEM", hidden_size=16, dt=1.0), THREE)
-_FHN_CORNN = _fhn("CoRNN", 1.0e-2, hidden_size=24, dt=0.5, frequency=1.0, damping=2.0)
+_FHN_CORNN = _fhn("CoRNN", 1.0e-2, hidden_size=24, dt=1.0, frequency=0.5, damping=1.0)
 _FHN_FIXED = _fhn("LEM", hidden_size=16, dt=0.5, multiscale=False)
 _FHN_NOTE = (
     "Settings of LEM: 400 epochs, batches of 32, learning rate 9.04e-3, dt 1. The documents print "
-    "one result per model; ours is the mean over three seeds, over all 1024 test trajectories."
+    "one result per model; ours is the mean over three seeds, over all 1024 test trajectories. "
+    "Those of LSTM and coRNN are not printed: ours were chosen by validation error on seed 0, the "
+    "LSTM's learning rate among 0.003, 0.009, 0.02, 0.04 and 0.08 (the largest won), coRNN's dt, "
+    "frequency, damping and rate among 15 tries of 40 epochs."
 )
 
 FITZHUGH_NAGUMO = Table(
