@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -70,9 +71,10 @@ def hook_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None
     """Calls a function with a name and a batch before every batch; may give another batch."""
 
     def install(hook: Callable[[str, Batch], Batch | None]) -> None:
+        # (As an attribute of the package, `fit` is the function.)
+        module = sys.modules["anharmonic.training.fit"]
         monkeypatch.setattr(
-            "anharmonic.training.fit.make_task",
-            lambda *arguments: Hooked(make_task(*arguments), hook),
+            module, "make_task", lambda *arguments: Hooked(make_task(*arguments), hook)
         )
 
     yield install

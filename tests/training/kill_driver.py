@@ -23,7 +23,6 @@ import lightning.pytorch  # noqa: F401
 import torch
 
 import anharmonic.training.files as files
-
 from anharmonic.tasks.base import Batches, Loaders
 from anharmonic.tasks.registry import make_task
 from anharmonic.training import Place, Run, fit
@@ -166,7 +165,7 @@ def killed_after(out: str, seconds: float) -> bool:
 def outcome(out: str) -> dict[str, object]:
     folder = Path(out) / RUN.folder_name
     result = json.loads((folder / "result.json").read_text())
-    for name in ("seconds", "memory_mb", "started"):
+    for name in ("seconds", "memory_mb", "started", "commit"):
         del result[name]
     weights = (folder / "best" / "model.safetensors").read_bytes()
     return {

@@ -106,16 +106,18 @@ def fit(run: Run, place: Place | None = None) -> Result:
         raise missing_extra("lightning") from error
     from anharmonic.training.resume import random_states, restore_random_states
 
-    # Options of the model that exclude each other are found before any data are read.
-    layer_class(run.model)(1, **run.model_options)
-    task = make_task(run.task, run.task_options, place.data_dir, place.file)
     is_first = getattr(rank_zero_only, "rank", 0) in (0, None)
     states = random_states()
     try:
+        # Options of the model that exclude each other are found before any data are read.
+        layer_class(run.model)(1, **run.model_options)
+        task = make_task(run.task, run.task_options, place.data_dir, place.file)
         with machine.settings(device, place.threads) as unfixed, contextlib.ExitStack() as held:
             if is_first:
                 folders.claim(folder, run)
                 held.enter_context(folders.locked(folder))
+                if (found := _finished(run, place, folder)) is not None:
+                    return found  # by another process, since the first look
                 write_task(folder / folders.TASK, task)
             loaders = task.loaders(run.seed, run.batch_size)
             model = _seeded_model(run, task)

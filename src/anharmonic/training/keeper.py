@@ -74,8 +74,8 @@ class Keeper(Callback):
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Gives back the random states of the last epoch's end.
 
-        Done before every epoch, resumed or not: whatever was drawn in between (by making loaders,
-        say) then does not matter.
+        Done before every epoch, resumed or not: whatever is drawn in between (by validation, or by
+        making loaders) then does not matter.
         """
         if self._random is not None and len(self._random) == trainer.world_size:
             restore_random_states(self._random[trainer.global_rank])
@@ -91,6 +91,7 @@ class Keeper(Callback):
         """Validates, compares with the best, saves."""
         assert isinstance(pl_module, TrainingModule)
         run = pl_module.run
+        self._random = _gathered(trainer, random_states())
         loss = pl_module.epoch_loss()
         value = evaluate(pl_module.model, self._valid, self.metric, pl_module.device)
         # All devices compute the value, the first one's counts: they must agree when to stop.
@@ -111,7 +112,6 @@ class Keeper(Callback):
         if run.patience is not None and epoch - self.best_epoch >= run.patience:
             self.stopped_early = epoch < run.epochs
             trainer.should_stop = True
-        self._random = _gathered(trainer, random_states())
         trainer.save_checkpoint(self._resume_path, weights_only=False)
 
     def on_exception(

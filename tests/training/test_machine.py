@@ -1,0 +1,75 @@
+import subprocess
+import sys
+import warnings
+
+import pytest
+import torch
+
+import anharmonic
+from anharmonic.training import machine
+
+
+def test_choose_device(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert machine.choose_device("auto") == "cpu"
+    with pytest.raises(ValueError, match=r'"cuda" needs a GPU.*choose device "cpu" or "auto"'):
+        machine.choose_device("cuda")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert machine.choose_device("auto") == "cuda"
+
+
+def test_settings_come_back():
+    threads = torch.get_num_threads()
+    with pytest.raises(KeyError), machine.settings("cpu", threads + 1):
+        assert torch.get_num_threads() == threads + 1
+        raise KeyError
+    assert torch.get_num_threads() == threads
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
+def test_nondeterministic_operations_are_collected():
+    unfixed: set[str] = set()
+    with warnings.catch_warnings(record=True) as others:
+        warnings.simplefilter("always")
+        machine._collect_unfixed(unfixed)
+        for _ in range(2):
+            warnings.warn(
+                "cumsum_cuda does not have a deterministic implementation, but you set",
+                stacklevel=2,
+            )
+        warnings.warn("something else", stacklevel=2)
+    assert unfixed == {"cumsum_cuda"}
+    del others
+
+
+def test_commit_only_of_the_packages_own_checkout(tmp_path, monkeypatch):
+    package = tmp_path / "anharmonic"
+    package.mkdir()
+    init = package / "__init__.py"
+    init.write_text("")
+    monkeypatch.setattr(anharmonic, "__file__", str(init))
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    assert machine.commit() is None
+
+    def git(*arguments):
+        names = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        command = ["git", "-C", str(tmp_path), *names, *arguments]
+        subprocess.run(command, check=True, capture_output=True)
+
+    git("init")
+    assert machine.commit() is None  # in a checkout, but not part of it
+    git("add", ".")
+    git("commit", "-m", "all")
+    head = machine.commit()
+    assert head is not None and len(head) == 40
+    init.write_text("x = 1\n")
+    assert machine.commit() == head + "-dirty"
+    monkeypatch.setenv("PATH", "")
+    assert machine.commit() is None
+
+
+def test_hardware_memory_versions():
+    assert machine.hardware("cpu")
+    assert 10 < machine.peak_memory_mb("cpu") < 1e6
+    assert machine.versions()["torch"] == torch.__version__
+    assert machine.versions()["python"].startswith(f"{sys.version_info.major}.")
