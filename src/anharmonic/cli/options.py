@@ -134,16 +134,17 @@ def part(title: str, options: Sequence[Option]) -> type:
 
     Args:
         title: Its name.
-        options: Its fields.
+        options: Its fields; those without default come first.
     """
-    fields: list[Any] = [
-        (
-            option.name,
-            Annotated[option.type, tyro().conf.arg(**_described(option))],
-            dataclasses.field(default_factory=functools.partial(copy.copy, option.default)),
-        )
-        for option in options
-    ]
+    conf = tyro().conf
+    fields: list[Any] = []
+    for option in options:
+        kind: Any = Annotated[option.type, conf.arg(**_described(option))]
+        if option.default in (dataclasses.MISSING, inspect.Parameter.empty):
+            fields.append((option.name, kind))
+        else:
+            make = functools.partial(copy.copy, option.default)
+            fields.append((option.name, kind, dataclasses.field(default_factory=make)))
     return dataclasses.make_dataclass(re.sub(r"\W", "", title) or "Part", fields, frozen=True)
 
 

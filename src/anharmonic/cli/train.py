@@ -90,6 +90,7 @@ def read(words: Sequence[str]) -> tuple[Run, Place, tuple[int, ...]]:
         ValueError: If a name or an option is wrong.
         FileNotFoundError: If the user's file does not exist.
     """
+    from anharmonic.tasks.files import file_digest
     from anharmonic.training.run import Place, Run
 
     model, task, file = names(words[0], words[1])
@@ -107,7 +108,7 @@ def read(words: Sequence[str]) -> tuple[Run, Place, tuple[int, ...]]:
     def chosen(options: Sequence[Option]) -> dict[str, Any]:
         return {o.name: values[o.name] for o in options if o.name in typed}
 
-    extra = {"sha256": checksum(file)} if file is not None else {}
+    extra = {} if file is None else {"sha256": file_digest(file)}
     made = Run(
         task=task,
         model=model,
@@ -172,14 +173,6 @@ def task_options(task: str) -> list[Option]:
     from anharmonic.tasks.registry import task_class
 
     return constructor_options(task_class(task), _TASK_ELSEWHERE)
-
-
-def checksum(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal digits."""
-    import hashlib
-
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def general_help() -> str:

@@ -60,14 +60,17 @@ tr.reduced td{background:var(--warn);color:var(--warnink);font-weight:400}
 tr.reduced td:first-child{padding-left:.7rem}
 figure{margin:1rem 0}figcaption{color:var(--soft);font-size:.8rem;margin-top:.5rem}
 .points [role=listitem],.points .foot{display:grid;gap:0 1rem;align-items:center;
-grid-template-columns:minmax(8rem,13rem) 1fr minmax(7rem,12rem)}
+grid-template-columns:minmax(7rem,11rem) 1fr minmax(8rem,14rem)}
 .points .name,.points .said{font-size:.85rem;line-height:1.25;padding:.3rem 0}
 .points .said{color:var(--soft);font-size:.78rem}
+.points .said span{white-space:nowrap;display:inline-block}.points .mine{color:var(--ours);
+font-weight:600;margin-right:.4rem}
 .points .quiet .name{color:var(--soft)}
 .track,.scale{position:relative;display:block;height:1.6rem;margin:0 8px}
 .track:before{content:"";position:absolute;left:-8px;right:-8px;top:50%;
 border-top:1px solid var(--rule)}
 .track i{position:absolute;top:0;bottom:0;border-left:1px solid var(--grid)}
+.track u{position:absolute;top:0;bottom:0;border-left:2px dotted var(--soft)}
 .track b{position:absolute;top:50%;width:12px;height:12px;margin:-6px 0 0 -6px}
 .track .ours,.legend .ours{background:var(--ours);border-radius:50%}
 .track .theirs,.legend .theirs{border:2px solid var(--theirs);transform:rotate(45deg);
@@ -78,7 +81,7 @@ opacity:.35;border-radius:2px}
 color:var(--soft);top:.1rem}
 .legend{display:flex;flex-wrap:wrap;gap:.25rem 1.1rem;font-size:.82rem;margin-top:.6rem}
 .legend span{display:inline-flex;align-items:center;gap:.45rem}
-.legend .ours,.legend .theirs{display:inline-block;width:12px;height:12px}
+.legend b{flex:none}.legend .ours,.legend .theirs{display:inline-block;width:12px;height:12px}
 .legend .theirs{width:10px;height:10px}
 .plot{display:grid;grid-template-columns:3.2rem 1fr;grid-template-rows:15rem 1.4rem}
 .area{position:relative;border-left:1px solid var(--rule);border-bottom:1px solid var(--rule)}

@@ -45,9 +45,11 @@ class Axis:
             bounds: What the axis never passes, for example 0 and 100 percent.
         """
         low, high = min(values), max(values)
-        if low > 0 and high / low > 30:
+        if low > 0 and 30 < high / low < 1e30:
             room = (high / low) ** 0.06
             return cls(low / room, high * room, log=True)
+        if 0 < low < 0.35 * high:
+            low = 0.0
         room = 0.08 * (high - low) or abs(high) * 0.1 or 1.0
         low, high = low - room, high + room
         if bounds is not None:
@@ -61,7 +63,7 @@ class Axis:
             return 100 * math.log(value / self.low) / math.log(self.high / self.low)
         return 100 * (value - self.low) / (self.high - self.low)
 
-    def ticks(self, number: int = 4) -> list[float]:
+    def ticks(self, number: int = 5) -> list[float]:
         """About ``number`` round values on the axis."""
         if self.log:
             first, last = math.ceil(math.log10(self.low)), math.floor(math.log10(self.high))
@@ -108,8 +110,10 @@ def points(table: Table, lines: Iterable[Line]) -> str:
     values = [v for v in values if math.isfinite(v)]
     if not values:
         return ""
-    axis = Axis.around(values, _bounds(table))
-    grid = "".join(f'<i style="left:{axis.at(t):.2f}%"></i>' for t in axis.ticks())
+    base = [table.baseline[0]] if table.baseline else []
+    axis = Axis.around(values + base, _bounds(table))
+    grid = "".join(f'<u style="left:{axis.at(v):.2f}%"></u>' for v in base)
+    grid += "".join(f'<i style="left:{axis.at(t):.2f}%"></i>' for t in axis.ticks())
     out = []
     for line in shown:
         marks = ""
@@ -120,14 +124,18 @@ def points(table: Table, lines: Iterable[Line]) -> str:
             marks += f'<b class="ours" style="left:{axis.at(line.full.mean):.2f}%"></b>'
         if line.row.value is not None:
             marks += f'<b class="theirs" style="left:{axis.at(line.row.value):.2f}%"></b>'
-        said = f"reported {reported(line.row)}" if line.row.value is not None else ""
-        ours = f"ours {line.full.text}" if line.full is not None else ""
-        words = ", ".join(filter(None, (ours, said)))
+        said = {}
+        if line.full is not None:
+            said["mine"] = f"ours {line.full.text}"
+        if line.row.value is not None:
+            said["printed"] = f"reported {reported(line.row)}"
+        words = ", ".join(said.values())
+        parts = " ".join(f'<span class="{k}">{escape(v)}</span>' for k, v in said.items())
         kind = "" if line.full is not None else ' class="quiet"'
         out.append(
             f'<div role="listitem"{kind}><span class="name">{escape(line.row.label)}</span>'
             f'<span class="track" role="img" aria-label="{escape(words)}">{grid}{marks}</span>'
-            f'<span class="said">{escape(words)}</span></div>'
+            f'<span class="said">{parts}</span></div>'
         )
     scale = "".join(
         f'<i style="left:{axis.at(t):.2f}%">{escape(label(t))}</i>' for t in axis.ticks()
@@ -135,6 +143,8 @@ def points(table: Table, lines: Iterable[Line]) -> str:
     note = " (log scale)" if axis.log else ""
     unit = f", {table.unit}" if table.unit else ""
     caption = f"{table.metric}{unit}{note}, {table.direction} is better"
+    if table.baseline:
+        caption += f"; dotted: {table.baseline[1]}"
     return (
         f'<figure class="points"><div role="list">{"".join(out)}</div>'
         f'<div class="foot"><span></span><span class="scale">{scale}</span><span></span></div>'

@@ -167,7 +167,7 @@ def count(parameters: int) -> str:
     """A number of parameters as the documents print it.
 
     Example:
-        >>> count(67850), count(1234), count(4773938)
+        >>> count(67900), count(1234), count(4773938)
         ('67.9k', '1.2k', '4.8M')
     """
     if parameters < 1000:
@@ -176,8 +176,10 @@ def count(parameters: int) -> str:
 
 
 def reported(row: Row) -> str:
-    """The printed number with its spread; ``-`` where there is none."""
-    return (row.reported + (f" ± {row.spread}" if row.spread else "")) or "-"
+    """The printed number with its spread; ``see notes`` where there are words, else ``-``."""
+    if not row.reported:
+        return "see notes" if row.outcome else "-"
+    return row.reported + (f" ± {row.spread}" if row.spread else "")
 
 
 def cells(line: Line) -> list[tuple[str, ...]]:
@@ -240,17 +242,16 @@ def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
             "Numbers in brackets come from runs on a reduced budget. They are not comparable with "
             "the reported ones and enter no mean."
         )
-    said: dict[str, list[str]] = {}
+    said: dict[str, dict[str, list[str]]] = {}
     for line in lines:
-        words = " ".join(
-            part
-            for part in (f"Reported: {line.row.outcome}." * bool(line.row.outcome), line.row.note)
-            if part
-        )
-        name = f"{line.row.label} ({line.row.group})" if line.row.group else line.row.label
+        row = line.row
+        words = " ".join(filter(None, (f"Reported: {row.outcome}." * bool(row.outcome), row.note)))
         if words:
-            said.setdefault(words, []).append(name)
-    out.extend(f"{'; '.join(names)}: {words}" for words, names in said.items())
+            places = said.setdefault(words, {}).setdefault(row.label, [])
+            places += [row.group] if row.group else []
+    for words, names in said.items():
+        who = (f"{name} ({', '.join(g)})" if g else name for name, g in names.items())
+        out.append(f"{'; '.join(who)}: {words}")
     return out
 
 
@@ -268,7 +269,14 @@ def provenance(lines: Iterable[Line]) -> list[str]:
     results = [r for ln in lines for o in (ln.full, *ln.reduced) if o for r in o.results]
     if not results:
         return []
-    places = sorted({f"{r.device} x {r.devices}, {r.threads} threads" for r in results})
+    places = sorted(
+        {
+            f"{r.hardware} ({r.device}"
+            + (f" x {r.devices}" if r.devices > 1 else "")
+            + f", {r.threads} thread{'s' * (r.threads > 1)})"
+            for r in results
+        }
+    )
     versions = sorted({", ".join(f"{k} {v}" for k, v in r.versions.items()) for r in results})
     commits = sorted({str(r.commit)[:12] for r in results if r.commit})
     dates = sorted(r.started[:10] for r in results)

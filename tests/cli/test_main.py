@@ -1,0 +1,105 @@
+import subprocess
+import sys
+
+import pytest
+
+from anharmonic import __version__
+from anharmonic.cli import main as module
+from anharmonic.cli.main import COMMANDS, main, one_line
+from anharmonic.training.losses import DivergedError
+
+
+def test_plain_call_lists_the_commands(cli):
+    code, out, err = cli()
+    assert code == 0 and err == ""
+    assert all(f"\n  {name} " in out for name in COMMANDS)
+    assert cli("--help")[1] == out
+
+
+def test_version(cli):
+    assert cli("--version") == (0, f"anharmonic {__version__}\n", "")
+
+
+def test_unknown_command_names_the_nearest(cli):
+    code, out, err = cli("trian")
+    assert code == 2 and out == ""
+    assert err.startswith("anharmonic: error: command must be one of 'train'")
+    assert "did you mean 'train'" in err and err.count("\n") == 1
+
+
+def failing(error):
+    def dispatch(words, debug):
+        raise error
+
+    return dispatch
+
+
+DIVERGED = DivergedError("loss must be finite; got nan", step=3, epoch=1, value=1.0, lr=0.1)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (ValueError("a; b; c."), 2),
+        (TypeError("a; b; c."), 2),
+        (FileNotFoundError("no such file"), 2),
+        (ImportError("needs tyro"), 2),
+        (DIVERGED, 1),
+        (RuntimeError("broken"), 1),
+        (KeyboardInterrupt(), 130),
+    ],
+)
+def test_errors_are_one_line_and_an_exit_code(cli, monkeypatch, error, code):
+    monkeypatch.setattr(module, "_dispatch", failing(error))
+    found, _, err = cli("list")
+    assert found == code
+    assert "Traceback" not in err
+    assert len(err.splitlines()) == (2 if "broken" in str(error) else 1)
+
+
+def test_an_unexpected_error_says_how_to_see_more(cli, monkeypatch):
+    monkeypatch.setattr(module, "_dispatch", failing(KeyError("x")))
+    assert "unexpected KeyError: repeat with --debug" in cli("list")[2]
+
+
+@pytest.mark.parametrize("by_flag", [True, False])
+def test_debug_shows_the_trace(cli, monkeypatch, by_flag):
+    monkeypatch.setattr(module, "_dispatch", failing(ValueError("a; b; c.")))
+    if not by_flag:
+        monkeypatch.setenv("ANHARMONIC_DEBUG", "1")
+    with pytest.raises(ValueError, match="a; b; c"):
+        cli("list", *(["--debug"] if by_flag else []))
+
+
+def test_one_line_names_the_file_of_an_os_error(tmp_path):
+    with pytest.raises(OSError) as caught:
+        open(tmp_path / "missing")
+    assert one_line(caught.value).endswith("missing: No such file or directory")
+
+
+def test_main_returns_what_a_command_exits_with(monkeypatch):
+    monkeypatch.setattr(module, "_dispatch", failing(SystemExit("text")))
+    assert main(["list"]) == 1
+    monkeypatch.setattr(module, "_dispatch", failing(SystemExit(0)))
+    assert main(["list"]) == 0
+
+
+def test_list_loads_nothing_heavy():
+    code = (
+        "import sys\n"
+        "from anharmonic.cli.main import main\n"
+        "assert main(['list']) == 0\n"
+        "heavy = {'lightning', 'matplotlib', 'pandas', 'sklearn', 'tyro'} & set(sys.modules)\n"
+        "sys.exit(str(heavy) if heavy else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_closed_pipe_is_no_error():
+    code = "from anharmonic.cli.main import main; raise SystemExit(main(['list']))"
+    done = subprocess.run(
+        f'{sys.executable} -c "{code}" | head -1', shell=True, capture_output=True, text=True
+    )
+    assert done.stdout == "models:\n"
+    assert "Traceback" not in done.stderr

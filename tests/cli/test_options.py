@@ -1,0 +1,112 @@
+import builtins
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from anharmonic.cli.options import (
+    Option,
+    check_flags,
+    constructor_options,
+    documented,
+    field_options,
+    given,
+    parse,
+    plain_help,
+    tyro,
+)
+from anharmonic.models.registry import layer_class, list_models
+from anharmonic.tasks.registry import list_tasks, task_class
+from anharmonic.training.run import Place, Run
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A dataclass."""
+
+    count: int = 3
+    """How many."""
+    kind: Literal["a", "b"] = "a"
+    """Which."""
+    rate: float | None = None
+    silent: bool = False
+    """Whether
+    nothing is said."""
+
+
+def test_fields_become_options_with_their_texts():
+    options = {o.name: o for o in field_options(Sample)}
+    assert options["count"] == Option("count", int, 3, "How many.")
+    assert options["silent"].help == "Whether nothing is said."
+    assert options["rate"].help == ""
+    assert [o.name for o in field_options(Sample, ("kind", "rate"))] == ["count", "silent"]
+
+
+@pytest.mark.parametrize("cls", [Run, Place])
+def test_every_field_of_a_run_is_explained(cls):
+    assert all(option.help for option in field_options(cls))
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_every_option_of_a_model_is_explained(name):
+    left_out = ("self", "input_size", "batch_first", "device", "dtype")
+    assert all(o.help for o in constructor_options(layer_class(name), left_out))
+
+
+@pytest.mark.parametrize("name", list_tasks())
+def test_every_option_of_a_task_is_explained(name):
+    assert all(o.help for o in constructor_options(task_class(name), ("data_dir", "path")))
+
+
+def test_documented_reads_continuation_lines_and_stops():
+    arguments = "Args:\n    a: One,\n        two.\n\n    b (int): B.\n\n"
+    text = f"What.\n\n{arguments}Shape:\n    c: no\n"
+    assert documented(text) == {"a": "One, two.", "b": "B."}
+    assert documented("Nothing.") == {}
+
+
+def test_parse_reads_values():
+    values = parse(["--count", "4", "--silent"], {"x y": field_options(Sample)}, "prog", "What.")
+    assert values == {"count": 4, "kind": "a", "rate": None, "silent": True}
+
+
+@pytest.mark.parametrize("words", [["--count", "x"], ["--kind", "c"], ["--count"]])
+def test_wrong_values_are_one_clear_line(words, capsys):
+    with pytest.raises(ValueError, match=r"options must be as --help .* see prog --help") as caught:
+        parse(words, {"x": field_options(Sample)}, "prog", "What.")
+    assert words[0] in str(caught.value) and "\n" not in str(caught.value)
+    assert capsys.readouterr().err == ""
+
+
+def test_unknown_flag_names_the_nearest():
+    with pytest.raises(ValueError, match=r"option must be one of .* did you mean '--count'"):
+        parse(["--cuont", "3"], {"x": field_options(Sample)}, "prog", "What.")
+
+
+def test_flags_may_be_negated_only_if_they_are_switches():
+    check_flags(["--no-silent", "-1", "-.5"], field_options(Sample))
+    with pytest.raises(ValueError, match="got '--no-count'"):
+        check_flags(["--no-count"], field_options(Sample))
+
+
+def test_given_knows_all_spellings():
+    assert given(["--a-b", "1", "--c_d=2", "--no-e", "-3"]) == {"a_b", "c_d", "e"}
+
+
+def test_plain_help_says_default_and_meaning():
+    text = plain_help(field_options(Sample))
+    assert "--count (default 3): How many." in text
+    assert "--rate" in text and "None" not in text
+
+
+def test_missing_tyro_names_the_extra(monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name == "tyro":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r'pip install "anharmonic\[train\]"'):
+        tyro()

@@ -1,0 +1,54 @@
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from anharmonic.cli.predict import csv_text
+from anharmonic.training.predict import Predictions
+
+
+def rows(text):
+    return list(csv.reader(io.StringIO(text)))
+
+
+def test_classes_have_names_and_probabilities():
+    found = Predictions(("b, c", "a"), ("a", "b, c"), np.array([[0.25, 0.75], [0.5, 0.5]], "f4"))
+    assert rows(csv_text(found)) == [
+        ["index", "prediction", "p_a", "p_b, c"],
+        ["0", "b, c", "0.25", "0.75"],
+        ["1", "a", "0.5", "0.5"],
+    ]
+
+
+def test_values_have_a_column_each():
+    one = Predictions(None, (), np.array([[1.5]], "f4"))
+    assert rows(csv_text(one)) == [["index", "prediction"], ["0", "1.5"]]
+    two = Predictions(None, (), np.array([[1.5, 2.0]], "f4"))
+    assert rows(csv_text(two))[0] == ["index", "prediction_0", "prediction_1"]
+
+
+def test_predictions_per_step_have_a_row_each():
+    found = Predictions(None, (), [np.array([[1.0], [2.0]], "f4"), np.array([[3.0]], "f4")])
+    assert rows(csv_text(found)) == [
+        ["index", "step", "prediction"],
+        ["0", "0", "1"],
+        ["0", "1", "2"],
+        ["1", "0", "3"],
+    ]
+
+
+@pytest.mark.parametrize("words", [[], ["run"], ["a", "b", "c"]])
+def test_run_and_data_are_needed(cli, words):
+    code, _, err = cli("predict", *words)
+    assert code == 2 and "anharmonic predict takes a run's folder and a data file first" in err
+
+
+def test_a_folder_without_a_run_is_refused(cli, data):
+    code, _, err = cli("predict", "nowhere", data)
+    assert code == 2 and "nowhere must be the folder of a finished run" in err
+
+
+def test_help_says_where_the_output_goes(cli):
+    code, out, _ = cli("predict", "--help")
+    assert code == 0 and "--output" in out and "standard output" in out

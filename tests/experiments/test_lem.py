@@ -1,0 +1,39 @@
+import pytest
+
+from anharmonic.experiments.registry import table
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "count"),
+    [
+        ("lem-smnist", "lem", 67_850),
+        ("lem-psmnist", "lem-published-code", 67_850),
+        ("lem-ncifar", "lem", 116_490),
+        ("lem-fitzhugh-nagumo", "lem", 1_169),
+    ],
+)
+def test_parameters_are_those_of_the_documents(name, row, count, parameters):
+    found = table(name).row(row)
+    assert parameters(found.run) == count
+    assert found.parameters in (f"{round(count / 1000)}k", f"{count // 1000}k")
+
+
+@pytest.mark.parametrize(
+    ("row", "settings"), [("lem", (3.5e-3, 1.9, None)), ("lem-published-code", (7.3e-3, 0.31, 1.1))]
+)
+def test_psmnist_offers_both_settings(row, settings):
+    run = table("lem-psmnist").row(row).run
+    assert (run.lr, run.model_options["dt"], run.clip_norm) == settings
+
+
+def test_fitzhugh_nagumo_runs_three_seeds():
+    rows = [row for row in table("lem-fitzhugh-nagumo").rows if row.run is not None]
+    assert [row.label for row in rows] == ["LSTM", "coRNN", "LEM"]
+    assert all(row.seeds == (0, 1, 2) for row in rows)
+    assert all((row.run.epochs, row.run.batch_size) == (400, 32) for row in rows)
+    assert [row.run.model_options["hidden_size"] for row in rows] == [16, 24, 16]
+
+
+def test_without_multiscale_has_no_gates():
+    run = table("lem-fhn-no-multiscale").row("lem-without-multiscale").run
+    assert run.model_options["multiscale"] is False

@@ -1,0 +1,67 @@
+import re
+
+import pytest
+
+from anharmonic.experiments.registry import expand, list_tables, table
+
+# The ids of the documents' experiments that this package runs.
+DOCUMENTS = {
+    "cornn-adding",
+    "cornn-smnist",
+    "cornn-psmnist",
+    "cornn-ncifar",
+    "cornn-lorenz96",
+    "unicornn-psmnist",
+    "unicornn-ncifar",
+    "unicornn-lorenz96",
+    "lem-adding",
+    "lem-smnist",
+    "lem-psmnist",
+    "lem-ncifar",
+    "lem-fitzhugh-nagumo",
+    "lem-fhn-no-multiscale",
+}
+
+
+def test_ids_are_those_of_the_documents():
+    assert {name for name in list_tables() if not name.startswith("demo")} == DOCUMENTS
+
+
+@pytest.mark.parametrize("name", list_tables())
+def test_table_is_consistent(name):
+    found = table(name)
+    assert found.id == name
+    ids = [row.id for row in found.rows]
+    assert len(ids) == len(set(ids)) and all(re.fullmatch(r"[a-z0-9.-]+", i) for i in ids)
+    hashes = [row.run.hash for row in found.rows if row.run is not None]
+    assert len(hashes) == len(set(hashes)) > 0
+    for row in found.rows:
+        assert row.reported or row.outcome or row.run is not None
+        assert row.value is None or row.value > 0
+        assert row.seeds and len(set(row.seeds)) == len(row.seeds)
+        if row.run is not None:
+            assert not row.run.reduced and row.run.seed == 0
+    if found.unit == "%":
+        assert found.direction == "higher"
+        assert all(0 < row.value <= 100 for row in found.rows if row.value is not None)
+    else:
+        assert found.direction == "lower"
+
+
+@pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")
+@pytest.mark.parametrize("name", list_tables())
+def test_every_run_builds_its_model_and_task(name, parameters):
+    for row in table(name).rows:
+        if row.run is not None:
+            assert parameters(row.run) > 0
+
+
+def test_unknown_table_names_the_nearest():
+    with pytest.raises(ValueError, match=r"table must be one of .* did you mean 'lem-smnist'"):
+        table("lem-smist")
+
+
+def test_expand_knows_sets_and_drops_doubles():
+    assert [t.id for t in expand(["demo", "demo-adding"])] == ["demo-digits", "demo-adding"]
+    with pytest.raises(ValueError, match=r"table must be one of .*'demo'"):
+        expand(["nothing"])

@@ -1,0 +1,134 @@
+from dataclasses import replace
+
+import pytest
+
+from anharmonic.experiments.base import Budget, Row, shrink
+from anharmonic.experiments.report import (
+    ABSENT,
+    NOT_RUN,
+    compare,
+    count,
+    duration,
+    markdown,
+    missing,
+    provenance,
+    remarks,
+    terminal,
+)
+
+
+@pytest.fixture
+def three_seeds(run, make_result):
+    tests = (0.001, 0.002, 0.003)
+    return [make_result(replace(run, seed=s), test=t) for s, t in enumerate(tests)]
+
+
+def test_mean_and_deviation_over_seeds(table, three_seeds):
+    line = compare(table, three_seeds)[0]
+    assert line.full.mean == pytest.approx(0.2)
+    assert line.full.interval == pytest.approx((0.1, 0.3))
+    assert line.full.text == "0.200 ± 0.100"
+    assert line.full.seconds == 30.0
+
+
+def test_two_seeds_give_their_range_and_one_itself(table, three_seeds):
+    assert compare(table, three_seeds[:2])[0].full.text == "0.150 (0.100 to 0.200)"
+    assert compare(table, three_seeds[1:2])[0].full.text == "0.200"
+    assert compare(table, three_seeds[1:2])[0].full.interval == (0.2, 0.2)
+
+
+def test_of_several_results_of_a_run_the_last_counts(table, run, make_result):
+    lines = compare(table, [make_result(run, test=1.0), make_result(run, test=0.004)])
+    assert lines[0].full.values == [0.4]
+
+
+def test_rows_without_result_say_so(table):
+    states = [line.state for line in compare(table, [])]
+    assert states == [NOT_RUN, NOT_RUN, ABSENT]
+
+
+def test_results_of_other_tables_are_passed_over(table, run, make_result):
+    other = make_result(replace(run, lr=0.5))
+    assert all(line.full is None and not line.reduced for line in compare(table, [other]))
+
+
+def test_reduced_runs_never_enter_a_mean(table, run, three_seeds, make_result):
+    small = shrink(run, Budget(epochs=1, length=10))
+    lines = compare(table, [*three_seeds, make_result(small, test=9.0)])
+    assert lines[0].full.mean == pytest.approx(0.2)
+    (reduced,) = lines[0].reduced
+    assert reduced.values == [900.0]
+    assert reduced.budget == "reduced budget: 1 epoch, length 10"
+    text = terminal(table, lines)
+    assert "[900.000]" in text and "reduced budget: 1 epoch, length 10" in text
+    assert "not comparable" in text
+
+
+def test_a_reduced_run_alone_leaves_the_row_not_run(table, run, make_result):
+    lines = compare(table, [make_result(shrink(run, Budget(epochs=1)))])
+    assert lines[0].state == NOT_RUN and lines[0].reduced
+    assert missing(table, lines) == ["anharmonic table test-table"]
+
+
+def test_reduced_runs_of_two_budgets_stand_apart(table, run, make_result):
+    small = [make_result(shrink(run, Budget(epochs=n))) for n in (1, 2)]
+    assert len(compare(table, small)[0].reduced) == 2
+
+
+def test_terminal_shows_reported_beside_ours(table, three_seeds):
+    text = terminal(table, compare(table, three_seeds))
+    (row,) = [line for line in text.splitlines() if line.startswith("LEM")]
+    cells = row.split()
+    assert cells[:7] == ["LEM", "0.2", "±", "0.05", "0.200", "±", "0.100"]
+    assert "1k" in cells and "1.2k" in cells and "documents" in cells
+    assert "expRNN" in text and ABSENT in text
+    assert "anharmonic table test-table --rows cornn" in text
+    assert "Trivial solution: 16.7 (always predicting 1)." in text
+    assert "Reported: learns slowly." in text
+
+
+def test_terminal_groups_rows(table):
+    grouped = replace(table, rows=(Row("A", group="T = 1"), Row("A", group="T = 2")))
+    text = terminal(grouped, compare(grouped, []))
+    assert text.index("[T = 1]") < text.index("[T = 2]")
+
+
+def test_missing_names_the_whole_table_or_the_rows(table, run, three_seeds):
+    assert missing(table, compare(table, [])) == ["anharmonic table test-table"]
+    lines = compare(table, three_seeds)
+    assert missing(table, lines) == ["anharmonic table test-table --rows cornn"]
+
+
+def test_provenance_says_hardware_versions_dates_and_commit(table, three_seeds):
+    text = " ".join(provenance(compare(table, three_seeds)))
+    for part in ("A Processor <x>", "1 thread", "torch 2.13.0", "2026-01-02", "0123456789ab"):
+        assert part in text
+    assert provenance(compare(table, [])) == []
+
+
+def test_equal_remarks_are_joined(table):
+    rows = tuple(Row(name, outcome="learns") for name in "AB")
+    joined = remarks(replace(table, rows=rows), compare(replace(table, rows=rows), []))
+    assert "A; B: Reported: learns." in joined
+
+
+def test_markdown_escapes_bars(table, three_seeds):
+    lines = compare(table, three_seeds)
+    text = markdown(
+        replace(table, rows=(Row("a|b"),)), compare(replace(table, rows=(Row("a|b"),)), [])
+    )
+    assert "a\\|b" in text
+    rows = [line for line in markdown(table, lines).splitlines() if line.startswith("|")]
+    assert len({line.count("|") for line in rows}) == 1
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.04, "0.0 s"), (59.4, "59.4 s"), (60, "1 min 0 s"), (86400, "24 h 0 min")],
+)
+def test_duration(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_count():
+    assert [count(n) for n in (999, 1000, 34314, 1_000_000)] == ["999", "1.0k", "34.3k", "1.0M"]

@@ -1,0 +1,67 @@
+"""Every table runs end to end, on the smallest budget and on stand-in images."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from anharmonic.cli.main import main
+from anharmonic.experiments.base import BUDGET
+from anharmonic.experiments.registry import list_tables, table
+from anharmonic.experiments.report import compare
+from anharmonic.tasks import cifar, images
+from anharmonic.training.results import read
+
+LENGTHS = {"adding": 8, "lorenz96": 8, "smnist": 16, "psmnist": 16, "noise-padded-cifar10": 40}
+SIZES = {"epochs": 1, "train_size": 64, "eval_size": 16}
+
+
+def stand_in(rng, count, shape):
+    """Images of which the first few are random, as many as the real ones."""
+    x = np.zeros((count, *shape), np.uint8)
+    x[:200] = rng.integers(0, 256, (200, *shape))
+    return x, rng.integers(0, 10, count).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "sequence").mkdir()
+    rng = np.random.default_rng(0)
+    for name, train, test, shape in (
+        ("mnist", 60000, 10000, (28, 28)),
+        ("cifar10", 50000, 10000, (3, 32, 32)),
+    ):
+        arrays = {}
+        for part, count in (("train", train), ("test", test)):
+            arrays[f"x_{part}"], arrays[f"y_{part}"] = stand_in(rng, count, shape)
+        np.savez_compressed(folder / "sequence" / f"{name}.npz", **arrays)
+    return folder
+
+
+def words_of(found):
+    tasks = {row.run.task for row in found.rows if row.run is not None}
+    known = {name for task in tasks for name in BUDGET.get(task, {})}
+    chosen = {"epochs": 1, **{k: v for k, v in SIZES.items() if k in known}}
+    if "length" in known:
+        chosen["length"] = max(LENGTHS.get(task, 0) for task in tasks)
+    return [w for k, v in chosen.items() for w in (f"--{k.replace('_', '-')}", str(v))]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")
+@pytest.mark.parametrize("name", list_tables())
+def test_table_runs_and_is_reported(name, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(images, "MNIST", replace(images.MNIST, digest=None))
+    monkeypatch.setattr(cifar, "CIFAR10", replace(cifar.CIFAR10, digest=None))
+    found = table(name)
+    words = ["table", name, *words_of(found), "--seeds", "0", "--data-dir", str(data)]
+    assert main([*words, "--threads", "1", "--no-progress"]) == 0
+    lines = compare(found, read(tmp_path / "results" / f"{name}.jsonl"))
+    for line in lines:
+        assert line.full is None
+        assert bool(line.reduced) == (line.row.run is not None)
+    assert main(["report", name, "--html", "page.html"]) == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count('<tr class="reduced">') == sum(len(line.reduced) for line in lines)
