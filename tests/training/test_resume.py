@@ -38,8 +38,6 @@ def test_killed_a_hundred_times_at_random_ends_with_the_same_bits(tmp_path):
     assert found["kills"] >= 100
     assert found["cut"]
     for outcome in found["cut"]:
-        # A kill while the model's folder is being written may leave a hidden folder of it.
-        outcome["files"] = [name for name in outcome["files"] if not name.startswith(".best-")]
         assert outcome == found["whole"]
 
 

@@ -3,55 +3,29 @@
 from __future__ import annotations
 
 import contextlib
-import math
-import os
 import random
 import signal
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from anharmonic import _checks
 from anharmonic.models.heads import SequenceModel
 from anharmonic.models.registry import layer_class
-from anharmonic.models.store import save_pretrained
-from anharmonic.tasks.base import Loaders, Task
+from anharmonic.tasks.base import Task
 from anharmonic.tasks.registry import make_task
 from anharmonic.training import folder as folders
 from anharmonic.training import machine, results
-from anharmonic.training.evaluate import evaluate
-from anharmonic.training.files import write_atomically
+from anharmonic.training.conclude import Job, conclude, remove_leftovers
 from anharmonic.training.json_form import missing_extra
-from anharmonic.training.losses import DivergedError
-from anharmonic.training.optim import learning_rate
 from anharmonic.training.predict import predict, write_task
 from anharmonic.training.results import Result
 from anharmonic.training.run import Place, Run
 
-if TYPE_CHECKING:
-    from anharmonic.training.keeper import Keeper
-
-
 __all__ = ["fit", "predict"]
-
-
-@dataclass(frozen=True)
-class _Job:
-    """A run at its place, ready to train."""
-
-    run: Run
-    place: Place
-    device: str
-    folder: Path
-    task: Task
-    loaders: Loaders
-    model: nn.Module
-    is_first_process: bool
 
 
 def fit(run: Run, place: Place | None = None) -> Result:
@@ -98,7 +72,7 @@ def fit(run: Run, place: Place | None = None) -> Result:
             )
         )
     folder = folders.folder_of(run, place)
-    if (found := _finished(run, place, folder)) is not None:
+    if (found := _among_results(run, place)) is not None:
         return found
     try:
         from lightning.fabric.utilities.rank_zero import rank_zero_only
@@ -117,22 +91,30 @@ def fit(run: Run, place: Place | None = None) -> Result:
                 folders.claim(folder, run)
                 held.enter_context(folders.locked(folder))
                 if (found := _finished(run, place, folder)) is not None:
-                    return found  # by another process, since the first look
+                    return found
                 write_task(folder / folders.TASK, task)
             loaders = task.loaders(run.seed, run.batch_size)
             model = _seeded_model(run, task)
-            job = _Job(run, place, device, folder, task, loaders, model, is_first)
+            job = Job(run, place, device, folder, task, loaders, model, is_first)
             return _train(job, unfixed)
     finally:
         restore_random_states(states)
 
 
-def _finished(run: Run, place: Place, folder: Path) -> Result | None:
-    """Looks for the run among the results, and in its folder (with another results file)."""
+def _among_results(run: Run, place: Place) -> Result | None:
     for line in results.read(place.results_path):
         if line.hash == run.hash:
             _say(place, f"Run {run.hash} is finished already: {place.results_path} has its result.")
             return line
+    return None
+
+
+def _finished(run: Run, place: Place, folder: Path) -> Result | None:
+    """Looks for the run's result, as the only process at work in its folder.
+
+    Another process may have finished the run since the first look; the run may have been killed
+    between its result and the results line; or the results file is another one than then.
+    """
     path = folder / folders.RESULT
     if not path.exists():
         return None
@@ -145,6 +127,9 @@ def _finished(run: Run, place: Place, folder: Path) -> Result | None:
                 "move this folder away or choose another `out`",
             )
         )
+    remove_leftovers(folder)
+    if (line := _among_results(run, place)) is not None:
+        return line
     results.append(place.results_path, result)
     _say(place, f"Run {run.hash} is finished already: {path} has its result.")
     return result
@@ -159,7 +144,7 @@ def _seeded_model(run: Run, task: Task) -> SequenceModel:
     )
 
 
-def _train(job: _Job, unfixed: set[str]) -> Result:
+def _train(job: Job, unfixed: set[str]) -> Result:
     from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
     from lightning.pytorch import Trainer
     from lightning.pytorch.strategies import DDPStrategy
@@ -211,13 +196,13 @@ def _train(job: _Job, unfixed: set[str]) -> Result:
             _say(place, text)
             raise KeyboardInterrupt(text) from None
     if place.devices == 1:
-        return _conclude(job, keeper, unfixed)
-    tested = _conclude(job, keeper, unfixed) if job.is_first_process else None
+        return conclude(job, keeper, unfixed)
+    tested = conclude(job, keeper, unfixed) if job.is_first_process else None
     result: Result = trainer.strategy.broadcast(tested, src=0)  # type: ignore[assignment]
     return result
 
 
-def _circumstances(job: _Job) -> dict[str, str]:
+def _circumstances(job: Job) -> dict[str, str]:
     """What has to be the same when a run is resumed, for the same bits."""
     found = machine.versions()
     return {
@@ -227,61 +212,6 @@ def _circumstances(job: _Job) -> dict[str, str]:
         "devices": str(job.place.devices),
         "threads": str(torch.get_num_threads()),
     }
-
-
-def _conclude(job: _Job, keeper: Keeper, unfixed: set[str]) -> Result:
-    """Tests the chosen weights and writes model, result and results line, in this order."""
-    run, folder = job.run, job.folder
-    epochs_run = len(keeper.curve["epoch"])
-    seconds = keeper.seconds
-    best_epoch = keeper.best_epoch if run.select == "best" else epochs_run
-    if run.select == "best":
-        job.model.load_state_dict(keeper.best_weights)
-    device = torch.device(job.device)
-    job.model.to(device)
-    test = evaluate(job.model, job.loaders.test, job.task.metric, device)
-    if not math.isfinite(test):
-        lr = learning_rate(run, epochs_run - 1)
-        text = _checks.message(
-            f"test {job.task.metric} must be finite",
-            f"{test} with the weights of epoch {best_epoch}",
-            "train with a lower lr, or look for extreme values in the test data",
-        )
-        raise DivergedError(text, step=0, epoch=best_epoch, value=test, lr=lr)
-    job.model.to("cpu")
-    save_pretrained(job.model, folder / folders.BEST)
-    result = Result(
-        run=run,
-        hash=run.hash,
-        test=test,
-        valid=keeper.curve["valid"][best_epoch - 1],
-        metric=job.task.metric,
-        higher_is_better=keeper.higher_is_better,
-        parameters=sum(p.numel() for p in job.model.parameters() if p.requires_grad),
-        seconds=round(seconds, 3),
-        memory_mb=round(keeper.memory_mb(job.device), 1),
-        epochs_run=epochs_run,
-        best_epoch=best_epoch,
-        stopped="early" if keeper.stopped_early else "finished",
-        device=job.device,
-        devices=job.place.devices,
-        threads=torch.get_num_threads(),
-        hardware=machine.hardware(job.device),
-        versions=machine.versions(),
-        commit=machine.commit(),
-        started=keeper.started,
-        curve={name: [_rounded(v) for v in values] for name, values in keeper.curve.items()},
-        nondeterministic=sorted(unfixed),
-    )
-    write_atomically(folder / folders.RESULT, result.to_json(indent=2) + "\n")
-    results.append(job.place.results_path, result)
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(folder / folders.RESUME)
-    return result
-
-
-def _rounded(value: float) -> float:
-    return value if isinstance(value, int) else float(f"{value:.6g}")
 
 
 def _say(place: Place, text: str) -> None:
