@@ -30,7 +30,7 @@ def test_report_writes_html_and_markdown(cli, results, tmp_path):
     code, out, _ = cli("report", "demo", "--html", "new/page.html", "--markdown", "new/page.md")
     assert code == 0 and out == "wrote new/page.html\nwrote new/page.md\n"
     assert "91.25" in (tmp_path / "new/page.html").read_text(encoding="utf-8")
-    assert "| LEM | - | 91.25 |" in (tmp_path / "new/page.md").read_text(encoding="utf-8")
+    assert "| LEM | 91.25 | 1 |" in (tmp_path / "new/page.md").read_text(encoding="utf-8")
 
 
 def test_report_refuses_unknown_tables(cli, results):

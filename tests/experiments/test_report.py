@@ -132,3 +132,10 @@ def test_duration(seconds, text):
 
 def test_count():
     assert [count(n) for n in (999, 1000, 34314, 1_000_000)] == ["999", "1.0k", "34.3k", "1.0M"]
+
+
+def test_empty_columns_are_left_out(table, run, make_result):
+    plain = replace(table, rows=(Row("LEM", run=run, settings="ours"),))
+    lines = compare(plain, [make_result(run)])
+    for text in (terminal(plain, lines), markdown(plain, lines)):
+        assert "reported" not in text and "params (ours)" in text

@@ -13,6 +13,7 @@ from anharmonic.experiments.report import (
     HEAD,
     Line,
     cells,
+    columns,
     groups,
     heading,
     missing,
@@ -110,6 +111,8 @@ grid-row:1}.points .foot{grid-template-columns:1fr}.points .foot span:empty{disp
 .plot{grid-template-rows:12rem 1.4rem}h1{font-size:1.45rem}}
 """
 
+MINE = ' class="mine"'
+
 LEGEND = (
     '<div class="legend"><span><b class="ours"></b>ours, mean of the seeds; bar: one standard '
     "deviation either side, or the range of two seeds</span>"
@@ -182,17 +185,17 @@ def _section(table: Table, lines: Sequence[Line]) -> str:
 
 
 def _table(members: dict[str, list[Line]]) -> str:
-    head = "".join(f'<th scope="col">{escape(h)}</th>' for h in HEAD)
+    shown = columns(line for part in members.values() for line in part)
+    head = "".join(f'<th scope="col">{escape(HEAD[i])}</th>' for i in shown)
     rows = []
     for name, part in members.items():
         if name:
-            rows.append(f'<tr class="group"><td colspan="{len(HEAD)}">{escape(name)}</td></tr>')
+            rows.append(f'<tr class="group"><td colspan="{len(shown)}">{escape(name)}</td></tr>')
         for line in part:
             for place, row in enumerate(cells(line)):
                 kind = "reduced" if place else ("" if line.full else "none")
                 body = "".join(
-                    f'<td class="mine">{escape(c)}</td>' if i == 2 else f"<td>{escape(c)}</td>"
-                    for i, c in enumerate(row)
+                    f"<td{MINE if HEAD[i] == 'ours' else ''}>{escape(row[i])}</td>" for i in shown
                 )
                 rows.append(f'<tr class="{kind}">{body}</tr>' if kind else f"<tr>{body}</tr>")
     return (

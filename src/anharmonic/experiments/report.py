@@ -8,6 +8,7 @@ of the full runs: it stands in a line of its own that says so.
 from __future__ import annotations
 
 import statistics
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +23,7 @@ from anharmonic.training.run import Run
 
 ABSENT = "not in this package yet"
 NOT_RUN = "not run"
+WIDTH = 100
 HEAD = ("model", "reported", "ours", "seeds", "params (rep.)", "params (ours)", "time", "settings")
 
 
@@ -220,6 +222,12 @@ def cells(line: Line) -> list[tuple[str, ...]]:
     return out
 
 
+def columns(lines: Iterable[Line]) -> list[int]:
+    """Which columns of ``HEAD`` hold anything."""
+    rows = [row for line in lines for row in cells(line)]
+    return [i for i in range(len(HEAD)) if any(row[i] not in ("", "-") for row in rows)]
+
+
 def groups(lines: Iterable[Line]) -> dict[str, list[Line]]:
     """The lines by the group of their row, in order."""
     found: dict[str, list[Line]] = {}
@@ -302,15 +310,16 @@ def terminal(table: Table, lines: Sequence[Line]) -> str:
     for name, members in groups(lines).items():
         body += ([name] if name else []) + [c for line in members for c in cells(line)]
     rows = [HEAD, *(b for b in body if isinstance(b, tuple))]
-    widths = [max(len(r[i]) for r in rows) for i in range(len(HEAD))]
+    widths = {i: max(len(r[i]) for r in rows) for i in columns(lines)}
 
     def text(row: tuple[str, ...]) -> str:
-        return "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        return "  ".join(row[i].ljust(w) for i, w in widths.items()).rstrip()
 
-    rule = "-" * (sum(widths) + 2 * (len(widths) - 1))
+    rule = "-" * (sum(widths.values()) + 2 * (len(widths) - 1))
     out = [f"{table.id}: {table.title}", heading(table), "", text(HEAD), rule]
     out += [text(b) if isinstance(b, tuple) else f"[{b}]" for b in body] + [rule]
-    out += [f"* {remark}" for remark in remarks(table, lines)] + provenance(lines)
+    said = [f"* {remark}" for remark in remarks(table, lines)] + provenance(lines)
+    out += [textwrap.fill(line, WIDTH, subsequent_indent="  ") for line in said]
     commands = missing(table, lines)
     if commands:
         out += ["To run what is missing:", *(f"  {c}" for c in commands)]
@@ -324,9 +333,10 @@ def markdown(table: Table, lines: Sequence[Line]) -> str:
         table: The table.
         lines: What ``compare`` gave.
     """
+    shown = columns(lines)
 
     def text(row: Sequence[str]) -> str:
-        return "| " + " | ".join(c.strip().replace("|", "\\|") for c in row) + " |"
+        return "| " + " | ".join(row[i].strip().replace("|", "\\|") for i in shown) + " |"
 
     out = [f"## {table.title}", "", f"`{table.id}` · {heading(table)}", ""]
     out += [text(HEAD), text(["---"] * len(HEAD))]
