@@ -103,3 +103,12 @@ def test_a_closed_pipe_is_no_error():
     )
     assert done.stdout == "models:\n"
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.filterwarnings("default::anharmonic.StabilityWarning")
+def test_warnings_are_one_line(cli):
+    words = "--hidden-size 2 --length 4 --steps-per-epoch 1 --valid-size 4 --test-size 4 --epochs 1"
+    code, _, err = cli("train", "lem", "adding", "--dt", "1.5", *words.split(), "--no-progress")
+    assert code == 0
+    assert err.startswith("anharmonic: warning: for stable states dt <= 1 must hold")
+    assert ".py:" not in err and len(err.splitlines()) <= 2

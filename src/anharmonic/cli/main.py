@@ -86,10 +86,11 @@ def _dispatch(words: list[str], debug: bool) -> int:
         print(f"anharmonic {__version__}")
         return 0
     command = choice("command", words[0], COMMANDS)
-    if not debug:
-        warnings.showwarning = _show_warning
     module = importlib.import_module(f"anharmonic.cli.{command}")
-    code: int = module.run(words[1:])
+    with warnings.catch_warnings():
+        if not debug:
+            warnings.showwarning = _show_warning
+        code: int = module.run(words[1:])
     return code
 
 
