@@ -10,9 +10,9 @@ Example:
     (torch.Size([8, 1000, 32]), torch.Size([8, 32]))
 """
 
-from anharmonic.models.base import StabilityWarning, State
 from anharmonic.models.citations import cite
 from anharmonic.models.heads import SequenceModel
+from anharmonic.models.inputs import State
 from anharmonic.models.registry import list_models
 from anharmonic.models.sequence.baselines.gru import GRU
 from anharmonic.models.sequence.baselines.lstm import LSTM, ChronoLSTM
@@ -20,6 +20,7 @@ from anharmonic.models.sequence.baselines.rnn import RNN
 from anharmonic.models.sequence.cornn import CoRNN, CoRNNCell
 from anharmonic.models.sequence.lem import LEM, LEMCell
 from anharmonic.models.sequence.unicornn import UnICORNN, UnICORNNCell
+from anharmonic.models.stability import StabilityWarning
 from anharmonic.models.store import from_pretrained, save_pretrained
 
 __version__ = "0.1.0"

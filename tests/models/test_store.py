@@ -23,6 +23,11 @@ def test_folder_holds_two_plain_files(saved):
     assert config["arguments"]["dt"] == 0.5 and "dtype" not in config["arguments"]
 
 
+def test_others_may_read(saved):
+    assert saved.stat().st_mode & 0o055 == 0o055
+    assert all((saved / name).stat().st_mode & 0o044 == 0o044 for name in (CONFIG, WEIGHTS))
+
+
 def test_dtype_comes_back(saved):
     assert ah.from_pretrained(saved).weight_ih_l0.dtype == torch.float64
 

@@ -8,56 +8,24 @@ is here, once.
 from __future__ import annotations
 
 import inspect
-import math
 import warnings
-from contextlib import nullcontext
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from anharmonic import _checks
+from anharmonic.models.inputs import (
+    State,
+    check_can_step,
+    checked_sequence,
+    checked_state,
+    checked_step,
+    without_autocast,
+)
+from anharmonic.models.stability import levels_to_caller
 from anharmonic.models.store import Stored
-
-
-class State(NamedTuple):
-    """State of an oscillator or multiscale layer.
-
-    Attributes:
-        y: Positions (slow states in LEM); the output is y.
-        z: Velocities (fast states in LEM).
-
-    Shape:
-        [L * D, B, H] each for a layer ([L * D, H] unbatched), [B, H] or [H] for a cell; L layers,
-        D directions, ordered layer by layer, forward before reverse.
-    """
-
-    y: Tensor
-    z: Tensor
-
-
-class StabilityWarning(UserWarning):
-    """The settings given allow states that grow without bound."""
-
-
-def warn_unstable(condition: str, values: str, advice: str) -> None:
-    """Tells the caller of a constructor that a stability condition does not hold."""
-    warnings.warn(
-        _checks.message(f"for stable states {condition}", values, advice),
-        StabilityWarning,
-        stacklevel=_levels_to_caller(),
-    )
-
-
-def _levels_to_caller() -> int:
-    """Counts the frames up to the first one outside this package's models."""
-    frame = inspect.currentframe()
-    level = 0
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("anharmonic.models"):
-        frame = frame.f_back
-        level += 1
-    return level
 
 
 class _Recurrent(Stored, nn.Module):
@@ -156,16 +124,7 @@ class SequenceCell(_Recurrent):
             TypeError: If a tensor has another dtype than the cell.
             ValueError: If a shape or device does not fit, or ``x_t`` holds NaN.
         """
-        x_t = _on_layer("x_t", x_t, self._example)
-        if x_t.dim() not in (1, 2) or x_t.shape[-1] != self.input_size or 0 in x_t.shape:
-            raise ValueError(
-                _checks.message(
-                    f"x_t must have shape [B, {self.input_size}] or [{self.input_size}] "
-                    "with at least one sequence",
-                    _checks.described(x_t),
-                    "pass the features of one time step",
-                )
-            )
+        x_t = checked_step(x_t, self.input_size, self._example)
         _checks.no_nan("x_t", x_t)
         batched = x_t.dim() == 2
         rows = x_t if batched else x_t[None]
@@ -173,7 +132,7 @@ class SequenceCell(_Recurrent):
         y, z = checked_state(state, shape, self._example)
         if not batched:
             y, z = y[None], z[None]
-        with _without_autocast(rows):
+        with without_autocast(rows):
             _, y, z = self._kernel(
                 rows[None], [""], State(y[None], z[None]), bidirectional=False, lengths=None,
                 masks=None,
@@ -225,7 +184,7 @@ class SequenceLayer(_Recurrent):
                     "add layers or set dropout=0",
                 ),
                 UserWarning,
-                stacklevel=_levels_to_caller(),
+                stacklevel=levels_to_caller(),
             )
 
     @property
@@ -287,15 +246,7 @@ class SequenceLayer(_Recurrent):
                 the input does not fit.
         """
         check_can_step(self)
-        x_t = _on_layer("x_t", x_t, self._example)
-        if x_t.dim() not in (1, 2) or x_t.shape[-1] != self.input_size or 0 in x_t.shape:
-            raise ValueError(
-                _checks.message(
-                    f"x_t must have shape [B, {self.input_size}] or [{self.input_size}]",
-                    _checks.described(x_t),
-                    "pass the features of one time step",
-                )
-            )
+        x_t = checked_step(x_t, self.input_size, self._example)
         time = 1 if self.batch_first and x_t.dim() == 2 else 0
         output, last = self(x_t.unsqueeze(time), state)
         return output.squeeze(time), last
@@ -317,7 +268,7 @@ class SequenceLayer(_Recurrent):
                 nn.functional.dropout(x.new_ones(wide), self.dropout)
                 for _ in range(self.num_layers - 1)
             ]
-        with _without_autocast(x):
+        with without_autocast(x):
             output, y, z = self._kernel(
                 x,
                 self._suffixes,
@@ -342,86 +293,6 @@ class SequenceLayer(_Recurrent):
         return PackedSequence(again.data, again.batch_sizes, order, packed.unsorted_indices), last
 
 
-def checked_sequence(
-    x: Tensor, input_size: int, batch_first: bool, example: Tensor, *, packed: bool = False
-) -> Tensor:
-    """Checks a layer's input sequence and returns it (in the layer's dtype under autocast)."""
-    x = _on_layer("x", x, example)
-    layout = f"[B, T, {input_size}]" if batch_first else f"[T, B, {input_size}]"
-    allowed = (2,) if packed else (2, 3)
-    if x.dim() not in allowed or x.shape[-1] != input_size:
-        expected = f"{layout}, or [T, {input_size}] unbatched"
-        if packed:
-            expected = f"packed data [sum of lengths, {input_size}]"
-        raise ValueError(
-            _checks.message(
-                f"x must have shape {expected}",
-                _checks.described(x),
-                "put the features last and check input_size and batch_first",
-            )
-        )
-    if 0 in x.shape:
-        raise ValueError(
-            _checks.message(
-                f"x must hold at least one sequence and one time step, shape {layout}",
-                _checks.described(x),
-                "leave empty batches out",
-            )
-        )
-    _checks.no_nan("x", x)
-    return x
-
-
-def checked_state(
-    state: tuple[Tensor, Tensor] | None, shape: tuple[int, ...], example: Tensor
-) -> State:
-    """Checks a given state, or makes one of zeros."""
-    if state is None:
-        zero = example.new_zeros(shape)
-        return State(zero, zero)
-    if not isinstance(state, tuple | list) or len(state) != 2:
-        raise TypeError(
-            _checks.message(
-                "state must be a pair (y, z) of tensors",
-                f"{type(state).__name__}"
-                + (f" of length {len(state)}" if isinstance(state, tuple | list) else ""),
-                "pass the state an earlier call returned, or None",
-            )
-        )
-    for name, value in zip(("y", "z"), state, strict=True):
-        _on_layer(f"state.{name}", value, example)
-        if tuple(value.shape) != shape:
-            raise ValueError(
-                _checks.message(
-                    f"state.{name} must have shape {list(shape)}",
-                    _checks.described(value),
-                    "its sizes are layers * directions, batch, hidden; a state of another batch "
-                    "or layer does not fit",
-                )
-            )
-    return State(*(_on_layer("state", value, example) for value in state))
-
-
-def check_can_step(layer: Any) -> None:
-    """Refuses streaming where it cannot give what ``forward`` gives."""
-    if layer.bidirectional:
-        raise ValueError(
-            _checks.message(
-                "step() needs a unidirectional layer",
-                "bidirectional=True",
-                "a reverse direction must see the end first: call the layer on whole sequences",
-            )
-        )
-    if layer.training and layer.dropout > 0 and layer.num_layers > 1:
-        raise ValueError(
-            _checks.message(
-                "step() runs without dropout",
-                f"a layer in training mode with dropout={layer.dropout}",
-                "call layer.eval() first, or train on whole sequences",
-            )
-        )
-
-
 def repr_of(module: Stored) -> str:
     """Sizes, and every constructor argument that differs from its default."""
     parameters = inspect.signature(type(module).__init__).parameters
@@ -432,30 +303,3 @@ def repr_of(module: Stored) -> str:
         elif value != parameters[name].default:
             parts.append(f"{name}={value!r}")
     return ", ".join(parts)
-
-
-def logit(p: float) -> float:
-    """Inverse of the logistic function.
-
-    Example:
-        >>> logit(0.5)
-        0.0
-    """
-    return math.log(p) - math.log1p(-p)
-
-
-def _on_layer(name: str, value: Any, example: Tensor) -> Tensor:
-    """Checks dtype and device against the layer's; under autocast the dtype is converted."""
-    if isinstance(value, Tensor) and value.device == example.device and _autocast(value):
-        value = value.to(example.dtype)
-    return _checks.tensor_like(name, value, dtype=example.dtype, device=example.device)
-
-
-def _autocast(x: Tensor) -> bool:
-    kind = x.device.type
-    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-
-
-def _without_autocast(x: Tensor) -> Any:
-    """Recurrences run in the weights' dtype: rounding errors would pile up over time."""
-    return torch.autocast(x.device.type, enabled=False) if _autocast(x) else nullcontext()

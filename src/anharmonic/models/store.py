@@ -108,7 +108,8 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
         state = {k: v.detach().contiguous().cpu() for k, v in model.state_dict().items()}
         save_file(state, temporary / WEIGHTS, metadata={"format": "pt"})
         (temporary / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-        temporary.chmod(0o755)
+        temporary.chmod(0o755)  # readable by others, which temporary files are not
+        (temporary / WEIGHTS).chmod(0o644)
         if folder.exists():
             old = temporary.with_name(temporary.name + "-old")
             folder.rename(old)

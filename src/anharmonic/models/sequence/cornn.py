@@ -28,14 +28,9 @@ from torch import Tensor, nn
 
 from anharmonic import _checks, kernels
 from anharmonic.kernels.cornn import SCHEMES
-from anharmonic.models.base import (
-    SequenceCell,
-    SequenceLayer,
-    State,
-    _Recurrent,
-    logit,
-    warn_unstable,
-)
+from anharmonic.models.base import SequenceCell, SequenceLayer, _Recurrent
+from anharmonic.models.inputs import State
+from anharmonic.models.stability import warn_unstable
 
 
 class _Oscillators(_Recurrent):
@@ -110,7 +105,7 @@ class _Oscillators(_Recurrent):
         super().reset_parameters()
         with torch.no_grad():
             if self.trainable_dt:
-                self.raw_dt.fill_(logit(self.dt))
+                self.raw_dt.fill_(math.log(self.dt / (1 - self.dt)))
             if self.trainable_frequency:
                 self.raw_frequency.fill_(self.frequency)
             if self.trainable_damping:

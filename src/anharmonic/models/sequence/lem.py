@@ -31,7 +31,9 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks, kernels
-from anharmonic.models.base import SequenceCell, SequenceLayer, State, _Recurrent, warn_unstable
+from anharmonic.models.base import SequenceCell, SequenceLayer, _Recurrent
+from anharmonic.models.inputs import State
+from anharmonic.models.stability import warn_unstable
 
 
 class _TwoScales(_Recurrent):

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from anharmonic import _checks
-from anharmonic.models.base import _on_layer, check_can_step, checked_sequence, repr_of
+from anharmonic.models.base import repr_of
+from anharmonic.models.inputs import check_can_step, checked_sequence, checked_step, on_layer
 from anharmonic.models.store import Stored
 
 
@@ -54,7 +55,7 @@ class _TorchLayer(Stored, nn.RNNBase):
         directions = 2 if self.bidirectional else 1
         shape = (self.num_layers * directions, *lead, self.hidden_size)
         for name, value in zip(names, state, strict=True):
-            _on_layer(f"state.{name}", value, example)
+            on_layer(f"state.{name}", value, example)
             if tuple(value.shape) != shape:
                 raise ValueError(
                     _checks.message(
@@ -73,6 +74,7 @@ class _TorchLayer(Stored, nn.RNNBase):
                 the input does not fit.
         """
         check_can_step(self)
+        x_t = checked_step(x_t, self.input_size, next(self.parameters()))
         time = 1 if self.batch_first and x_t.dim() == 2 else 0
         output, last = self(x_t.unsqueeze(time), state)
         return output.squeeze(time), last

@@ -1,0 +1,141 @@
+"""What layers and cells are given: states, and the checks of every call."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from anharmonic import _checks
+
+
+class State(NamedTuple):
+    """State of an oscillator or multiscale layer.
+
+    Attributes:
+        y: Positions (slow states in LEM); the output is y.
+        z: Velocities (fast states in LEM).
+
+    Shape:
+        [L * D, B, H] each for a layer ([L * D, H] unbatched), [B, H] or [H] for a cell; L layers,
+        D directions, ordered layer by layer, forward before reverse.
+    """
+
+    y: Tensor
+    z: Tensor
+
+
+def checked_sequence(
+    x: Tensor, input_size: int, batch_first: bool, example: Tensor, *, packed: bool = False
+) -> Tensor:
+    """Checks a layer's input sequence and returns it (in the layer's dtype under autocast)."""
+    x = on_layer("x", x, example)
+    layout = f"[B, T, {input_size}]" if batch_first else f"[T, B, {input_size}]"
+    allowed = (2,) if packed else (2, 3)
+    if x.dim() not in allowed or x.shape[-1] != input_size:
+        expected = f"{layout}, or [T, {input_size}] unbatched"
+        if packed:
+            expected = f"packed data [sum of lengths, {input_size}]"
+        raise ValueError(
+            _checks.message(
+                f"x must have shape {expected}",
+                _checks.described(x),
+                "put the features last and check input_size and batch_first",
+            )
+        )
+    if 0 in x.shape:
+        raise ValueError(
+            _checks.message(
+                f"x must hold at least one sequence and one time step, shape {layout}",
+                _checks.described(x),
+                "leave empty batches out",
+            )
+        )
+    _checks.no_nan("x", x)
+    return x
+
+
+def checked_state(
+    state: tuple[Tensor, Tensor] | None, shape: tuple[int, ...], example: Tensor
+) -> State:
+    """Checks a given state, or makes one of zeros."""
+    if state is None:
+        zero = example.new_zeros(shape)
+        return State(zero, zero)
+    if not isinstance(state, tuple | list) or len(state) != 2:
+        raise TypeError(
+            _checks.message(
+                "state must be a pair (y, z) of tensors",
+                f"{type(state).__name__}"
+                + (f" of length {len(state)}" if isinstance(state, tuple | list) else ""),
+                "pass the state an earlier call returned, or None",
+            )
+        )
+    checked = []
+    for name, given in zip(("y", "z"), state, strict=True):
+        value = on_layer(f"state.{name}", given, example)
+        if tuple(value.shape) != shape:
+            raise ValueError(
+                _checks.message(
+                    f"state.{name} must have shape {list(shape)}",
+                    _checks.described(value),
+                    "its sizes are layers * directions, batch, hidden; a state of another batch "
+                    "or layer does not fit",
+                )
+            )
+        checked.append(value)
+    return State(*checked)
+
+
+def check_can_step(layer: Any) -> None:
+    """Refuses streaming where it cannot give what ``forward`` gives."""
+    if layer.bidirectional:
+        raise ValueError(
+            _checks.message(
+                "step() needs a unidirectional layer",
+                "bidirectional=True",
+                "a reverse direction must see the end first: call the layer on whole sequences",
+            )
+        )
+    if layer.training and layer.dropout > 0 and layer.num_layers > 1:
+        raise ValueError(
+            _checks.message(
+                "step() runs without dropout",
+                f"a layer in training mode with dropout={layer.dropout}",
+                "call layer.eval() first, or train on whole sequences",
+            )
+        )
+
+
+def checked_step(x_t: Tensor, input_size: int, example: Tensor) -> Tensor:
+    """Checks the features of one time step, [B, F] or [F], and returns them."""
+    x_t = on_layer("x_t", x_t, example)
+    if x_t.dim() not in (1, 2) or x_t.shape[-1] != input_size or 0 in x_t.shape:
+        raise ValueError(
+            _checks.message(
+                f"x_t must have shape [B, {input_size}] or [{input_size}] "
+                "with at least one sequence",
+                _checks.described(x_t),
+                "pass the features of one time step",
+            )
+        )
+    return x_t
+
+
+def on_layer(name: str, value: Any, example: Tensor) -> Tensor:
+    """Checks dtype and device against the layer's; under autocast the dtype is converted."""
+    if isinstance(value, Tensor) and value.device == example.device and _autocast(value):
+        value = value.to(example.dtype)
+    return _checks.tensor_like(name, value, dtype=example.dtype, device=example.device)
+
+
+def _autocast(x: Tensor) -> bool:
+    kind = x.device.type
+    return bool(torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind))
+
+
+def without_autocast(x: Tensor) -> Any:
+    """Recurrences run in the weights' dtype: rounding errors would pile up over time."""
+    return torch.autocast(x.device.type, enabled=False) if _autocast(x) else nullcontext()
