@@ -37,6 +37,8 @@ def test_interval_ends():
 def test_choice_names_the_nearest():
     with pytest.raises(ValueError, match=r"must be one of 'red', 'blue'; got 'bleu'; did you mean"):
         _checks.choice("colour", "bleu", ["red", "blue"])
+    with pytest.raises(ValueError, match="got 'RAD'; did you mean 'red'"):
+        _checks.choice("colour", "RAD", ["red", "blue"])
     with pytest.raises(ValueError, match="got None; choose one of these names"):
         _checks.choice("colour", None, ["red", "blue"])
 

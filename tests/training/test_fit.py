@@ -113,6 +113,16 @@ def test_class_task_and_per_step_task(place, tiny):
     assert fit(waves, place).test > 0
 
 
+def test_readout(tiny, place):
+    last, mean = fit(tiny(epochs=1), place), fit(tiny(epochs=1, readout="mean"), place)
+    assert last.hash != mean.hash and last.test != mean.test
+    model = from_pretrained(folder_of(mean.run, place) / "best")
+    assert model.readout == "mean"
+    per_step = tiny(task="fitzhugh-nagumo", task_options={}, readout="mean", epochs=1)
+    with pytest.raises(ValueError, match="readout='mean' needs a task with one target per seq"):
+        fit(per_step, place)
+
+
 def test_finished_run_is_returned_at_once(tiny, place, capsys, hook_batches):
     result = fit(tiny(), place)
     hook_batches(lambda name, batch: pytest.fail("trained again"))

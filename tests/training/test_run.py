@@ -27,14 +27,15 @@ def test_hash_of_a_fixed_run_never_changes():
     )
     text = (
         '{"batch_size":64,"clip_norm":1.0,"epochs":3,"lr":0.001,"lr_drop_epoch":2,"model":"LEM",'
-        '"model_options":{"dt":0.1,"hidden_size":64},"patience":5,"reduced":false,"seed":7,'
-        '"select":"best","task":"adding","task_options":{"length":500},"weight_decay":0.0}'
+        '"model_options":{"dt":0.1,"hidden_size":64},"patience":5,"readout":"last","reduced":false,'
+        '"seed":7,"select":"best","task":"adding","task_options":{"length":500},"weight_decay":0.0}'
     )
     # If this fails, committed results lose their names: give the new field a default and list it
     # in _ADDED_LATER instead of changing the numbers here.
     assert run.to_json() == text
     assert run.hash == "93c261a1c213"
-    assert _ADDED_LATER == ()
+    assert _ADDED_LATER == ("readout",)
+    assert dataclasses.replace(run, readout="mean").hash != run.hash
 
 
 def test_json_round_trip_and_defaults(tiny):
@@ -68,6 +69,7 @@ def test_every_field_changes_the_hash():
         "weight_decay": 0.1,
         "patience": 1,
         "select": "last",
+        "readout": "mean",
         "reduced": True,
     }
     assert set(other) == {field.name for field in dataclasses.fields(Run)}

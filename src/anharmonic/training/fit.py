@@ -139,8 +139,17 @@ def _seeded_model(run: Run, task: Task) -> SequenceModel:
     random.seed(run.seed)
     np.random.seed(run.seed)  # noqa: NPY002 - the global generator, for other people's code
     torch.manual_seed(run.seed)
+    if task.readout == "all" and run.readout != "last":
+        raise ValueError(
+            _checks.message(
+                f"readout={run.readout!r} needs a task with one target per sequence",
+                f"task {run.task!r}, whose targets are per step",
+                "leave readout out",
+            )
+        )
+    readout = "all" if task.readout == "all" else run.readout
     return SequenceModel(
-        run.model, task.input_size, task.output_size, readout=task.readout, **run.model_options
+        run.model, task.input_size, task.output_size, readout=readout, **run.model_options
     )
 
 

@@ -21,7 +21,7 @@ from anharmonic.tasks.registry import list_tasks
 from anharmonic.training.json_form import from_json_text
 from anharmonic.training.options import check_model_options, check_task_options, wrong_type
 
-_ADDED_LATER: tuple[str, ...] = ()
+_ADDED_LATER: tuple[str, ...] = ("readout",)
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,9 @@ class Run:
     Default: never stops early."""
     select: Literal["best", "last"] = "best"
     """Which weights are tested and kept: those with the best validation value, or the last."""
+    readout: Literal["last", "mean"] = "last"
+    """What a prediction per sequence is made from: the last valid step's output, or the mean over
+    all valid steps. Tasks with a target at every step read out every step."""
     reduced: bool = False
     """Whether this is a smaller budget than the experiment it belongs to; marks the result."""
 
@@ -97,6 +100,7 @@ class Run:
         if self.patience is not None:
             _checks.positive_int("patience", self.patience)
         _checks.choice("select", self.select, ("best", "last"))
+        _checks.choice("readout", self.readout, ("last", "mean"))
         _checks.boolean("reduced", self.reduced)
 
     def to_json(self, indent: int | None = None) -> str:
