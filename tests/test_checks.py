@@ -14,7 +14,7 @@ def test_messages_have_three_parts():
     )
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -0.1, 1.1])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, -0.1, 1.1, 10**400])
 def test_number_refuses_values(value):
     with pytest.raises(ValueError, match=r"p must be a finite number in \[0, 1\]"):
         _checks.number("p", value, low=0.0, high=1.0)
@@ -62,3 +62,11 @@ def test_boolean():
     assert _checks.boolean("b", False) is False
     with pytest.raises(TypeError, match=r"b must be True or False; got b=0 \(int\)"):
         _checks.boolean("b", 0)
+
+
+def test_wrong_dtypes_get_fitting_advice():
+    words = {"dtype": torch.float32, "device": torch.device("cpu")}
+    with pytest.raises(TypeError, match=r"call x.to\(torch.float32\) or layer.to\(torch.float64\)"):
+        _checks.tensor_like("x", torch.zeros(1, dtype=torch.float64), **words)
+    with pytest.raises(TypeError, match=r"call x.to\(torch.float32\)\.$"):
+        _checks.tensor_like("x", torch.zeros(1, dtype=torch.int64), **words)

@@ -104,10 +104,14 @@ def number(
         raise TypeError(
             message(expected, f"{name}={value!r} ({type(value).__name__})", "pass a plain number")
         )
+    try:
+        finite = math.isfinite(value)
+    except OverflowError:  # an int beyond the largest float
+        finite = False
     inside = (value > low if low_open else value >= low) and (
         value < high if high_open else value <= high
     )
-    if not math.isfinite(value) or not inside:
+    if not finite or not inside:
         raise ValueError(
             message(expected, f"{name}={value!r}", "choose a value inside the interval")
         )
@@ -172,7 +176,8 @@ def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.devi
             message(
                 f"{name} must have the layer's dtype {dtype}",
                 described(value),
-                f"call {name}.to({dtype}) or move the layer with .to({value.dtype})",
+                f"call {name}.to({dtype})"
+                + (f" or layer.to({value.dtype})" if value.is_floating_point() else ""),
             )
         )
     if value.device != device:
@@ -187,9 +192,10 @@ def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.devi
 
 
 def no_nan(name: str, value: Tensor) -> None:
-    """Refuses NaN in a CPU tensor; on other devices, and while compiling, it does not look.
+    """Refuses NaN in a CPU tensor; on other devices, and under transforms, it does not look.
 
-    (Looking would make a GPU wait for every call; there a NaN shows in the loss.)
+    (Looking would make a GPU wait for every call; there a NaN shows in the loss. While compiling,
+    and within ``torch.func`` transforms, there are no values to look at.)
 
     Raises:
         ValueError: If an entry is NaN.
@@ -198,6 +204,8 @@ def no_nan(name: str, value: Tensor) -> None:
         >>> no_nan("x", torch.zeros(3))
     """
     if value.device.type != "cpu" or torch.compiler.is_compiling():
+        return
+    if torch._C._functorch.is_batchedtensor(value):
         return
     if bool(value.detach().isnan().any()):
         count = int(value.detach().isnan().sum())

@@ -396,3 +396,11 @@ def test_defaults_are_stable(name):
 def test_device_argument(name):
     layer = layer_class(name)(F, H, device="meta")
     assert {t.device.type for t in layer.state_dict().values()} == {"meta"}
+
+
+@pytest.mark.parametrize("name", ["CoRNN", "UnICORNN", "LEM"])
+def test_transforms_of_torch_func(name):
+    layer = make(name, {})
+    x = sequences(6, 5).reshape(5, 3, 2, F)
+    mapped = torch.func.vmap(lambda part: layer(part)[0], in_dims=1, out_dims=1)(x)
+    close(mapped, torch.stack([layer(x[:, k])[0] for k in range(3)], dim=1))

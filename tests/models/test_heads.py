@@ -46,7 +46,16 @@ def test_readouts_are_what_they_say():
 
 def test_name_given_is_class_built():
     for name in list_models():
-        assert type(model(name).layer).__name__ == name
+        assert type(model(name).layer).__name__ == name == model(name.lower()).name
+
+
+@pytest.mark.parametrize("readout", ["last", "mean", "all"])
+def test_x_must_be_a_batch(readout):
+    x, lengths = batch()
+    with pytest.raises(ValueError, match=r"x must be a tensor \[B, T, 3\]; got shape \[6, 3\]"):
+        model(readout=readout)(x[0])
+    with pytest.raises(ValueError, match=r"x must be a tensor \[B, T, 3\]; got list"):
+        model(readout=readout)([[1.0]], lengths)
 
 
 # models.md section 8: counts printed in the documents that the equations reproduce, with d and o
@@ -105,7 +114,9 @@ def test_save_and_load(tmp_path):
         ({"readout": "first"}, ValueError, "readout must be one of 'last', 'mean', 'all'"),
         ({"output_size": 0}, ValueError, "output_size must be an int >= 1"),
         ({"hidden_size": 0}, ValueError, "hidden_size must be an int >= 1"),
-        ({"frequency": 2.0}, TypeError, "frequency"),
+        ({"frequency": 2.0}, ValueError, "option of LEM must be one of"),
+        ({"gate_flor": 0.5}, ValueError, "did you mean 'gate_floor'?"),
+        ({"batch_first": True}, ValueError, "option of LEM must be one of"),
     ],
 )
 def test_refused_arguments(change, error, words):

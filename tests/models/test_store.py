@@ -1,5 +1,6 @@
 import json
 import os
+from pathlib import Path
 
 import pytest
 import torch
@@ -61,13 +62,36 @@ def test_a_failed_save_leaves_the_old_model(saved, monkeypatch):
     assert os.listdir(saved.parent) == ["lem"]
 
 
+def test_a_failed_exchange_brings_the_old_model_back(saved, monkeypatch):
+    before = (saved / WEIGHTS).read_bytes()
+    rename = Path.rename
+
+    def fail_to_place(self, target):
+        if target == saved and not self.name.endswith("-old"):
+            raise OSError(5, "Input/output error")
+        return rename(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail_to_place)
+    with pytest.raises(OSError, match="Input/output error"):
+        ah.save_pretrained(ah.CoRNN(3, 4), saved)
+    assert (saved / WEIGHTS).read_bytes() == before
+    assert os.listdir(saved.parent) == ["lem"]
+
+
 def test_every_stored_class_is_found_by_its_name():
     assert all(cls.__name__ == name for name, cls in STORED.items())
 
 
 def test_refuses_what_is_not_ours(tmp_path):
-    with pytest.raises(TypeError, match=r"model must be a model of anharmonic; got Linear"):
+    with pytest.raises(TypeError, match=r"model must be a model of anharmonic.*\.Linear; save"):
         ah.save_pretrained(torch.nn.Linear(1, 1), tmp_path / "x")
+
+    class LEM(ah.LEM):
+        """Its name is known, but it is not the class that loading would build."""
+
+    with pytest.raises(TypeError, match=r"not of a class derived from one; got .*\.LEM; save"):
+        ah.save_pretrained(LEM(1, 1), tmp_path / "x")
+    assert not (tmp_path / "x").exists()
 
 
 def test_refuses_folders_with_other_files(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import torch
@@ -9,10 +10,12 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from anharmonic import _checks
-from anharmonic.models.sequence import LAYERS
+from anharmonic.models.sequence import LAYERS, canonical_name
 from anharmonic.models.store import Stored
 
 READOUTS = ("last", "mean", "all")
+# Arguments of a layer that the model sets itself, or takes under the same name.
+_SET_HERE = {"input_size", "hidden_size", "batch_first", "device", "dtype"}
 
 
 class SequenceModel(Stored):
@@ -39,7 +42,7 @@ class SequenceModel(Stored):
 
     Raises:
         ValueError: If a name is unknown or an argument out of range.
-        TypeError: If the layer has no such option.
+        TypeError: If an argument is of the wrong kind.
 
     Note:
         For a bidirectional layer "last" joins the two final states, so that each direction has
@@ -50,6 +53,9 @@ class SequenceModel(Stored):
         >>> model = SequenceModel("LEM", 6, 5, hidden_size=32, dt=0.5)
         >>> model(torch.zeros(8, 100, 6), lengths=torch.full((8,), 90)).shape
         torch.Size([8, 5])
+
+    References:
+        The layer's own, see ``anharmonic.cite(model)``.
     """
 
     def __init__(
@@ -65,7 +71,10 @@ class SequenceModel(Stored):
         **layer_options: Any,
     ) -> None:
         super().__init__()
-        self.name = _checks.choice("layer", layer, LAYERS)
+        self.name = canonical_name(layer)
+        known = inspect.signature(LAYERS[self.name]).parameters
+        for option in layer_options:
+            _checks.choice(f"option of {self.name}", option, set(known) - _SET_HERE)
         self.output_size = _checks.positive_int("output_size", output_size)
         self.readout = _checks.choice("readout", readout, READOUTS)
         self.layer_options = layer_options
@@ -105,6 +114,14 @@ class SequenceModel(Stored):
             ValueError: If shapes do not fit or a length is out of range.
             TypeError: If x has another dtype than the model.
         """
+        if not isinstance(x, Tensor) or x.dim() != 3:
+            raise ValueError(
+                _checks.message(
+                    f"x must be a tensor [B, T, {self.input_size}]",
+                    _checks.described(x),
+                    "put a single sequence into a batch with x[None]",
+                )
+            )
         if lengths is None:
             output, state = self.layer(x)
         else:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from anharmonic import _checks
 from anharmonic.models.heads import SequenceModel
-from anharmonic.models.sequence import LAYERS
+from anharmonic.models.sequence import LAYERS, canonical_name
 from anharmonic.models.sequence.cornn import CoRNNCell
 from anharmonic.models.sequence.lem import LEMCell
 from anharmonic.models.sequence.unicornn import UnICORNNCell
 from anharmonic.models.store import Stored
 
 _OTHERS: tuple[type[Stored], ...] = (CoRNNCell, UnICORNNCell, LEMCell, SequenceModel)
+
+__all__ = ["STORED", "canonical_name", "layer_class", "list_models"]
 
 STORED: dict[str, type[Stored]] = {**LAYERS, **{c.__name__: c for c in _OTHERS}}
 """Every class that can be saved and loaded, by name."""
@@ -24,22 +25,6 @@ def list_models() -> list[str]:
         ['CoRNN', 'UnICORNN', 'LEM', 'RNN', 'LSTM', 'GRU', 'ChronoLSTM']
     """
     return list(LAYERS)
-
-
-def canonical_name(name: str) -> str:
-    """The model's name as it is written here, whatever the case it came in.
-
-    Raises:
-        ValueError: If there is no such model; the message lists the names and the nearest.
-
-    Example:
-        >>> canonical_name("lem")
-        'LEM'
-    """
-    by_lower = {known.lower(): known for known in LAYERS}
-    if isinstance(name, str) and name.lower() in by_lower:
-        return by_lower[name.lower()]
-    return _checks.choice("model", name, LAYERS)
 
 
 def layer_class(name: str) -> type[Stored]:

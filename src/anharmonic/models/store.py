@@ -78,11 +78,13 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
         >>> ah.from_pretrained(place)
         LEM(6, 32, dt=0.5)
     """
-    if not isinstance(model, Stored):
+    from anharmonic.models.registry import STORED
+
+    if STORED.get(type(model).__name__) is not type(model):
         raise TypeError(
             _checks.message(
-                "model must be a model of anharmonic",
-                f"{type(model).__name__}",
+                "model must be a model of anharmonic, and not of a class derived from one",
+                f"{type(model).__module__}.{type(model).__name__}",
                 "save other modules with torch.save(model.state_dict(), ...)",
             )
         )
@@ -97,6 +99,7 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
         )
     from anharmonic import __version__
 
+    assert isinstance(model, Stored)
     config = {
         "model": type(model).__name__,
         "anharmonic": __version__,
@@ -110,16 +113,25 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
         (temporary / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
         temporary.chmod(0o755)  # readable by others, which temporary files are not
         (temporary / WEIGHTS).chmod(0o644)
-        if folder.exists():
-            old = temporary.with_name(temporary.name + "-old")
-            folder.rename(old)
-            temporary.rename(folder)
-            shutil.rmtree(old)
-        else:
-            temporary.rename(folder)
+        _replace(folder, temporary)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def _replace(folder: Path, new: Path) -> None:
+    """Puts a new folder in the place of an old one; if that fails, the old one is back."""
+    if not folder.exists():
+        new.rename(folder)
+        return
+    old = new.with_name(new.name + "-old")
+    folder.rename(old)
+    try:
+        new.rename(folder)
+    except BaseException:
+        old.rename(folder)
+        raise
+    shutil.rmtree(old)
 
 
 def from_pretrained(folder: str | Path) -> Any:
@@ -127,6 +139,16 @@ def from_pretrained(folder: str | Path) -> Any:
 
     Args:
         folder: What ``save_pretrained`` wrote.
+
+    Returns:
+        The model, of the class it was saved from, in training mode as newly built.
+
+    Example:
+        >>> import anharmonic as ah, tempfile
+        >>> place = tempfile.mkdtemp() + "/cell"
+        >>> ah.save_pretrained(ah.CoRNNCell(2, 3), place)
+        >>> ah.from_pretrained(place)
+        CoRNNCell(2, 3)
 
     Raises:
         FileNotFoundError: If the folder or one of its two files is missing.

@@ -1,5 +1,6 @@
 """Recurrent models, one file each."""
 
+from anharmonic import _checks
 from anharmonic.models.sequence.baselines.gru import GRU
 from anharmonic.models.sequence.baselines.lstm import LSTM, ChronoLSTM
 from anharmonic.models.sequence.baselines.rnn import RNN
@@ -18,3 +19,19 @@ LAYERS: dict[str, type[Stored]] = {
     "ChronoLSTM": ChronoLSTM,
 }
 """Sequence layers by name: this package's first, then the baselines."""
+
+
+def canonical_name(name: str) -> str:
+    """The model's name as it is written here, whatever the case it came in.
+
+    Raises:
+        ValueError: If there is no such model; the message lists the names and the nearest.
+
+    Example:
+        >>> canonical_name("lem")
+        'LEM'
+    """
+    by_lower = {known.lower(): known for known in LAYERS}
+    if isinstance(name, str) and name.lower() in by_lower:
+        return by_lower[name.lower()]
+    return _checks.choice("model", name, LAYERS)

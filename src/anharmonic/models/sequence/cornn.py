@@ -139,7 +139,12 @@ class _Oscillators(_Recurrent):
 
 
 class CoRNNCell(_Oscillators, SequenceCell):
-    r"""One step of coRNN, (2.3); the equations stand on top of this file.
+    r"""One step of coRNN, (2.3) with explicit damping; ``scheme`` chooses.
+
+    .. math::
+        z_n &= z_{n-1} + dt\,(\tanh(W y_{n-1} + \mathcal{W} z_{n-1} + V x_n + b)
+               - \gamma y_{n-1} - \epsilon z_{n-1}) \\
+        y_n &= y_{n-1} + dt\, z_n
 
     Parameters are ``weight_ih`` [H, F], ``weight_hy`` and ``weight_hz`` [H, H] and ``bias`` [H].
 

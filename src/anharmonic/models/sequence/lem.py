@@ -123,7 +123,13 @@ class _TwoScales(_Recurrent):
 
 
 class LEMCell(_TwoScales, SequenceCell):
-    r"""One step of LEM, (5.3); the equations stand on top of this file.
+    r"""One step of LEM, (5.3).
+
+    .. math::
+        a_n &= dt\,\hat\sigma(W_1 y_{n-1} + V_1 x_n + b_1), \quad
+        e_n = dt\,\hat\sigma(W_2 y_{n-1} + V_2 x_n + b_2) \\
+        z_n &= (1 - a_n) \odot z_{n-1} + a_n \odot \tanh(W_z y_{n-1} + V_z x_n + b_z) \\
+        y_n &= (1 - e_n) \odot y_{n-1} + e_n \odot \tanh(W_y z_n + V_y x_n + b_y)
 
     Parameters are ``weight_ih`` [4H, F], ``weight_hh`` [3H, H], ``weight_zh`` [H, H] and
     ``bias`` [4H]; without multiscale [2H, F], [H, H], [H, H] and [2H].

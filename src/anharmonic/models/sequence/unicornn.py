@@ -129,7 +129,12 @@ class _Oscillators(_Recurrent):
 
 
 class UnICORNNCell(_Oscillators, SequenceCell):
-    r"""One step of one UnICORNN layer, (3.5); the equations stand on top of this file.
+    r"""One step of one UnICORNN layer, (3.5) with learned time scales.
+
+    .. math::
+        z_n &= z_{n-1} - h \odot [\tanh(w \odot y_{n-1} + V x_n + b) + \alpha y_{n-1}], \quad
+               h = dt\,\hat\sigma(c) \\
+        y_n &= y_{n-1} + h \odot z_n
 
     Parameters are ``weight_ih`` [H, F], ``weight_hh``, ``bias`` and ``timescale`` [H].
 
@@ -175,7 +180,7 @@ class UnICORNNCell(_Oscillators, SequenceCell):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(input_size, hidden_size, bias)
-        self._set(dt, frequency, trainable_timescales, 1)
+        self._set(_checks.number("dt", dt), frequency, trainable_timescales, 1)
         self._make([("", 0)], [input_size], device=device, dtype=dtype)
 
 

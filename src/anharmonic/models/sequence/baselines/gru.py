@@ -19,6 +19,10 @@ from anharmonic.models.sequence.baselines.torch_layers import _TorchLayer, torch
 class GRU(_TorchLayer, nn.GRU):
     r"""Gated recurrent unit: ``torch.nn.GRU`` with a named state and ``step``.
 
+    .. math::
+        r, s = \hat\sigma(W_\cdot h_{n-1} + V_\cdot u_n + b_\cdot), \quad
+        h_n = s \odot h_{n-1} + (1 - s) \odot \tanh(V u_n + b + r \odot (W h_{n-1} + b'))
+
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.

@@ -29,6 +29,11 @@ class LSTMState(NamedTuple):
 class LSTM(_TorchLayer, nn.LSTM):
     r"""Long short-term memory: ``torch.nn.LSTM`` with a named state and ``step``.
 
+    .. math::
+        i, f, o &= \hat\sigma(W_\cdot h_{n-1} + V_\cdot u_n + b_\cdot) \\
+        c_n &= f \odot c_{n-1} + i \odot \tanh(W h_{n-1} + V u_n + b), \quad
+        h_n = o \odot \tanh c_n
+
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.
@@ -93,9 +98,11 @@ class LSTM(_TorchLayer, nn.LSTM):
 class ChronoLSTM(_TorchLayer, nn.LSTM):
     r"""LSTM whose forget gates start with time constants up to ``chrono_length`` steps.
 
-    Forget biases start as log U[1, chrono_length - 1], input biases as their negative, the other
-    biases at zero; nothing else differs from ``LSTM``.
+    .. math::
+        b_f \sim \log U[1, T_{\max} - 1], \quad b_i = -b_f
 
+    The other biases start at zero; nothing else differs from ``LSTM``. :math:`T_{\max}` is
+    ``chrono_length``.
 
     Args:
         input_size: Features per step, F >= 1.

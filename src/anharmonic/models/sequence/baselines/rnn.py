@@ -25,6 +25,9 @@ class HiddenState(NamedTuple):
 class RNN(_TorchLayer, nn.RNN):
     r"""Tanh recurrent network: ``torch.nn.RNN`` with a named state and ``step``.
 
+    .. math::
+        h_n = \tanh(W h_{n-1} + V u_n + b)
+
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.

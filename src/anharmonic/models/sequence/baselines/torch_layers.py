@@ -54,8 +54,9 @@ class _TorchLayer(Stored, nn.RNNBase):
             )
         directions = 2 if self.bidirectional else 1
         shape = (self.num_layers * directions, *lead, self.hidden_size)
-        for name, value in zip(names, state, strict=True):
-            on_layer(f"state.{name}", value, example)
+        checked = []
+        for name, given in zip(names, state, strict=True):
+            value = on_layer(f"state.{name}", given, example)
             if tuple(value.shape) != shape:
                 raise ValueError(
                     _checks.message(
@@ -64,7 +65,8 @@ class _TorchLayer(Stored, nn.RNNBase):
                         "its sizes are layers * directions, batch, hidden",
                     )
                 )
-        return tuple(state) if len(names) > 1 else state[0]
+            checked.append(value)
+        return tuple(checked) if len(names) > 1 else checked[0]
 
     def step(self, x_t: Tensor, state: Any = None) -> tuple[Tensor, Any]:
         """Takes one step of a stream; see ``SequenceLayer.step``.
