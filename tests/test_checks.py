@@ -70,3 +70,23 @@ def test_wrong_dtypes_get_fitting_advice():
         _checks.tensor_like("x", torch.zeros(1, dtype=torch.float64), **words)
     with pytest.raises(TypeError, match=r"call x.to\(torch.float32\)\.$"):
         _checks.tensor_like("x", torch.zeros(1, dtype=torch.int64), **words)
+
+
+@pytest.mark.parametrize("value", [-1, 2**32])
+def test_natural_refuses_values(value):
+    with pytest.raises(
+        ValueError, match=rf"seed must be an int in \[0, 2\*\*32\); got seed={value}"
+    ):
+        _checks.natural("seed", value)
+
+
+@pytest.mark.parametrize("value", [1.0, True, "1"])
+def test_natural_refuses_kinds(value):
+    with pytest.raises(TypeError, match=rf"got seed={value!r} .*; pass a whole number"):
+        _checks.natural("seed", value)
+
+
+def test_missing_extra_names_the_extra():
+    text = 'training needs the package lightning; got .*; run: pip install "anharmonic.train."'
+    with pytest.raises(ImportError, match=text):
+        raise _checks.missing_extra("lightning", "train", "training")

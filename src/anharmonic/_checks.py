@@ -70,6 +70,29 @@ def positive_int(name: str, value: Any) -> int:
     return value
 
 
+def natural(name: str, value: Any) -> int:
+    """Checks for an integer in ``[0, 2**32)``, as seeds are, and returns it.
+
+    Raises:
+        TypeError: If ``value`` is not an integer.
+        ValueError: If ``value`` is outside.
+
+    Example:
+        >>> natural("seed", 7)
+        7
+    """
+    expected = f"{name} must be an int in [0, 2**32)"
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(
+            message(expected, f"{name}={value!r} ({type(value).__name__})", "pass a whole number")
+        )
+    if not 0 <= value < 2**32:
+        raise ValueError(
+            message(expected, f"{name}={value}", "choose a number inside the interval")
+        )
+    return value
+
+
 def number(
     name: str,
     value: Any,
@@ -137,6 +160,29 @@ def boolean(name: str, value: Any) -> bool:
             )
         )
     return value
+
+
+def missing_extra(package: str, extra: str, purpose: str = "this") -> ImportError:
+    """Builds the error for a package that only one of the extras installs.
+
+    Args:
+        package: The package, as it is installed.
+        extra: The extra that brings it, e.g. "train".
+        purpose: What needs it, e.g. "training".
+
+    Example:
+        >>> str(missing_extra("cattrs", "train", "training")).partition("; ")[0]
+        'training needs the package cattrs'
+        >>> str(missing_extra("cattrs", "train")).endswith('run: pip install "anharmonic[train]".')
+        True
+    """
+    return ImportError(
+        message(
+            f"{purpose} needs the package {package}",
+            "an environment without it",
+            f'run: pip install "anharmonic[{extra}]"',
+        )
+    )
 
 
 def described(tensor: Any) -> str:

@@ -46,7 +46,7 @@ def server(tmp_path: Path) -> Iterator[tuple[str, Path]]:
     folder.mkdir()
     handler = functools.partial(_Handler, directory=str(folder))
     httpd = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
+    thread = threading.Thread(target=httpd.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     yield f"http://127.0.0.1:{httpd.server_address[1]}", folder
     httpd.shutdown()

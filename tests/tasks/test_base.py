@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.tasks.base import Dataset, Splits, Task, natural, needed, stream
+from anharmonic.tasks.base import Dataset, Splits, Task, stream
 
 
 class Counting(Task):
@@ -35,10 +35,10 @@ def test_last_smaller_batch_is_kept() -> None:
     assert [len(b.y) for b in Counting().loaders(0, 3).train(0)] == [3, 3, 1]
 
 
-def test_evaluation_order_is_fixed_and_has_its_own_batch_size() -> None:
-    loaders = Counting().loaders(5, 3, eval_batch_size=4)
+def test_evaluation_order_is_fixed() -> None:
+    loaders = Counting().loaders(5, 4)
     assert [b.y.tolist() for b in loaders.valid] == [[0, 1, 2, 3], [4, 5, 6]]
-    assert [len(b.y) for b in Counting().loaders(5, 3).test] == [3, 3, 1]
+    assert [b.y.tolist() for b in loaders.test] == [[0, 1, 2, 3], [4, 5, 6]]
 
 
 def test_data_are_built_once() -> None:
@@ -70,24 +70,16 @@ def test_loaders_refuse_bad_arguments() -> None:
     task = Counting()
     with pytest.raises(ValueError, match="batch_size must be an int >= 1; got batch_size=0"):
         task.loaders(0, 0)
-    with pytest.raises(ValueError, match="eval_batch_size must be an int >= 1"):
-        task.loaders(0, 1, eval_batch_size=-1)
-    with pytest.raises(ValueError, match=r"seed must be an int in \[0, 2\*\*32\); got -1"):
+    with pytest.raises(ValueError, match=r"seed must be an int in \[0, 2\*\*32\); got seed=-1"):
         task.loaders(-1, 1)
     with pytest.raises(ValueError, match="epoch must be an int"):
         task.loaders(0, 1).train(-1)
     assert task.built == 1
 
 
-def test_natural_refuses_other_types() -> None:
-    with pytest.raises(TypeError, match=r"seed must be an int .* got 1.0 \(float\)"):
-        natural("seed", 1.0)
-    with pytest.raises(TypeError, match=r"got True \(bool\)"):
-        natural("seed", True)
-
-
-def test_needed_names_the_extra() -> None:
-    assert "pip install 'anharmonic[train]'" in str(needed("scipy", "solve"))
+def test_streams_take_small_numbers_only() -> None:
+    with pytest.raises(ValueError, match=r"a number of a stream must be an int in \[0, 2\*\*32\)"):
+        stream("order", 2**32)
 
 
 def test_a_task_without_training_data_must_make_its_own_batches() -> None:

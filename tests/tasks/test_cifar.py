@@ -22,7 +22,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> dict[str, np.ndarray]:
         "x_test": rng.integers(0, 256, (10000, 3, 32, 32), dtype=np.uint8),
         "y_test": rng.integers(0, 10, 10000).astype(np.uint8),
     }
-    monkeypatch.setattr(cifar, "load_arrays", lambda source, data_dir: arrays)
+    monkeypatch.setattr(cifar, "load_arrays", lambda source, data_dir, progress: arrays)
     return arrays
 
 

@@ -57,6 +57,26 @@ def test_options_are_passed_on(tmp_path: Path) -> None:
     assert task.data_dir == tmp_path  # type: ignore[attr-defined]
 
 
+def test_progress_reaches_the_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = []
+
+    def load(source: object, data_dir: Path, *, progress: bool) -> None:
+        shown.append(progress)
+        raise FileNotFoundError
+
+    for module, name in (
+        ("images", "smnist"),
+        ("signals", "spoken-digits"),
+        ("cifar", "noise-padded-cifar10"),
+    ):
+        monkeypatch.setattr(f"anharmonic.tasks.{module}.load_arrays", load)
+        for progress in (True, False):
+            task = make_task(name, data_dir=tmp_path, progress=progress)
+            with pytest.raises(FileNotFoundError):
+                task.splits()
+    assert shown == [True, False] * 3
+
+
 def test_describe_reads_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANHARMONIC_DATA", str(tmp_path))
     infos = {info.name: info for info in describe_tasks()}

@@ -1,5 +1,6 @@
 import gzip
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +65,33 @@ def test_wrong_content_in_the_folder(served: str, tmp_path: Path) -> None:
         ValueError, match=r"small.npz must have the digest .*keys a, b.*; delete it"
     ):
         load_arrays(make_source(served), tmp_path, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "text"),
+    [
+        ({"x": np.zeros(3)}, r"x_train of .*no such key among x; delete it, so that it is made"),
+        ({}, "no such key among none"),
+        (
+            {"x_train": np.zeros((4, 3, 32, 32), np.uint8)},
+            r"must be \[50000, 3, 32, 32\] uint8; got \[4, 3, 32, 32\] uint8; delete it",
+        ),
+    ],
+)
+def test_wrong_content_without_a_digest(tmp_path: Path, arrays: Arrays, text: str) -> None:
+    path = tmp_path / "sequence" / "cifar10.npz"
+    path.parent.mkdir()
+    np.savez(path, **arrays)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=text):
+        load_arrays(CIFAR10, tmp_path)
+
+
+def test_wrong_type_at_the_source(served: str, tmp_path: Path) -> None:
+    source = replace(make_source(served, None), form={"a": ((5,), "uint8")})
+    with pytest.raises(
+        ValueError, match=r"a of .*one.gz must be \[5\] uint8; got \[5\] int64; the"
+    ):
+        load_arrays(source, tmp_path / "data", progress=False)
 
 
 def test_damaged_archive(served: str, tmp_path: Path) -> None:
@@ -131,5 +159,5 @@ def test_real_data_have_their_digest(source: Source, real_data: Callable[[str], 
 
 def test_every_download_is_checked() -> None:
     for source in (MNIST, CIFAR10, FSDD):
-        assert source.digest or all(file.checksum for file in source.files)
+        assert source.digest or (source.form and all(file.checksum for file in source.files))
         assert all(file.url.startswith("https://") for file in source.files)

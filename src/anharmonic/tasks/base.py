@@ -5,12 +5,12 @@ from __future__ import annotations
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 import torch
 
-from anharmonic._checks import message, positive_int
+from anharmonic._checks import natural, positive_int
 from anharmonic.tasks.dataset import Batch, Batches, Dataset, step_mask
 
 __all__ = [
@@ -23,8 +23,6 @@ __all__ = [
     "Splits",
     "Target",
     "Task",
-    "natural",
-    "needed",
     "step_mask",
     "stream",
 ]
@@ -64,41 +62,8 @@ def stream(purpose: str, *numbers: int) -> np.random.Generator:
         True
     """
     for value in numbers:
-        natural("seed, epoch and step", value)
+        natural("a number of a stream", value)
     return np.random.default_rng([zlib.crc32(purpose.encode()), *numbers])
-
-
-def natural(name: str, value: Any) -> int:
-    """Checks for an integer in `[0, 2**32)` and returns it.
-
-    Raises:
-        TypeError: If it is no integer.
-        ValueError: If it is outside.
-
-    Example:
-        >>> natural("seed", 7)
-        7
-    """
-    expected = f"{name} must be an int in [0, 2**32)"
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(
-            message(expected, f"{value!r} ({type(value).__name__})", "pass a whole number")
-        )
-    if not 0 <= value < 2**32:
-        raise ValueError(message(expected, repr(value), "choose a number inside the interval"))
-    return value
-
-
-def needed(module: str, purpose: str) -> ImportError:
-    """Builds the error for a missing optional package.
-
-    Example:
-        >>> str(needed("PIL", "decode JPEG images"))
-        "PIL is needed to decode JPEG images; it is not installed; pip install 'anharmonic[train]'."
-    """
-    return ImportError(
-        f"{module} is needed to {purpose}; it is not installed; pip install 'anharmonic[train]'."
-    )
 
 
 class Splits(NamedTuple):
@@ -125,6 +90,7 @@ class Task(ABC):
         licence: Licence of the data.
         sizes: Number of sequences: "train", "valid", "test".
         class_names: Name of every class; empty for "value".
+        progress: Whether a download shows a progress bar.
     """
 
     name: ClassVar[str]
@@ -137,6 +103,7 @@ class Task(ABC):
     licence: str
     sizes: dict[str, int]
     class_names: tuple[str, ...] = ()
+    progress: bool = True
     _splits: Splits | None = None
 
     @abstractmethod
@@ -149,15 +116,14 @@ class Task(ABC):
             self._splits = self._build()
         return self._splits
 
-    def loaders(self, seed: int, batch_size: int, eval_batch_size: int | None = None) -> Loaders:
+    def loaders(self, seed: int, batch_size: int) -> Loaders:
         """Batches for training, validation and test.
 
         Args:
             seed: Decides the order of the training data, in `[0, 2**32)`. The split does not
                 depend on it.
-            batch_size: Sequences per training batch, at least 1. The last, smaller batch of an
-                epoch is kept.
-            eval_batch_size: Sequences per validation and test batch; `batch_size` if None.
+            batch_size: Sequences per batch, at least 1. The last, smaller batch of an epoch is
+                kept.
 
         Raises:
             TypeError: If an argument is not an integer.
@@ -165,14 +131,11 @@ class Task(ABC):
         """
         natural("seed", seed)
         positive_int("batch_size", batch_size)
-        if eval_batch_size is None:
-            eval_batch_size = batch_size
-        positive_int("eval_batch_size", eval_batch_size)
         parts = self.splits()
         return Loaders(
             train=lambda epoch: self._train_batches(seed, natural("epoch", epoch), batch_size),
-            valid=parts.valid.batches(eval_batch_size),
-            test=parts.test.batches(eval_batch_size),
+            valid=parts.valid.batches(batch_size),
+            test=parts.test.batches(batch_size),
         )
 
     def _train_batches(self, seed: int, epoch: int, batch_size: int) -> Batches:

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anharmonic._checks import choice, message, positive_int
+from anharmonic._checks import choice, message, missing_extra, natural, positive_int
 from anharmonic.tasks.base import (
     Dataset,
     MetricName,
@@ -19,8 +19,6 @@ from anharmonic.tasks.base import (
     Splits,
     Target,
     Task,
-    natural,
-    needed,
     stream,
 )
 from anharmonic.tasks.sources import CIFAR10, CIFAR10_JPEG, load_arrays
@@ -113,7 +111,8 @@ class NoisePaddedCIFAR10(Task):
 
     def _build(self) -> Splits:
         rng = stream("cifar10 split", self.split_seed)
-        arrays = load_arrays(CIFAR10_JPEG if self.form == "jpeg" else CIFAR10, self.data_dir)
+        source = CIFAR10_JPEG if self.form == "jpeg" else CIFAR10
+        arrays = load_arrays(source, self.data_dir, progress=self.progress)
         valid, rest = cut(50000, [self.sizes["valid"], 50000 - self.sizes["valid"]], rng)
         noise = self._draw_noise()
 
@@ -160,7 +159,7 @@ def decode_jpegs(
     try:
         from PIL import Image
     except ImportError as error:
-        raise needed("Pillow", "decode JPEG images") from error
+        raise missing_extra("Pillow", "train", "decoding JPEG images") from error
     ends = offsets.astype(np.int64)
     images = np.empty((len(rows), 32, 32, 3), np.uint8)
     for place, row in enumerate(rows):

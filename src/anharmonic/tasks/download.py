@@ -12,8 +12,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from anharmonic._checks import choice, message
-from anharmonic.tasks.base import needed
+from anharmonic._checks import choice, message, missing_extra
 
 _CHUNK = 1 << 20
 
@@ -133,6 +132,6 @@ def _bar(name: str, total: int, progress: bool) -> Any:
     try:
         from tqdm import tqdm
     except ImportError as error:
-        raise needed("tqdm", "show the progress of a download") from error
+        raise missing_extra("tqdm", "train", "the progress bar of a download") from error
     bar: Any = tqdm(total=total or None, desc=name, unit="B", unit_scale=True)
     return bar

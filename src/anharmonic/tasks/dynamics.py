@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anharmonic._checks import choice, number, positive_int
+from anharmonic._checks import choice, natural, number, positive_int
 from anharmonic.tasks.base import (
     Dataset,
     MetricName,
@@ -16,7 +16,6 @@ from anharmonic.tasks.base import (
     Splits,
     Target,
     Task,
-    natural,
     stream,
 )
 from anharmonic.tasks.integrate import Array, integrate

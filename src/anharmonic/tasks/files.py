@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import boolean, choice, message
-from anharmonic.tasks.base import Dataset, Splits, Task, natural, stream
+from anharmonic._checks import boolean, choice, message, natural
+from anharmonic.tasks.base import Dataset, Splits, Task, stream
 from anharmonic.tasks.npz import existing, read_npz
 from anharmonic.tasks.sequences import Preprocessing, Sequences
 from anharmonic.tasks.splits import cut

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anharmonic._checks import choice, message
+from anharmonic._checks import choice, message, missing_extra, natural
 from anharmonic.tasks.base import (
     Dataset,
     MetricName,
@@ -18,8 +18,6 @@ from anharmonic.tasks.base import (
     Splits,
     Target,
     Task,
-    natural,
-    needed,
     stream,
 )
 from anharmonic.tasks.sources import MNIST, load_arrays
@@ -75,7 +73,7 @@ class Digits(Task):
         try:
             from sklearn.datasets import load_digits
         except ImportError as error:
-            raise needed("scikit-learn", "read the digits") from error
+            raise missing_extra("scikit-learn", "train", "reading the digits") from error
         loaded: Any = load_digits()
         x = torch.from_numpy(loaded.data / 16).to(torch.float32)[:, :, None]
         y = torch.from_numpy(loaded.target).to(torch.int64)
@@ -148,7 +146,7 @@ class SequentialMNIST(Task):
         return torch.arange(pixels)
 
     def _build(self) -> Splits:
-        arrays = load_arrays(MNIST, self.data_dir)
+        arrays = load_arrays(MNIST, self.data_dir, progress=self.progress)
         order = self._order((28 // self.pool) ** 2)
         rng = stream("mnist split", self.split_seed)
         valid, rest = cut(60000, [self.sizes["valid"], 60000 - self.sizes["valid"]], rng)

@@ -77,6 +77,7 @@ def make_task(
     options: Mapping[str, Any] | None = None,
     data_dir: Path | None = None,
     file: Path | None = None,
+    progress: bool = True,
 ) -> Task:
     """Makes a task from its name and options. No data are read, except for "file".
 
@@ -85,6 +86,7 @@ def make_task(
         options: The task's options by name, see `task_options`.
         data_dir: The folder that holds `sequence/`; else `ANHARMONIC_DATA` or a per-user cache.
         file: The user's data, for the task "file" only.
+        progress: Whether a download shows a progress bar.
 
     Raises:
         ValueError: If the name or an option is unknown, an option's value is out of range, or
@@ -114,7 +116,9 @@ def make_task(
                 f"task {name!r} takes no file", str(file), "use the task 'file' for your own data"
             )
         )
-    return kind(**given)
+    task = kind(**given)
+    task.progress = progress
+    return task
 
 
 @dataclass(frozen=True)

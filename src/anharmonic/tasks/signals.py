@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anharmonic._checks import choice, message, positive_int
+from anharmonic._checks import choice, message, natural, positive_int
 from anharmonic.tasks.base import (
     Dataset,
     MetricName,
@@ -17,7 +17,6 @@ from anharmonic.tasks.base import (
     Splits,
     Target,
     Task,
-    natural,
     stream,
 )
 from anharmonic.tasks.sources import FSDD, load_arrays
@@ -111,7 +110,7 @@ class SpokenDigits(Task):
         self.data_dir = data_dir
 
     def _build(self) -> Splits:
-        arrays = load_arrays(FSDD, self.data_dir)
+        arrays = load_arrays(FSDD, self.data_dir, progress=self.progress)
         rng = stream("spoken digits split", self.split_seed)
         if self.split == "official":
             test = np.flatnonzero(arrays["take"] < 5)

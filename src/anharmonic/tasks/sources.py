@@ -14,7 +14,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +48,14 @@ class Source:
         files: What to download; empty if it cannot be downloaded.
         prepare: Turns the downloaded files, in the order of `files`, into the arrays.
         digest: `arrays_digest` of the arrays; None where it is not known.
+        form: Shape and type of every array; empty where the digest says enough.
     """
 
     name: str
     files: tuple[Remote, ...]
     prepare: Callable[[Sequence[Path]], Arrays]
     digest: str | None
+    form: Mapping[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
 
 
 def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool = True) -> Arrays:
@@ -146,6 +148,17 @@ def _read(path: Path) -> Arrays:
 
 
 def _verify(source: Source, arrays: Arrays, where: str, advice: str) -> None:
+    for key, (shape, dtype) in source.form.items():
+        value = arrays.get(key)
+        if value is None or (value.shape, value.dtype.name) != (shape, dtype):
+            came = (
+                f"no such key among {', '.join(sorted(arrays)) or 'none'}"
+                if value is None
+                else f"{list(value.shape)} {value.dtype}"
+            )
+            raise ValueError(
+                message(f"{key} of {where} must be {list(shape)} {dtype}", came, advice)
+            )
     if source.digest is None:
         return
     found = arrays_digest(arrays)
@@ -185,6 +198,12 @@ CIFAR10 = Source(
     ),
     prepare_cifar10,
     None,  # the archive's own checksum is verified when it is downloaded
+    {
+        "x_train": ((50000, 3, 32, 32), "uint8"),
+        "y_train": ((50000,), "uint8"),
+        "x_test": ((10000, 3, 32, 32), "uint8"),
+        "y_test": ((10000,), "uint8"),
+    },
 )
 CIFAR10_JPEG = Source(
     "cifar10_jpeg",

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anharmonic._checks import message, positive_int
+from anharmonic._checks import message, natural, positive_int
 from anharmonic.tasks.base import (
     Batch,
     Batches,
@@ -16,7 +16,6 @@ from anharmonic.tasks.base import (
     Splits,
     Target,
     Task,
-    natural,
     stream,
 )
 
