@@ -189,3 +189,17 @@ def test_refusals(options, words):
     with pytest.raises(ValueError) as caught:
         ah.LEM(2, 3, **options)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("dt, decays", [(1.9, True), (2.1, False)])
+@pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")
+def test_linear_part_is_stable_below_two(dt, decays):
+    """Without weights and gates z_n = (1 - dt) z_{n-1}."""
+    layer = ah.LEM(1, 1, dt=dt, multiscale=False, bias=False, dtype=F64)
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.zero_()
+        start = torch.ones(1, 1, 1, dtype=F64)
+        _, state = layer(torch.zeros(50, 1, 1, dtype=F64), (start, start))
+    assert state.z.item() == pytest.approx((1 - dt) ** 50, rel=1e-10)
+    assert (abs(state.z.item()) < 1) == decays
