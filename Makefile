@@ -15,8 +15,8 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 demo: $(READY)
-	$(BIN)/anharmonic table demo-digits demo-adding --results demo/results.jsonl --out demo/runs
-	$(BIN)/anharmonic report demo-digits demo-adding --results demo/results.jsonl --html demo/report.html
+	$(BIN)/anharmonic table demo --results demo/results.jsonl --out demo/runs
+	$(BIN)/anharmonic report demo --results demo/results.jsonl --html demo/report.html
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -2,7 +2,7 @@ import pytest
 
 from anharmonic.experiments.registry import list_tables
 from anharmonic.models.registry import list_models
-from anharmonic.tasks.registry import list_tasks
+from anharmonic.tasks.registry import describe_tasks, list_tasks
 
 
 def test_list_shows_everything(cli):
@@ -12,12 +12,22 @@ def test_list_shows_everything(cli):
         assert f"\n  {name} " in out
 
 
-@pytest.mark.parametrize(
-    ("kind", "names"), [("models", list_models), ("tasks", list_tasks), ("tables", list_tables)]
-)
+@pytest.mark.parametrize(("kind", "names"), [("models", list_models), ("tables", list_tables)])
 def test_list_of_one_kind_is_one_line_each(cli, kind, names):
     out = cli("list", kind)[1]
     assert [line.split()[0] for line in out.splitlines()] == names()
+
+
+def test_list_of_tasks_says_all_that_is_known_of_them(cli):
+    code, out, _ = cli("list", "tasks")
+    assert code == 0 and max(map(len, out.splitlines())) <= 100
+    heads = [line.split(":")[0] for line in out.splitlines() if not line.startswith(" ")]
+    assert heads == list_tasks()
+    words = " ".join(out.split())
+    for task in describe_tasks():
+        for part in (task.input, task.target, task.metric, task.source, task.licence):
+            assert part in words, (task.name, part)
+        assert all(f"{count} " in words for count in task.sizes.values())
 
 
 def test_list_refuses_other_words(cli):

@@ -5,7 +5,7 @@ import pytest
 
 from anharmonic import __version__
 from anharmonic.cli import main as module
-from anharmonic.cli.main import COMMANDS, main, one_line
+from anharmonic.cli.main import COMMANDS, is_debugging, main, one_line
 from anharmonic.training.losses import DivergedError
 
 
@@ -60,6 +60,14 @@ def test_errors_are_one_line_and_an_exit_code(cli, monkeypatch, error, code):
 def test_an_unexpected_error_says_how_to_see_more(cli, monkeypatch):
     monkeypatch.setattr(module, "_dispatch", failing(KeyError("x")))
     assert "unexpected KeyError: repeat with --debug" in cli("list")[2]
+
+
+def test_debugging_ends_with_the_command(cli, monkeypatch):
+    seen = []
+    monkeypatch.setattr(module, "_dispatch", lambda words, debug: seen.append(is_debugging()) or 0)
+    cli("list", "--debug")
+    cli("list")
+    assert seen == [True, False] and not is_debugging()
 
 
 @pytest.mark.parametrize("by_flag", [True, False])

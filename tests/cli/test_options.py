@@ -8,6 +8,7 @@ from anharmonic.cli.options import (
     Option,
     check_flags,
     constructor_options,
+    distinct,
     documented,
     field_options,
     given,
@@ -16,7 +17,8 @@ from anharmonic.cli.options import (
     tyro,
 )
 from anharmonic.models.registry import layer_class, list_models
-from anharmonic.tasks.registry import list_tasks, task_class
+from anharmonic.tasks.registry import list_tasks, task_class, task_options
+from anharmonic.training.options import model_option_parameters
 from anharmonic.training.run import Place, Run
 
 
@@ -49,13 +51,16 @@ def test_every_field_of_a_run_is_explained(cls):
 
 @pytest.mark.parametrize("name", list_models())
 def test_every_option_of_a_model_is_explained(name):
-    left_out = ("self", "input_size", "batch_first", "device", "dtype")
-    assert all(o.help for o in constructor_options(layer_class(name), left_out))
+    known = model_option_parameters(name)
+    found = constructor_options(layer_class(name), known)
+    assert [o.name for o in found] == list(known) and all(o.help for o in found)
 
 
 @pytest.mark.parametrize("name", list_tasks())
 def test_every_option_of_a_task_is_explained(name):
-    assert all(o.help for o in constructor_options(task_class(name), ("data_dir", "path")))
+    known = task_options(name)
+    found = constructor_options(task_class(name), known)
+    assert [o.name for o in found] == list(known) and all(o.help for o in found)
 
 
 def test_documented_reads_continuation_lines_and_stops():
@@ -91,6 +96,12 @@ def test_flags_may_be_negated_only_if_they_are_switches():
 
 def test_given_knows_all_spellings():
     assert given(["--a-b", "1", "--c_d=2", "--no-e", "-3"]) == {"a_b", "c_d", "e"}
+
+
+def test_distinct_refuses_doubles():
+    distinct("--seeds", ())
+    with pytest.raises(ValueError, match=r"--seeds must differ; got 0, 2 more than once; name"):
+        distinct("--seeds", (0, 2, 0, 1, 2))
 
 
 def test_plain_help_says_default_and_meaning():

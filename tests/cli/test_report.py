@@ -6,8 +6,8 @@ from anharmonic.training.results import append
 
 @pytest.fixture
 def results(tmp_path, make_result):
-    run = table("demo-digits").row("lem").run
-    append(tmp_path / "results" / "demo-digits.jsonl", make_result(run, test=91.25))
+    run = table("demo").row("digits-lem").run
+    append(tmp_path / "results" / "demo.jsonl", make_result(run, test=91.25))
 
 
 def test_report_needs_results(cli):
@@ -19,11 +19,11 @@ def test_report_prints_all_tables_or_those_named(cli, results):
     code, out, _ = cli("report")
     assert code == 0 and "91.25" in out
     assert all(f"{name}: " in out for name in list_tables())
-    assert "lem-smnist: " not in cli("report", "demo-digits")[1]
+    assert "lem-smnist: " not in cli("report", "demo")[1]
 
 
 def test_report_reads_one_file(cli, results):
-    assert "91.25" in cli("report", "demo", "--results", "results/demo-digits.jsonl")[1]
+    assert "91.25" in cli("report", "demo", "--results", "results/demo.jsonl")[1]
 
 
 def test_report_writes_html_and_markdown(cli, results, tmp_path):

@@ -1,27 +1,35 @@
 import pytest
 
-from anharmonic.cli.table import read_folder
-from anharmonic.experiments.base import Budget, shrink
+from anharmonic.cli import table as module
+from anharmonic.cli.options import field_options
+from anharmonic.cli.table import read_results
+from anharmonic.experiments.budget import Budget, shrink
 from anharmonic.experiments.registry import table
 from anharmonic.training.results import append, read
+from anharmonic.training.run import Place
 
 SMALL = ("--epochs", "1", "--length", "8", "--train-size", "50", "--eval-size", "8")
 QUIET = ("--threads", "1", "--no-progress")
 
 
 def test_a_table_runs_reports_and_is_not_repeated(cli, tmp_path):
-    words = ("table", "demo-adding", "--rows", "lem", "lstm", *SMALL, *QUIET)
+    words = ("table", "demo", "--rows", "adding-lem", "adding-lstm", *SMALL, *QUIET)
     code, out, _ = cli(*words)
     assert code == 0
-    assert "[1/2] demo-adding: lem, seed 0" in out and "[2/2] demo-adding: lstm, seed 0" in out
+    assert "[1/2] demo: adding-lem, seed 0" in out and "[2/2] demo: adding-lstm, seed 0" in out
+    assert out.count("Demo: four models on two short tasks") == 1
     assert "reduced budget: 1 epoch, length 8" in out and "not run" in out
-    results = read(tmp_path / "results" / "demo-adding.jsonl")
+    results = read(tmp_path / "results" / "demo.jsonl")
     assert [r.run.model for r in results] == ["LEM", "LSTM"]
     assert all(r.run.reduced for r in results)
     again = cli(*words)[1]
     assert "[1/" not in again and "reduced budget" in again
-    code, out, _ = cli("report", "demo-adding", "--html", "page.html")
-    assert code == 0 and 'class="reduced"' in (tmp_path / "page.html").read_text()
+    code, out, _ = cli("report", "demo", "--html", "page.html")
+    assert (
+        code == 0
+        and out == "wrote page.html\n"
+        and 'class="reduced"' in (tmp_path / "page.html").read_text()
+    )
 
 
 def test_results_of_another_table_count(cli, tmp_path, make_result):
@@ -30,7 +38,16 @@ def test_results_of_another_table_count(cli, tmp_path, make_result):
     words = ("table", "lem-fhn-no-multiscale", "--rows", "lem", "--seeds", "0", "1", "--dry-run")
     out = cli(*words)[1]
     assert out.count("has a result") == 1 and out.count("would run") == 1
-    assert len(read_folder(tmp_path / "results" / "other.jsonl")) == 1
+    assert len(read_results(tmp_path / "results" / "other.jsonl")) == 1
+
+
+def test_other_files_count_in_the_default_folder_only(cli, tmp_path, make_result):
+    run = table("demo").row("adding-lem").run
+    append(tmp_path / "mine" / "other.jsonl", make_result(run))
+    assert read_results(tmp_path / "mine" / "results.jsonl") == []
+    words = ("table", "demo", "--rows", "adding-lem", "--dry-run", "--results")
+    assert "would run" in cli(*words, "mine/results.jsonl")[1]
+    assert "has a result" in cli(*words, "mine/other.jsonl")[1]
 
 
 def test_dry_run_lists_and_does_nothing(cli, tmp_path):
@@ -45,7 +62,7 @@ def test_a_failing_row_is_reported_and_the_others_go_on(cli, tmp_path):
     folder.mkdir(parents=True)
     (folder / "mnist.npz").write_bytes(b"")
     words = ("--epochs", "1", "--length", "8", "--train-size", "50", "--eval-size", "8")
-    words = ("table", "lem-psmnist", "demo-adding", *words, *QUIET, "--data-dir", "data")
+    words = ("table", "lem-psmnist", "demo", *words, *QUIET, "--data-dir", "data")
     code, _, err = cli(*words)
     assert code == 2 and "length of psmnist must be 784, 196, 49, 16 or 4" in err
     words = ("table", "lem-smnist", "--rows", "lem", "lstm", "--epochs", "1", "--length", "4")
@@ -64,6 +81,8 @@ def test_a_failing_row_is_reported_and_the_others_go_on(cli, tmp_path):
         (("lem-smnist", "--rows", "exprnn"), "a model that is not in this package yet"),
         (("lem-fitzhugh-nagumo", "--length", "5"), "length must belong to a task"),
         (("demo", "--epochs", "0"), "epochs must be an int >= 1"),
+        (("demo", "--seeds", "1", "0", "1"), "--seeds must differ; got 1 more than once"),
+        (("demo", "--devices", "0"), "devices must be an int >= 1"),
         (("demo", "--row", "lem"), "did you mean '--rows'"),
     ],
 )
@@ -75,8 +94,22 @@ def test_wrong_words_are_one_line_and_exit_code_2(cli, words, text):
 def test_help(cli):
     code, out, _ = cli("table", "--help")
     assert code == 0 and "--dry-run" in out and "--eval-size" in out
+    for option in field_options(Place, ("file", "results")):
+        assert option.flag in out
+
+
+@pytest.mark.parametrize("debug", [True, False])
+def test_debug_shows_the_trace_of_a_failing_row(cli, monkeypatch, debug):
+    def fail(run, place):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(module, "_fit", fail)
+    words = ("table", "demo", "--rows", "digits-lem", "digits-lstm")
+    code, out, err = cli(*words, *(["--debug"] if debug else []))
+    assert code == 1 and out.count("    failed: broken") == 2
+    assert err.count("Traceback") == err.count('raise RuntimeError("broken")') == 2 * debug
 
 
 def test_reduced_and_full_have_different_results():
-    run = table("demo-adding").row("lem").run
-    assert shrink(run, Budget(epochs=run.epochs)).hash != run.hash
+    run = table("demo").row("adding-lem").run
+    assert shrink(run, Budget(epochs=1)).hash != run.hash

@@ -75,6 +75,9 @@ def test_a_file_is_known_by_its_content(data):
         (("lem", "digitz"), "did you mean 'digits'"),
         (("lem", "file"), "task must be one of"),
         (("lem", "no.npz"), "no.npz must be an existing .npz or .ts file"),
+        (("lem", "mine.csv"), "your own data must be a .npz or .ts file; got mine.csv; save them"),
+        (("lem", "."), "your own data must be a .npz or .ts file; got . (a folder)"),
+        (("lem", "digits", "--seeds", "0", "0"), "--seeds must differ; got 0 more than once"),
         (("lem", "digits", "--frequency", "3"), "option must be one of"),
         (("lem", "digits", "--hiden-size", "3"), "did you mean '--hidden-size'"),
         (("lem", "digits", "--epochs", "0"), "epochs must be an int >= 1"),
@@ -113,6 +116,16 @@ def test_train_says_metrics_folder_and_next_command(cli, tmp_path):
     folder = next(v.strip() for k, v in said.items() if k.strip() == "run folder")
     assert (tmp_path / folder / "result.json").is_file()
     assert f"anharmonic predict {folder} DATA.npz --output predictions.csv" in out
+
+
+def test_a_known_result_without_its_folder_names_no_folder(cli, tmp_path):
+    words = ("train", "rnn", "adding", *QUICK, *SHORT)
+    first = cli(*words)[1]
+    (folder,) = (tmp_path / "runs").glob("adding-RNN-*")
+    folder.rename(tmp_path / "elsewhere")
+    code, again, _ = cli(*words)
+    assert code == 0 and again.splitlines()[0].split() == first.splitlines()[0].split()
+    assert "run folder" not in again and "predict" not in again
 
 
 def test_several_seeds_end_with_mean_and_deviation(cli):

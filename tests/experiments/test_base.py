@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
-from anharmonic.experiments.base import BUDGET, Budget, Row, Table, ours, shrink, without_budget
-from anharmonic.tasks.registry import task_options
+from anharmonic.experiments.base import Row, Table, join, ours
+from anharmonic.experiments.budget import Budget
 from anharmonic.training.run import Run
 
 
@@ -34,13 +34,7 @@ def test_table_finds_a_row(table):
         table.row("corn")
 
 
-@pytest.mark.parametrize("name", ["epochs", "length", "train_size", "eval_size"])
-def test_budget_refuses_nothing(name):
-    with pytest.raises(ValueError, match=f"{name} must be an int >= 1"):
-        Budget(**{name: 0})
-
-
-def test_reduced_marks_every_run_and_keeps_the_rest(table):
+def test_reduced_marks_every_smaller_run_and_keeps_the_rest(table):
     small = table.reduced(Budget(epochs=2, length=20, train_size=120, eval_size=30))
     first = small.rows[0].run
     assert first.reduced and first.epochs == 2
@@ -52,7 +46,11 @@ def test_reduced_marks_every_run_and_keeps_the_rest(table):
     }
     assert small.rows[2].run is None
     assert small.rows[0].reported == "0.2"
-    assert table.reduced(Budget()) is table
+
+
+def test_a_budget_that_changes_nothing_gives_the_full_runs(table):
+    assert table.reduced(Budget()) == table
+    assert table.reduced(Budget(epochs=1000, length=500, eval_size=10**6)) == table
 
 
 def test_reduced_refuses_what_no_task_has(table):
@@ -64,30 +62,18 @@ def test_reduced_refuses_what_no_task_has(table):
     assert plain.reduced(Budget(epochs=1)).rows[0].run.epochs == 1
 
 
-def test_drop_of_the_learning_rate_moves_with_the_epochs(run):
-    long = replace(run, epochs=120, lr_drop_epoch=100)
-    assert shrink(long, Budget(epochs=6)).lr_drop_epoch == 5
-    assert shrink(long, Budget(epochs=1)).lr_drop_epoch == 1
-    assert shrink(long, Budget(epochs=200)).epochs == 120
+def test_join_groups_the_rows_and_keeps_each_metric(table):
+    other = replace(table, title="other", metric="accuracy", direction="higher")
+    both = join("both", "Both", "here", (replace(table, title="first"), other))
+    assert [row.group for row in both.rows] == ["first"] * 3 + ["other"] * 3
+    assert both.row("other-lem").run == table.rows[0].run
+    assert [both.part(name).metric for name in ("first", "other")] == ["MSE", "accuracy"]
+    assert both.part("third") is both and table.part("") is table
 
 
-def test_length_of_images_is_a_pooling():
-    run = Run("psmnist", "LEM")
-    assert shrink(run, Budget(length=49)).task_options == {"pool": 4}
-    with pytest.raises(ValueError, match="length of psmnist must be 784, 196, 49, 16 or 4"):
-        shrink(run, Budget(length=100))
-
-
-def test_without_budget_joins_full_and_reduced(run):
-    small = shrink(replace(run, seed=5), Budget(epochs=1, length=10, train_size=50, eval_size=5))
-    assert without_budget(small) == without_budget(run)
-    assert without_budget(replace(run, lr=0.5)) != without_budget(run)
-
-
-def test_budget_names_options_that_exist():
-    for task, options in BUDGET.items():
-        known = task_options(task)
-        assert all(o in known for names in options.values() for o in names), task
+def test_rows_take_numbers_by_name_only():
+    with pytest.raises(TypeError, match="positional"):
+        Row("LEM", "", "0.2")
 
 
 def test_rows_of_a_table_are_frozen(table):

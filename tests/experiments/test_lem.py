@@ -37,3 +37,9 @@ def test_fitzhugh_nagumo_runs_three_seeds():
 def test_without_multiscale_has_no_gates():
     run = table("lem-fhn-no-multiscale").row("lem-without-multiscale").run
     assert run.model_options["multiscale"] is False
+
+
+def test_fitzhugh_nagumo_says_what_was_tried():
+    note = table("lem-fitzhugh-nagumo").note
+    assert "0.003 and 0.009 for 100 epochs and at 0.02, 0.04 and 0.08 for 400" in note
+    assert "coRNN's dt (from 0.19 to 1)" in note and "10 tries of 40 epochs" in note

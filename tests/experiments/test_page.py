@@ -4,7 +4,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from anharmonic.experiments.base import Budget, Row, shrink
+from anharmonic.experiments.base import Row, join
+from anharmonic.experiments.budget import Budget, shrink
 from anharmonic.experiments.page import html, write_html
 from anharmonic.experiments.registry import list_tables
 from anharmonic.experiments.registry import table as table_of
@@ -55,7 +56,23 @@ def test_page_shows_numbers_marks_reduced_and_escapes(table, run, make_result):
     assert '<tr class="reduced">' in text and "[5.000]" in text
     assert "<b>title</b>" not in text and "&lt;b&gt;title&lt;/b&gt; &amp; more" in text
     assert "A Processor &lt;x&gt;" in text
-    assert "anharmonic table test-table --rows cornn" in text
+    assert "anharmonic table test-table --rows lem --seeds 1 2" in text
+    assert "anharmonic table test-table --rows cornn" in text and "1 of 3" in text
+
+
+def test_page_of_a_joined_table_has_each_metric(table, run, make_result):
+    parts = (replace(table, title="adding"), replace(table, title="<x>", metric="other"))
+    both = join("both", "Both", "here", parts)
+    text = html([(both, compare(both, [make_result(run)]))])
+    check(text)
+    assert "adding: MSE (x 1e-2), lower is better" in text
+    assert "&lt;x&gt;: other (x 1e-2), lower is better" in text
+
+
+def test_page_gives_the_command_that_repeats_the_table(table, run, make_result):
+    one = replace(table, rows=(Row("LEM", run=run),))
+    text = html([(one, compare(one, [make_result(run)]))])
+    assert "To repeat these numbers</summary><pre>anharmonic table test-table</pre>" in text
 
 
 def test_labels_are_escaped_everywhere(table, run, make_result):

@@ -2,7 +2,9 @@ from dataclasses import replace
 
 import pytest
 
-from anharmonic.experiments.base import Budget, Row, shrink
+from anharmonic.experiments.base import Row, join
+from anharmonic.experiments.budget import Budget, shrink
+from anharmonic.experiments.registry import table as table_of
 from anharmonic.experiments.report import (
     ABSENT,
     NOT_RUN,
@@ -70,6 +72,33 @@ def test_a_reduced_run_alone_leaves_the_row_not_run(table, run, make_result):
     assert missing(table, lines) == ["anharmonic table test-table"]
 
 
+def test_reduced_runs_stand_in_rows_of_their_size_only(make_result):
+    table = table_of("cornn-adding")
+    cornn = {row.group: row.run for row in table.rows if row.label == "coRNN"}
+    # Longer than T = 500 and T = 2000: it can only be less of T = 5000.
+    five = make_result(shrink(cornn["T = 5000"], Budget(epochs=7)))
+    # As long as T = 500: that row's, though T = 2000 and T = 5000 could be cut to it.
+    half = make_result(shrink(cornn["T = 500"], Budget(epochs=8)))
+    found = {
+        line.row.group: [ours.budget for ours in line.reduced]
+        for line in compare(table, [five, half])
+        if line.row.label == "coRNN"
+    }
+    assert found == {
+        "T = 500": ["reduced budget: 8 epochs"],
+        "T = 2000": [],
+        "T = 5000": ["reduced budget: 7 epochs"],
+    }
+
+
+def test_reduced_runs_of_one_document_stay_in_its_table(make_result):
+    runs = {name: table_of(name).row("cornn").run for name in ("cornn-ncifar", "lem-ncifar")}
+    for mine, other in (("cornn-ncifar", "lem-ncifar"), ("lem-ncifar", "cornn-ncifar")):
+        result = make_result(shrink(runs[mine], Budget(epochs=1)))
+        assert [len(ln.reduced) for ln in compare(table_of(mine), [result])].count(1) == 1
+        assert not any(ln.reduced for ln in compare(table_of(other), [result]))
+
+
 def test_reduced_runs_of_two_budgets_stand_apart(table, run, make_result):
     small = [make_result(shrink(run, Budget(epochs=n))) for n in (1, 2)]
     assert len(compare(table, small)[0].reduced) == 2
@@ -93,10 +122,32 @@ def test_terminal_groups_rows(table):
     assert text.index("[T = 1]") < text.index("[T = 2]")
 
 
-def test_missing_names_the_whole_table_or_the_rows(table, run, three_seeds):
+def test_missing_names_the_table_or_rows_or_seeds(table, run, three_seeds, make_result):
     assert missing(table, compare(table, [])) == ["anharmonic table test-table"]
     lines = compare(table, three_seeds)
     assert missing(table, lines) == ["anharmonic table test-table --rows cornn"]
+    assert missing(table, compare(table, three_seeds[:1])) == [
+        "anharmonic table test-table --rows lem --seeds 1 2",
+        "anharmonic table test-table --rows cornn",
+    ]
+    rows = (table.rows[0], replace(table.rows[1], seeds=(0, 1)), table.rows[2])
+    cornn = make_result(replace(run, model="CoRNN", seed=1))
+    some = replace(table, rows=rows)
+    assert missing(some, compare(some, [*three_seeds, cornn])) == [
+        "anharmonic table test-table --rows cornn --seeds 0"
+    ]
+    assert missing(replace(table, rows=(Row("expRNN"),)), []) == []
+
+
+def test_rows_say_how_many_of_their_seeds_ran(table, run, three_seeds, make_result):
+    def seeds(results):
+        return compare(table, results)[0].seeds
+
+    assert [seeds(three_seeds[:n]) for n in range(4)] == ["", "1 of 3", "2 of 3", "3"]
+    other = make_result(replace(run, seed=9))
+    assert seeds([*three_seeds[:2], other]) == "2 of 3 + 1 other"
+    assert seeds([*three_seeds, other]) == "4"
+    assert "  2 of 3  " in terminal(table, compare(table, three_seeds[:2]))
 
 
 def test_provenance_says_hardware_versions_dates_and_commit(table, three_seeds):
@@ -139,3 +190,16 @@ def test_empty_columns_are_left_out(table, run, make_result):
     lines = compare(plain, [make_result(run)])
     for text in (terminal(plain, lines), markdown(plain, lines)):
         assert "reported" not in text and "params (ours)" in text
+
+
+def test_a_joined_table_keeps_each_metric_and_note(table, run, make_result):
+    other = replace(table, title="other", metric="accuracy", scale=1.0, form=".1f", note="Short.")
+    both = join("both", "Both", "here", (replace(table, title="first"), other), note="Of all.")
+    lines = compare(both, [make_result(run, test=0.25)])
+    assert [line.full.text for line in lines if line.full] == ["25.000", "0.2"]
+    text = terminal(both, lines)
+    assert "Source: here." in text and text.count("MSE") == 1
+    assert text.index("[first: MSE (x 1e-2), lower is better]") < text.index("[other: accuracy (")
+    said = remarks(both, lines)
+    assert "first: A note | with a bar." in said and "other: Short." in said and "Of all." in said
+    assert "**other: accuracy (x 1e-2), lower is better**" in markdown(both, lines)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from anharmonic.cli.main import main
-from anharmonic.experiments.base import BUDGET
+from anharmonic.experiments.budget import BUDGET
 from anharmonic.experiments.registry import list_tables, table
 from anharmonic.experiments.report import compare
 from anharmonic.tasks import cifar, images

@@ -1,13 +1,15 @@
-"""``anharmonic list``: models, tasks and tables, one line each."""
+"""``anharmonic list``: models, tasks and tables, one line each; tasks by themselves in full."""
 
 from __future__ import annotations
 
 import inspect
+import textwrap
 from collections.abc import Iterable, Sequence
 
 from anharmonic._checks import choice, message
 
 KINDS = ("models", "tasks", "tables")
+WIDTH = 100
 
 
 def run(words: Sequence[str]) -> int:
@@ -24,6 +26,10 @@ def run(words: Sequence[str]) -> int:
     """
     if set(words) & {"-h", "--help"}:
         print("usage: anharmonic list [models] [tasks] [tables]")
+        print("`anharmonic list tasks` says sizes, input, target, metric, source and licence.")
+        return 0
+    if [word.lower() for word in words] == ["tasks"]:
+        print("\n".join(_tasks_in_full()))
         return 0
     kinds = [choice("what to list", word.lower(), KINDS) for word in words] or KINDS
     blocks = []
@@ -44,6 +50,26 @@ def _tasks() -> list[tuple[str, str]]:
     from anharmonic.tasks.registry import list_tasks, task_class
 
     return [(name, _first_line(task_class(name))) for name in list_tasks()]
+
+
+def _tasks_in_full() -> list[str]:
+    from anharmonic.tasks.registry import describe_tasks
+
+    out = []
+    for task in describe_tasks():
+        names = {"train": "training", "valid": "validation", "test": "test"}
+        counts = [f"{task.sizes[k]} {name}" for k, name in names.items() if k in task.sizes]
+        sizes = f"{', '.join(counts)} sequences; " if counts else ""
+        for place, line in enumerate(
+            (
+                f"{task.name}: {task.summary.replace('`', '')}",
+                f"{sizes}input {task.input}; target {task.target}; metric {task.metric}",
+                f"source: {task.source}; licence: {task.licence}",
+            )
+        ):
+            first, rest = ("", "    ") if place == 0 else ("    ", "      ")
+            out.append(textwrap.fill(line, WIDTH, initial_indent=first, subsequent_indent=rest))
+    return out
 
 
 def _tables() -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextvars import ContextVar
 
 from anharmonic import __version__
 from anharmonic._checks import choice
@@ -19,6 +20,7 @@ COMMANDS = {
     "list": "list models, tasks and tables",
 }
 DEBUG = "ANHARMONIC_DEBUG"
+_debugging = ContextVar("debugging", default=False)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,6 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     debug = bool(os.environ.get(DEBUG)) or "--debug" in words
     words = [word for word in words if word != "--debug"]
+    before = _debugging.set(debug)
     try:
         return _dispatch(words, debug)
     except SystemExit as stop:
@@ -57,6 +60,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not is_expected(error):
             _say(f"(unexpected {type(error).__name__}: repeat with --debug for the whole trace)")
         return 2 if isinstance(error, ValueError | TypeError | ImportError | OSError) else 1
+    finally:
+        _debugging.reset(before)
+
+
+def is_debugging() -> bool:
+    """Whether whole traces are wanted: ``--debug``, or ``ANHARMONIC_DEBUG`` is set.
+
+    Example:
+        >>> is_debugging()
+        False
+    """
+    return _debugging.get()
 
 
 def is_expected(error: BaseException) -> bool:

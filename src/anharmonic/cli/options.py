@@ -13,11 +13,11 @@ import itertools
 import re
 import textwrap
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from anharmonic._checks import choice, message
+from anharmonic._checks import choice, message, missing_extra
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,7 @@ def tyro() -> Any:
     try:
         import tyro
     except ImportError as error:
-        raise ImportError(
-            'this command needs tyro; it is not installed; pip install "anharmonic[train]"'
-        ) from error
+        raise missing_extra("tyro", "train", "this command") from error
     return tyro
 
 
@@ -89,12 +87,12 @@ def field_options(cls: type, leave_out: Sequence[str] = ()) -> list[Option]:
     return found
 
 
-def constructor_options(cls: type, leave_out: Sequence[str]) -> list[Option]:
+def constructor_options(cls: type, names: Container[str]) -> list[Option]:
     """The keyword parameters of a constructor as flags, with the docstring's ``Args`` as help.
 
     Args:
         cls: The class; its docstring is in Google form.
-        leave_out: Parameters that are no flags.
+        names: The parameters that are flags.
     """
     initialiser: Callable[..., Any] = cls.__init__  # type: ignore[misc]
     hints = typing.get_type_hints(initialiser)
@@ -103,7 +101,7 @@ def constructor_options(cls: type, leave_out: Sequence[str]) -> list[Option]:
     return [
         Option(p.name, hints.get(p.name, str), p.default, help_of.get(p.name, ""))
         for p in parameters
-        if p.name not in leave_out
+        if p.name in names
     ]
 
 
@@ -228,6 +226,26 @@ def check_flags(words: Sequence[str], options: Sequence[Option]) -> None:
     for word in words:
         if word.startswith("-") and not re.match(r"-[\d.]", word) and word != "-":
             choice("option", word.split("=", 1)[0].replace("_", "-"), known)
+
+
+def distinct(flag: str, values: Sequence[Hashable]) -> None:
+    """Refuses values that come twice.
+
+    Args:
+        flag: As typed.
+        values: What was typed after it.
+
+    Raises:
+        ValueError: If a value comes twice.
+
+    Example:
+        >>> distinct("--seeds", (0, 1))
+    """
+    twice = [str(v) for v in dict.fromkeys(values) if values.count(v) > 1]
+    if twice:
+        raise ValueError(
+            message(f"{flag} must differ", f"{', '.join(twice)} more than once", "name each once")
+        )
 
 
 def given(words: Sequence[str]) -> set[str]:

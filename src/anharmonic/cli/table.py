@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from anharmonic._checks import message
-from anharmonic.cli.main import one_line
-from anharmonic.cli.options import field_options, parse
+from anharmonic.cli.main import is_debugging, one_line
+from anharmonic.cli.options import distinct, field_options, parse
 
 if TYPE_CHECKING:
     from anharmonic.experiments.base import Row, Table
     from anharmonic.training.run import Place, Run
 
 PROG = "anharmonic table"
+RESULTS = Path("results")
+"""Where the result lines of all tables are, one file each, unless ``--results`` says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -32,21 +35,11 @@ class What:
 
 @dataclass(frozen=True)
 class Where:
-    """Where it runs (changes no number)."""
+    """Where its results go."""
 
     results: Path | None = None
-    """File of result lines. Default: results/ID.jsonl. Runs found in any .jsonl file beside it
-    are not repeated."""
-    out: Path = Path("runs")
-    """Folder in which each run gets its own folder."""
-    data_dir: Path | None = None
-    """Folder of the data sets. Default: ANHARMONIC_DATA, else a per-user cache."""
-    threads: int | None = None
-    """CPU threads of PyTorch."""
-    device: Literal["cpu", "cuda", "auto"] = "cpu"
-    """Device kind; "auto" takes a GPU where there is one."""
-    progress: bool = True
-    """Whether progress is shown, on standard error."""
+    """File of result lines; runs found in it are not repeated. Default: results/ID.jsonl, and
+    then runs found in any .jsonl file of results/ are not repeated."""
 
 
 def run(words: Sequence[str]) -> int:
@@ -61,8 +54,9 @@ def run(words: Sequence[str]) -> int:
     Raises:
         ValueError: If a name or an option is wrong.
     """
-    from anharmonic.experiments.base import Budget
+    from anharmonic.experiments.budget import Budget
     from anharmonic.experiments.registry import expand, list_tables
+    from anharmonic.training.run import Place
 
     first = next((i for i, w in enumerate(words) if w.startswith("-")), len(words))
     ids, flags = words[:first], words[first:]
@@ -71,46 +65,43 @@ def run(words: Sequence[str]) -> int:
             message(
                 f"{PROG} takes the names of tables first",
                 " ".join(words) or "nothing",
-                f"for example {PROG} demo; known are {', '.join(['demo', *list_tables()])}",
+                f"for example {PROG} demo; known are {', '.join(list_tables())}",
             )
         )
     groups = {
         "what": field_options(What),
         "budget": field_options(Budget),
         "where": field_options(Where),
+        "place": field_options(Place, ("file", "results")),
     }
     values = parse(
         flags, groups, f"{PROG} ID [ID ...]", "Runs the rows of tables of the documents."
     )
     budget = Budget(**{o.name: values[o.name] for o in groups["budget"]})
+    distinct("--seeds", values["seeds"])
+    place = Place(**{o.name: values[o.name] for o in groups["place"]})
     chosen = [(table, table.reduced(budget)) for table in expand(ids)]
-    failed = [failure for full, table in chosen for failure in _run_table(full, table, values)]
+    failed = [
+        failure for full, table in chosen for failure in _run_table(full, table, values, place)
+    ]
     for text in failed:
         print(f"failed: {text}")
     return 1 if failed else 0
 
 
-def _run_table(full: Table, table: Table, values: dict[str, Any]) -> list[str]:
+def _run_table(full: Table, table: Table, values: dict[str, Any], place: Place) -> list[str]:
     """Runs what is missing of one table and prints the comparison; says what failed."""
     from anharmonic.experiments.report import compare, terminal
-    from anharmonic.training.run import Place
 
-    path: Path = values["results"] or Path("results") / f"{table.id}.jsonl"
+    path: Path = values["results"] or RESULTS / f"{table.id}.jsonl"
+    place = replace(place, results=path)
     rows = _rows(table, values["rows"])
     seeds = values["seeds"] or None
-    done = {r.hash for r in read_folder(path)}
+    done = {r.hash for r in read_results(path)}
     todo = [(row, run) for row in rows for run in row.runs(seeds) if run.hash not in done]
     if values["dry_run"]:
         _list(table, rows, {run.hash for _, run in todo}, seeds)
         return []
-    place = Place(
-        device=values["device"],
-        threads=values["threads"],
-        data_dir=values["data_dir"],
-        out=values["out"],
-        results=path,
-        progress=values["progress"],
-    )
     failed = []
     for number, (row, run) in enumerate(todo, start=1):
         print(f"[{number}/{len(todo)}] {table.id}: {row.id}, seed {run.seed}", flush=True)
@@ -119,8 +110,10 @@ def _run_table(full: Table, table: Table, values: dict[str, Any]) -> list[str]:
         except Exception as error:
             failed.append(f"{table.id}: {row.id}, seed {run.seed}: {one_line(error)}")
             print(f"    failed: {one_line(error)}", flush=True)
+            if is_debugging():
+                traceback.print_exc()
     print()
-    print(terminal(full, compare(full, read_folder(path))))
+    print(terminal(full, compare(full, read_results(path))))
     print()
     return failed
 
@@ -170,13 +163,15 @@ def _list(table: Table, rows: Sequence[Row], todo: set[str], seeds: tuple[int, .
             )
 
 
-def read_folder(path: Path) -> list[Any]:
-    """All results of the ``.jsonl`` files beside a results file, that file's last.
+def read_results(path: Path) -> list[Any]:
+    """The results of a file, after those of its siblings if it is in the default folder.
 
     Args:
         path: The results file; it need not exist.
     """
     from anharmonic.training.results import read
 
-    others = sorted(p for p in path.parent.glob("*.jsonl") if p.name != path.name)
+    others: list[Path] = []
+    if path.parent.resolve() == RESULTS.resolve():
+        others = sorted(p for p in path.parent.glob("*.jsonl") if p.name != path.name)
     return [result for file in (*others, path) for result in read(file)]

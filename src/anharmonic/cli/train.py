@@ -13,6 +13,7 @@ from anharmonic.cli.options import (
     Option,
     check_flags,
     constructor_options,
+    distinct,
     field_options,
     given,
     parse,
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 PROG = "anharmonic train"
 FILE_SUFFIXES = (".npz", ".ts")
 _RUN_ELSEWHERE = ("task", "model", "task_options", "model_options")
-_MODEL_ELSEWHERE = ("self", "input_size", "batch_first", "device", "dtype")
-_TASK_ELSEWHERE = ("self", "data_dir", "path", "sha256")
 
 
 @dataclass(frozen=True)
@@ -103,6 +102,7 @@ def read(words: Sequence[str]) -> tuple[Run, Place, tuple[int, ...]]:
     values = parse(
         words[2:], groups, f"{PROG} {words[0]} {words[1]}", f"Trains {model} on the task {task}."
     )
+    distinct("--seeds", values["seeds"])
     typed = given(words[2:])
 
     def chosen(options: Sequence[Option]) -> dict[str, Any]:
@@ -135,10 +135,20 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
     from anharmonic.tasks.registry import list_tasks
 
     name = canonical_name(model)
-    if Path(task).suffix.lower() not in FILE_SUFFIXES:
-        known = [t for t in list_tasks() if t != "file"]
-        return name, choice("task", task.lower(), known), None
     path = Path(task)
+    known = [t for t in list_tasks() if t != "file"]
+    if task.lower() in known:
+        return name, task.lower(), None
+    if path.suffix.lower() not in FILE_SUFFIXES:
+        if path.suffix or path.exists():
+            raise ValueError(
+                message(
+                    "your own data must be a .npz or .ts file",
+                    f"{path}{' (a folder)' * path.is_dir()}",
+                    f"save them as one of these, or name a task: {', '.join(known)}",
+                )
+            )
+        choice("task", task.lower(), known)
     if not path.is_file():
         raise FileNotFoundError(
             message(
@@ -157,9 +167,10 @@ def model_options(model: str) -> list[Option]:
         model: Its canonical name.
     """
     from anharmonic.models.registry import layer_class
+    from anharmonic.training.options import model_option_parameters
     from anharmonic.training.run import Run
 
-    found = constructor_options(layer_class(model), _MODEL_ELSEWHERE)
+    found = constructor_options(layer_class(model), model_option_parameters(model))
     size = Run(task="adding", model=model).model_options["hidden_size"]
     return [replace(o, default=size) if o.name == "hidden_size" else o for o in found]
 
@@ -171,8 +182,10 @@ def task_options(task: str) -> list[Option]:
         task: Its name.
     """
     from anharmonic.tasks.registry import task_class
+    from anharmonic.tasks.registry import task_options as known
 
-    return constructor_options(task_class(task), _TASK_ELSEWHERE)
+    # The hash of a file is computed, not typed.
+    return constructor_options(task_class(task), known(task).keys() - {"sha256"})
 
 
 def general_help() -> str:
@@ -230,9 +243,11 @@ def _fit(run: Run, place: Place) -> Result:
         f"validation {result.metric}": f"{result.valid:.6g}{unit} (epoch {result.best_epoch})",
         "parameters": str(result.parameters),
         "seconds": f"{result.seconds:.1f}",
-        "run folder": str(folder),
-        "to predict": f"anharmonic predict {folder} DATA.npz --output predictions.csv",
     }
+    # A result may be known from the results file while its folder is elsewhere or deleted.
+    if folder.is_dir():
+        said["run folder"] = str(folder)
+        said["to predict"] = f"anharmonic predict {folder} DATA.npz --output predictions.csv"
     width = max(map(len, said))
     for name, value in said.items():
         print(f"{name.ljust(width)}  {value}")

@@ -4,61 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Literal
 
-from anharmonic._checks import choice, message, positive_int
+from anharmonic._checks import choice, message
+from anharmonic.experiments.budget import BUDGET, Budget, shrink
 from anharmonic.training.run import Run
 
 Settings = Literal["documents", "published code", "ours"]
-
-_IMAGES = {"train_size": ("train_size",), "eval_size": ("valid_size", "test_size")}
-BUDGET: dict[str, dict[str, tuple[str, ...]]] = {
-    "adding": {
-        "length": ("length",),
-        "train_size": ("steps_per_epoch",),
-        "eval_size": ("valid_size", "test_size"),
-    },
-    "lorenz96": {"length": ("length",)},
-    "smnist": {"length": ("pool",), **_IMAGES},
-    "psmnist": {"length": ("pool",), **_IMAGES},
-    "noise-padded-cifar10": {"length": ("length",), "form": ("form",), **_IMAGES},
-}
-"""By task: the options of a task that a smaller budget changes, and what they are called here."""
-
-
-@dataclass(frozen=True)
-class Budget:
-    """What a reduced run may have less of; ``None`` changes nothing.
-
-    Args:
-        epochs: See the fields below.
-        length: As above; likewise all that follow.
-
-    Raises:
-        ValueError: If a number is below 1.
-    """
-
-    epochs: int | None = None
-    """Upper bound of the epochs; a drop of the learning rate moves with it."""
-    length: int | None = None
-    """Length of the sequences: adding, lorenz96, noise-padded-cifar10; for smnist and psmnist
-    196, 49, 16 or 4, by averaging pixels."""
-    train_size: int | None = None
-    """Training sequences per epoch: adding, images."""
-    eval_size: int | None = None
-    """Upper bound of the validation and of the test sequences: adding, images."""
-    form: Literal["original", "jpeg"] | None = None
-    """Which CIFAR-10 images; "jpeg" counts as reduced, since it loses detail."""
-
-    def __post_init__(self) -> None:
-        for name in ("epochs", "length", "train_size", "eval_size"):
-            if getattr(self, name) is not None:
-                positive_int(name, getattr(self, name))
-
-    def changes(self) -> dict[str, Any]:
-        """What is set, by name."""
-        return {k: v for k, v in vars(self).items() if v is not None}
 
 
 @dataclass(frozen=True)
@@ -85,6 +38,7 @@ class Row:
 
     label: str
     group: str = ""
+    _: KW_ONLY
     reported: str = ""
     spread: str = ""
     outcome: str = ""
@@ -121,6 +75,7 @@ def ours(
     reported: str,
     parameters: str,
     run: Run,
+    *,
     group: str = "",
     seeds: tuple[int, ...] = (0,),
 ) -> Row:
@@ -134,7 +89,15 @@ def ours(
         group: The part of the table.
         seeds: The seeds.
     """
-    return Row(label, group, reported, parameters=parameters, run=run, seeds=seeds, settings="ours")
+    return Row(
+        label,
+        group,
+        reported=reported,
+        parameters=parameters,
+        run=run,
+        seeds=seeds,
+        settings="ours",
+    )
 
 
 @dataclass(frozen=True)
@@ -154,6 +117,7 @@ class Table:
         direction: Whether a higher or a lower number is better.
         baseline: A trivial solution's value and what it does.
         note: What a reader has to know.
+        parts: The tables that this one joins (see ``join``); a part's title is its rows' group.
     """
 
     id: str
@@ -168,6 +132,15 @@ class Table:
     direction: Literal["higher", "lower"] = "higher"
     baseline: tuple[float, str] | None = None
     note: str = ""
+    parts: tuple[Table, ...] = ()
+
+    def part(self, group: str) -> Table:
+        """The table that says the metric of a group of rows: the part of that title, or itself.
+
+        Args:
+            group: A row's group.
+        """
+        return next((part for part in self.parts if part.title == group), self)
 
     def row(self, name: str) -> Row:
         """The row of that name.
@@ -181,13 +154,10 @@ class Table:
         return {row.id: row for row in self.rows}[choice("row", name, [r.id for r in self.rows])]
 
     def reduced(self, budget: Budget) -> Table:
-        """The same table on a smaller budget; its runs are marked ``reduced``.
+        """The same table on a smaller budget; its runs that are smaller are marked ``reduced``.
 
         Args:
             budget: What to reduce; each run follows as far as its task has such an option.
-
-        Returns:
-            The table itself if the budget changes nothing.
 
         Raises:
             ValueError: If no task of the table has such an option.
@@ -203,55 +173,20 @@ class Table:
                         f"leave out --{name.replace('_', '-')}",
                     )
                 )
-        if not budget.changes():
-            return self
         rows = (r if r.run is None else replace(r, run=shrink(r.run, budget)) for r in self.rows)
         return replace(self, rows=tuple(rows))
 
 
-def shrink(run: Run, budget: Budget) -> Run:
-    """The run on a smaller budget, marked ``reduced``.
+def join(id: str, title: str, source: str, parts: tuple[Table, ...], note: str = "") -> Table:
+    """One table of several, each with a metric of its own.
 
     Args:
-        run: The run at full budget.
-        budget: What to reduce.
-
-    Raises:
-        ValueError: If the length does not fit the task.
-
-    Example:
-        >>> run = Run("adding", "LEM", {"length": 500}, epochs=60, batch_size=50)
-        >>> small = shrink(run, Budget(epochs=1, train_size=200))
-        >>> small.epochs, small.task_options["steps_per_epoch"], small.reduced
-        (1, 4, True)
+        id: Its name on the command line.
+        title: What it compares.
+        source: Where it is from.
+        parts: The tables; their titles become the groups of their rows.
+        note: What a reader has to know.
     """
-    changes: dict[str, Any] = {"reduced": True}
-    if budget.epochs is not None:
-        changes["epochs"] = min(run.epochs, budget.epochs)
-        if run.lr_drop_epoch is not None:
-            drop = round(run.lr_drop_epoch * changes["epochs"] / run.epochs)
-            changes["lr_drop_epoch"] = max(1, drop)
-    options = dict(run.task_options)
-    for name, value in budget.changes().items():
-        for option in BUDGET.get(run.task, {}).get(name, ()):
-            if option == "pool":
-                value = {28**2 // (k * k): k for k in (1, 2, 4, 7, 14)}.get(value)
-                if value is None:
-                    raise ValueError(
-                        message(
-                            f"length of {run.task} must be 784, 196, 49, 16 or 4",
-                            f"length={budget.length}",
-                            "choose one of these",
-                        )
-                    )
-            elif option == "steps_per_epoch":
-                value = -(-value // run.batch_size)
-            options[option] = value
-    return replace(run, task_options=options, **changes)
-
-
-def without_budget(run: Run) -> Run:
-    """The run without seed and budget: equal for a run and its reduced or reseeded forms."""
-    dropped = {option for options in BUDGET.get(run.task, {}).values() for option in options}
-    kept = {k: v for k, v in run.task_options.items() if k not in dropped}
-    return replace(run, task_options=kept, seed=0, epochs=1, lr_drop_epoch=None, reduced=False)
+    rows = tuple(replace(row, group=part.title) for part in parts for row in part.rows)
+    tasks = ", ".join(part.task for part in parts)
+    return Table(id, title, source, tasks, "", rows, note=note, parts=parts)

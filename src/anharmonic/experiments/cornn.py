@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from anharmonic.experiments.base import Row, Table, ours
 from anharmonic.experiments.runs import (
+    AFFINE_NOTE,
+    LAST_EPOCH_NOTE,
     NOISE_NOTE,
     PERMUTATION_NOTE,
     adding,
@@ -86,7 +88,7 @@ SMNIST = Table(
             note=RETRAINED.format("99.17 ± 0.07"),
         ),
     ),
-    note="The coRNN paper prints the LSTM with 100 units and 41k parameters.",
+    note=f"The coRNN paper prints the LSTM with 100 units and 41k parameters. {LAST_EPOCH_NOTE}",
 )
 
 PSMNIST = Table(
@@ -138,7 +140,10 @@ NCIFAR = Table(
             reported="59.0",
             parameters="46k",
             run=cornn_ncifar("cornn"),
-            note=f"{RETRAINED.format('58.56 ± 0.35')} The coRNN paper: 58.2 after 250 epochs.",
+            note=(
+                f"{RETRAINED.format('58.56 ± 0.35')} The coRNN paper: 58.2 after 250 epochs. "
+                f"{AFFINE_NOTE}"
+            ),
         ),
     ),
     note=f"{NOISE_NOTE} An LSTM of 128 units has 116k or 117k parameters; the 64k are unexplained.",
@@ -149,8 +154,8 @@ def _lorenz(forcing: float, lstm: str, cornn: str) -> tuple[Row, ...]:
     g = f"F = {forcing:g}"
     runs = [lorenz96_baseline(model, forcing) for model in ("LSTM", "CoRNN")]
     return (
-        ours("LSTM", lstm, "9k", runs[0], g),
-        ours("coRNN", cornn, "9k", runs[1], g),
+        ours("LSTM", lstm, "9k", runs[0], group=g),
+        ours("coRNN", cornn, "9k", runs[1], group=g),
     )
 
 

@@ -14,11 +14,13 @@ from anharmonic.experiments.report import (
     Line,
     cells,
     columns,
+    command,
     groups,
     heading,
     missing,
     provenance,
     remarks,
+    subheading,
 )
 from anharmonic.training.files import write_atomically
 
@@ -160,12 +162,12 @@ def _section(table: Table, lines: Sequence[Line]) -> str:
     out.append(f'<p class="soft">{escape(heading(table))}</p>')
     members = groups(lines)
     for name, part in members.items():
-        picture = points(table, part)
+        picture = points(table.part(name), part)
         if picture:
             out.append(f"<h3>{escape(name)}</h3>{picture}" if name else picture)
-    out.append(_table(members))
+    out.append(_table(table, members))
     for name, part in members.items():
-        picture = curves(table, part)
+        picture = curves(table.part(name), part)
         if picture:
             title = f"Learning curves, {name}" if name else "Learning curves"
             out.append(f"<h3>{escape(title)}</h3>{picture}")
@@ -177,20 +179,20 @@ def _section(table: Table, lines: Sequence[Line]) -> str:
     if behind:
         out.append(f'<p class="soft">{escape(" ".join(behind))}</p>')
     commands = missing(table, lines)
-    whole = f"anharmonic table {table.id}"
     what = "To run what is missing" if commands else "To repeat these numbers"
-    text = "\n".join(commands or [whole])
+    text = "\n".join(commands or [command(table)])
     out.append(f"<details><summary>{what}</summary><pre>{escape(text)}</pre></details></section>")
     return "".join(out)
 
 
-def _table(members: dict[str, list[Line]]) -> str:
+def _table(table: Table, members: dict[str, list[Line]]) -> str:
     shown = columns(line for part in members.values() for line in part)
     head = "".join(f'<th scope="col">{escape(HEAD[i])}</th>' for i in shown)
     rows = []
     for name, part in members.items():
         if name:
-            rows.append(f'<tr class="group"><td colspan="{len(shown)}">{escape(name)}</td></tr>')
+            said = escape(subheading(table, name))
+            rows.append(f'<tr class="group"><td colspan="{len(shown)}">{said}</td></tr>')
         for line in part:
             for place, row in enumerate(cells(line)):
                 kind = "reduced" if place else ("" if line.full else "none")

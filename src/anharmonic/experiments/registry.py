@@ -11,7 +11,6 @@ from anharmonic.experiments.base import Table
 _TABLES: dict[str, Table] = {
     table.id: table for module in (demo, cornn, unicornn, lem) for table in module.TABLES
 }
-_SETS = {"demo": tuple(t.id for t in demo.TABLES)}
 
 
 def list_tables() -> list[str]:
@@ -41,19 +40,16 @@ def table(name: str) -> Table:
 
 
 def expand(names: Iterable[str]) -> list[Table]:
-    """The tables of these names; ``"demo"`` stands for all that begin with it.
+    """The tables of these names, each once.
 
     Args:
-        names: Names of tables or sets of tables.
+        names: Names of tables.
 
     Raises:
         ValueError: If there is no such table; the message lists all and the nearest.
 
     Example:
-        >>> [t.id for t in expand(["demo"])]
-        ['demo-digits', 'demo-adding']
+        >>> [t.id for t in expand(["demo", "lem-adding", "demo"])]
+        ['demo', 'lem-adding']
     """
-    known = [*_TABLES, *_SETS]
-    chosen = [choice("table", name, known) for name in names]
-    ids = dict.fromkeys(id for name in chosen for id in _SETS.get(name, (name,)))
-    return [_TABLES[id] for id in ids]
+    return [table(name) for name in dict.fromkeys(names)]

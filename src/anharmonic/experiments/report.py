@@ -12,14 +12,9 @@ import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from anharmonic.experiments.base import (
-    BUDGET,
-    Row,
-    Table,
-    without_budget,
-)
+from anharmonic.experiments.base import Row, Table
+from anharmonic.experiments.budget import less, owners
 from anharmonic.training.results import Result
-from anharmonic.training.run import Run
 
 ABSENT = "not in this package yet"
 NOT_RUN = "not run"
@@ -35,11 +30,13 @@ class Ours:
         results: The results, at least one, in the order of their seeds.
         scale: Our metric times this is the printed number.
         form: Format of our numbers.
+        budget: What was reduced, in words; empty for full runs.
     """
 
     results: tuple[Result, ...]
     scale: float = 1.0
     form: str = ".2f"
+    budget: str = ""
 
     @property
     def values(self) -> list[float]:
@@ -75,17 +72,6 @@ class Ours:
         """Mean training time of one seed."""
         return statistics.fmean(r.seconds for r in self.results)
 
-    @property
-    def budget(self) -> str:
-        """What was reduced, in words; empty for full runs."""
-        run = self.results[0].run
-        if not run.reduced:
-            return ""
-        parts = [f"{run.epochs} epochs" if run.epochs > 1 else "1 epoch"]
-        for options in BUDGET.get(run.task, {}).values():
-            parts += [f"{o} {run.task_options[o]}" for o in options if o in run.task_options]
-        return "reduced budget: " + ", ".join(parts)
-
 
 @dataclass(frozen=True)
 class Line:
@@ -102,13 +88,33 @@ class Line:
             return ABSENT
         return NOT_RUN if self.full is None else self.full.text
 
+    @property
+    def missing(self) -> tuple[int, ...]:
+        """The row's seeds that have no full result yet."""
+        if self.row.run is None:
+            return ()
+        done = {r.run.seed for r in self.full.results} if self.full else set()
+        return tuple(seed for seed in self.row.seeds if seed not in done)
+
+    @property
+    def seeds(self) -> str:
+        """How many seeds ran, and of how many if some are missing: ``"2 of 3"``."""
+        if self.full is None:
+            return ""
+        if not self.missing:
+            return str(len(self.full.results))
+        wanted = len(self.row.seeds)
+        done = wanted - len(self.missing)
+        more = len(self.full.results) - done
+        return f"{done} of {wanted}" + (f" + {more} other{'s' * (more > 1)}" if more else "")
+
 
 def compare(table: Table, results: Iterable[Result]) -> list[Line]:
     """Joins the rows of a table with results.
 
     A result belongs to a row if their runs differ in nothing but the seed; a result marked
-    ``reduced`` if they differ in nothing but seed and budget. Of several results of one run the
-    last counts.
+    ``reduced`` if it has no more of anything that a budget may reduce (see ``budget.owners``). Of
+    several results of one run the last counts.
 
     Args:
         table: The table at full budget.
@@ -118,38 +124,46 @@ def compare(table: Table, results: Iterable[Result]) -> list[Line]:
         One line per row, in the table's order.
     """
     latest = {r.run.hash: r for r in results}
+    runs = [row.run for row in table.rows if row.run is not None]
     full: dict[str, list[Result]] = {}
     reduced: dict[str, dict[str, list[Result]]] = {}
     for result in latest.values():
         key = replace(result.run, seed=0).hash
         if result.run.reduced:
-            family = reduced.setdefault(without_budget(result.run).hash, {})
-            family.setdefault(key, []).append(result)
+            for owner in owners(result.run, runs):
+                reduced.setdefault(owner.hash, {}).setdefault(key, []).append(result)
         else:
             full.setdefault(key, []).append(result)
 
-    def ours(found: Sequence[Result]) -> Ours:
+    def ours(row: Row, found: Sequence[Result]) -> Ours:
+        part = table.part(row.group)
         ordered = tuple(sorted(found, key=lambda r: r.run.seed))
-        return Ours(ordered, table.scale, table.form)
+        run = ordered[0].run
+        budget = f"reduced budget: {less(run, row.run)}" if run.reduced and row.run else ""
+        return Ours(ordered, part.scale, part.form, budget)
 
     lines = []
     for row in table.rows:
-        mine = full.get(replace(row.run, seed=0).hash) if row.run else None
-        small = reduced.get(without_budget(row.run).hash, {}) if row.run else {}
-        lines.append(Line(row, ours(mine) if mine else None, tuple(map(ours, small.values()))))
+        key = row.run.hash if row.run else ""
+        mine = ours(row, full[key]) if key in full else None
+        small = tuple(ours(row, found) for found in reduced.get(key, {}).values())
+        lines.append(Line(row, mine, small))
     return lines
 
 
-def command(table: Table, run: Run | None = None, row: Row | None = None) -> str:
-    """The command line that runs a table, or one row of it.
+def command(table: Table, rows: Sequence[Row] = (), seeds: Sequence[int] = ()) -> str:
+    """The command line that runs a table, or some rows and seeds of it.
 
     Example:
         >>> from anharmonic.experiments.base import Row, Table
-        >>> rows = (Row("LSTM"),)
-        >>> command(Table("demo", "", "", "", "", rows), row=rows[0])
-        'anharmonic table demo --rows lstm'
+        >>> rows = (Row("LSTM"), Row("LEM"))
+        >>> command(Table("demo", "", "", "", "", rows), rows, seeds=(1, 2))
+        'anharmonic table demo --rows lstm lem --seeds 1 2'
     """
-    return f"anharmonic table {table.id}" + (f" --rows {row.id}" if row else "")
+    words = ["anharmonic", "table", table.id]
+    words += ["--rows", *(row.id for row in rows)] if rows else []
+    words += ["--seeds", *map(str, seeds)] if seeds else []
+    return " ".join(words)
 
 
 def duration(seconds: float) -> str:
@@ -199,7 +213,7 @@ def cells(line: Line) -> list[tuple[str, ...]]:
                 row.label,
                 reported(row),
                 ours.text,
-                str(len(ours.results)),
+                line.seeds,
                 theirs,
                 count(ours.results[0].parameters),
                 duration(ours.seconds),
@@ -240,10 +254,14 @@ def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
     """Everything said below a table: its note, the rows' outcomes and notes, what was reduced."""
     out = []
     lines = list(lines)
-    if table.baseline:
-        value, meaning = table.baseline
-        out.append(f"Trivial solution: {value:g} ({meaning}).")
-    if table.note:
+    for part in table.parts or (table,):
+        name = f"{part.title}: " if table.parts else ""
+        if part.baseline:
+            value, meaning = part.baseline
+            out.append(f"{name}Trivial solution: {value:g} ({meaning}).")
+        if part.note:
+            out.append(f"{name}{part.note}")
+    if table.parts and table.note:
         out.append(table.note)
     if any(line.reduced for line in lines):
         out.append(
@@ -264,12 +282,16 @@ def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
 
 
 def missing(table: Table, lines: Iterable[Line]) -> list[str]:
-    """The commands that run what has no full result yet."""
-    absent = [line.row for line in lines if line.row.run is not None and line.full is None]
-    runnable = [row for row in table.rows if row.run is not None]
-    if len(absent) == len(runnable):
-        return [command(table)] if absent else []
-    return [command(table, row=row) for row in absent]
+    """The commands that run what has no full result yet: rows, or some seeds of a row."""
+    lines = [line for line in lines if line.row.run is not None]
+    if all(line.full is None for line in lines):
+        return [command(table)] if lines else []
+    absent: dict[tuple[int, ...], list[Row]] = {}
+    for line in lines:
+        if line.missing:
+            seeds = () if line.missing == line.row.seeds else line.missing
+            absent.setdefault(seeds, []).append(line.row)
+    return [command(table, rows, seeds) for seeds, rows in absent.items()]
 
 
 def provenance(lines: Iterable[Line]) -> list[str]:
@@ -294,9 +316,19 @@ def provenance(lines: Iterable[Line]) -> list[str]:
 
 
 def heading(table: Table) -> str:
-    """Metric, unit and direction in one line."""
+    """Metric, unit and direction in one line; the source alone if the groups have their own."""
+    source = f"Source: {table.source}."
+    return source if table.parts else f"{_measure(table)}. {source}"
+
+
+def subheading(table: Table, group: str) -> str:
+    """The heading of a group of rows: its name, with the metric if it has its own."""
+    return f"{group}: {_measure(table.part(group))}" if table.parts else group
+
+
+def _measure(table: Table) -> str:
     unit = f" ({table.unit})" if table.unit else ""
-    return f"{table.metric}{unit}, {table.direction} is better. Source: {table.source}."
+    return f"{table.metric}{unit}, {table.direction} is better"
 
 
 def terminal(table: Table, lines: Sequence[Line]) -> str:
@@ -308,7 +340,8 @@ def terminal(table: Table, lines: Sequence[Line]) -> str:
     """
     body: list[tuple[str, ...] | str] = []
     for name, members in groups(lines).items():
-        body += ([name] if name else []) + [c for line in members for c in cells(line)]
+        body += [subheading(table, name)] if name else []
+        body += [c for line in members for c in cells(line)]
     rows = [HEAD, *(b for b in body if isinstance(b, tuple))]
     widths = {i: max(len(r[i]) for r in rows) for i in columns(lines)}
 
@@ -341,7 +374,7 @@ def markdown(table: Table, lines: Sequence[Line]) -> str:
     out = [f"## {table.title}", "", f"`{table.id}` · {heading(table)}", ""]
     out += [text(HEAD), text(["---"] * len(HEAD))]
     for name, members in groups(lines).items():
-        out += [text([f"**{name}**"] + [""] * (len(HEAD) - 1))] if name else []
+        out += [text([f"**{subheading(table, name)}**"] + [""] * (len(HEAD) - 1))] if name else []
         out += [text(c) for line in members for c in cells(line)]
     out += ["", *(f"- {remark}" for remark in remarks(table, lines))]
     out += [f"- {said}" for said in provenance(lines)]

@@ -14,6 +14,18 @@ NOISE_NOTE = (
     "The noise is standard normal and shared by all images, as in the published code; the "
     "documents say uniform."
 )
+READOUT_NOTE = (
+    "Readouts start as PyTorch's linear layers do; those of the published code start with Kaiming "
+    "normal weights{}."
+)
+AFFINE_NOTE = (
+    "The published code draws the initial weights as for three separate affine maps of input, "
+    "position and velocity; ours as for one of all three, as in its other tasks."
+)
+LAST_EPOCH_NOTE = (
+    "coRNN's published code tests the weights of the last epoch; ours are those of the best "
+    "validation epoch, as the documents say."
+)
 
 STEPS = {"smnist": 784, "psmnist": 784, "noise-padded-cifar10": 1000}
 """Length of the image tasks' sequences."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from anharmonic.experiments.base import Row, Table, ours
 from anharmonic.experiments.cornn import LORENZ_NOTE, RETRAINED
 from anharmonic.experiments.runs import (
+    AFFINE_NOTE,
     NOISE_NOTE,
     PERMUTATION_NOTE,
+    READOUT_NOTE,
     baseline,
     cornn_mnist,
     cornn_ncifar,
@@ -106,7 +108,13 @@ NCIFAR = Table(
         Row("FastRNN", reported="45.8", parameters="16k"),
         Row("anti.sym. RNN", reported="48.3", parameters="36k"),
         Row("gated anti.sym. RNN", reported="54.7", parameters="37k"),
-        Row("coRNN", reported="59.0", parameters="46k", run=cornn_ncifar("unicornn")),
+        Row(
+            "coRNN",
+            reported="59.0",
+            parameters="46k",
+            run=cornn_ncifar("unicornn"),
+            note=AFFINE_NOTE,
+        ),
         Row(
             "UnICORNN",
             reported="62.4",
@@ -120,7 +128,10 @@ NCIFAR = Table(
             parameters="47k",
             run=_ncifar(3.14e-3),
             settings="published code",
-            note="Learning rate 3.14e-3, as in the code and its log.",
+            note=(
+                "Learning rate 3.14e-3, as in the code and its log. "
+                f"{READOUT_NOTE.format(' and zero biases')}"
+            ),
         ),
     ),
     note=f"{NOISE_NOTE} {DROPOUT}",
@@ -133,9 +144,9 @@ def _lorenz(forcing: float, lstm: str, cornn: str, unicornn: str) -> tuple[Row, 
     runs = [lorenz96_baseline(model, forcing) for model in ("LSTM", "CoRNN")]
     runs.append(lorenz96("UnICORNN", forcing, hidden_size=90, **options))
     return (
-        ours("LSTM", lstm, "9k", runs[0], g),
-        ours("coRNN", cornn, "9k", runs[1], g),
-        ours("UnICORNN", unicornn, "9k", runs[2], g),
+        ours("LSTM", lstm, "9k", runs[0], group=g),
+        ours("coRNN", cornn, "9k", runs[1], group=g),
+        ours("UnICORNN", unicornn, "9k", runs[2], group=g),
     )
 
 
