@@ -40,7 +40,7 @@ def test_reduced_marks_every_smaller_run_and_keeps_the_rest(table):
     assert first.reduced and first.epochs == 2
     assert first.task_options == {
         "length": 20,
-        "steps_per_epoch": 3,
+        "steps_per_epoch": 2,
         "valid_size": 30,
         "test_size": 30,
     }

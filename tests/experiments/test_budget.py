@@ -40,7 +40,6 @@ def test_drop_of_the_learning_rate_moves_with_the_epochs(run):
         Budget(),
         Budget(epochs=4),
         Budget(epochs=1000, length=5000, train_size=10**6, eval_size=10**6),
-        Budget(train_size=4999),  # still 100 batches of 50
         Budget(form="jpeg"),
     ],
 )
@@ -52,6 +51,11 @@ def test_bounds_never_enlarge_what_is_small_already(run):
     small = replace(run, task_options={"length": 20, "valid_size": 7, "steps_per_epoch": 2})
     found = shrink(small, Budget(epochs=1, length=30, train_size=1000, eval_size=50))
     assert found.task_options == {**small.task_options, "test_size": 50}
+
+
+@pytest.mark.parametrize(("bound", "steps"), [(4999, 99), (100, 2), (99, 1), (1, 1)])
+def test_training_sequences_of_adding_are_whole_batches(run, bound, steps):
+    assert shrink(run, Budget(train_size=bound)).task_options["steps_per_epoch"] == steps
 
 
 @pytest.mark.parametrize("task", ["smnist", "psmnist", "noise-padded-cifar10"])

@@ -66,6 +66,14 @@ def test_curves_draw_every_seed_and_dash_reduced_runs(table, run, make_result):
     assert "always predicting 1" in text
 
 
+def test_curves_keep_their_colours_when_more_rows_ran(table, run, make_result):
+    second = make_result(replace(run, model="CoRNN"))
+    alone = curves(table, compare(table, [second]))
+    both = curves(table, compare(table, [make_result(run), second]))
+    assert '<polyline class="c1"' in alone and '<polyline class="c0"' not in alone
+    assert '<polyline class="c1"' in both and '<polyline class="c0"' in both
+
+
 def test_curves_skip_what_is_not_finite(table, run, make_result):
     text = curves(table, compare(table, [make_result(run, valid=(math.inf, 0.2, 0.1))]))
     assert "inf" not in text and "nan" not in text

@@ -48,7 +48,8 @@ class Budget:
     """At most so long sequences: adding, lorenz96, noise-padded-cifar10; for smnist and psmnist
     196, 49, 16 or 4, by averaging pixels."""
     train_size: int | None = None
-    """At most so many training sequences per epoch (adding: whole batches): adding, images."""
+    """At most so many training sequences per epoch (adding: whole batches, at least one): adding,
+    images."""
     eval_size: int | None = None
     """At most so many validation and so many test sequences: adding, images."""
     form: Literal["original", "jpeg"] | None = None
@@ -136,7 +137,7 @@ def shrink(run: Run, budget: Budget) -> Run:
         if test < has["test"]:
             options["test_size"] = test
         if run.task == "adding":
-            options["steps_per_epoch"] = -(-train // run.batch_size)
+            options["steps_per_epoch"] = max(1, train // run.batch_size)
         elif train < has["train"] or valid < has["valid"]:
             options["train_size"] = train
     now = {**task_options(run.task), **run.task_options}

@@ -40,7 +40,7 @@ DIGITS = Table(
         _digits("LEM", 2e-2, hidden_size=45),
         _digits("LSTM", 1e-2, hidden_size=45),
     ),
-    note="12 epochs of 1257 images of 64 pixels, pixel by pixel.",
+    note="12 epochs of 1257 images of 64 pixels.",
 )
 
 ADDING = Table(

@@ -158,7 +158,8 @@ def curves(table: Table, lines: Iterable[Line]) -> str:
     Runs on a reduced budget are dashed and named so.
     """
     drawn: list[tuple[str, int, bool, Ours]] = []
-    for place, line in enumerate(ln for ln in lines if ln.full or ln.reduced):
+    # Every row that can run has its colour, whether it ran or not: no later result changes it.
+    for place, line in enumerate(ln for ln in lines if ln.row.run is not None):
         if line.full:
             drawn.append((line.row.label, place % COLOURS, False, line.full))
         for ours in line.reduced:
