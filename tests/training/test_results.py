@@ -97,3 +97,10 @@ def test_nan_has_no_json():
 
 def test_every_field_is_there():
     assert {f.name for f in dataclasses.fields(Result)} >= {"run", "hash", "test", "curve"}
+
+
+def test_the_hash_is_the_runs_whatever_the_line_says(tmp_path):
+    path = tmp_path / "results.jsonl"
+    append(path, result(hash="0123456789ab"))
+    assert '"hash":"0123456789ab"' in path.read_text()
+    assert read(path) == [result()]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
+import re
+import warnings
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
@@ -28,12 +31,7 @@ def check_task_options(task: str, given: Any) -> dict[str, Any]:
         >>> check_task_options("adding", {"length": 10})
         {'length': 10}
     """
-    known = {
-        name: parameter
-        for name, parameter in inspect.signature(task_class(task)).parameters.items()
-        if name not in _NOT_TASK_OPTIONS
-    }
-    options = _options("task_options", given, known)
+    options = _options("task_options", given, _task_option_parameters(task))
     if task == "file" and not isinstance(options.get("sha256"), str):
         raise ValueError(
             _checks.message(
@@ -47,11 +45,12 @@ def check_task_options(task: str, given: Any) -> dict[str, Any]:
 
 
 def check_model_options(model: str, given: Any) -> dict[str, Any]:
-    """Checks the names of a model's options and that their values are JSON; adds `hidden_size`.
+    """Checks that a model can be built with these options; adds `hidden_size`.
 
     Raises:
-        TypeError: If they are no mapping or hold something else than JSON values.
-        ValueError: If an option is unknown.
+        TypeError: If they are no mapping, hold something else than JSON values, or have a type that
+            the model does not take.
+        ValueError: If an option is unknown, or the model refuses its value.
 
     Example:
         >>> check_model_options("LEM", {"dt": 1})
@@ -60,8 +59,68 @@ def check_model_options(model: str, given: Any) -> dict[str, Any]:
     known = model_option_parameters(model)
     options = _options("model_options", given, known)
     options.setdefault("hidden_size", _DEFAULT_HIDDEN_SIZE)
-    _checks.positive_int("hidden_size", options["hidden_size"])
+    kind = layer_class(model)
+    # On the meta device, where drawing weights would load torch's compiler for no number.
+    trial = type(kind.__name__, (kind,), {"reset_parameters": lambda layer: None})
+    with warnings.catch_warnings():
+        # The model that is trained gives them.
+        warnings.simplefilter("ignore")
+        trial(1, **options, device="meta")
     return options
+
+
+def check_readout(task: str, task_readout: str | None, readout: str) -> None:
+    """Refuses a readout that the task's targets exclude.
+
+    Args:
+        task: Name of the task.
+        task_readout: The task's "last" or "all"; None where only the data say.
+        readout: The run's.
+
+    Raises:
+        ValueError: If the task has a target at every step and `readout` is not "last".
+
+    Example:
+        >>> check_readout("adding", "last", "mean")
+    """
+    if task_readout == "all" and readout != "last":
+        raise ValueError(
+            _checks.message(
+                f"readout={readout!r} needs a task with one target per sequence",
+                f"task {task!r}, whose targets are per step",
+                "leave readout out",
+            )
+        )
+
+
+def without_defaults(task: str, model: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Leaves out options that have their constructor's default; `hidden_size` stays.
+
+    Args:
+        task: Name of the task.
+        model: Name of the model.
+        values: The fields of a run; `task_options` and `model_options` are looked at.
+
+    Example:
+        >>> options = {"task_options": {"length": 9}, "model_options": {"dt": 1.0}}
+        >>> without_defaults("adding", "LEM", options)
+        {'task_options': {'length': 9}, 'model_options': {}}
+    """
+    model_parameters = model_option_parameters(model)
+    model_parameters.pop("hidden_size", None)
+    known = {
+        "task_options": _task_option_parameters(task),
+        "model_options": model_parameters,
+    }
+    kept = {
+        field: {
+            name: value
+            for name, value in values[field].items()
+            if name not in parameters or not _is_default(value, parameters[name])
+        }
+        for field, parameters in known.items()
+    }
+    return values | kept
 
 
 def model_option_parameters(model: str) -> dict[str, inspect.Parameter]:
@@ -78,6 +137,22 @@ def model_option_parameters(model: str) -> dict[str, inspect.Parameter]:
     }
 
 
+def _task_option_parameters(task: str) -> dict[str, inspect.Parameter]:
+    return {
+        name: parameter
+        for name, parameter in inspect.signature(task_class(task)).parameters.items()
+        if name not in _NOT_TASK_OPTIONS
+    }
+
+
+def _is_default(value: Any, parameter: inspect.Parameter) -> bool:
+    if parameter.default is inspect.Parameter.empty:
+        return False
+    default = _as_float(_json_value(parameter.name, parameter.default), parameter)
+    # As JSON, where 1 is neither True nor 1.0.
+    return json.dumps(value, sort_keys=True) == json.dumps(default, sort_keys=True)
+
+
 def _options(name: str, given: Any, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         wrong_type(name, "a mapping of option names to JSON values", given)
@@ -88,12 +163,21 @@ def _options(name: str, given: Any, known: Mapping[str, inspect.Parameter]) -> d
                 _checks.message(f"{name} must be empty here", f"{key!r}", "leave it out")
             )
         _checks.choice(f"a key of {name}", key, known)
-        options[key] = _json_value(f"{name}[{key!r}]", value)
-        # 1 and 1.0 are one number to the constructor, so they must be one run.
-        kinds = {kind.strip() for kind in str(known[key].annotation).split("|")}
-        if "float" in kinds and "int" not in kinds and type(value) is int:
-            options[key] = float(value)
+        options[key] = _as_float(_json_value(f"{name}[{key!r}]", value), known[key])
     return options
+
+
+def _as_float(value: Any, parameter: inspect.Parameter) -> Any:
+    """Makes whole numbers of an option for floats floats, in lists too.
+
+    1 and 1.0 are one number to the constructor, so they must be one run.
+    """
+    kinds = set(re.findall(r"\w+", str(parameter.annotation)))
+    if "float" not in kinds or "int" in kinds:
+        return value
+    if isinstance(value, list):
+        return [_as_float(entry, parameter) for entry in value]
+    return float(value) if type(value) is int else value
 
 
 def _json_value(name: str, value: Any) -> Any:

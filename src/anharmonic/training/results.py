@@ -41,7 +41,8 @@ class Result:
     seconds: float
     """Time spent on training and validation, over all sittings; work lost to a kill not counted."""
     memory_mb: float
-    """Peak memory in MB (10**6 bytes): resident memory of the process, or allocated on the GPU."""
+    """Peak memory in MB (10**6 bytes): resident memory of the process, or allocated on the GPU. Of
+    this run's sittings on Linux and on the GPU; elsewhere since the process began."""
     epochs_run: int
     """Epochs trained."""
     best_epoch: int
@@ -57,9 +58,10 @@ class Result:
     hardware: str
     """Name of the processor or GPU."""
     versions: dict[str, str]
-    """Versions of anharmonic, torch, lightning, numpy and python."""
+    """Versions of anharmonic, torch, lightning, numpy and python when the run first started."""
     commit: str | None
-    """Git commit of the package, "-dirty" if its files differed; None if installed otherwise."""
+    """Git commit of the package when the run first started, "-dirty" if its files differed; None
+    if installed otherwise."""
     started: str
     """When the run first started: ISO 8601, UTC."""
     curve: dict[str, list[float]]
@@ -77,13 +79,14 @@ class Result:
 
     @classmethod
     def from_json(cls, text: str) -> Result:
-        """Reads a result from JSON.
+        """Reads a result from JSON. The hash is computed from the run, whatever the text says.
 
         Raises:
             ValueError: If the text is no JSON object, has unknown keys, lacks keys or has wrong
                 types.
         """
-        return from_json_text(cls, text, "a result's JSON")
+        result = from_json_text(cls, text, "a result's JSON")
+        return dataclasses.replace(result, hash=result.run.hash)
 
 
 def append(path: str | Path, result: Result) -> None:

@@ -4,6 +4,11 @@ A run is its JSON. The first 12 hexadecimal digits of that JSON's SHA-256 name t
 its line among the results, its number in a table. So the form below is fixed: fields are never
 renamed, and their defaults never change. A field added later is left out of the hashed JSON while
 it has its default (``_ADDED_LATER``), so that old hashes stay.
+
+Options of the task and the model that equal their constructor's default are left out of the hashed
+JSON too (except ``hidden_size``): ``{"length": 500}`` and ``{}`` are one run of the adding problem.
+So the defaults of these constructors never change either; a new option takes as its default what
+was done before it.
 """
 
 from __future__ import annotations
@@ -17,9 +22,15 @@ from typing import Any, Literal
 
 from anharmonic import _checks
 from anharmonic.models.registry import canonical_name
-from anharmonic.tasks.registry import list_tasks
+from anharmonic.tasks.registry import list_tasks, task_class
 from anharmonic.training.json_form import from_json_text
-from anharmonic.training.options import check_model_options, check_task_options, wrong_type
+from anharmonic.training.options import (
+    check_model_options,
+    check_readout,
+    check_task_options,
+    without_defaults,
+    wrong_type,
+)
 
 _ADDED_LATER: tuple[str, ...] = ("readout",)
 
@@ -34,7 +45,8 @@ class Run:
 
     Raises:
         TypeError: If a field has the wrong type.
-        ValueError: If a name is unknown or a number is outside its range.
+        ValueError: If a name is unknown, a number is outside its range, or options exclude each
+            other.
 
     Example:
         >>> run = Run(task="adding", model="lem", epochs=2)
@@ -87,7 +99,7 @@ class Run:
         put(self, "model", canonical_name(self.model))
         put(self, "task_options", check_task_options(self.task, self.task_options))
         put(self, "model_options", check_model_options(self.model, self.model_options))
-        _integer("seed", self.seed, low=0, high=2**32 - 1)
+        _checks.natural("seed", self.seed)
         _checks.positive_int("epochs", self.epochs)
         _checks.positive_int("batch_size", self.batch_size)
         put(self, "lr", _checks.number("lr", self.lr, low=0.0, low_open=True, high=10.0))
@@ -101,6 +113,7 @@ class Run:
             _checks.positive_int("patience", self.patience)
         _checks.choice("select", self.select, ("best", "last"))
         _checks.choice("readout", self.readout, ("last", "mean"))
+        check_readout(self.task, getattr(task_class(self.task), "readout", None), self.readout)
         _checks.boolean("reduced", self.reduced)
 
     def to_json(self, indent: int | None = None) -> str:
@@ -131,8 +144,15 @@ class Run:
 
     @property
     def hash(self) -> str:
-        """The first 12 hexadecimal digits of the SHA-256 of the canonical JSON."""
-        values = dataclasses.asdict(self)
+        """The first 12 hexadecimal digits of the SHA-256 of the canonical JSON.
+
+        Options that equal their constructor's default are left out of that JSON.
+
+        Example:
+            >>> Run("adding", "LEM", {"length": 500}).hash == Run("adding", "LEM").hash
+            True
+        """
+        values = without_defaults(self.task, self.model, dataclasses.asdict(self))
         for name in _ADDED_LATER:
             if values[name] == type(self).__dataclass_fields__[name].default:
                 del values[name]
@@ -205,16 +225,3 @@ class Place:
 def _dump(values: Any, indent: int | None = None) -> str:
     separators = (",", ":") if indent is None else (",", ": ")
     return json.dumps(values, sort_keys=True, separators=separators, indent=indent, allow_nan=False)
-
-
-def _integer(name: str, value: Any, *, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        wrong_type(name, "an int", value)
-    if not low <= value <= high:
-        raise ValueError(
-            _checks.message(
-                f"{name} must be an int in [{low}, {high}]",
-                f"{name}={value}",
-                "choose a value inside the interval",
-            )
-        )
