@@ -74,7 +74,9 @@ def hook_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None
         # (As an attribute of the package, `fit` is the function.)
         module = sys.modules["anharmonic.training.fit"]
         monkeypatch.setattr(
-            module, "make_task", lambda *arguments: Hooked(make_task(*arguments), hook)
+            module,
+            "make_task",
+            lambda *arguments, **named: Hooked(make_task(*arguments, **named), hook),
         )
 
     yield install

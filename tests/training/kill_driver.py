@@ -66,8 +66,8 @@ def sitting(out: str, hook: Callable[[str], None]) -> None:
     """The child: trains, calling ``hook`` at every event."""
 
     class Hooked:
-        def __init__(self, *arguments: object) -> None:
-            self.task = make_task(*arguments)  # type: ignore[arg-type]
+        def __init__(self, *arguments: object, **named: object) -> None:
+            self.task = make_task(*arguments, **named)  # type: ignore[arg-type]
 
         def __getattr__(self, name: str) -> object:
             return getattr(self.task, name)

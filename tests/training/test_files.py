@@ -40,3 +40,19 @@ def test_written_in_pieces(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "write", lambda d, data: write(d, data[:2]))
     write_atomically(tmp_path / "a", "hello")
     assert (tmp_path / "a").read_text() == "hello"
+
+
+def test_two_writers_do_not_meet(tmp_path, monkeypatch):
+    replace, seen = os.replace, []
+
+    def second_first(source, target):
+        seen.append(source)
+        if len(seen) == 1:
+            write_atomically(target, "second")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", second_first)
+    write_atomically(tmp_path / "a", "first")
+    assert len(set(seen)) == 2
+    assert (tmp_path / "a").read_text() == "first"
+    assert os.listdir(tmp_path) == ["a"]

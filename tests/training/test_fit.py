@@ -3,18 +3,21 @@ import dataclasses
 import errno
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
+import warnings
 
 import numpy as np
 import pytest
 import torch
 
 from anharmonic.models.store import from_pretrained
+from anharmonic.tasks.files import file_digest
 from anharmonic.tasks.registry import make_task
-from anharmonic.training import DivergedError, Place, fit
+from anharmonic.training import DivergedError, Place, fit, machine
 from anharmonic.training.evaluate import evaluate
 from anharmonic.training.folder import folder_of
 from anharmonic.training.results import read
@@ -105,12 +108,20 @@ def test_patience(tiny, place):
     assert len(result.curve["valid"]) == result.epochs_run
 
 
-def test_class_task_and_per_step_task(place, tiny):
+def test_class_task_and_per_step_task(place, tiny, tmp_path):
     digits = tiny(task="digits", task_options={}, epochs=1, batch_size=64)
     result = fit(digits, place)
     assert result.metric == "accuracy" and result.higher_is_better and 0 <= result.test <= 100
-    waves = tiny(task="fitzhugh-nagumo", task_options={}, epochs=1, batch_size=64)
-    assert fit(waves, place).test > 0
+    waves = tmp_path / "waves.npz"
+    x = np.random.default_rng(0).random((20, 6, 2))
+    np.savez(waves, x=x, y=x.cumsum(1))
+    place = dataclasses.replace(place, file=waves)
+    run = tiny(task="file", task_options={"sha256": file_digest(waves)}, epochs=1)
+    assert fit(run, place).test > 0
+    folder = folder_of(dataclasses.replace(run, readout="mean"), place)
+    with pytest.raises(ValueError, match="readout='mean' needs a task with one target per seq"):
+        fit(dataclasses.replace(run, readout="mean"), place)
+    assert not folder.exists()
 
 
 def test_readout(tiny, place):
@@ -118,9 +129,6 @@ def test_readout(tiny, place):
     assert last.hash != mean.hash and last.test != mean.test
     model = from_pretrained(folder_of(mean.run, place) / "best")
     assert model.readout == "mean"
-    per_step = tiny(task="fitzhugh-nagumo", task_options={}, readout="mean", epochs=1)
-    with pytest.raises(ValueError, match="readout='mean' needs a task with one target per seq"):
-        fit(per_step, place)
 
 
 def test_finished_run_is_returned_at_once(tiny, place, capsys, hook_batches):
@@ -134,6 +142,26 @@ def test_finished_run_is_returned_at_once(tiny, place, capsys, hook_batches):
     assert fit(tiny(), elsewhere) == result
     assert read(elsewhere.results_path) == [result]
     assert read(place.results_path) == [result]
+
+
+def test_finished_run_whose_folder_is_gone(tiny, place, capsys):
+    result = fit(tiny(), place)
+    loud = dataclasses.replace(place, progress=True)
+    assert fit(tiny(), loud) == result
+    assert "To train it again" not in capsys.readouterr().err
+    shutil.rmtree(folder_of(tiny(), place))
+    assert fit(tiny(), loud) == result
+    said = capsys.readouterr().err
+    assert f"Its trained model is not in {folder_of(tiny(), place)}. To train it again, " in said
+    assert "remove its line from the results file, or choose another --out and --results" in said
+
+
+def test_a_killed_processs_files_are_removed(tiny, place):
+    folder = folder_of(tiny(), place)
+    folder.mkdir(parents=True)
+    (folder / "resume.ckpt.1234.tmp").write_bytes(b"half")
+    fit(tiny(), place)
+    assert "resume.ckpt.1234.tmp" not in os.listdir(folder)
 
 
 def test_result_of_another_run_in_the_folder(tiny, place):
@@ -316,9 +344,45 @@ def test_diverged_validation_and_test(tiny, place, hook_batches):
 def test_bad_places_and_options_are_found_before_any_work(tiny, place):
     with pytest.raises(ValueError, match=r"batch_size must be a multiple.*batch_size=4, devices=3"):
         fit(tiny(), dataclasses.replace(place, devices=3))
-    with pytest.raises(ValueError, match="dropout"):
-        fit(tiny(model_options={"dropout": 2.0}), place)
+    with pytest.raises(TypeError, match=r"run must be a Run; got .*dict.; make one with Run\("):
+        fit({"task": "adding"}, place)
+    with pytest.raises(TypeError, match=r"place must be a Place; got 'runs' .str.; make one with"):
+        fit(tiny(), "runs")
     assert not place.out.exists()
+
+
+def test_windows(tiny, place, monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(RuntimeError, match="training runs on Linux and macOS"):
+        fit(tiny(), place)
+
+
+def test_warnings_of_the_model_come_once(tiny, place, monkeypatch):
+    reset = torch.nn.LSTM.reset_parameters
+
+    def warn(self):
+        warnings.warn("take care", stacklevel=2)
+        reset(self)
+
+    monkeypatch.setattr(torch.nn.LSTM, "reset_parameters", warn)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        fit(tiny(model_options={"hidden_size": 4}, epochs=1), place)
+    assert [str(warning.message) for warning in seen].count("take care") == 1
+
+
+def test_commit_and_versions_of_the_first_start(tiny, place, monkeypatch, hook_batches):
+    def fail(name, batch):
+        if name == "train 1 0":
+            raise OSError("the network went away")
+
+    monkeypatch.setattr(machine, "commit", lambda: "first")
+    hook_batches(fail)
+    with pytest.raises(OSError, match="went away"):
+        fit(tiny(), place)
+    hook_batches(lambda name, batch: None)
+    monkeypatch.setattr(machine, "commit", lambda: "second")
+    assert fit(tiny(), place).commit == "first"
 
 
 def test_no_gpu(tiny, place, monkeypatch):
@@ -378,8 +442,6 @@ def test_two_processes_train_like_one(tmp_path):
 
 
 def test_file_task(tiny, place, tmp_path):
-    from anharmonic.tasks.files import file_digest
-
     path = tmp_path / "mine.npz"
     x = np.random.default_rng(0).random((30, 6, 2))
     np.savez(path, x=x, y=np.where(x.mean((1, 2)) > 0.5, "high", "low"))

@@ -1,7 +1,9 @@
+import os
 import subprocess
 import sys
 import warnings
 
+import numpy as np
 import pytest
 import torch
 
@@ -73,3 +75,34 @@ def test_hardware_memory_versions():
     assert 10 < machine.peak_memory_mb("cpu") < 1e6
     assert machine.versions()["torch"] == torch.__version__
     assert machine.versions()["python"].startswith(f"{sys.version_info.major}.")
+
+
+@pytest.mark.skipif(
+    not os.access("/proc/self/clear_refs", os.W_OK), reason="this system cannot reset the peak"
+)
+def test_peak_memory_is_that_of_a_sitting():
+    much = np.ones(25_000_000)  # 200 MB
+    del much
+    before = machine.peak_memory_mb("cpu")
+    with machine.settings("cpu", None):
+        # All but 50 MB of it is gone from the peak.
+        assert machine.peak_memory_mb("cpu") < before - 150
+        much = np.ones(25_000_000)
+        assert machine.peak_memory_mb("cpu") > before - 50
+        del much
+
+
+def test_peak_memory_without_proc(monkeypatch):
+    def closed(*arguments, **named):
+        raise PermissionError
+
+    monkeypatch.setattr(machine.Path, "read_text", closed)
+    monkeypatch.setattr(machine.Path, "write_text", closed)
+    machine.reset_peak_memory("cpu")
+    assert 10 < machine.peak_memory_mb("cpu") < 1e6
+
+
+def test_windows_is_refused(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(RuntimeError, match=r"training runs on Linux .*; got Windows; .*WSL"):
+        machine.check_system()

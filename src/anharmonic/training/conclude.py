@@ -91,8 +91,8 @@ def conclude(job: Job, keeper: Keeper, unfixed: set[str]) -> Result:
         devices=job.place.devices,
         threads=torch.get_num_threads(),
         hardware=machine.hardware(job.device),
-        versions=machine.versions(),
-        commit=machine.commit(),
+        versions=keeper.versions,
+        commit=keeper.commit,
         started=keeper.started,
         curve={name: [_rounded(v) for v in values] for name, values in keeper.curve.items()},
         nondeterministic=sorted(unfixed),
@@ -114,6 +114,7 @@ def remove_leftovers(folder: Path) -> None:
         folder: The run's folder.
     """
     (folder / folders.RESUME).unlink(missing_ok=True)
+    folders.remove_temporary(folder)
     # Of a kill while the model was being written.
     for leftover in folder.glob(f".{folders.BEST}-*"):
         shutil.rmtree(leftover, ignore_errors=True)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 from pathlib import Path
 
 from anharmonic import _checks
+
+TEMPORARY = ".tmp"
+"""Ending of files that are being written; a kill leaves them behind."""
 
 
 def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
@@ -27,10 +31,10 @@ def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
         ['a.txt']
     """
     data = memoryview(content.encode() if isinstance(content, str) else content)
-    # A fixed name: what a kill leaves behind is overwritten next time.
-    temporary = path.with_name(path.name + ".tmp")
+    # A name of its own, so that two processes never write into each other's file.
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         try:
             while data:
                 data = data[os.write(descriptor, data) :]

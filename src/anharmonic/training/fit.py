@@ -14,13 +14,12 @@ import torch
 
 from anharmonic import _checks
 from anharmonic.models.heads import SequenceModel
-from anharmonic.models.registry import layer_class
 from anharmonic.tasks.base import Task
 from anharmonic.tasks.registry import make_task
 from anharmonic.training import folder as folders
 from anharmonic.training import machine, results
 from anharmonic.training.conclude import Job, conclude, remove_leftovers
-from anharmonic.training.json_form import missing_extra
+from anharmonic.training.options import check_readout
 from anharmonic.training.predict import predict, write_task
 from anharmonic.training.results import Result
 from anharmonic.training.run import Place, Run
@@ -30,6 +29,8 @@ __all__ = ["fit", "predict"]
 
 def fit(run: Run, place: Place | None = None) -> Result:
     """Trains a run, or goes on where it was interrupted, or returns its result if it is finished.
+
+    Training runs on Linux and macOS.
 
     The run's folder is ``place.out / "<task>-<model>-<hash>"``. After every epoch it gets a
     ``resume.ckpt``; start the same run again after an interruption of any kind, and it ends with
@@ -45,10 +46,11 @@ def fit(run: Run, place: Place | None = None) -> Result:
         The result, the same as in the results file.
 
     Raises:
+        TypeError: If `run` is no Run or `place` is no Place.
         ValueError: If options do not fit each other, the device is missing, the folder belongs to
             another run or the resume file is damaged.
         DivergedError: If a loss or validation value is infinite or NaN.
-        RuntimeError: If another process trains this run.
+        RuntimeError: If another process trains this run, or on Windows.
         OSError: If a file cannot be written; the last good state stays.
         ImportError: If an extra is missing.
         KeyboardInterrupt: After Ctrl-C; the same command continues.
@@ -62,6 +64,9 @@ def fit(run: Run, place: Place | None = None) -> Result:
         (1, 'mse', 'finished')
     """
     place = Place() if place is None else place
+    _check_type("run", run, Run, "Run(task, model, ...) or Run.from_json(text)")
+    _check_type("place", place, Place, "Place(out=..., ...)")
+    machine.check_system()
     device = machine.choose_device(place.device)
     if run.batch_size % place.devices:
         raise ValueError(
@@ -77,19 +82,21 @@ def fit(run: Run, place: Place | None = None) -> Result:
     try:
         from lightning.fabric.utilities.rank_zero import rank_zero_only
     except ImportError as error:
-        raise missing_extra("lightning") from error
+        raise _checks.missing_extra("lightning", "train", "training") from error
     from anharmonic.training.resume import random_states, restore_random_states
 
     is_first = getattr(rank_zero_only, "rank", 0) in (0, None)
     states = random_states()
     try:
-        # Options of the model that exclude each other are found before any data are read.
-        layer_class(run.model)(1, **run.model_options)
-        task = make_task(run.task, run.task_options, place.data_dir, place.file)
+        task = make_task(
+            run.task, run.task_options, place.data_dir, place.file, progress=place.progress
+        )
+        check_readout(run.task, task.readout, run.readout)
         with machine.settings(device, place.threads) as unfixed, contextlib.ExitStack() as held:
             if is_first:
-                folders.claim(folder, run)
                 held.enter_context(folders.locked(folder))
+                folders.claim(folder, run)
+                folders.remove_temporary(folder)
                 if (found := _finished(run, place, folder)) is not None:
                     return found
                 write_task(folder / folders.TASK, task)
@@ -101,10 +108,28 @@ def fit(run: Run, place: Place | None = None) -> Result:
         restore_random_states(states)
 
 
+def _check_type(name: str, value: object, kind: type, maker: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(
+            _checks.message(
+                f"{name} must be a {kind.__name__}",
+                f"{value!r} ({type(value).__name__})",
+                f"make one with {maker}",
+            )
+        )
+
+
 def _among_results(run: Run, place: Place) -> Result | None:
     for line in results.read(place.results_path):
         if line.hash == run.hash:
             _say(place, f"Run {run.hash} is finished already: {place.results_path} has its result.")
+            folder = folders.folder_of(run, place)
+            if not (folder / folders.BEST).is_dir():
+                text = (
+                    f"Its trained model is not in {folder}. To train it again, remove its line "
+                    "from the results file, or choose another --out and --results."
+                )
+                _say(place, text)
             return line
     return None
 
@@ -119,11 +144,11 @@ def _finished(run: Run, place: Place, folder: Path) -> Result | None:
     if not path.exists():
         return None
     result = Result.from_json(path.read_text(encoding="utf-8"))
-    if result.hash != run.hash:
+    if result.run.hash != run.hash:
         raise ValueError(
             _checks.message(
                 f"{path} must hold the result of run {run.hash}",
-                f"that of run {result.hash}",
+                f"that of run {result.run.hash}",
                 "move this folder away or choose another `out`",
             )
         )
@@ -139,14 +164,6 @@ def _seeded_model(run: Run, task: Task) -> SequenceModel:
     random.seed(run.seed)
     np.random.seed(run.seed)  # noqa: NPY002 - the global generator, for other people's code
     torch.manual_seed(run.seed)
-    if task.readout == "all" and run.readout != "last":
-        raise ValueError(
-            _checks.message(
-                f"readout={run.readout!r} needs a task with one target per sequence",
-                f"task {run.task!r}, whose targets are per step",
-                "leave readout out",
-            )
-        )
     readout = "all" if task.readout == "all" else run.readout
     return SequenceModel(
         run.model, task.input_size, task.output_size, readout=readout, **run.model_options

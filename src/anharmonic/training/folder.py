@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from anharmonic import _checks
-from anharmonic.training.files import write_atomically
+from anharmonic.training.files import TEMPORARY, write_atomically
 from anharmonic.training.run import Place, Run
+
+if sys.platform != "win32":
+    import fcntl
 
 RUN = "run.json"
 RESUME = "resume.ckpt"
@@ -31,13 +34,16 @@ def folder_of(run: Run, place: Place) -> Path:
 
 
 def claim(folder: Path, run: Run) -> None:
-    """Makes the folder and writes the run into it, or checks that it belongs to this run.
+    """Writes the run into the folder, or checks that it belongs to this run.
+
+    Args:
+        folder: The run's folder, held with `locked`.
+        run: The run.
 
     Raises:
         ValueError: If the folder holds another run.
         OSError: If it cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / RUN
     if not path.exists():
         write_atomically(path, run.to_json(indent=2) + "\n")
@@ -47,7 +53,8 @@ def claim(folder: Path, run: Run) -> None:
         found = Run.from_json(path.read_text(encoding="utf-8"))
     except (ValueError, TypeError) as error:
         found = error
-    if found != run:
+    # By the hash: an option that is left out and one given its default are one run.
+    if not isinstance(found, Run) or found.hash != run.hash:
         came = found.to_json() if isinstance(found, Run) else str(found)
         raise ValueError(
             _checks.message(
@@ -60,11 +67,15 @@ def claim(folder: Path, run: Run) -> None:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Holds the folder for this process; the system lets go of it however the process ends.
+    """Makes the folder and holds it for this process.
+
+    The system lets go of it however the process ends.
 
     Raises:
         RuntimeError: If another process trains in this folder.
+        OSError: If the folder cannot be made.
     """
+    folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
     try:
         try:
@@ -83,3 +94,13 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def remove_temporary(folder: Path) -> None:
+    """Removes files that a killed process had begun to write.
+
+    Args:
+        folder: The run's folder, held with `locked`.
+    """
+    for leftover in folder.glob(f"*{TEMPORARY}"):
+        leftover.unlink(missing_ok=True)

@@ -64,7 +64,7 @@ def _converter() -> Any:
     try:
         from cattrs import Converter
     except ImportError as error:
-        raise missing_extra("cattrs") from error
+        raise _checks.missing_extra("cattrs", "train", "training") from error
     converter = Converter(forbid_extra_keys=True)
     # cattrs by itself would call int("3") or bool("no"); here a wrong type is an error.
     for kind, accepted in ((bool, bool), (int, int), (float, int | float), (str, str)):
@@ -106,19 +106,3 @@ def _at(error: BaseException, path: str) -> str:
 def _near(key: str, known: list[str]) -> str:
     near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     return f" (did you mean {near[0]!r}?)" if near else f" (known: {', '.join(known)})"
-
-
-def missing_extra(package: str) -> ImportError:
-    """The error for a package that only the "train" extra installs.
-
-    Example:
-        >>> str(missing_extra("cattrs")).endswith('run: pip install "anharmonic[train]".')
-        True
-    """
-    return ImportError(
-        _checks.message(
-            f"training needs the package {package}",
-            "an environment without it",
-            'run: pip install "anharmonic[train]"',
-        )
-    )

@@ -18,8 +18,8 @@ from torch import Tensor
 
 from anharmonic.tasks.base import Batches
 from anharmonic.tasks.metrics import make_metric
+from anharmonic.training import machine
 from anharmonic.training.evaluate import evaluate
-from anharmonic.training.machine import peak_memory_mb
 from anharmonic.training.module import TrainingModule
 from anharmonic.training.resume import random_states, restore_random_states
 
@@ -47,6 +47,9 @@ class Keeper(Callback):
         self._memory_before = 0.0
         self.circumstances = circumstances
         self.started = datetime.now(UTC).isoformat(timespec="seconds")
+        # Of the first sitting's start: a checkout may move on while a run trains.
+        self.versions = machine.versions()
+        self.commit = machine.commit()
         self.curve: dict[str, list[float]] = {"epoch": [], "train_loss": [], "valid": []}
         self.best_epoch = 0
         self.best_weights: dict[str, Tensor] = {}
@@ -60,7 +63,7 @@ class Keeper(Callback):
 
     def memory_mb(self, device: str) -> float:
         """Peak memory over all sittings."""
-        return max(self._memory_before, peak_memory_mb(device))
+        return max(self._memory_before, machine.peak_memory_mb(device))
 
     @property
     def best_valid(self) -> float:
@@ -128,6 +131,8 @@ class Keeper(Callback):
             "memory_mb": self.memory_mb(self.circumstances["device"]),
             "circumstances": self.circumstances,
             "started": self.started,
+            "versions": self.versions,
+            "commit": self.commit,
             "curve": self.curve,
             "best_epoch": self.best_epoch,
             "best_weights": self.best_weights,
@@ -151,6 +156,9 @@ class Keeper(Callback):
                 stacklevel=2,
             )
         self.started = state_dict["started"]
+        # (Resume files of the first releases hold neither.)
+        self.versions = state_dict.get("versions", self.versions)
+        self.commit = state_dict.get("commit", self.commit)
         self.curve = state_dict["curve"]
         self.best_epoch = state_dict["best_epoch"]
         self.best_weights = state_dict["best_weights"]

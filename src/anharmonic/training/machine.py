@@ -6,7 +6,6 @@ import contextlib
 import importlib.metadata
 import os
 import platform
-import resource
 import subprocess
 import sys
 import warnings
@@ -17,6 +16,28 @@ import torch
 
 import anharmonic
 from anharmonic import _checks
+
+if sys.platform != "win32":
+    import resource
+
+
+def check_system() -> None:
+    """Refuses systems on which training does not run.
+
+    Raises:
+        RuntimeError: On Windows, whose file locks and memory counters are others.
+
+    Example:
+        >>> check_system()
+    """
+    if sys.platform == "win32":
+        raise RuntimeError(
+            _checks.message(
+                "training runs on Linux and macOS",
+                "Windows",
+                "train inside the Windows Subsystem for Linux (WSL)",
+            )
+        )
 
 
 def choose_device(device: str) -> str:
@@ -90,16 +111,40 @@ def commit() -> str | None:
 
 
 def peak_memory_mb(device: str) -> float:
-    """Peak memory in MB (10**6 bytes): of this process, or of the GPU's allocator."""
+    """Peak memory in MB (10**6 bytes): resident memory of this process, or the GPU's allocator's.
+
+    It is the peak since `reset_peak_memory`. What cannot be reset (resident memory on macOS, or
+    where the system keeps /proc closed) is the peak since the process began, earlier runs and
+    other work of the same process included.
+    """
     if device == "cuda":
         return torch.cuda.max_memory_allocated() / 1e6
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024 / 1e6
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
+
+
+def reset_peak_memory(device: str) -> None:
+    """Lets `peak_memory_mb` count from now on, where the system can.
+
+    Args:
+        device: "cpu" or "cuda".
+    """
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    elif sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")
 
 
 @contextlib.contextmanager
 def settings(device: str, threads: int | None) -> Iterator[set[str]]:
     """Sets threads and deterministic algorithms for a while, and puts back what was there.
+
+    Peak memory counts from here.
 
     Args:
         device: "cpu" or "cuda".
@@ -114,6 +159,7 @@ def settings(device: str, threads: int | None) -> Iterator[set[str]]:
         (1, [])
     """
     unfixed: set[str] = set()
+    reset_peak_memory(device)
     threads_before = torch.get_num_threads()
     if threads is not None:
         torch.set_num_threads(threads)
@@ -124,7 +170,6 @@ def settings(device: str, threads: int | None) -> Iterator[set[str]]:
         with warnings.catch_warnings():
             if device == "cuda":
                 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-                torch.cuda.reset_peak_memory_stats()
                 torch.use_deterministic_algorithms(True, warn_only=True)
                 torch.backends.cudnn.benchmark = False
                 _collect_unfixed(unfixed)

@@ -40,6 +40,13 @@ class Progress(Callback):
         self._first_step = 0
         self._began = time.monotonic()
 
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Says that a run goes on; what it resumes from is loaded by now."""
+        done = len(self._keeper.curve["epoch"])
+        if done and trainer.is_global_zero:
+            text = f"Going on after epoch {done} of {self._run.epochs} ({self._title})."
+            print(text, file=sys.stderr, flush=True)
+
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Opens the bar where a resumed run stands."""
         self._total = self._run.epochs * int(trainer.num_training_batches)
