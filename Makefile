@@ -1,6 +1,7 @@
 # make demo   trains four models on real data and writes demo/report.html
 # make test   formatting, lints, types, rooms, tests
-# Both make their own .venv; PYTHON chooses another interpreter (3.11 or newer).
+# make test-all   adds the slow tests: every table on stand-in data, a hundred kills, two processes
+# Each makes its own .venv; PYTHON chooses another interpreter (3.11 or newer).
 
 PYTHON ?= python3
 BIN := .venv/bin

@@ -404,3 +404,23 @@ def test_transforms_of_torch_func(name):
     x = sequences(6, 5).reshape(5, 3, 2, F)
     mapped = torch.func.vmap(lambda part: layer(part)[0], in_dims=1, out_dims=1)(x)
     close(mapped, torch.stack([layer(x[:, k])[0] for k in range(3)], dim=1))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list_models())
+def test_large_sizes(name):
+    """Two halves equal one whole at 20,000 steps and 130 neurons; gradients reach the start."""
+    torch.manual_seed(0)
+    layer = layer_class(name)(F, 130, num_layers=2, dtype=torch.float64)
+    x = sequences(2, 20_000)
+    with torch.no_grad():
+        whole, state = layer(x)
+        first, middle = layer(x[:9_999])
+        second, last = layer(x[9_999:], middle)
+    # Roundings of 20,000 steps add up; none of the models amplifies them.
+    words = {"rtol": 1e-8, "atol": 1e-10}
+    torch.testing.assert_close(torch.cat([first, second]), whole, **words)
+    torch.testing.assert_close(tuple(last), tuple(state), **words)
+    start = x[:2_000].clone().requires_grad_()
+    layer(start)[0][-1].sum().backward()
+    assert start.grad.isfinite().all()
