@@ -260,6 +260,7 @@ def test_save_and_load(name, options, tmp_path):
 @every
 def test_copies_and_pickles(name, options):
     layer = make(name, options)
+    layer.flatten_parameters()  # as code written for nn.LSTM does
     buffer = io.BytesIO()
     torch.save(layer, buffer)
     buffer.seek(0)

@@ -96,14 +96,19 @@ def test_refuses_what_is_not_ours(tmp_path):
 
 def test_refuses_folders_with_other_files(tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match="holds other files"):
+    with pytest.raises(ValueError, match=r"holds other files \(notes.txt\)"):
         ah.save_pretrained(ah.LEM(1, 1), tmp_path)
+    with pytest.raises(ValueError, match=r"notes.txt, which is a file"):
+        ah.save_pretrained(ah.LEM(1, 1), tmp_path / "notes.txt")
     assert (tmp_path / "notes.txt").read_text() == "mine"
 
 
 def test_missing_files(saved, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"must hold config.json .* no config.json there"):
         ah.from_pretrained(tmp_path / "nowhere")
+    ah.save_pretrained(ah.LEM(1, 1), tmp_path / "run" / "best")
+    with pytest.raises(FileNotFoundError, match=r"pass .*run.best"):
+        ah.from_pretrained(tmp_path / "run")
     (saved / WEIGHTS).unlink()
     with pytest.raises(FileNotFoundError, match=r"no model.safetensors there"):
         ah.from_pretrained(saved)

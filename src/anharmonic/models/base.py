@@ -255,6 +255,9 @@ class SequenceLayer(_Recurrent):
         """Names what differs from the defaults."""
         return repr_of(self)
 
+    def flatten_parameters(self) -> None:
+        """Does nothing; here because code written for ``torch.nn.LSTM`` calls it."""
+
     def _initial(self, state: tuple[Tensor, Tensor] | None, batch: int) -> State:
         shape = (self.num_layers * self.num_directions, batch, self.hidden_size)
         return checked_state(state, shape, self._example)

@@ -89,11 +89,12 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
             )
         )
     folder = Path(folder)
-    if folder.exists() and (not folder.is_dir() or set(os.listdir(folder)) - {CONFIG, WEIGHTS}):
+    others = _other_files(folder)
+    if others:
         raise ValueError(
             _checks.message(
                 "folder must be new or hold a saved model and nothing else",
-                f"{folder}, which holds other files",
+                f"{folder}, which {others}",
                 "choose another folder",
             )
         )
@@ -117,6 +118,16 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise
+
+
+def _other_files(folder: Path) -> str:
+    """Says what stands where a model shall be saved, if it is no saved model."""
+    if not folder.exists():
+        return ""
+    if not folder.is_dir():
+        return "is a file"
+    names = sorted(set(os.listdir(folder)) - {CONFIG, WEIGHTS})
+    return f"holds other files ({', '.join(names[:3])})" if names else ""
 
 
 def _replace(folder: Path, new: Path) -> None:
@@ -161,7 +172,9 @@ def from_pretrained(folder: str | Path) -> Any:
                 _checks.message(
                     f"{folder} must hold {CONFIG} and {WEIGHTS}",
                     f"no {name} there",
-                    "pass the folder that save_pretrained wrote",
+                    f"pass {folder / 'best'}"
+                    if (folder / "best" / CONFIG).is_file()
+                    else "pass the folder that save_pretrained wrote",
                 )
             )
     try:
