@@ -161,12 +161,46 @@ def test_missing_values(tmp_path: Path) -> None:
     x[3, 2] = np.nan
     path = save(tmp_path, x=x, y=np.arange(10) % 2)
     with pytest.raises(
-        ValueError, match=r"must be finite; got nan at sequence \d, step 2, channel 0"
+        ValueError, match=r"must be finite; got nan at sequence 3, step 2, channel 0"
     ):
         FileTask(path)
     for part in FileTask(path, missing="mean").splits():
         assert part is not None
         assert part.x.isfinite().all()
+
+
+@pytest.mark.parametrize("sequence", [0, 3, 11, 19])
+@pytest.mark.parametrize("form", ["dense", "padded", "flat"])
+@pytest.mark.parametrize(("value", "missing"), [(np.nan, "error"), (np.inf, "mean")])
+def test_broken_inputs_are_named_by_their_place_in_the_file(
+    tmp_path: Path, sequence: int, form: str, value: float, missing: Any
+) -> None:
+    lengths = np.arange(20) % 4 + 3
+    x = np.zeros((20, 6, 2))
+    x[sequence, 2, 1] = value
+    arrays: dict[str, Any] = {"x": x, "y": np.arange(20) % 2}
+    if form == "padded":
+        arrays["lengths"] = lengths
+        x[0, 3:] = np.nan  # padding may hold anything
+    if form == "flat":
+        arrays["x"] = x[np.arange(6) < lengths[:, None]]
+        arrays["offsets"] = np.cumsum([0, *lengths])
+    place = rf"got {value} at sequence {sequence}, step 2, channel 1 \(1 such entries\)"
+    for seed in (0, 1):
+        with pytest.raises(ValueError, match=place):
+            FileTask(save(tmp_path, **arrays), missing=missing, split_seed=seed)
+
+
+def test_broken_inputs_of_a_part_and_in_the_order_of_the_file(tmp_path: Path) -> None:
+    x = numbered(20)
+    x[7:9, 1] = np.nan
+    x[15, 0] = np.nan
+    given = {"x_test": numbered(3), "y_test": [0, 1, 0]}
+    path = save(tmp_path, x_train=x, y_train=np.arange(20) % 2, **given)
+    with pytest.raises(
+        ValueError, match=r"\(train\) must be finite; got nan at sequence 7, step 1, .*\(3 such"
+    ):
+        FileTask(path)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import boolean, choice, message, natural
 from anharmonic.tasks.base import Dataset, Splits, Task, stream
 from anharmonic.tasks.npz import existing, read_npz
-from anharmonic.tasks.sequences import Preprocessing, Sequences
+from anharmonic.tasks.sequences import Preprocessing, Sequences, concrete
 from anharmonic.tasks.splits import cut
 from anharmonic.tasks.targets import encode, meaning, values, width
 from anharmonic.tasks.ts import read_ts
@@ -105,6 +105,8 @@ class FileTask(Task):
                 )
             )
         (self.target,) = meant
+        for part in parts.values():
+            concrete(part, part.x, missing == "mean")  # before the cut: it names the file's places
         self.readout = "all" if parts["train" if "train" in parts else "all"].per_step else "last"
         self.metric = "accuracy" if self.target == "class" else "rmse"
         codes: Mapping[str, NDArray[Any]]
