@@ -52,3 +52,11 @@ def test_a_folder_without_a_run_is_refused(cli, data):
 def test_help_says_where_the_output_goes(cli):
     code, out, _ = cli("predict", "--help")
     assert code == 0 and "--output" in out and "standard output" in out
+
+
+def test_a_missing_folder_of_the_output_is_refused_and_not_made(cli, data, tmp_path):
+    code, _, err = cli("predict", "run", data, "--output", "none/p.csv")
+    assert code == 2 and len(err.splitlines()) == 1
+    assert "--output must be a file in an existing folder" in err
+    assert "got none/p.csv, and there is no folder none; make the folder first" in err
+    assert not (tmp_path / "none").exists()

@@ -56,6 +56,16 @@ def test_dry_run_lists_and_does_nothing(cli, tmp_path):
     assert not (tmp_path / "results").exists() and not (tmp_path / "runs").exists()
 
 
+def test_an_option_without_effect_is_said(cli):
+    words = ("table", "demo", "--rows", "digits-lem", "digits-lstm", "adding-lem", "--dry-run")
+    out = cli(*words, "--train-size", "64", "--length", "20")[1].splitlines()
+    assert out[:2] == [
+        "demo: --length 20 has no effect on digits-lem, digits-lstm",
+        "demo: --train-size 64 has no effect on digits-lem, digits-lstm",
+    ]
+    assert not any("no effect" in line for line in out[2:])
+
+
 def test_a_failing_row_is_reported_and_the_others_go_on(cli, tmp_path):
     # An empty file where the data should be: psMNIST cannot be read.
     folder = tmp_path / "data" / "sequence"

@@ -154,8 +154,8 @@ def test_file_to_predictions_to_report(cli, data, tmp_path):
     code, out, _ = cli("train", "lem", data, *QUICK, "--batch-size", "8")
     assert code == 0 and "test accuracy" in out
     (folder,) = (tmp_path / "runs").glob("file-LEM-*")
-    code, out, _ = cli("predict", folder, data, "--output", "out/predictions.csv")
-    assert code == 0 and out == "wrote out/predictions.csv: 40 sequences\n"
-    lines = (tmp_path / "out/predictions.csv").read_text().splitlines()
+    code, out, _ = cli("predict", folder, data, "--output", "predictions.csv")
+    assert code == 0 and out == "wrote predictions.csv: 40 sequences\n"
+    lines = (tmp_path / "predictions.csv").read_text().splitlines()
     assert lines[0] == 'index,prediction,p_high,"p_low, <b>"' and len(lines) == 41
     assert cli("predict", folder, data, "--output", "-")[1].splitlines() == lines

@@ -1,11 +1,14 @@
+import re
 from dataclasses import replace
 
 import pytest
 
+from anharmonic.cli.options import field_options
 from anharmonic.experiments.budget import (
     BUDGET,
     Budget,
     extent,
+    idle,
     less,
     owners,
     shrink,
@@ -127,3 +130,18 @@ def test_less_says_what_is_smaller(run):
     assert less(small, run) == "2 epochs, 100 training, 5 validation and 5 test sequences"
     assert less(shrink(run, Budget(train_size=100)), run) == "100 training sequences"
     assert less(replace(run, reduced=True), run) == "marked so, though nothing is smaller"
+
+
+@pytest.mark.parametrize("name", ["length", "train_size", "eval_size", "form"])
+def test_the_help_of_a_bound_names_its_tasks(name):
+    (option,) = (o for o in field_options(Budget) if o.name == name)
+    for task, options in BUDGET.items():
+        assert bool(re.search(rf"\b{task}\b", option.help)) == (name in options), task
+
+
+def test_idle_bounds_belong_to_no_option_or_change_nothing(run):
+    assert idle(run, Budget()) == []
+    assert idle(run, Budget(epochs=1, length=10, form="jpeg")) == ["form"]
+    assert idle(run, Budget(epochs=1000, length=10)) == ["epochs"]
+    digits = Run("digits", "LEM")
+    assert idle(digits, Budget(epochs=1, length=1, train_size=1)) == ["length", "train_size"]

@@ -24,7 +24,7 @@ class Predict:
     """How to predict."""
 
     output: Path = Path("predictions.csv")
-    """The CSV to write; - writes to standard output."""
+    """The CSV to write, in a folder that exists; - writes to standard output."""
     batch_size: int = 256
     """Sequences computed together, at least 1."""
 
@@ -60,13 +60,20 @@ def run(words: Sequence[str]) -> int:
         f"{PROG} RUN DATA",
         "Writes a trained model's predictions for an .npz or .ts file as CSV.",
     )
+    output: Path = values["output"]
+    if str(output) != "-" and not output.parent.is_dir():
+        raise FileNotFoundError(
+            message(
+                "--output must be a file in an existing folder, or -",
+                f"{output}, and there is no folder {output.parent}",
+                "make the folder first or choose another",
+            )
+        )
     predictions = predict(Path(words[0]), Path(words[1]), values["batch_size"])
     text = csv_text(predictions)
-    output: Path = values["output"]
     if str(output) == "-":
         sys.stdout.write(text)
         return 0
-    output.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(output, text)
     print(f"wrote {output}: {len(predictions.values)} sequences")
     return 0

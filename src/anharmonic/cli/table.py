@@ -14,6 +14,7 @@ from anharmonic.cli.options import distinct, field_options, parse
 
 if TYPE_CHECKING:
     from anharmonic.experiments.base import Row, Table
+    from anharmonic.experiments.budget import Budget
     from anharmonic.training.run import Place, Run
 
 PROG = "anharmonic table"
@@ -81,12 +82,29 @@ def run(words: Sequence[str]) -> int:
     distinct("--seeds", values["seeds"])
     place = Place(**{o.name: values[o.name] for o in groups["place"]})
     chosen = [(table, table.reduced(budget)) for table in expand(ids)]
+    for table, _ in chosen:
+        for text in _without_effect(_rows(table, values["rows"]), budget):
+            print(f"{table.id}: {text}")
     failed = [
         failure for full, table in chosen for failure in _run_table(full, table, values, place)
     ]
     for text in failed:
         print(f"failed: {text}")
     return 1 if failed else 0
+
+
+def _without_effect(rows: Sequence[Row], budget: Budget) -> list[str]:
+    """One line for each bound of the budget that leaves some of the rows as they are."""
+    from anharmonic.experiments.budget import idle
+
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        for name in idle(row.run, budget) if row.run is not None else ():
+            found.setdefault(name, []).append(row.id)
+    return [
+        f"--{name.replace('_', '-')} {budget.changes()[name]} has no effect on {', '.join(ids)}"
+        for name, ids in found.items()
+    ]
 
 
 def _run_table(full: Table, table: Table, values: dict[str, Any], place: Place) -> list[str]:

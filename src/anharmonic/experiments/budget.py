@@ -48,12 +48,13 @@ class Budget:
     """At most so long sequences: adding, lorenz96, noise-padded-cifar10; for smnist and psmnist
     196, 49, 16 or 4, by averaging pixels."""
     train_size: int | None = None
-    """At most so many training sequences per epoch (adding: whole batches, at least one): adding,
-    images."""
+    """At most so many training sequences per epoch: smnist, psmnist, noise-padded-cifar10,
+    adding (whole batches, at least one)."""
     eval_size: int | None = None
-    """At most so many validation and so many test sequences: adding, images."""
+    """At most so many validation and so many test sequences: smnist, psmnist,
+    noise-padded-cifar10, adding."""
     form: Literal["original", "jpeg"] | None = None
-    """Which CIFAR-10 images; "jpeg" counts as reduced, since it loses detail."""
+    """Which images, noise-padded-cifar10 only; "jpeg" counts as reduced, since it loses detail."""
 
     def __post_init__(self) -> None:
         for name in ("epochs", "length", "train_size", "eval_size"):
@@ -145,6 +146,26 @@ def shrink(run: Run, budget: Budget) -> Run:
     if not smaller and not changes:
         return run
     return replace(run, task_options={**run.task_options, **smaller}, reduced=True, **changes)
+
+
+def idle(run: Run, budget: Budget) -> list[str]:
+    """The bounds of a budget that change nothing in a run.
+
+    The run's task has no such option, or the run is as small already.
+
+    Args:
+        run: The run at full budget.
+        budget: What is to be reduced.
+
+    Example:
+        >>> idle(Run("digits", "LEM", epochs=12), Budget(epochs=2, length=20))
+        ['length']
+    """
+    return [
+        name
+        for name, value in budget.changes().items()
+        if shrink(run, replace(Budget(), **{name: value})) == run
+    ]
 
 
 def _shorter(task: str, length: int) -> dict[str, int]:
