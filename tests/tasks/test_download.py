@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from anharmonic.tasks.download import data_folder, fetch
+from anharmonic.tasks.download import data_folder, fetch, verify
 
 CONTENT = bytes(range(256)) * 9000  # more than one piece
 
@@ -102,3 +102,14 @@ def test_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert data_folder() == tmp_path / ".cache" / "anharmonic"
     monkeypatch.setattr(sys, "platform", "darwin")
     assert data_folder() == tmp_path / "Library" / "Caches" / "anharmonic"
+
+
+def test_verify(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"abc")
+    verify(path, None)
+    verify(path, "md5:900150983cd24fb0d6963f7d28e17f72")
+    with pytest.raises(ValueError, match=r"file must have the md5 checksum 00; got 9001.* remove"):
+        verify(path, "md5:00")
+    with pytest.raises(ValueError, match="checksum kind must be one of 'sha256', 'md5'"):
+        verify(path, "crc:00")

@@ -89,7 +89,7 @@ def test_wrong_content_without_a_digest(tmp_path: Path, arrays: Arrays, text: st
 def test_wrong_type_at_the_source(served: str, tmp_path: Path) -> None:
     source = replace(make_source(served, None), form={"a": ((5,), "uint8")})
     with pytest.raises(
-        ValueError, match=r"a of .*one.gz must be \[5\] uint8; got \[5\] int64; the"
+        ValueError, match=r"a of .*one.gz must be \[5\] uint8; got \[5\] int64; dow"
     ):
         load_arrays(source, tmp_path / "data", progress=False)
 
@@ -107,16 +107,57 @@ def test_damaged_archive(served: str, tmp_path: Path) -> None:
 def test_offline_says_which_file_goes_where(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught:
         load_arrays(make_source("http://127.0.0.1:9"), tmp_path, progress=False)
-    text = str(caught.value)
-    assert str(tmp_path / "sequence" / "small.npz") in text
-    assert f"put small.npz into {tmp_path / 'sequence'}" in text
-    assert "ANHARMONIC_DATA" in text
-    assert list((tmp_path / "sequence").iterdir()) == []
+    folder = tmp_path / "sequence"
+    assert str(caught.value) == (
+        f"the data set small must lie at {folder / 'small.npz'}, or be downloaded; got no such "
+        "file, and the download failed (Connection refused); try again; or put these 2 files into "
+        f"{folder / 'raw'} and start again: http://127.0.0.1:9/one.gz, http://127.0.0.1:9/two.gz; "
+        f"or copy small.npz from a computer that has it into {folder}; or name another folder "
+        "with --data-dir or ANHARMONIC_DATA."
+    )
+    assert list(folder.iterdir()) == []
+
+
+def put_raw(folder: Path, **contents: bytes) -> None:
+    raw = folder / "sequence" / "raw"
+    raw.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        (raw / f"{name}.gz").write_bytes(content)
+
+
+def test_files_put_there_by_hand_are_used_offline(tmp_path: Path) -> None:
+    put_raw(tmp_path, one=gzip.compress(b"one"), two=gzip.compress(b"two"))
+    arrays = load_arrays(make_source("http://127.0.0.1:9"), tmp_path, progress=False)
+    assert arrays.keys() == WANTED.keys()
+    assert sorted(path.name for path in (tmp_path / "sequence").iterdir()) == ["raw", "small.npz"]
+    assert len(list((tmp_path / "sequence" / "raw").iterdir())) == 2
+
+
+def test_only_the_files_that_are_not_there_are_downloaded(served: str, tmp_path: Path) -> None:
+    put_raw(tmp_path, two=gzip.compress(b"two"))
+    source = make_source(served)
+    files = (source.files[0], Remote("http://127.0.0.1:9/two.gz", None))
+    assert load_arrays(replace(source, files=files), tmp_path, progress=False)
+
+
+def test_wrong_files_put_there_by_hand(tmp_path: Path) -> None:
+    put_raw(tmp_path, one=b"cut", two=gzip.compress(b"two"))
+    source = make_source("http://127.0.0.1:9")
+    with pytest.raises(ValueError, match=r"raw.one.gz must be a sound archive; got BadGzipFile: "):
+        load_arrays(source, tmp_path, progress=False)
+    files = (Remote(source.files[0].url, "md5:" + "0" * 32), source.files[1])
+    with pytest.raises(
+        ValueError, match=r"raw.one.gz must have the md5 checksum 0+; got \w{32}; download it again"
+    ):
+        load_arrays(replace(source, files=files), tmp_path, progress=False)
+    put_raw(tmp_path, one=gzip.compress(b"one"))
+    with pytest.raises(ValueError, match=r"the arrays of .*raw.one.gz must have the digest 0000"):
+        load_arrays(replace(source, digest="0" * 64), tmp_path, progress=False)
 
 
 def test_a_data_folder_that_cannot_be_made(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(FileNotFoundError, match=r"small.npz must exist or be made from"):
+    with pytest.raises(OSError, match=r"small.npz must be writable, to keep .*; got Not a direct"):
         load_arrays(make_source("http://127.0.0.1:9"), tmp_path / "file", progress=False)
 
 

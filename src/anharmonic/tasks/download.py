@@ -11,10 +11,23 @@ from collections.abc import Iterator
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError, URLError
 
 from anharmonic._checks import choice, message, missing_extra
 
 _CHUNK = 1 << 20
+
+
+class DownloadError(ConnectionError):
+    """A file did not arrive.
+
+    Attributes:
+        reason: Why, without the rest of the message.
+    """
+
+    def __init__(self, text: str, reason: str) -> None:
+        super().__init__(text)
+        self.reason = reason
 
 
 def data_folder(data_dir: Path | str | None = None) -> Path:
@@ -55,7 +68,8 @@ def fetch(url: str, destination: Path, checksum: str | None, *, progress: bool =
         The destination.
 
     Raises:
-        ConnectionError: If the server cannot be reached, refuses, or stops in the middle.
+        DownloadError: A ConnectionError: the server cannot be reached, refuses, or stops in the
+            middle.
         ValueError: If the checksum is wrong or of an unknown kind.
         ImportError: If a progress bar is wanted and `tqdm` is missing.
     """
@@ -78,12 +92,14 @@ def fetch(url: str, destination: Path, checksum: str | None, *, progress: bool =
             if bar is not None:
                 bar.close()
             if received < announced:
-                raise ConnectionError(
+                reason = f"{received} bytes, then the connection ended"
+                raise DownloadError(
                     message(
                         f"{url} must arrive whole ({announced} bytes)",
-                        f"{received} bytes, then the connection ended",
+                        reason,
                         f"try again, or download it elsewhere and put it at {destination}",
-                    )
+                    ),
+                    reason,
                 )
             out.flush()
             os.fsync(out.fileno())
@@ -109,13 +125,56 @@ def _chunks(url: str, destination: Path) -> Iterator[tuple[int, bytes]]:
             while chunk := answer.read(_CHUNK):
                 yield announced, chunk
     except (HTTPException, OSError) as error:  # URLError is an OSError
-        raise ConnectionError(
+        reason = _reason(error)
+        raise DownloadError(
             message(
                 f"{url} must be reachable",
-                str(error).rstrip(".") or type(error).__name__,
+                reason,
                 f"try again, or download it elsewhere and put it at {destination}",
-            )
+            ),
+            reason,
         ) from error
+
+
+def _reason(error: Exception) -> str:
+    """Why a download failed, in the system's words, without the wrapping of `urllib`."""
+    cause = error
+    if isinstance(error, URLError) and not isinstance(error, HTTPError):
+        if not isinstance(error.reason, Exception):
+            return str(error.reason)
+        cause = error.reason
+    text = cause.strerror if isinstance(cause, OSError) and cause.strerror else str(cause)
+    if isinstance(error, HTTPError):
+        text = str(error)
+    return text.rstrip(".") or type(cause).__name__
+
+
+def verify(path: Path, checksum: str | None) -> None:
+    """Checks a file that a person put there.
+
+    Args:
+        path: The file.
+        checksum: As in `fetch`; None for a file that is checked by its content later.
+
+    Raises:
+        ValueError: If the checksum is wrong or of an unknown kind.
+    """
+    if checksum is None:
+        return
+    kind, _, wanted = checksum.partition(":")
+    choice("checksum kind", kind, ("sha256", "md5"))
+    with path.open("rb") as content:
+        found = hashlib.file_digest(
+            content, lambda: hashlib.new(kind, usedforsecurity=False)
+        ).hexdigest()
+    if found != wanted:
+        raise ValueError(
+            message(
+                f"{path} must have the {kind} checksum {wanted}",
+                found,
+                "download it again, or remove it; it is cut or another file",
+            )
+        )
 
 
 class _NoBar:

@@ -1,16 +1,20 @@
 """The data sets that are downloaded: their files, how these become arrays, and the check.
 
 A data set lies as one archive `sequence/NAME.npz` in the data folder. If it is not there, the
-files of its canonical source are downloaded, turned into that archive, checked and stored. The
+files of its canonical source are downloaded, turned into that archive, checked and stored. A file
+that lies in `sequence/raw`, put there by a person, is taken instead of being downloaded. The
 check covers the content of the arrays, not the bytes of the archive, so it does not depend on the
 version of the compressor.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
+import tarfile
 import tempfile
+import wave
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -22,8 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import message
-from anharmonic.tasks.download import data_folder, fetch
+from anharmonic.tasks.download import DownloadError, data_folder, fetch, verify
 from anharmonic.tasks.prepare import Arrays, prepare_cifar10, prepare_fsdd, prepare_mnist
+
+_RAW = "raw"  # folder of files that a person downloaded
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,11 @@ class Remote:
 
     url: str
     checksum: str | None
+
+    @property
+    def name(self) -> str:
+        """The file's name, the last part of its address."""
+        return self.url.rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True)
@@ -61,15 +72,19 @@ class Source:
 def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool = True) -> Arrays:
     """Reads the arrays of a data set; downloads and prepares it first if it is not there.
 
+    Files of its source that lie in `sequence/raw` are used instead of downloaded ones.
+
     Args:
         source: The data set.
         data_dir: The folder that holds `sequence/`, see `data_folder`.
         progress: Whether to show a progress bar for a download.
 
     Raises:
-        FileNotFoundError: If it is not there and cannot be downloaded; says which file is wanted
+        FileNotFoundError: If it is not there and cannot be downloaded; says which files are wanted
             where.
-        ValueError: If the content is not that of the data set.
+        OSError: If it cannot be stored.
+        ValueError: If the content is not that of the data set, or a file in `sequence/raw` is
+            damaged.
     """
     path = data_folder(data_dir) / "sequence" / f"{source.name}.npz"
     if path.is_file():
@@ -87,33 +102,65 @@ def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{source.name}-", dir=path.parent) as folder:
-            parts = [
-                fetch(
-                    file.url,
-                    Path(folder) / file.url.rsplit("/", 1)[-1],
-                    file.checksum,
-                    progress=progress,
-                )
-                for file in source.files
-            ]
-            arrays = source.prepare(parts)
-            _verify(source, arrays, source.files[0].url, "the data at the source were changed")
+            arrays = _prepared(source, path.parent / _RAW, Path(folder), progress)
             made = Path(folder) / path.name
             with made.open("wb") as out:
                 np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
                 out.flush()
                 os.fsync(out.fileno())
             os.replace(made, path)
+    except DownloadError as error:
+        raise FileNotFoundError(_by_hand(source, path, error.reason)) from error
     except OSError as error:
-        raise FileNotFoundError(
+        raise OSError(
+            error.errno,
             message(
-                f"{path} must exist or be made from {source.files[0].url}",
-                str(error).rstrip("."),
-                f"put {path.name} into {path.parent}, or name another folder with --data-dir or "
-                "ANHARMONIC_DATA",
-            )
+                f"{path} must be writable, to keep the data set {source.name}",
+                error.strerror or str(error).rstrip("."),
+                "free space, or name another folder with --data-dir or ANHARMONIC_DATA",
+            ),
         ) from error
     return arrays
+
+
+def _prepared(source: Source, raw: Path, folder: Path, progress: bool) -> Arrays:
+    """The arrays, made from the files in `raw` and, where one is not there, from its address."""
+    parts, where = [], source.files[0].url
+    for file in source.files:
+        given = raw / file.name
+        if given.is_file():
+            verify(given, file.checksum)
+            parts.append(given)
+        else:
+            parts.append(fetch(file.url, folder / file.name, file.checksum, progress=progress))
+    if parts[0].parent == raw:
+        where = str(parts[0])
+    try:
+        arrays = source.prepare(parts)
+    except (EOFError, gzip.BadGzipFile, tarfile.TarError, wave.Error, zipfile.BadZipFile) as error:
+        raise ValueError(
+            message(
+                f"{where} must be a sound archive",
+                f"{type(error).__name__}: {str(error).rstrip('.')}",
+                "download it again",
+            )
+        ) from error
+    _verify(source, arrays, where, "download it again; if it stays so, the source was changed")
+    return arrays
+
+
+def _by_hand(source: Source, path: Path, reason: str) -> str:
+    """Says what a person without a connection can do, in one voice."""
+    one = len(source.files) == 1
+    files = "this file" if one else f"these {len(source.files)} files"
+    return message(
+        f"the data set {source.name} must lie at {path}, or be downloaded",
+        f"no such file, and the download failed ({reason})",
+        f"try again; or put {files} into {path.parent / _RAW} and start again: "
+        + ", ".join(file.url for file in source.files)
+        + f"; or copy {path.name} from a computer that has it into {path.parent}; "
+        "or name another folder with --data-dir or ANHARMONIC_DATA",
+    )
 
 
 def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
