@@ -1,4 +1,5 @@
 import hashlib
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -216,6 +217,34 @@ def test_broken_inputs_of_a_part_and_in_the_order_of_the_file(tmp_path: Path) ->
 def test_errors(tmp_path: Path, arrays: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         FileTask(save(tmp_path, **arrays))
+
+
+def test_classes_too_rare_for_every_part_are_warned_of(tmp_path: Path) -> None:
+    y = ["a"] * 10 + ["b"] * 7 + ["lone"] + ["two"] * 2
+    expected = (
+        r"every class in mine.npz must have at least 3 sequences to be in train, valid and test; "
+        r"got 1 of class 'lone', 2 of class 'two'; add sequences of these classes"
+    )
+    with pytest.warns(UserWarning, match=expected):
+        assert FileTask(save(tmp_path, x=numbered(20), y=y)).output_size == 4
+    x = {"x_train": numbered(20), "x_test": numbered(2), "y_test": ["a", "b"]}
+    with pytest.warns(
+        UserWarning, match=r"at least 2 .* in train and valid; got 1 of class 'lone';"
+    ):
+        FileTask(save(tmp_path, **x, y_train=y))
+    many = [*("a" * 13), *"bcdefgh"]
+    with pytest.warns(UserWarning, match=r"1 of class 'f', few of 2 more classes; add"):
+        FileTask(save(tmp_path, x=numbered(20), y=many))
+
+
+def test_no_warning_where_every_class_has_enough_or_the_split_is_given(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FileTask(save(tmp_path, x=numbered(20), y=["a"] * 17 + ["b"] * 3))
+        FileTask(save(tmp_path, x=numbered(20), y=np.arange(20.0)))
+        given = {f"x_{part}": numbered(3) for part in ("train", "valid", "test")}
+        given |= {f"y_{part}": np.array([0, 1, 1]) for part in ("train", "valid", "test")}
+        FileTask(save(tmp_path, **given))
 
 
 def test_errors_between_parts(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -45,6 +46,8 @@ class FileTask(Task):
 
     Split: the file's own where it has one (validation, if it has none, is 15 % of the training
     part), else 70 % training, 15 % validation, 15 % test; every class in its share.
+
+    A class with fewer sequences than there are parts to cut is warned of: it cannot be in all.
 
     Attributes:
         preprocessing: What was done to the inputs; `read_inputs` does the same to new data.
@@ -117,7 +120,7 @@ class FileTask(Task):
             codes = {name: values(part) for name, part in parts.items()}
             self.output_size = width(codes, self.path.name)
         numbered = {name: replace(part, y=codes[name]) for name, part in parts.items()}
-        cuts = _cut(numbered, self.target == "class", stream("file split", split_seed))
+        cuts = _cut(numbered, self.class_names, stream("file split", split_seed))
         self.sizes = {name: len(part) for name, part in cuts.items()}
         self.input_size = cuts["train"].x.shape[1]
         self.preprocessing = Preprocessing.learn(cuts["train"], standardise, missing)
@@ -204,19 +207,22 @@ def _read_parts(path: Path) -> dict[str, Sequences]:
 
 
 def _cut(
-    parts: Mapping[str, Sequences], fair: bool, rng: np.random.Generator
+    parts: Mapping[str, Sequences], class_names: tuple[str, ...], rng: np.random.Generator
 ) -> dict[str, Sequences]:
     """Training, validation and test sequences, cut where the file is not."""
     made = dict(parts)
     if "all" in made:
-        made = _divide(made["all"], ("train", "valid", "test"), fair, rng)
+        made = _divide(made["all"], ("train", "valid", "test"), class_names, rng)
     elif "valid" not in made:
-        made |= _divide(made["train"], ("train", "valid"), fair, rng)
+        made |= _divide(made["train"], ("train", "valid"), class_names, rng)
     return {name: made[name] for name in ("train", "valid", "test")}
 
 
 def _divide(
-    part: Sequences, names: tuple[str, ...], fair: bool, rng: np.random.Generator
+    part: Sequences,
+    names: tuple[str, ...],
+    class_names: tuple[str, ...],
+    rng: np.random.Generator,
 ) -> dict[str, Sequences]:
     """Cuts sequences into a training part and further parts of 15 % each."""
     if len(part) < len(names):
@@ -228,7 +234,31 @@ def _divide(
                 "add sequences, or store x_train, x_valid and x_test",
             )
         )
+    if class_names:
+        _warn_of_rare_classes(part, names, class_names)
     size = max(1, round(0.15 * len(part)))
     sizes = [len(part) - size * (len(names) - 1), *[size] * (len(names) - 1)]
-    chosen = cut(len(part), sizes, rng, part.y if fair else None)
+    chosen = cut(len(part), sizes, rng, part.y if class_names else None)
     return {name: part.select(rows) for name, rows in zip(names, chosen, strict=True)}
+
+
+def _warn_of_rare_classes(
+    part: Sequences, names: tuple[str, ...], class_names: tuple[str, ...]
+) -> None:
+    """Names the classes that have fewer sequences than there are parts."""
+    counts = np.bincount(np.asarray(part.y), minlength=len(class_names))
+    rare = np.flatnonzero(counts < len(names))
+    if not len(rare):
+        return
+    listed = [f"{counts[i]} of class {class_names[i]!r}" for i in rare[:5]]
+    if len(rare) > 5:
+        listed.append(f"few of {len(rare) - 5} more classes")
+    warnings.warn(
+        message(
+            f"every class in {part.where} must have at least {len(names)} sequences to be in "
+            + " and ".join(", ".join(names).rsplit(", ", 1)),
+            ", ".join(listed),
+            "add sequences of these classes, or the accuracy says little of them",
+        ),
+        stacklevel=2,
+    )
