@@ -40,7 +40,10 @@ def test_classes(trained, tmp_path):
     np.testing.assert_allclose(found.values.sum(1), 1, rtol=1e-5)
     assert found.labels == tuple(found.class_names[i] for i in found.values.argmax(1))
     # The inputs were standardised with the constants of training.
-    constants = json.loads((folder / "task.json").read_text())["preprocessing"]
+    kept = json.loads((folder / "task.json").read_text())
+    constants = kept["preprocessing"]
+    assert kept["file"] == "mine.npz"
+    assert "mine.npz" not in (folder / "run.json").read_text()
     scaled = (x[:7] - np.array(constants["mean"])) / np.array(constants["std"])
     output = from_pretrained(folder / "best").eval()(torch.tensor(scaled, dtype=torch.float32))
     np.testing.assert_allclose(found.values, output.softmax(1).detach(), rtol=1e-4)
@@ -68,6 +71,8 @@ def test_run_on_another_task(tiny, place, tmp_path):
     fit(tiny(epochs=1), place)
     new = tmp_path / "new.npz"
     np.savez(new, x=sequences(3))
+    kept = json.loads((folder_of(tiny(epochs=1), place) / "task.json").read_text())
+    assert kept["file"] is None
     assert predict(folder_of(tiny(epochs=1), place), new).values.shape == (3, 1)
 
 

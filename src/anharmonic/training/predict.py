@@ -91,13 +91,17 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
 def write_task(path: Path, task: Task) -> None:
     """Keeps what `predict` has to know of a task: meaning of the outputs, preparation of inputs.
 
+    The name of the user's own file is kept too, as information.
+
     Args:
         path: The file.
         task: The task.
     """
     preprocessing = getattr(task, "preprocessing", None)
+    file = getattr(task, "path", None)
     content = {
         "task": task.name,
+        "file": None if file is None else file.name,  # for people; the run holds its digest
         "target": task.target,
         "readout": task.readout,
         "input_size": task.input_size,
