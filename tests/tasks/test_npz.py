@@ -166,3 +166,10 @@ def test_missing_file(tmp_path: Path) -> None:
         read_npz(tmp_path / "none.npz")
     with pytest.raises(FileNotFoundError, match=r"\(a folder\)"):
         read_npz(tmp_path)
+
+
+def test_targets_of_python_objects(tmp_path: Path) -> None:
+    path = tmp_path / "mine.npz"
+    np.savez(path, x=np.zeros((2, 3)), y=np.array(["a", "b"], dtype=object))
+    with pytest.raises(ValueError, match=r"y in mine.npz .*; store y.astype\(str\) for classes, "):
+        read_npz(path)

@@ -141,6 +141,15 @@ def test_bad_fields(tiny, fields, kind, text):
         tiny(**fields)
 
 
+@pytest.mark.parametrize("task", ["my/x.npz", "x_TRAIN.ts", Path("x.NPZ")])
+def test_a_file_as_task(task):
+    with pytest.raises(
+        ValueError,
+        match=r"got a file, '.*x.*'; pass task=\"file\" with .*sha256.*Place\(file=path\)",
+    ):
+        Run(task, "LEM")
+
+
 def test_file_task_needs_a_digest():
     with pytest.raises(ValueError, match=r'must hold "sha256"; got \[\].*file_digest'):
         Run("file", "LEM")
@@ -168,7 +177,8 @@ def test_bad_json(text, message):
 @pytest.mark.parametrize(
     ("fields", "kind", "text"),
     [
-        ({"device": "gpu"}, ValueError, "device must be one of 'cpu', 'cuda', 'auto'"),
+        ({"device": "gpu"}, ValueError, "got 'gpu'; choose 'cuda' for an NVIDIA"),
+        ({"device": "tpu"}, ValueError, "device must be one of 'cpu', 'cuda', 'auto'"),
         ({"devices": 0}, ValueError, "devices must be"),
         ({"threads": 0}, ValueError, "threads must be"),
         ({"out": None}, TypeError, "out must be a path"),

@@ -117,12 +117,17 @@ class _PickledError(ValueError):
 
 
 def _pickled(path: Path, key: str) -> _PickledError:
+    advice = (
+        "store sequences of different lengths one after another as x [sum of lengths, F] with "
+        "offsets [N + 1], or padded with lengths [N]"
+    )
+    if key.split("_")[0] == "y":
+        advice = f"store {key}.astype(str) for classes, {key}.astype(float) for values"
     return _PickledError(
         message(
             f"{key} in {path.name} must be an array of numbers or strings",
             "an array of Python objects, which is not loaded because it could run code",
-            "store sequences of different lengths one after another as x [sum of lengths, F] with "
-            "offsets [N + 1], or padded with lengths [N]; strings with dtype str",
+            advice,
         )
     )
 

@@ -107,7 +107,12 @@ def make_task(
     if "path" in parameters:
         if file is None:
             raise ValueError(
-                message(f"task {name!r} needs a file", "none", "pass the path of your .npz or .ts")
+                message(
+                    f"task {name!r} needs a file",
+                    "none",
+                    "pass the path of your .npz or .ts: fit takes it as Place(file=...), "
+                    "make_task as file=...",
+                )
             )
         given["path"] = file
     elif file is not None:

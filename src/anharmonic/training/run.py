@@ -93,6 +93,15 @@ class Run:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
+        if isinstance(self.task, str | Path) and Path(self.task).suffix.lower() in (".npz", ".ts"):
+            raise ValueError(
+                _checks.message(
+                    "task must be the name of a task",
+                    f"a file, {str(self.task)!r}",
+                    'pass task="file" with task_options={"sha256": file_digest(path)} (from '
+                    "anharmonic.tasks.files) and the path as Place(file=path)",
+                )
+            )
         put(self, "task", _checks.choice("task", self.task, list_tasks()))
         if not isinstance(self.model, str):
             wrong_type("model", "a model's name", self.model)
@@ -203,6 +212,14 @@ class Place:
     """Whether progress is shown, on standard error."""
 
     def __post_init__(self) -> None:
+        if isinstance(self.device, str) and self.device.lower() == "gpu":
+            raise ValueError(
+                _checks.message(
+                    "device must be one of 'cpu', 'cuda', 'auto'",
+                    repr(self.device),
+                    "choose 'cuda' for an NVIDIA or AMD GPU; 'auto' takes one where there is one",
+                )
+            )
         _checks.choice("device", self.device, ("cpu", "cuda", "auto"))
         _checks.positive_int("devices", self.devices)
         if self.threads is not None:
