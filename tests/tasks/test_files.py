@@ -247,6 +247,35 @@ def test_no_warning_where_every_class_has_enough_or_the_split_is_given(tmp_path:
         FileTask(save(tmp_path, **given))
 
 
+def test_understood(tmp_path: Path) -> None:
+    lengths = np.arange(60) % 15 + 5
+    offsets, y = np.cumsum([0, *lengths]), np.array(["a", "b", "c"] * 20)
+    task = FileTask(save(tmp_path, x=np.zeros((sum(lengths), 2)), y=y, offsets=offsets))
+    assert task.understood() == (
+        "mine.npz: 60 sequences (42 train, 9 valid, 9 test), 5 to 19 steps, 2 channels, 3 classes"
+    )
+    assert task.hint == ""
+    x = numbered(10)
+    assert FileTask(save(tmp_path, x=x, y=x[:, 0])).understood() == (
+        "mine.npz: 10 sequences (6 train, 2 valid, 2 test), 4 steps, 1 channel, "
+        "1 value per sequence"
+    )
+    stepped = FileTask(save(tmp_path, x=x, y=np.zeros((10, 4, 2))))
+    assert stepped.understood().endswith("2 values per step")
+
+
+def test_hint_that_values_may_be_classes(tmp_path: Path) -> None:
+    x, y = numbered(12), np.arange(12.0) % 3
+    path = save(tmp_path, x=x, y=y)
+    assert FileTask(path).hint == (
+        "y in mine.npz is taken as values, but holds only 3 distinct whole numbers; "
+        "target=class makes them classes."
+    )
+    assert FileTask(path, target="class").hint == FileTask(path, target="value").hint == ""
+    for other in (y + 0.5, np.arange(12.0), np.ones(12), np.stack([y, y], 1), np.ones((12, 4, 1))):
+        assert FileTask(save(tmp_path, x=x, y=other)).hint == ""
+
+
 def test_errors_between_parts(tmp_path: Path) -> None:
     x = {"x_train": numbered(4), "x_test": numbered(2)}
     with pytest.raises(ValueError, match="got '2' only in test"):

@@ -449,3 +449,18 @@ def test_file_task(tiny, place, tmp_path):
     assert fit(run, dataclasses.replace(place, file=path)).metric == "accuracy"
     with pytest.raises(ValueError, match="needs a file"):
         fit(dataclasses.replace(run, seed=1), place)
+
+
+def test_says_how_the_data_were_understood(tiny, place, tmp_path, capsys):
+    fit(tiny(epochs=1), place)
+    assert capsys.readouterr().err == ""
+    path = tmp_path / "mine.npz"
+    np.savez(path, x=np.zeros((20, 3)), y=np.arange(20.0) % 2)
+    run = tiny(task="file", task_options={"sha256": file_digest(path)}, epochs=1)
+    fit(run, dataclasses.replace(place, file=path, progress=True))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == (
+        "mine.npz: 20 sequences (14 train, 3 valid, 3 test), 3 steps, 1 channel, "
+        "1 value per sequence"
+    )
+    assert "target=class makes them classes" in lines[1]

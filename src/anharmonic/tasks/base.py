@@ -91,6 +91,7 @@ class Task(ABC):
         sizes: Number of sequences: "train", "valid", "test".
         class_names: Name of every class; empty for "value".
         progress: Whether a download shows a progress bar.
+        hint: What the user may have meant otherwise, a sentence; empty where there is no doubt.
     """
 
     name: ClassVar[str]
@@ -104,6 +105,7 @@ class Task(ABC):
     sizes: dict[str, int]
     class_names: tuple[str, ...] = ()
     progress: bool = True
+    hint: str = ""
     _splits: Splits | None = None
 
     @abstractmethod
@@ -115,6 +117,31 @@ class Task(ABC):
         if self._splits is None:
             self._splits = self._build()
         return self._splits
+
+    def understood(self) -> str:
+        """Says in one line how the data were understood; reads them if that was not done yet.
+
+        Example:
+            >>> from anharmonic.tasks.synthetic import AddingProblem
+            >>> AddingProblem(length=10, valid_size=8).understood().split(", ")[2:]
+            ['1000 test)', '10 steps', '2 channels', '1 value per sequence']
+        """
+        lengths = [_shortest_and_longest(part) for part in self.splits() if part is not None]
+        low, high = min(low for low, _ in lengths), max(high for _, high in lengths)
+        steps = _counted(high, "step") if low == high else f"{low} to {high} steps"
+        output = (
+            _counted(self.output_size, "class", "classes")
+            if self.target == "class"
+            else _counted(self.output_size, "value")
+            + (" per step" if self.readout == "all" else " per sequence")
+        )
+        path = getattr(self, "path", None)
+        parts = ", ".join(f"{size} {name}" for name, size in self.sizes.items())
+        return (
+            f"{self.name if path is None else path.name}: "
+            f"{_counted(sum(self.sizes.values()), 'sequence')} ({parts}), {steps}, "
+            f"{_counted(self.input_size, 'channel')}, {output}"
+        )
 
     def loaders(self, seed: int, batch_size: int) -> Loaders:
         """Batches for training, validation and test.
@@ -144,3 +171,14 @@ class Task(ABC):
             raise NotImplementedError(f"{type(self).__name__} must make its own training batches")
         order = stream("order", seed, epoch).permutation(len(data))
         return data.batches(batch_size, torch.from_numpy(order))
+
+
+def _shortest_and_longest(part: Dataset) -> tuple[int, int]:
+    if part.lengths is None:  # a transform may add steps
+        steps = part.take(torch.tensor([0])).x.shape[1]
+        return steps, steps
+    return int(part.lengths.min()), int(part.lengths.max())
+
+
+def _counted(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

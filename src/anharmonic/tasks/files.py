@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import boolean, choice, message, natural
-from anharmonic.tasks.base import Dataset, Splits, Task, stream
+from anharmonic.tasks.base import Dataset, Readout, Splits, Task, stream
 from anharmonic.tasks.npz import existing, read_npz
 from anharmonic.tasks.sequences import Preprocessing, Sequences, concrete
 from anharmonic.tasks.splits import cut
@@ -119,6 +119,8 @@ class FileTask(Task):
         else:
             codes = {name: values(part) for name, part in parts.items()}
             self.output_size = width(codes, self.path.name)
+            if target == "auto":
+                self.hint = _maybe_classes(list(codes.values()), self.path.name, self.readout)
         numbered = {name: replace(part, y=codes[name]) for name, part in parts.items()}
         cuts = _cut(numbered, self.class_names, stream("file split", split_seed))
         self.sizes = {name: len(part) for name, part in cuts.items()}
@@ -240,6 +242,20 @@ def _divide(
     sizes = [len(part) - size * (len(names) - 1), *[size] * (len(names) - 1)]
     chosen = cut(len(part), sizes, rng, part.y if class_names else None)
     return {name: part.select(rows) for name, rows in zip(names, chosen, strict=True)}
+
+
+def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -> str:
+    """The hint for numbers with a point that look like classes; empty where they do not."""
+    if readout == "all" or y[0].shape[1] != 1:
+        return ""
+    numbers = np.concatenate(y)[:, 0]
+    distinct = np.unique(numbers)
+    if not 2 <= len(distinct) <= min(20, len(numbers) // 2) or (distinct % 1 != 0).any():
+        return ""
+    return (
+        f"y in {where} is taken as values, but holds only {len(distinct)} distinct whole numbers; "
+        "target=class makes them classes."
+    )
 
 
 def _warn_of_rare_classes(

@@ -101,6 +101,10 @@ def fit(run: Run, place: Place | None = None) -> Result:
                     return found
                 write_task(folder / folders.TASK, task)
             loaders = task.loaders(run.seed, run.batch_size)
+            if is_first and place.progress:
+                _say(place, task.understood())
+                if task.hint:
+                    _say(place, task.hint)
             model = _seeded_model(run, task)
             job = Job(run, place, device, folder, task, loaders, model, is_first)
             return _train(job, unfixed)
