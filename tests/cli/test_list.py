@@ -37,3 +37,8 @@ def test_list_refuses_other_words(cli):
 
 def test_list_help(cli):
     assert cli("list", "--help")[1].startswith("usage: anharmonic list")
+
+
+def test_list_says_the_source_of_a_table(cli):
+    out = cli("list", "tables")[1]
+    assert "Demo: four models on two short tasks. Source: this package." in out

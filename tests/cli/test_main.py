@@ -57,6 +57,24 @@ def test_errors_are_one_line_and_an_exit_code(cli, monkeypatch, error, code):
     assert len(err.splitlines()) == (2 if "broken" in str(error) else 1)
 
 
+@pytest.mark.parametrize(
+    ("said", "words", "lines"),
+    [
+        (
+            "",
+            [],
+            ["anharmonic: interrupted; start the same command again to go on where it stopped"],
+        ),
+        ("Interrupted after 1 of 2.", [], []),
+        ("Interrupted after 1 of 2.", ["--no-progress"], ["anharmonic: Interrupted after 1 of 2."]),
+    ],
+)
+def test_an_interruption_is_said_once(cli, monkeypatch, said, words, lines):
+    monkeypatch.setattr(module, "_dispatch", failing(KeyboardInterrupt(*([said] if said else []))))
+    code, _, err = cli("list", *words)
+    assert code == 130 and err.splitlines() == lines
+
+
 def test_an_unexpected_error_says_how_to_see_more(cli, monkeypatch):
     monkeypatch.setattr(module, "_dispatch", failing(KeyError("x")))
     assert "unexpected KeyError: repeat with --debug" in cli("list")[2]

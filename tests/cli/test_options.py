@@ -14,6 +14,7 @@ from anharmonic.cli.options import (
     given,
     parse,
     plain_help,
+    short_usage,
     tyro,
 )
 from anharmonic.models.registry import layer_class, list_models
@@ -34,6 +35,8 @@ class Sample:
     silent: bool = False
     """Whether
     nothing is said."""
+    many: tuple[int, ...] = ()
+    """Several."""
 
 
 def test_fields_become_options_with_their_texts():
@@ -41,7 +44,7 @@ def test_fields_become_options_with_their_texts():
     assert options["count"] == Option("count", int, 3, "How many.")
     assert options["silent"].help == "Whether nothing is said."
     assert options["rate"].help == ""
-    assert [o.name for o in field_options(Sample, ("kind", "rate"))] == ["count", "silent"]
+    assert [o.name for o in field_options(Sample, ("kind", "rate"))] == ["count", "silent", "many"]
 
 
 @pytest.mark.parametrize("cls", [Run, Place])
@@ -72,26 +75,56 @@ def test_documented_reads_continuation_lines_and_stops():
 
 def test_parse_reads_values():
     values = parse(["--count", "4", "--silent"], {"x y": field_options(Sample)}, "prog", "What.")
-    assert values == {"count": 4, "kind": "a", "rate": None, "silent": True}
+    assert values == {"count": 4, "kind": "a", "rate": None, "silent": True, "many": ()}
 
 
-@pytest.mark.parametrize("words", [["--count", "x"], ["--kind", "c"], ["--count"]])
-def test_wrong_values_are_one_clear_line(words, capsys):
-    with pytest.raises(ValueError, match=r"options must be as --help .* see prog --help") as caught:
-        parse(words, {"x": field_options(Sample)}, "prog", "What.")
-    assert words[0] in str(caught.value) and "\n" not in str(caught.value)
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("--count x", "--count must be a whole number; got 'x'"),
+        ("--count=1.5", "--count must be a whole number; got '1.5'"),
+        ("--count", "--count must be a whole number; got nothing"),
+        ("--count 1 2", "--count must be one value, a whole number; got 1 2"),
+        ("--kind c", "--kind must be one of a, b; got 'c'"),
+        ("--rate abc", "--rate must be a number; got 'abc'"),
+        ("--many 1 x", "--many must be a whole number; got 'x'"),
+        ("c --count 1", "options must begin with --; got 'c'"),
+    ],
+)
+def test_wrong_values_are_one_clear_line(words, text, capsys):
+    with pytest.raises(ValueError, match=r"; see prog --help\.$") as caught:
+        parse(words.split(), {"x": field_options(Sample)}, "prog", "What.")
+    assert str(caught.value) == f"{text}; see prog --help."
     assert capsys.readouterr().err == ""
 
 
+def test_values_without_a_plain_name_are_checked_too(capsys):
+    with pytest.raises(ValueError, match=r"options must be as --help .* see prog --help"):
+        parse(["--silent", "7"], {"x": field_options(Sample)}, "prog", "What.")
+    assert capsys.readouterr().err == ""
+
+
+def test_negative_numbers_are_values():
+    values = parse(["--rate", "-1e-3", "--many", "-1", "-2"], {"x": field_options(Sample)}, "p", "")
+    assert values["rate"] == -1e-3 and values["many"] == (-1, -2)
+
+
+def test_short_usage_is_wrong_use(capsys):
+    assert short_usage("usage: x", "more") == 2
+    assert capsys.readouterr() == ("", "usage: x\nmore\n")
+
+
 def test_unknown_flag_names_the_nearest():
-    with pytest.raises(ValueError, match=r"option must be one of .* did you mean '--count'"):
-        parse(["--cuont", "3"], {"x": field_options(Sample)}, "prog", "What.")
+    for word, hint in (("--cuont", "did you mean --count?"), ("--zzzz", "nothing here is called")):
+        with pytest.raises(ValueError, match=f"unknown option {word}; ") as caught:
+            parse([word, "3"], {"x": field_options(Sample)}, "prog", "What.")
+        assert hint in str(caught.value) and str(caught.value).endswith("; see prog --help")
 
 
 def test_flags_may_be_negated_only_if_they_are_switches():
-    check_flags(["--no-silent", "-1", "-.5"], field_options(Sample))
-    with pytest.raises(ValueError, match="got '--no-count'"):
-        check_flags(["--no-count"], field_options(Sample))
+    check_flags(["--no-silent", "-1", "-.5"], field_options(Sample), "prog")
+    with pytest.raises(ValueError, match="unknown option --no-count"):
+        check_flags(["--no-count"], field_options(Sample), "prog")
 
 
 def test_given_knows_all_spellings():

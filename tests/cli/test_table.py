@@ -85,7 +85,7 @@ def test_a_failing_row_is_reported_and_the_others_go_on(cli, tmp_path):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ((), "anharmonic table takes the names of tables first"),
+        (("--dry-run",), "anharmonic table takes the names of tables first"),
         (("lem-smist",), "did you mean 'lem-smnist'"),
         (("demo", "--rows", "nothing"), "row must be one of"),
         (("lem-smnist", "--rows", "exprnn"), "a model that is not in this package yet"),
@@ -93,7 +93,7 @@ def test_a_failing_row_is_reported_and_the_others_go_on(cli, tmp_path):
         (("demo", "--epochs", "0"), "epochs must be an int >= 1"),
         (("demo", "--seeds", "1", "0", "1"), "--seeds must differ; got 1 more than once"),
         (("demo", "--devices", "0"), "devices must be an int >= 1"),
-        (("demo", "--row", "lem"), "did you mean '--rows'"),
+        (("demo", "--row", "lem"), "did you mean --rows?"),
     ],
 )
 def test_wrong_words_are_one_line_and_exit_code_2(cli, words, text):
@@ -123,3 +123,9 @@ def test_debug_shows_the_trace_of_a_failing_row(cli, monkeypatch, debug):
 def test_reduced_and_full_have_different_results():
     run = table("demo").row("adding-lem").run
     assert shrink(run, Budget(epochs=1)).hash != run.hash
+
+
+def test_without_words_the_usage_is_short(cli):
+    code, out, err = cli("table")
+    assert code == 2 and out == "" and len(err.splitlines()) == 3
+    assert err.startswith("usage: anharmonic table ID") and "lem-smnist" in err

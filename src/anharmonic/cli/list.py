@@ -75,7 +75,7 @@ def _tasks_in_full() -> list[str]:
 def _tables() -> list[tuple[str, str]]:
     from anharmonic.experiments.registry import list_tables, table
 
-    return [(name, f"{table(name).title}. {table(name).source}.") for name in list_tables()]
+    return [(name, f"{table(name).title}. Source: {table(name).source}.") for name in list_tables()]
 
 
 _SOURCES = {"models": _models, "tasks": _tasks, "tables": _tables}

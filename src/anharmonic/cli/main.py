@@ -46,8 +46,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _dispatch(words, debug)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
-    except KeyboardInterrupt:
-        _say("interrupted; start the same command again to go on where it stopped")
+    except KeyboardInterrupt as stop:
+        # Training says itself how to go on, unless it was told to be silent.
+        if not str(stop) or "--no-progress" in words:
+            _say(str(stop) or "interrupted; start the same command again to go on where it stopped")
         return 130
     except BrokenPipeError:
         # The reader (for example `head`) has what it wanted.

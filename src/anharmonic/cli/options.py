@@ -6,18 +6,20 @@ import ast
 import contextlib
 import copy
 import dataclasses
+import difflib
 import functools
 import inspect
 import io
 import itertools
 import re
+import sys
 import textwrap
 import typing
 from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from anharmonic._checks import choice, message, missing_extra
+from anharmonic._checks import message, missing_extra
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,11 @@ def _described(option: Option) -> dict[str, Any]:
 
 
 def parse(
-    words: Sequence[str], groups: Mapping[str, Sequence[Option]], prog: str, description: str
+    words: Sequence[str],
+    groups: Mapping[str, Sequence[Option]],
+    prog: str,
+    description: str,
+    positionals: str = "",
 ) -> dict[str, Any]:
     """Reads flags; the groups are headings of the help.
 
@@ -167,15 +173,19 @@ def parse(
         groups: Options by heading; no name may come twice.
         prog: How the command is called, for the help.
         description: What it does, for the help.
+        positionals: What comes between it and the flags, for the help.
 
     Returns:
         The values of all options by name.
 
     Raises:
-        ValueError: If a flag is unknown (the message lists the known ones and the nearest) or its
-            value is of the wrong kind.
+        ValueError: If a flag is unknown (the message names the nearest) or its value is of the
+            wrong kind.
     """
-    check_flags(words, [option for options in groups.values() for option in options])
+    options = [option for options in groups.values() for option in options]
+    check_flags(words, options, prog)
+    if not set(words) & {"-h", "--help"}:
+        _check_values(words, options, prog)
     package = tyro()
     fields = {name: re.sub(r"\W", "_", name) for name in groups}
     kinds = [(fields[name], part(name, options)) for name, options in groups.items()]
@@ -186,7 +196,7 @@ def parse(
             parsed = package.cli(
                 whole,
                 args=list(words),
-                prog=prog,
+                prog=f"{prog} {positionals}".strip(),
                 description=description,
                 config=(package.conf.OmitArgPrefixes,),
             )
@@ -212,11 +222,16 @@ def _gist(box: str) -> str:
     return " ".join(lines[:end]) or " ".join(box.split())
 
 
-def check_flags(words: Sequence[str], options: Sequence[Option]) -> None:
+def check_flags(words: Sequence[str], options: Sequence[Option], prog: str) -> None:
     """Refuses unknown flags before anything is read.
 
+    Args:
+        words: What was typed.
+        options: The known flags.
+        prog: The command whose help shows them.
+
     Raises:
-        ValueError: If a flag is unknown; the message lists the known ones and the nearest.
+        ValueError: If a flag is unknown; the message names the nearest.
     """
     known = ["--help", "-h"]
     for option in options:
@@ -224,8 +239,88 @@ def check_flags(words: Sequence[str], options: Sequence[Option]) -> None:
         if option.type is bool:
             known.append("--no-" + option.flag[2:])
     for word in words:
-        if word.startswith("-") and not re.match(r"-[\d.]", word) and word != "-":
-            choice("option", word.split("=", 1)[0].replace("_", "-"), known)
+        flag = word.split("=", 1)[0].replace("_", "-")
+        if _is_flag(word) and flag not in known:
+            near = difflib.get_close_matches(flag, known, n=1, cutoff=0.7)
+            hint = f"did you mean {near[0]}?" if near else "nothing here is called like that"
+            raise ValueError(f"unknown option {flag}; {hint}; see {prog} --help")
+
+
+def _is_flag(word: str) -> bool:
+    return word.startswith("-") and not re.match(r"-[\d.]", word) and word != "-"
+
+
+def _check_values(words: Sequence[str], options: Sequence[Option], prog: str) -> None:
+    """Refuses values of the wrong kind where the kind has a plain name; tyro sees the rest.
+
+    Raises:
+        ValueError: If a value is missing, of the wrong kind, or one too many.
+    """
+    known = {option.flag: option for option in options}
+    typed: list[tuple[str, list[str]]] = []
+    for word in words:
+        if _is_flag(word):
+            flag, equals, value = word.partition("=")
+            typed.append((flag.replace("_", "-"), [value] if equals else []))
+        elif typed:
+            typed[-1][1].append(word)
+        else:
+            advice = f"see {prog} --help"
+            raise ValueError(message("options must begin with --", repr(word), advice))
+    for flag, values in typed:
+        wanted = _kind(known[flag].type) if flag in known else None
+        if wanted is None:
+            continue
+        what, fits, several = wanted
+        wrong = next((value for value in values if not fits(value)), None)
+        if wrong is not None:
+            got = repr(wrong)
+        elif not values and not several:
+            got = "nothing"
+        elif len(values) > 1 and not several:
+            got, what = " ".join(values), f"one value, {what}"
+        else:
+            continue
+        raise ValueError(message(f"{flag} must be {what}", got, f"see {prog} --help"))
+
+
+def _kind(annotation: Any) -> tuple[str, Callable[[str], bool], bool] | None:
+    """What a value of a type is, in words and as a test, and whether several may come."""
+    if typing.get_origin(annotation) is Literal:
+        allowed = [str(value) for value in typing.get_args(annotation)]
+        return f"one of {', '.join(allowed)}", allowed.__contains__, False
+    parts = [p for p in typing.get_args(annotation) or (annotation,) if p is not type(None)]
+    origin = typing.get_origin(annotation)
+    if origin in (Sequence, list) or (origin is tuple and parts[1:] == [...]):
+        inner = _kind(parts[0])
+        return inner and (inner[0], inner[1], True)
+    if parts == [annotation]:
+        names = {int: "a whole number", float: "a number"}
+        return (names[annotation], _reads(annotation), False) if annotation in names else None
+    kinds = [_kind(part) for part in parts]
+    # A number or several of them: the last one that is said allows more.
+    return kinds[-1] if len({kind and kind[0] for kind in kinds}) == 1 else None
+
+
+def _reads(kind: type) -> Callable[[str], bool]:
+    def fits(text: str) -> bool:
+        try:
+            kind(text)
+        except ValueError:
+            return False
+        return True
+
+    return fits
+
+
+def short_usage(*lines: str) -> int:
+    """Says on standard error how a command is called.
+
+    Returns:
+        The exit code of wrong use.
+    """
+    print("\n".join(lines), file=sys.stderr)
+    return 2
 
 
 def distinct(flag: str, values: Sequence[Hashable]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from anharmonic._checks import message
-from anharmonic.cli.options import field_options, parse
+from anharmonic.cli.options import field_options, parse, short_usage
 
 if TYPE_CHECKING:
     from anharmonic.training.predict import Predictions
@@ -45,20 +45,26 @@ def run(words: Sequence[str]) -> int:
     from anharmonic.training.files import write_atomically
     from anharmonic.training.predict import predict
 
+    example = f"{PROG} runs/file-LEM-0123456789ab new.npz --output predictions.csv"
+    if not words:
+        return short_usage(
+            f"usage: {PROG} RUN DATA [OPTIONS]", f"for example: {example}", f"see {PROG} --help"
+        )
     count = next((i for i, w in enumerate(words) if w.startswith("-")), len(words))
     if count != 2 and not set(words) & {"-h", "--help"}:
         raise ValueError(
             message(
                 f"{PROG} takes a run's folder and a data file first",
                 " ".join(words) or "nothing",
-                f"for example {PROG} runs/file-LEM-0123456789ab new.npz --output predictions.csv",
+                f"for example {example}",
             )
         )
     values = parse(
         words[count:],
         {"predict": field_options(Predict)},
-        f"{PROG} RUN DATA",
+        PROG,
         "Writes a trained model's predictions for an .npz or .ts file as CSV.",
+        "RUN DATA",
     )
     output: Path = values["output"]
     if str(output) != "-" and not output.parent.is_dir():

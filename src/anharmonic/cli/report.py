@@ -35,11 +35,17 @@ def run(words: Sequence[str]) -> int:
 
     Raises:
         ValueError: If a name or an option is wrong.
-        FileNotFoundError: If ``--results`` names nothing that exists.
+        FileNotFoundError: If there are no results where ``--results`` says.
     """
     from anharmonic.experiments.page import write_html
     from anharmonic.experiments.registry import expand, list_tables
-    from anharmonic.experiments.report import compare, markdown, terminal
+    from anharmonic.experiments.report import (
+        DOCUMENTS,
+        compare,
+        has_results,
+        markdown,
+        terminal,
+    )
     from anharmonic.training.files import write_atomically
     from anharmonic.training.results import read
 
@@ -48,20 +54,21 @@ def run(words: Sequence[str]) -> int:
     values = parse(
         words[first:],
         {"report": field_options(Report)},
-        f"{PROG} [ID ...]",
-        "Shows tables beside the reported numbers; all tables if none is named.",
+        PROG,
+        "Shows tables beside the reported numbers; if none is named, prints those with results.",
+        "[ID ...]",
     )
     place: Path = values["results"]
-    if not place.exists():
+    files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
+    results = [result for file in files if file.exists() for result in read(file)]
+    if not results:
         raise FileNotFoundError(
             message(
                 f"{place} must be a file of result lines or a folder of them",
-                "nothing there",
+                f"{'no results in' if place.exists() else 'nothing at'} {place.resolve()}",
                 "run `anharmonic table ID` first, or name the place with --results",
             )
         )
-    files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
-    results = [result for file in files for result in read(file)]
     comparisons = [(table, compare(table, results)) for table in tables]
     written = []
     if values["html"] is not None:
@@ -69,11 +76,18 @@ def run(words: Sequence[str]) -> int:
         written.append(values["html"])
     if values["markdown"] is not None:
         values["markdown"].parent.mkdir(parents=True, exist_ok=True)
-        text = "\n".join(markdown(table, lines) for table, lines in comparisons)
-        write_atomically(values["markdown"], text)
+        sections = [markdown(table, lines) for table, lines in comparisons]
+        write_atomically(values["markdown"], "\n".join([*sections, f"{DOCUMENTS}\n"]))
         written.append(values["markdown"])
     for path in written:
         print(f"wrote {path}")
     if not written:
-        print("\n\n".join(terminal(table, lines) for table, lines in comparisons))
+        shown, without = comparisons, []
+        if not words[:first]:
+            shown = [(table, lines) for table, lines in comparisons if has_results(lines)]
+            without = [table.id for table, lines in comparisons if not has_results(lines)]
+        blocks = [terminal(table, lines) for table, lines in shown]
+        if without:
+            blocks.append(f"No results yet: {', '.join(without)}.")
+        print("\n\n".join([*blocks, DOCUMENTS]))
     return 0

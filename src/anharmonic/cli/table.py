@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from anharmonic._checks import message
 from anharmonic.cli.main import is_debugging, one_line
-from anharmonic.cli.options import distinct, field_options, parse
+from anharmonic.cli.options import distinct, field_options, parse, short_usage
 
 if TYPE_CHECKING:
     from anharmonic.experiments.base import Row, Table
@@ -59,6 +59,12 @@ def run(words: Sequence[str]) -> int:
     from anharmonic.experiments.registry import expand, list_tables
     from anharmonic.training.run import Place
 
+    if not words:
+        return short_usage(
+            f"usage: {PROG} ID [ID ...] [OPTIONS]",
+            f"for example: {PROG} demo",
+            f"known are {', '.join(list_tables())}; see {PROG} --help",
+        )
     first = next((i for i, w in enumerate(words) if w.startswith("-")), len(words))
     ids, flags = words[:first], words[first:]
     if not ids and not set(flags) & {"-h", "--help"}:
@@ -70,14 +76,11 @@ def run(words: Sequence[str]) -> int:
             )
         )
     groups = {
-        "what": field_options(What),
+        "run": field_options(What) + field_options(Where),
         "budget": field_options(Budget),
-        "where": field_options(Where),
         "place": field_options(Place, ("file", "results")),
     }
-    values = parse(
-        flags, groups, f"{PROG} ID [ID ...]", "Runs the rows of tables of the documents."
-    )
+    values = parse(flags, groups, PROG, "Runs the rows of tables of the documents.", "ID [ID ...]")
     budget = Budget(**{o.name: values[o.name] for o in groups["budget"]})
     distinct("--seeds", values["seeds"])
     place = Place(**{o.name: values[o.name] for o in groups["place"]})

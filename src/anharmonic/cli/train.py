@@ -18,6 +18,7 @@ from anharmonic.cli.options import (
     given,
     parse,
     plain_help,
+    short_usage,
 )
 
 if TYPE_CHECKING:
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
     from anharmonic.training.run import Place, Run
 
 PROG = "anharmonic train"
+USAGE = (
+    f"usage: {PROG} MODEL TASK [OPTIONS]",
+    f"       {PROG} MODEL FILE.npz|FILE.ts [OPTIONS]",
+    f"       {PROG} --run RUN.json [PLACE OPTIONS]",
+)
 FILE_SUFFIXES = (".npz", ".ts")
 _RUN_ELSEWHERE = ("task", "model", "task_options", "model_options")
 
@@ -62,9 +68,13 @@ def run(words: Sequence[str]) -> int:
     if any(w == "--run" or w.startswith("--run=") for w in words):
         return _rerun(words)
     if len(named) < 2:
-        if not words or set(words) & {"-h", "--help"}:
+        if set(words) & {"-h", "--help"}:
             print(general_help())
             return 0
+        if not words:
+            return short_usage(
+                *USAGE, f"for example: {PROG} lem digits --epochs 5", f"see {PROG} --help"
+            )
         raise ValueError(
             message(
                 f"{PROG} takes a model and a task first",
@@ -195,9 +205,7 @@ def general_help() -> str:
     from anharmonic.training.run import Place, Run
 
     parts = [
-        f"usage: {PROG} MODEL TASK [OPTIONS]",
-        f"       {PROG} MODEL FILE.npz|FILE.ts [OPTIONS]",
-        f"       {PROG} --run RUN.json [PLACE OPTIONS]",
+        *USAGE,
         "",
         f"`{PROG} MODEL TASK --help` shows exactly what goes with the two.",
         "",
@@ -220,8 +228,8 @@ def _rerun(words: Sequence[str]) -> int:
 
     places = field_options(Place)
     if "--help" not in words and "-h" not in words:
-        check_flags(words, [*field_options(Stored), *places])
-    groups = {"stored": field_options(Stored), "place": places}
+        check_flags(words, [*field_options(Stored), *places], PROG)
+    groups = {"run": field_options(Stored), "place": places}
     values = parse(words, groups, PROG, "Trains exactly the run of a JSON file.")
     path: Path = values.pop("run")
     if not path.is_file():
@@ -247,7 +255,10 @@ def _fit(run: Run, place: Place) -> Result:
     # A result may be known from the results file while its folder is elsewhere or deleted.
     if folder.is_dir():
         said["run folder"] = str(folder)
-        said["to predict"] = f"anharmonic predict {folder} DATA.npz --output predictions.csv"
+        if run.task == "file":
+            suffix = place.file.suffix if place.file else FILE_SUFFIXES[0]
+            words = f"{folder} DATA{suffix} --output predictions.csv"
+            said["to predict"] = f"anharmonic predict {words}"
     width = max(map(len, said))
     for name, value in said.items():
         print(f"{name.ljust(width)}  {value}")

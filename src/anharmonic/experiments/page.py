@@ -10,6 +10,7 @@ from anharmonic import __version__
 from anharmonic.experiments.base import Table
 from anharmonic.experiments.pictures import curves, points
 from anharmonic.experiments.report import (
+    DOCUMENTS,
     HEAD,
     Line,
     cells,
@@ -139,6 +140,7 @@ def html(comparisons: Sequence[tuple[Table, Sequence[Line]]]) -> str:
         "has a stored run behind it and can be repeated with the command given. Rows that were "
         "not run say so.</p>"
         f"<nav>{nav}</nav>{LEGEND}{body}"
+        f'<p class="soft">{escape(DOCUMENTS)}</p>'
         f'<p class="soft">Written by anharmonic {escape(__version__)}.</p></main></body></html>\n'
     )
 

@@ -19,6 +19,8 @@ from anharmonic.training.results import Result
 ABSENT = "not in this package yet"
 NOT_RUN = "not run"
 WIDTH = 100
+DOCUMENTS = "documents: the papers of the models and T. K. Rusch's thesis"
+"""The foot of every report."""
 HEAD = ("model", "reported", "ours", "seeds", "params (rep.)", "params (ours)", "time", "settings")
 
 
@@ -149,6 +151,17 @@ def compare(table: Table, results: Iterable[Result]) -> list[Line]:
         small = tuple(ours(row, found) for found in reduced.get(key, {}).values())
         lines.append(Line(row, mine, small))
     return lines
+
+
+def has_results(lines: Iterable[Line]) -> bool:
+    """Whether any line has a run of ours, full or reduced.
+
+    Example:
+        >>> from anharmonic.experiments.registry import table
+        >>> has_results(compare(table("demo"), []))
+        False
+    """
+    return any(line.full or line.reduced for line in lines)
 
 
 def command(table: Table, rows: Sequence[Row] = (), seeds: Sequence[int] = ()) -> str:
