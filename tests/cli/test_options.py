@@ -143,6 +143,12 @@ def test_plain_help_says_default_and_meaning():
     assert "--rate" in text and "None" not in text
 
 
+def test_a_default_is_said_once():
+    options = [Option("dt", float, 1.0, "Step. Default 1."), Option("n", int, 2, "N. Default 1.")]
+    text = plain_help(options)
+    assert "--dt (default 1.0): Step.\n" in text and "N. Default 1." in text
+
+
 def test_missing_tyro_names_the_extra(monkeypatch):
     real = builtins.__import__
 

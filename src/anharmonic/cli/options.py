@@ -148,9 +148,18 @@ def part(title: str, options: Sequence[Option]) -> type:
     return dataclasses.make_dataclass(re.sub(r"\W", "", title) or "Part", fields, frozen=True)
 
 
+def _without_default(option: Option) -> str:
+    """The help without a last sentence that only says the default, which is shown anyway."""
+    end = re.search(r"\s*Default:? (\S+)\.$", option.help)
+    if end is None or option.default is None or isinstance(option.default, bool):
+        return option.help
+    said = {str(option.default), str(option.default).removesuffix(".0")}
+    return option.help[: end.start()] if end.group(1) in said else option.help
+
+
 def _described(option: Option) -> dict[str, Any]:
     """Help without saying a default twice, and a plain placeholder for an optional value."""
-    found: dict[str, Any] = {"help": option.help or None}
+    found: dict[str, Any] = {"help": _without_default(option) or None}
     if option.default in (None, ()):
         found["help_behavior_hint"] = ""
         kinds = [kind for kind in typing.get_args(option.type) if kind is not type(None)]
@@ -362,7 +371,10 @@ def plain_help(options: Sequence[Option], width: int = 96) -> str:
         head = f"{option.flag}{f' (default {default})' if default != '' else ''}: "
         out.append(
             textwrap.fill(
-                head + option.help, width, initial_indent="  ", subsequent_indent="      "
+                head + _without_default(option),
+                width,
+                initial_indent="  ",
+                subsequent_indent="      ",
             )
         )
     return "\n".join(out)
