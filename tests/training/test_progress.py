@@ -6,7 +6,8 @@ from anharmonic.training import fit
 
 def test_lines_where_there_is_no_terminal(tiny, place, capsys):
     fit(tiny(epochs=40), dataclasses.replace(place, progress=True))
-    lines = capsys.readouterr().err.splitlines()
+    understood, *lines = capsys.readouterr().err.splitlines()
+    assert understood.startswith("adding: ") and "2 channels" in understood
     assert len(lines) == 20
     assert lines[0].startswith("LSTM on adding   5 %: epoch 2/40, loss ")
     assert "valid mse" in lines[0] and "best" in lines[0] and "s left" in lines[0]
@@ -16,7 +17,7 @@ def test_lines_where_there_is_no_terminal(tiny, place, capsys):
 def test_lines_within_long_epochs(tiny, place, capsys):
     task = {"length": 4, "valid_size": 4, "test_size": 4, "steps_per_epoch": 40}
     fit(tiny(task_options=task, epochs=1), dataclasses.replace(place, progress=True))
-    lines = capsys.readouterr().err.splitlines()
+    _understood, *lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 20
     assert "valid" not in lines[-2] and "valid mse" in lines[-1]
 
@@ -43,7 +44,8 @@ def test_resumed_bar_starts_where_the_run_stands(tiny, place, capsys, monkeypatc
     hook_batches(lambda name, batch: None)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     fit(tiny(), dataclasses.replace(place, progress=True))
-    said = capsys.readouterr().err
+    understood, said = capsys.readouterr().err.split("\n", 1)
+    assert understood.startswith("adding: ")
     assert said.startswith("Going on after epoch 2 of 4 (LSTM on adding).\n")
     assert "12/24" in said.split("\r")[1]
 
