@@ -32,7 +32,7 @@ _TASKS: dict[str, type[Task]] = {
     )
 }
 # What a constructor takes besides options: places, which do not change the numbers.
-_PLACES = ("data_dir", "path")
+PLACES = ("data_dir", "path")
 
 
 def list_tasks() -> list[str]:
@@ -69,7 +69,7 @@ def task_options(name: str) -> dict[str, Any]:
         {'tolerance': 'default', 'data_seed': 1234}
     """
     parameters = inspect.signature(task_class(name)).parameters
-    return {key: p.default for key, p in parameters.items() if key not in _PLACES}
+    return {key: p.default for key, p in parameters.items() if key not in PLACES}
 
 
 def make_task(

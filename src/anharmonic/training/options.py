@@ -12,12 +12,11 @@ from typing import Any, NoReturn
 
 from anharmonic import _checks
 from anharmonic.models.registry import layer_class
-from anharmonic.tasks.registry import task_class
+from anharmonic.tasks.registry import PLACES, task_class
 
 _DEFAULT_HIDDEN_SIZE = 128
 # Set by the task's shapes or by `Place`, not by the user of a run.
 _NOT_MODEL_OPTIONS = frozenset({"self", "input_size", "batch_first", "device", "dtype"})
-_NOT_TASK_OPTIONS = frozenset({"self", "data_dir", "path"})
 
 
 def check_task_options(task: str, given: Any) -> dict[str, Any]:
@@ -141,7 +140,7 @@ def _task_option_parameters(task: str) -> dict[str, inspect.Parameter]:
     return {
         name: parameter
         for name, parameter in inspect.signature(task_class(task)).parameters.items()
-        if name not in _NOT_TASK_OPTIONS
+        if name not in PLACES
     }
 
 
