@@ -1,0 +1,14 @@
+/* One table of functions per instruction set and kind of real, filled by engine.c. */
+#ifndef AN_ENGINE_H
+#define AN_ENGINE_H
+
+#include "anharmonic.h"
+
+typedef struct {
+    int (*forward)(const an_call *);
+    int (*backward)(const an_call *);
+    /* 0 tanh, 1 sigmoid, 2 exp */
+    void (*elementary)(int which, const void *x, void *y, int64_t n);
+} an_engine;
+
+#endif
