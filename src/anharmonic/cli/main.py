@@ -18,6 +18,7 @@ COMMANDS = {
     "table": "run the rows of a table of the documents, resuming where it stopped",
     "report": "print tables beside the reported numbers, or write HTML and Markdown",
     "list": "list models, tasks and tables",
+    "info": "say what is installed here and which backend computes, and why",
 }
 DEBUG = "ANHARMONIC_DEBUG"
 _debugging = ContextVar("debugging", default=False)
