@@ -150,7 +150,7 @@ static void lay_out_block(block *b, arena *a) {
     double *spare_grid;
 #define PLACE(table, index, count)                                                                 \
     do {                                                                                           \
-        spare = (count) ? reals(a, count) : NULL;                                                  \
+        spare = (count) > 0 ? reals(a, count) : NULL;                                                  \
         if (a->base) (table)[index] = spare;                                                       \
     } while (0)
     for (int64_t l = 0; l < L; l++) {

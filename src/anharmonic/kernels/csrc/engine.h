@@ -11,4 +11,8 @@ typedef struct {
     void (*elementary)(int which, const void *x, void *y, int64_t n);
 } an_engine;
 
+extern const an_engine an_engine_baseline_float, an_engine_baseline_double;
+extern const an_engine an_engine_avx2_float, an_engine_avx2_double;
+extern const an_engine an_engine_avx512_float, an_engine_avx512_double;
+
 #endif
