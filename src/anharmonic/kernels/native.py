@@ -15,7 +15,8 @@ from torch import Tensor
 
 from anharmonic._checks import message
 from anharmonic.kernels import plan
-from anharmonic.kernels.library import library
+from anharmonic.kernels.dispatch import register, register_missing, unfit_for_cpu
+from anharmonic.kernels.library import library, why_not
 from anharmonic.kernels.memory import resolve
 
 CORNN_EXPLICIT, CORNN_IMPLICIT, UNICORNN, LEM, LEM_CLIPPED, LEM_SINGLE_SCALE = range(6)
@@ -354,7 +355,9 @@ def _differentiate(
         grad_z0,
         grad_values,
         None if elapsed is None else grad_elapsed,
-        *[None] * 8,
+        None,
+        [None] * len(masks),
+        *[None] * 6,
     )
 
 
@@ -370,3 +373,11 @@ def _refuse(ctx: Any, *grads: Any) -> None:
 
 _walk_operator.register_autograd(_differentiate, setup_context=_set_up)
 _walk_backward_operator.register_autograd(_refuse, setup_context=lambda *arguments: None)
+
+
+def register_native(kernel: str, chain: Any) -> None:
+    """Registers a compiled chain of a kernel, or says why there is none."""
+    if library() is None:
+        register_missing("native", why_not())
+    else:
+        register(kernel, "native", chain, unfit_for_cpu)

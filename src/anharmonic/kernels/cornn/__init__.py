@@ -7,8 +7,10 @@ from typing import NamedTuple
 from torch import Tensor
 
 from anharmonic._checks import choice
+from anharmonic.kernels.cornn.native import cornn_native
 from anharmonic.kernels.cornn.reference import cornn_reference
 from anharmonic.kernels.dispatch import register
+from anharmonic.kernels.native import register_native
 from anharmonic.kernels.stack import run_stack
 
 SCHEMES = ("explicit", "implicit")
@@ -24,6 +26,7 @@ class CoRNNWeights(NamedTuple):
 
 
 register("cornn", "reference", cornn_reference)
+register_native("cornn", cornn_native)
 
 
 def cornn(

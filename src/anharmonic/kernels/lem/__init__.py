@@ -7,7 +7,9 @@ from typing import NamedTuple
 from torch import Tensor
 
 from anharmonic.kernels.dispatch import register
+from anharmonic.kernels.lem.native import lem_native
 from anharmonic.kernels.lem.reference import lem_reference
+from anharmonic.kernels.native import register_native
 from anharmonic.kernels.stack import run_stack
 
 
@@ -25,6 +27,7 @@ class LEMWeights(NamedTuple):
 
 
 register("lem", "reference", lem_reference)
+register_native("lem", lem_native)
 
 
 def lem(

@@ -9,7 +9,9 @@ import torch
 from torch import Tensor
 
 from anharmonic.kernels.dispatch import register
+from anharmonic.kernels.native import register_native
 from anharmonic.kernels.stack import run_stack
+from anharmonic.kernels.unicornn.native import unicornn_native
 from anharmonic.kernels.unicornn.reference import unicornn_reference
 
 
@@ -24,6 +26,7 @@ class UnICORNNWeights(NamedTuple):
 
 
 register("unicornn", "reference", unicornn_reference)
+register_native("unicornn", unicornn_native)
 
 
 def unicornn(
