@@ -131,9 +131,8 @@ def name(setting):
 def table(steps):
     """The numbers of the documentation page, in Markdown."""
     print(f"Relative errors after {steps} steps, float32:\n")
-    print(
-        "| | states | state: rebuilt | gradient: rebuilt | rebuilt, of float64 | stored, of float64 |"
-    )
+    heads = "states | state: rebuilt | gradient: rebuilt | rebuilt, of float64 | stored, of float64"
+    print(f"| | {heads} |")
     print("| --- | --- | --- | --- | --- | --- |")
     for setting in SETTINGS:
         for grid in (False, True):
