@@ -19,6 +19,7 @@ COMMANDS = {
     "report": "print tables beside the reported numbers, or write HTML and Markdown",
     "bench": "time the layers here, beside torch.nn.LSTM",
     "list": "list models, tasks and tables",
+    "info": "say what is installed here and which backend computes, and why",
 }
 DEBUG = "ANHARMONIC_DEBUG"
 _debugging = ContextVar("debugging", default=False)

@@ -1,0 +1,113 @@
+"""``anharmonic info``: what is installed here, and which backend computes on the CPU, and why."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from anharmonic._checks import choice
+
+USAGE = "usage: anharmonic info [--json]"
+_BACKEND = "ANHARMONIC_BACKEND"
+_DATA = "ANHARMONIC_DATA"
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the command.
+
+    Args:
+        words: What was typed after ``anharmonic info``: nothing or ``--json``.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        ValueError: If a word is unknown, or an environment variable forces what cannot run here.
+    """
+    if set(words) & {"-h", "--help"}:
+        print(USAGE)
+        print("Says versions, threads, the backend that runs on the CPU and why, and where the")
+        print("data lie; with --json as one JSON object.")
+        return 0
+    for word in words:
+        choice("the option", word, ("--json",))
+    facts = gather()
+    print(json.dumps(facts, indent=2) if words else "\n".join(_lines(facts)))
+    return 0
+
+
+def gather() -> dict[str, Any]:
+    """All that the command says, as JSON values.
+
+    Raises:
+        ValueError: If an environment variable forces what cannot run here.
+
+    Example:
+        >>> facts = gather()
+        >>> facts["backend"] in ("native", "reference")
+        True
+    """
+    import torch
+
+    import anharmonic
+    from anharmonic.kernels import library
+    from anharmonic.tasks.download import data_folder
+
+    backend, reason = _backend()
+    path = library.path()
+    return {
+        "anharmonic": anharmonic.__version__,
+        "package": str(Path(anharmonic.__file__).parent),
+        "python": platform.python_version(),
+        "torch": str(torch.__version__),
+        "threads": torch.get_num_threads(),
+        "backend": backend,
+        "backend_reason": reason,
+        "library": None if path is None else str(path),
+        "instruction_set": library.instruction_set(),
+        "instruction_sets": list(library.available()),
+        "instruction_set_forced": library.FORCED in os.environ,
+        "data": str(data_folder()),
+        "data_named": _DATA in os.environ,
+    }
+
+
+def _backend() -> tuple[str, str]:
+    """The backend that runs on the CPU where a call names none, and why."""
+    from anharmonic.kernels import available_backends, library
+
+    forced = os.environ.get(_BACKEND, "auto")
+    choice(_BACKEND, forced, ["auto", *available_backends("lem")])
+    if forced != "auto":
+        return forced, f"forced by {_BACKEND}"
+    if library.library() is None:
+        return "reference", library.why_not()
+    return "native", "the compiled C library is there"
+
+
+def _lines(facts: dict[str, Any]) -> list[str]:
+    from anharmonic.kernels.library import FORCED
+
+    if facts["instruction_set"] is None:
+        instructions = "none"
+    else:
+        why = f"forced by {FORCED}" if facts["instruction_set_forced"] else "best"
+        known = ", ".join(facts["instruction_sets"])
+        instructions = f"{facts['instruction_set']} ({why}; this processor can run {known})"
+    data = f"from {_DATA}" if facts["data_named"] else f"the default; {_DATA} is not set"
+    said = {
+        "anharmonic": f"{facts['anharmonic']} ({facts['package']})",
+        "Python": facts["python"],
+        "PyTorch": facts["torch"],
+        "threads": facts["threads"],
+        "CPU backend": f"{facts['backend']} ({facts['backend_reason']})",
+        "C library": facts["library"] or "none",
+        "instruction set": instructions,
+        "data folder": f"{facts['data']} ({data})",
+    }
+    width = max(map(len, said))
+    return [f"{name.ljust(width)}  {value}" for name, value in said.items()]
