@@ -185,17 +185,25 @@ static void lay_out_block(block *b, arena *a) {
 
 /* ---- one block --------------------------------------------------------------------------- */
 
+static int64_t saved_state_bytes(const chain *c) { /* of one batch row */
+    const an_call *k = c->call;
+    const int64_t states = k->keep == AN_KEEP_END ? 1 : checkpoints_in(k->steps, k->checkpoint);
+    return states * k->layers * 2 * c->kept_row * (k->grid ? 8 : (int64_t)sizeof(real));
+}
+
+static int64_t saved_activation_bytes(const chain *c) {
+    const an_call *k = c->call;
+    const int all = k->keep == AN_KEEP_ALL && is_dense(c);
+    return all ? k->layers * k->steps * act_row(c) * (int64_t)sizeof(real) : 0;
+}
+
 static kept saved_of(const block *b) {
     const an_call *k = b->c->call;
-    const int64_t size = k->grid ? 8 : sizeof(real);
-    const int64_t states = k->keep == AN_KEEP_END ? 1 : checkpoints_in(k->steps, k->checkpoint);
-    const int64_t per_row = states * k->layers * 2 * b->c->kept_row * size;
-    const int all = k->keep == AN_KEEP_ALL && is_dense(b->c);
-    const int64_t act_per_row = all ? k->layers * k->steps * act_row(b->c) * sizeof(real) : 0;
-    char *base = (char *)k->saved + b->first * (per_row + act_per_row);
+    const int64_t states = saved_state_bytes(b->c), activations = saved_activation_bytes(b->c);
+    char *base = (char *)k->saved + b->first * (states + activations);
     return (kept){
         .states = base,
-        .activations = all ? (real *)(base + b->rows * per_row) : NULL,
+        .activations = activations ? (real *)(base + b->rows * states) : NULL,
         .begin = 0,
         .steps = k->steps,
         .spacing = k->keep == AN_KEEP_END ? k->steps : k->checkpoint,
@@ -486,6 +494,12 @@ static int run(const an_call *call, int backward) {
     if (!memory) return AN_NO_MEMORY;
     arena a = {.base = memory};
     lay_out_weights(&c, &a);
+    const int64_t cells = call->steps * call->batch * (int64_t)sizeof(real);
+    if (backward && call->grad_x) an_advise_huge(call->grad_x, cells * call->inputs);
+    if (!backward && call->output) an_advise_huge(call->output, cells * c.H);
+    if (!backward && call->keep)
+        an_advise_huge(call->saved,
+                       call->batch * (saved_state_bytes(&c) + saved_activation_bytes(&c)));
     an_parallel(c.blocks, (int)call->threads, backward ? backward_block : forward_block, &c);
     if (backward && c.status == AN_OK) reduce_all(&c);
     an_workspace_give(memory);
