@@ -38,7 +38,9 @@ static void mark(void *context, int64_t index) {
     if (!pthread_equal(pthread_self(), t->caller)) t->others++;
 }
 
-static void check_each_once(int count, int threads) {
+void check_each_once(int count, int threads); /* also called from Python */
+
+void check_each_once(int count, int threads) {
     task t = {.caller = pthread_self()};
     an_parallel(count, threads, mark, &t);
     for (int i = 0; i < MOST; i++) CHECK(t.counts[i] == (i < count));
@@ -60,7 +62,9 @@ static void meet(void *context, int64_t index) {
 }
 
 /* Three indices that wait for one another end only if three threads work at a time. */
-static void threads_work_together(int times) {
+void threads_work_together(int times);
+
+void threads_work_together(int times) {
     for (int n = 0; n < times; n++) {
         atomic_int here = 0;
         an_parallel(3, 3, meet, &here);

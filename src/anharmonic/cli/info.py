@@ -70,9 +70,9 @@ def gather() -> dict[str, Any]:
         "library": None if path is None else str(path),
         "instruction_set": library.instruction_set(),
         "instruction_sets": list(library.available()),
-        "instruction_set_forced": library.FORCED in os.environ,
+        "instruction_set_forced": bool(os.environ.get(library.FORCED)),
         "data": str(data_folder()),
-        "data_named": _DATA in os.environ,
+        "data_named": bool(os.environ.get(_DATA)),
     }
 
 
@@ -80,7 +80,7 @@ def _backend() -> tuple[str, str]:
     """The backend that runs on the CPU where a call names none, and why."""
     from anharmonic.kernels import available_backends, library
 
-    forced = os.environ.get(_BACKEND, "auto")
+    forced = os.environ.get(_BACKEND) or "auto"
     choice(_BACKEND, forced, ["auto", *available_backends("lem")])
     if forced != "auto":
         return forced, f"forced by {_BACKEND}"

@@ -1,0 +1,74 @@
+"""Runs the C code under sanitizers; `make sanitize` calls it. Needs gcc on Linux.
+
+1. `kernels/exercise.c` (pool and workspace) under AddressSanitizer and UndefinedBehaviorSanitizer,
+   and again under ThreadSanitizer.
+2. The whole library, built into a copy of the package: the tests of the native kernels, in a Python
+   that has AddressSanitizer loaded first.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+CSRC = ROOT / "src" / "anharmonic" / "kernels" / "csrc"
+TESTS = ROOT / "tests" / "kernels"
+BUILD = ROOT / "build" / "sanitize"
+COMPILER = os.environ.get("CC", "cc")
+MEMORY = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
+OPTIONS = {
+    # Python and PyTorch keep memory until the end; a huge request must fail as it does elsewhere.
+    "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+    "TSAN_OPTIONS": "die_after_fork=0:allocator_may_return_null=1",
+}
+
+
+def run(*command: object, **environment: str) -> None:
+    words = [str(word) for word in command]
+    print("+", " ".join(words), flush=True)
+    subprocess.run(words, cwd=ROOT, env=os.environ | environment, check=True)
+
+
+def exercise(name: str, flags: str) -> None:
+    program = BUILD / name
+    sources = [TESTS / "exercise.c", CSRC / "pool.c", CSRC / "workspace.c"]
+    always = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{CSRC}"]
+    run(COMPILER, *always, *flags.split(), *sources, "-pthread", "-lm", "-o", program)
+    run(program, 3, **OPTIONS)
+
+
+def runtime(name: str) -> str:
+    """Where the compiler's own shared library of that name lies."""
+    command = [COMPILER, f"-print-file-name={name}"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def native() -> None:
+    package = BUILD / "package"
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade")
+    build = ("-C", "cmake.build-type=RelWithDebInfo", "--target", package)
+    run(*pip, *build, ROOT, CFLAGS=MEMORY)
+    # -S: an editable install of the package would come first otherwise.
+    environment = OPTIONS | {
+        "PYTHONPATH": os.pathsep.join(
+            [str(package), *(p for p in sys.path if p.endswith("site-packages"))]
+        ),
+        "LD_PRELOAD": f"{runtime('libasan.so')} {runtime('libstdc++.so.6')}",
+    }
+    check = (
+        "from anharmonic.kernels import library as l; "
+        f"assert l.library(), l.why_not(); assert str(l.path()).startswith({str(package)!r})"
+    )
+    run(sys.executable, "-S", "-c", check, **environment)
+    tests = [TESTS / "test_library.py", *sorted(TESTS.glob("test_native*.py"))]
+    run(sys.executable, "-S", "-m", "pytest", "-q", "-m", "not slow", *tests, **environment)
+
+
+if __name__ == "__main__":
+    BUILD.mkdir(parents=True, exist_ok=True)
+    exercise("memory", MEMORY)
+    exercise("threads", "-fsanitize=thread -g")
+    native()
+    print("the sanitizers found nothing")
