@@ -81,8 +81,12 @@ class Case:
             >>> CASES[0].quick().title
             'UnICORNN, B 2, H 8, T 20'
         """
-        sizes = {"batch": min(self.batch, 2), "hidden": min(self.hidden, 8)}
-        return replace(self, steps=min(self.steps, 20), **sizes)
+        return replace(
+            self,
+            batch=min(self.batch, 2),
+            hidden=min(self.hidden, 8),
+            steps=min(self.steps, 20),
+        )
 
 
 CASES = (
@@ -162,7 +166,7 @@ def _training(layer: nn.Module, x: Tensor) -> Callable[[], None]:
 
 def _streaming(layer: nn.Module, x: Tensor) -> Callable[[], None]:
     step: Any = getattr(layer, "step", None)
-    steps = x.unbind(0) if step is not None else x.split(1)
+    steps = (x if step is not None else x[:, None]).unbind(0)
 
     def turn() -> None:
         state = None
