@@ -7,7 +7,7 @@ that were there by rounding, and the difference grows on the way back. On a grid
 one layer; the input of every neuron has variance 1, either independent from step to step or smooth
 (correlated over 100 steps, as recordings of movement are).
 
-    python examples/inversion_drift.py [--steps 17984] [--picture drift.png]   # 20 s, 60 s
+    python examples/inversion_drift.py --steps 17984 --picture drift.png   # a minute
 """
 
 import argparse
@@ -186,7 +186,7 @@ def draw(path, steps):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=17984)
+    parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--picture", type=Path)
     arguments = parser.parse_args()
     table(arguments.steps)
