@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from anharmonic._checks import message
 from anharmonic.kernels.steps import Steps, Walk, walk_stack
 
 
@@ -90,11 +90,18 @@ class _Replayed(torch.autograd.Function):
         return torch.cat(outputs) if plan.whole else None, y, z
 
     @staticmethod
-    @once_differentiable
     def backward(
         ctx: Any, grad_output: Tensor | None, grad_y: Tensor | None, grad_z: Tensor | None
     ) -> tuple[Tensor | None, ...]:
         plan: Plan = ctx.plan
+        if torch.is_grad_enabled():  # create_graph=True; a result without graph would pass unseen
+            raise RuntimeError(
+                message(
+                    "second derivatives need every state",
+                    "create_graph=True with states computed again",
+                    "make the layer with memory='stored'",
+                )
+            )
         tensors: list[Any] = [None if t is None else t.detach() for t in ctx.saved_tensors]
         x, elapsed, *saved = tensors
         x_needs, elapsed_needs, _, _, *flat_needs = ctx.needs_input_grad[3:]
@@ -114,14 +121,14 @@ class _Replayed(torch.autograd.Function):
             inputs = [y.requires_grad_(), z.requires_grad_()]
             inputs += [part.x.requires_grad_()] if x_needs else []
             inputs += [part.elapsed.requires_grad_()] if elapsed_needs else []
-            with torch.enable_grad():
-                reached = _walk(plan, plan.walk, ctx.sizes, flat, part, y, z, plan.whole)
             wanted = (None if grad_output is None else grad_output[chunk], grad_y, grad_z)
-            pairs = [p for p in zip(reached, wanted, strict=True) if p[1] is not None]
-            ends, end_grads = zip(*pairs, strict=True)
-            grad_y, grad_z, *grads = torch.autograd.grad(
-                ends, [*inputs, *leaves], end_grads, materialize_grads=True
-            )
+            with torch.enable_grad(), torch.autocast(x.device.type, enabled=False):
+                reached = _walk(plan, plan.walk, ctx.sizes, flat, part, y, z, plan.whole)
+                pairs = [p for p in zip(reached, wanted, strict=True) if p[1] is not None]
+                ends, end_grads = zip(*pairs, strict=True)
+                grad_y, grad_z, *grads = torch.autograd.grad(
+                    ends, [*inputs, *leaves], end_grads, materialize_grads=True
+                )
             if grad_x is not None:
                 grad_x[chunk] = grads.pop(0)
             if grad_elapsed is not None:

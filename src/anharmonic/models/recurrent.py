@@ -73,7 +73,8 @@ class _Recurrent(Stored, nn.Module):
 
     @property
     def _example(self) -> Tensor:
-        return next(self.parameters())
+        """A weight, whose dtype and device are the layer's (found without a walk over modules)."""
+        return self._weight(self._layout[0][0])  # type: ignore[no-any-return]
 
 
 def repr_of(module: Stored) -> str:
