@@ -163,6 +163,10 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
         for function in (loaded.an_available, loaded.an_instruction_set):
             function.argtypes = []
             function.restype = ctypes.c_char_p
+        loaded.an_elementary.argtypes = [
+            ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
+        ]  # fmt: skip
+        loaded.an_elementary.restype = ctypes.c_int
         loaded.an_select.argtypes = [ctypes.c_char_p]
         loaded.an_select.restype = ctypes.c_int
     except (OSError, AttributeError) as error:

