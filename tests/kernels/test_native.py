@@ -1,4 +1,4 @@
-"""The compiled backend beside the reference: values, states, every gradient, bit for bit promises."""
+"""The compiled backend beside the reference: values, states, gradients, bit for bit promises."""
 
 import math
 
@@ -354,7 +354,7 @@ class TestOperators:
         case = Case("lem", {}, (4, 2, 1, 3, 1))
         output, _, _ = self.layer_call(case.x, case.weights[0], case.y0)
         (gradient,) = torch.autograd.grad(output.square().sum(), case.x, create_graph=True)
-        with pytest.raises(RuntimeError, match="differentiated once.*use_backend"):
+        with pytest.raises(RuntimeError, match=r"differentiated once.*use_backend"):
             gradient.sum().backward()
 
     def test_transposed_input_gives_transposed_output(self):

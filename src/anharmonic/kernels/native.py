@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -33,7 +33,7 @@ _INTEGERS = ("model", "real_bytes", "threads", "steps", "batch", "inputs", "hidd
 class _Call(ctypes.Structure):
     """``an_call`` of csrc/anharmonic.h."""
 
-    _fields_ = (
+    _fields_: ClassVar[Any] = (
         [(name, ctypes.c_int64) for name in _INTEGERS]
         + [(name, ctypes.c_double) for name in ("dt", "frequency", "damping", "gate_floor")]
         + [("x", ctypes.c_void_p), ("x_time", ctypes.c_int64), ("x_batch", ctypes.c_int64)]
@@ -245,9 +245,8 @@ _walk_operator = torch.library.custom_op("anharmonic::walk", _walk, mutates_args
 
 
 @_walk_operator.register_fake
-def _(
-    x, weights, y0, z0, values, elapsed, lengths, masks, model, skip, numbers, whole, policy, grid
-):  # type: ignore[no-untyped-def]
+def _(x: Tensor, weights: Any, y0: Tensor, *rest: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    *_, model, _, _, whole, policy, grid = rest
     return _results(x, y0, model, whole, policy, grid)
 
 
@@ -324,10 +323,10 @@ _walk_backward_operator = torch.library.custom_op(
 
 @_walk_backward_operator.register_fake
 def _(
-    grad_output, grad_y, grad_z, saved, x, weights, y0, values, elapsed, lengths, masks, model,
-    skip, numbers, policy, grid, needs_x,
-):  # type: ignore[no-untyped-def]  # fmt: skip
-    return _gradients(x, weights, y0, values, elapsed, needs_x)
+    grad_output: Any, grad_y: Any, grad_z: Any, saved: Any, x: Tensor, weights: Any, y0: Tensor,
+    values: Tensor, elapsed: Tensor | None, *rest: Any,
+) -> list[Tensor]:  # fmt: skip
+    return _gradients(x, weights, y0, values, elapsed, rest[-1])
 
 
 def _set_up(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:

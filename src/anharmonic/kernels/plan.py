@@ -24,7 +24,8 @@ NOTHING, ALL, CHECKPOINTS, END = range(4)
 
 class Sizes(NamedTuple):
     """Sizes of a call: steps, batch, inputs, hidden, layers, bytes of a real, and per neuron and
-    step the activations that a stored walk keeps."""
+    step the activations that a stored walk keeps.
+    """
 
     steps: int
     batch: int
