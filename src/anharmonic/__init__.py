@@ -10,6 +10,7 @@ Example:
     (torch.Size([8, 1000, 32]), torch.Size([8, 32]))
 """
 
+from anharmonic.kernels import use_backend
 from anharmonic.models.citations import cite
 from anharmonic.models.heads import SequenceModel
 from anharmonic.models.inputs import State
@@ -44,4 +45,5 @@ __all__ = [
     "from_pretrained",
     "list_models",
     "save_pretrained",
+    "use_backend",
 ]

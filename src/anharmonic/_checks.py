@@ -249,9 +249,7 @@ def no_nan(name: str, value: Tensor) -> None:
     Example:
         >>> no_nan("x", torch.zeros(3))
     """
-    if value.device.type != "cpu" or torch.compiler.is_compiling():
-        return
-    if torch._C._functorch.is_batchedtensor(value):
+    if not _has_values(value):
         return
     if bool(value.detach().isnan().any()):
         count = int(value.detach().isnan().sum())
@@ -262,3 +260,32 @@ def no_nan(name: str, value: Tensor) -> None:
                 "fill or remove missing values first, e.g. with torch.nan_to_num",
             )
         )
+
+
+def nonnegative(name: str, value: Tensor) -> None:
+    """Refuses negative and non-finite entries, where ``no_nan`` would look too.
+
+    Raises:
+        ValueError: If an entry is negative, NaN or infinite.
+
+    Example:
+        >>> nonnegative("elapsed", torch.ones(3))
+    """
+    if not _has_values(value):
+        return
+    low, high = (float(end) for end in value.detach().aminmax())
+    if not 0.0 <= low <= high < math.inf:
+        raise ValueError(
+            message(
+                f"{name} must be finite and >= 0 everywhere",
+                f"values from {low:g} to {high:g}",
+                "give the time since the previous sample in nominal steps",
+            )
+        )
+
+
+def _has_values(value: Tensor) -> bool:
+    """Whether looking at a tensor is possible and cheap."""
+    if value.device.type != "cpu" or torch.compiler.is_compiling():
+        return False
+    return not torch._C._functorch.is_batchedtensor(value)

@@ -1,4 +1,7 @@
-"""One suite over every registered sequence layer and its variants: the contract of ``nn.LSTM``."""
+"""One suite over every registered sequence layer and its variants: the contract of ``nn.LSTM``.
+
+This package's models run on the reference and, where there is a faster backend, as users have them.
+"""
 
 import copy
 import io
@@ -9,9 +12,11 @@ import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_sequence
 
 import anharmonic as ah
+from anharmonic import kernels
 from anharmonic.models.registry import layer_class, list_models
 
 F, H = 3, 5
+OURS = ["CoRNN", "UnICORNN", "LEM"]
 OWN = {
     "CoRNN": [
         {"dt": 0.3, "frequency": 2.0, "damping": 0.7},
@@ -42,13 +47,28 @@ every = pytest.mark.parametrize("name, options", CASES, ids=str)
 one_way = pytest.mark.parametrize(
     "name, options", [c for c in CASES if not c[1].get("bidirectional")], ids=str
 )
+timed = pytest.mark.parametrize("name, options", [c for c in CASES if c[0] in OURS], ids=str)
 both_ways = pytest.mark.parametrize(
     "name, options", [c for c in CASES if c[1].get("bidirectional")], ids=str
 )
 # One layer of each kind and variant, to walk by hand in both directions.
 single = pytest.mark.parametrize("name, options", [(n, o) for n in OWN for o in OWN[n]], ids=str)
+BACKENDS = ["auto", "reference"] if len(kernels.available_backends("lem")) > 1 else ["reference"]
 # Sums are taken in another order for another batch size: a few roundings in float64.
 CLOSE = {"rtol": 1e-12, "atol": 1e-13}
+
+
+@pytest.fixture(params=BACKENDS, autouse=True)
+def backend(request):
+    """Every test of one of our models runs on every backend."""
+    name = getattr(request.node, "callspec", None)
+    if name is not None and name.params.get("name", "LEM") not in OURS:
+        if request.param != BACKENDS[0]:
+            pytest.skip("torch's own layers have no other backend")
+        yield
+        return
+    with ah.use_backend(request.param):
+        yield
 
 
 def make(name, options, dtype=torch.float64, **more):
@@ -59,6 +79,11 @@ def make(name, options, dtype=torch.float64, **more):
 def sequences(batch, steps, dtype=torch.float64):
     generator = torch.Generator().manual_seed(1)
     return torch.randn(steps, batch, F, generator=generator, dtype=torch.float64).to(dtype)
+
+
+def times(batch, steps, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(2)
+    return (2 * torch.rand(steps, batch, generator=generator, dtype=torch.float64)).to(dtype)
 
 
 def some_state(layer, batch):
@@ -235,6 +260,117 @@ def test_gradients(name, options):
 
 
 @every
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_output_all_last_none(name, options, batch_first):
+    layer = make(name, options, batch_first=batch_first)
+    directions = 2 if options.get("bidirectional") else 1
+    x = sequences(4, 7)
+    lengths = torch.tensor([3, 7, 1, 5])
+    inputs = {
+        "batched": x.transpose(0, 1) if batch_first else x,
+        "unbatched": x[:, 0],
+        "packed": pack_padded_sequence(x, lengths, enforce_sorted=False),
+    }
+    for kind, given in inputs.items():
+        output, state = layer(given)
+        last, same = layer(given, output="last")
+        nothing, again = layer(given, output="none")
+        assert nothing is None
+        for got in (same, again):
+            assert type(got) is type(state)
+            close(tuple(got), tuple(state))
+        ends = [6] * 4
+        if kind == "packed":
+            output, ends = pad_packed_sequence(output)[0], (lengths - 1).tolist()
+        elif kind == "unbatched":
+            output, last = output[:, None], last[None]
+        elif batch_first:
+            output = output.transpose(0, 1)
+        assert last.shape == (output.shape[1], directions * H)
+        for b in range(len(last)):
+            close(last[b, :H], output[ends[b], b, :H])
+            close(last[b, H:], output[0, b, H:])
+        assert last.untyped_storage().data_ptr() != same[0].untyped_storage().data_ptr()
+
+
+@timed
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_elapsed_in_every_layout(name, options, batch_first):
+    layer = make(name, options, batch_first=batch_first)
+    major = make(name, options)
+    x, gaps = sequences(4, 7), times(4, 7)
+    output, state = major(x, elapsed=gaps)
+    assert not torch.allclose(output, major(x)[0])
+    close(major(x, elapsed=torch.ones_like(gaps))[0], major(x)[0])
+    for b in range(4):
+        close(layer(x[:, b], elapsed=gaps[:, b])[0], output[:, b])
+    if batch_first:
+        close(layer(x.transpose(0, 1), elapsed=gaps.t())[0].transpose(0, 1), output)
+    lengths = torch.tensor([3, 7, 1, 5])
+    packed = pack_padded_sequence(x, lengths, enforce_sorted=False)
+    for given in (
+        pack_padded_sequence(gaps, lengths, enforce_sorted=False),
+        gaps.t() if batch_first else gaps,
+    ):
+        ragged, state = layer(packed, elapsed=given)
+        padded, _ = pad_packed_sequence(ragged)
+        for b, n in enumerate(lengths.tolist()):
+            alone, last = major(x[:n, b : b + 1], elapsed=gaps[:n, b : b + 1])
+            close(padded[:n, b : b + 1], alone)
+            close(tuple(s[:, b : b + 1] for s in state), tuple(last))
+
+
+@timed
+def test_elapsed_gradients(name, options):
+    layer = make(name, options)
+    x, gaps = sequences(2, 4).requires_grad_(), (times(2, 4) + 0.1).requires_grad_()
+
+    def run(x, gaps):
+        output, last = layer(x, elapsed=gaps)
+        return (output, *last)
+
+    assert torch.autograd.gradcheck(run, (x, gaps))
+
+
+@pytest.mark.parametrize(
+    "name, options", [c for c in CASES if c[0] in OURS and not c[1].get("bidirectional")], ids=str
+)
+def test_halves_and_steps_with_elapsed(name, options):
+    layer = make(name, options)
+    x, gaps = sequences(4, 9), times(4, 9)
+    whole, state = layer(x, elapsed=gaps)
+    first, middle = layer(x[:4], elapsed=gaps[:4])
+    second, last = layer(x[4:], middle, elapsed=gaps[4:])
+    close(torch.cat([first, second]), whole)
+    close(tuple(last), tuple(state))
+    for batch_first in (False, True):
+        streaming, carried = make(name, options, batch_first=batch_first), None
+        for t in range(9):
+            y_t, carried = streaming.step(x[t], carried, gaps[t])
+            close(y_t, whole[t])
+        close(tuple(carried), tuple(state))
+    alone, _ = layer.step(x[0, 0], None, gaps[0, 0])
+    close(alone, whole[0, 0])
+
+
+@timed
+def test_chunked_layers(name, options):
+    """Beyond a tile and with packed input; the same dropout masks go into both passes."""
+    dropout = {"dropout": 0.5} if options.get("num_layers", 1) > 1 else {}
+    x, lengths = sequences(3, 150).requires_grad_(), torch.tensor([150, 70, 9])
+    results = []
+    for policy in ("stored", "chunked"):
+        layer = make(name, options, **dropout, memory=policy)
+        torch.manual_seed(3)
+        packed = pack_padded_sequence(x, lengths)
+        output, state = layer(packed, elapsed=times(3, 150))
+        loss = output.data.sin().sum() + sum(s.cos().sum() for s in state)
+        gradients = torch.autograd.grad(loss, [x, *layer.parameters()])
+        results.append((output.data, tuple(state), gradients))
+    close(results[1], results[0])
+
+
+@every
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
 def test_dtypes(name, options, dtype):
     exact, _ = make(name, options)(sequences(3, 6))
@@ -281,7 +417,7 @@ def test_reset_parameters_draws_anew(name, options):
     assert set(changed) >= set(before) - fixed
 
 
-@pytest.mark.parametrize("name", ["CoRNN", "UnICORNN", "LEM"])
+@pytest.mark.parametrize("name", OURS)
 def test_dropout_is_one_mask_per_sequence(name):
     layer = make(name, {"num_layers": 2, "dropout": 0.5})
     seen = {}
@@ -352,6 +488,50 @@ class TestRefusals:
         packed = pack_sequence([good[:, 0, :2]])
         self.refuse(lambda: layer(packed), ValueError, "packed data", "shape [7, 2]")
 
+    def test_output_and_elapsed(self, name):
+        layer = make(name, {}, dtype=torch.float32)
+        x, ones = torch.zeros(7, 4, F), torch.ones(7, 4)
+        self.refuse(lambda: layer(x, output="end"), ValueError, "output must be one of 'all', 'la")
+        if name not in OURS:
+            words = (f"elapsed for {name}", "CoRNN, UnICORNN or LEM")
+            self.refuse(lambda: layer(x, elapsed=ones), ValueError, *words)
+            self.refuse(lambda: layer.step(x[0], None, ones[0]), ValueError, *words)
+            return
+        for value in (-1e-3, float("nan"), float("inf")):
+            bad = ones.clone()
+            bad[2, 1] = value
+            words = ("elapsed must be finite and >= 0", f"{value:g}")
+            self.refuse(lambda bad=bad: layer(x, elapsed=bad), ValueError, *words)
+            self.refuse(lambda bad=bad: layer.step(x[0], None, bad[2]), ValueError, words[0])
+        shape = ("elapsed must have the shape of x without its features, [7, 4]", "[4, 7]")
+        self.refuse(lambda: layer(x, elapsed=ones.t()), ValueError, *shape)
+        self.refuse(lambda: layer(x, elapsed=1.0), TypeError, "elapsed must be a torch.Tensor")
+        self.refuse(lambda: layer(x, elapsed=ones.double()), TypeError, "elapsed", "float64")
+        self.refuse(lambda: layer.step(x[0], None, ones[0, :3]), ValueError, "elapsed", "[4]")
+        packed = pack_sequence([x[:, 0], x[:3, 1]])
+        other = pack_sequence([ones[:, 0], ones[:4, 1]])
+        less = pack_sequence([ones[:, 0]])
+        self.refuse(lambda: layer(packed, elapsed=ones), ValueError, "elapsed", "[7, 2]")
+        self.refuse(lambda: layer(packed, elapsed=less), ValueError, "elapsed", "[10]")
+        swapped = pack_sequence([ones[:5, 0], ones[:5, 1]])
+        self.refuse(lambda: layer(packed, elapsed=other), ValueError, "elapsed", "shape [11]")
+        self.refuse(
+            lambda: layer(packed, elapsed=swapped), ValueError, "the lengths of x, [7, 3]", "[5, 5]"
+        )
+
+    def test_memory(self, name):
+        if name not in OURS:
+            self.refuse(lambda: layer_class(name)(F, H, memory="stored"), TypeError, "memory")
+            return
+        make = layer_class(name)
+        self.refuse(lambda: make(F, H, memory="none"), ValueError, "memory must be one of 'auto'")
+        both = {"memory": "reversible", "bidirectional": True}
+        self.refuse(lambda: make(F, H, **both), ValueError, "needs UnICORNN in one direction")
+        if name != "UnICORNN":
+            self.refuse(
+                lambda: make(F, H, memory="reversible"), ValueError, "loses information", "chunked"
+            )
+
     def test_state(self, name):
         layer = make(name, {}, dtype=torch.float32)
         x = torch.zeros(7, 4, F)
@@ -373,7 +553,7 @@ class TestRefusals:
         stack.step(x_t)
 
 
-@pytest.mark.parametrize("name", ["CoRNN", "UnICORNN", "LEM"])
+@pytest.mark.parametrize("name", OURS)
 def test_autocast_keeps_the_weights_dtype(name):
     layer = make(name, {}, dtype=torch.float32)
     x = sequences(2, 5, torch.float32)
@@ -399,7 +579,7 @@ def test_device_argument(name):
     assert {t.device.type for t in layer.state_dict().values()} == {"meta"}
 
 
-@pytest.mark.parametrize("name", ["CoRNN", "UnICORNN", "LEM"])
+@pytest.mark.parametrize("name", OURS)
 def test_transforms_of_torch_func(name):
     layer = make(name, {})
     x = sequences(6, 5).reshape(5, 3, 2, F)

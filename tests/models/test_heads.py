@@ -44,6 +44,40 @@ def test_readouts_are_what_they_say():
     torch.testing.assert_close(net(x), net.linear(output))
 
 
+@pytest.mark.parametrize("layer", ["CoRNN", "UnICORNN", "LEM"])
+@pytest.mark.parametrize("readout", ["last", "mean", "all"])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_elapsed(layer, readout, bidirectional):
+    net = model(layer, readout, bidirectional=bidirectional)
+    x, lengths = batch()
+    gaps = 2 * torch.rand(3, 6, dtype=F64, generator=torch.Generator().manual_seed(1))
+    whole = net(x, lengths, gaps)
+    assert not torch.allclose(whole, net(x, lengths))
+    for b, n in enumerate(lengths.tolist()):
+        alone = net(x[b : b + 1, :n], elapsed=gaps[b : b + 1, :n])[0]
+        got = whole[b, :n] if readout == "all" else whole[b]
+        torch.testing.assert_close(got, alone, rtol=1e-12, atol=1e-13)
+    gaps[1, 2:] = float("nan")  # past the end of the second sequence, where nothing counts
+    torch.testing.assert_close(net(x, lengths, gaps), whole, rtol=0, atol=0)
+    with pytest.raises(
+        ValueError, match=r"elapsed must be a tensor \[B, T\] = \[3, 6\]; got shape"
+    ):
+        net(x, lengths, gaps.t())
+
+
+@pytest.mark.parametrize("layer", list_models())
+def test_only_what_is_read_is_asked_for(layer):
+    for readout, wanted in (("last", "last"), ("mean", "all"), ("all", "all")):
+        net, seen = model(layer, readout), []
+        net.layer.register_forward_pre_hook(
+            lambda _, args, words, seen=seen: seen.append(words["output"]), with_kwargs=True
+        )
+        x, lengths = batch()
+        net(x)
+        net(x, lengths)
+        assert seen == [wanted] * 2
+
+
 def test_name_given_is_class_built():
     for name in list_models():
         assert type(model(name).layer).__name__ == name == model(name.lower()).name

@@ -17,6 +17,7 @@ COMMANDS = {
     "predict": "apply a trained model to a file and write a CSV",
     "table": "run the rows of a table of the documents, resuming where it stopped",
     "report": "print tables beside the reported numbers, or write HTML and Markdown",
+    "bench": "time the layers here, beside torch.nn.LSTM",
     "list": "list models, tasks and tables",
     "info": "say what is installed here and which backend computes, and why",
 }

@@ -5,7 +5,7 @@ picks a backend; the readable one is ``kernels/<name>/reference.py``.
 """
 
 from anharmonic.kernels.cornn import CoRNNWeights, cornn
-from anharmonic.kernels.dispatch import available_backends
+from anharmonic.kernels.dispatch import available_backends, use_backend
 from anharmonic.kernels.lem import LEMWeights, lem
 from anharmonic.kernels.unicornn import UnICORNNWeights, unicornn
 
@@ -17,4 +17,5 @@ __all__ = [
     "cornn",
     "lem",
     "unicornn",
+    "use_backend",
 ]

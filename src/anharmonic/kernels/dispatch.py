@@ -2,23 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
 
-from anharmonic._checks import choice
+import torch
+from torch import Tensor
 
-_IMPLEMENTATIONS: dict[str, dict[str, Callable[..., Any]]] = {}
+from anharmonic._checks import choice, message
+
+Chain = Callable[..., tuple[Tensor | None, Tensor, Tensor]]
+"""``chain(x, weights, y0, z0, *, <the model's own>, lengths, masks, elapsed, whole, memory)``.
+
+It runs a stack in one direction: x [T, B, F], one entry of weights per layer, y0, z0 [L, B, H],
+lengths [B] (int64, CPU) or None, masks L - 1 times [B, H] or None, elapsed [T, B] in walking order
+or None, memory one of ``memory.POLICIES``; returns outputs [T, B, H] (None unless ``whole``), final
+y and final z [L, B, H].
+"""
+
+Fits = Callable[[Sequence[Tensor]], str | None]
+"""``fits(tensors)``: why a backend cannot run on these tensors, or None if it can."""
 
 
-def register(kernel: str, backend: str, implementation: Callable[..., Any]) -> None:
-    """Adds one implementation of a kernel; called once by each kernel's package.
+class _Backend(NamedTuple):
+    chain: Chain
+    fits: Fits
+
+
+_BACKENDS: dict[str, dict[str, _Backend]] = {}
+_MISSING: dict[str, str] = {}
+_FORCED: ContextVar[str] = ContextVar(
+    "backend", default=os.environ.get("ANHARMONIC_BACKEND") or "auto"
+)
+
+
+def register(kernel: str, backend: str, chain: Chain, fits: Fits = lambda tensors: None) -> None:
+    """Adds one implementation of a kernel; called by each kernel's package, the reference first.
 
     Args:
         kernel: The kernel's public name, e.g. ``"lem"``.
         backend: The backend's name, e.g. ``"reference"``.
-        implementation: A function with the kernel's signature, without ``backend``.
+        chain: Runs a stack in one direction.
+        fits: Says why the backend cannot run on given tensors; None if it can.
     """
-    _IMPLEMENTATIONS.setdefault(kernel, {})[backend] = implementation
+    _BACKENDS.setdefault(kernel, {})[backend] = _Backend(chain, fits)
+
+
+def register_missing(backend: str, reason: str) -> None:
+    """Says why a backend is not there, for the error of whoever forces it."""
+    _MISSING[backend] = reason
 
 
 def available_backends(kernel: str) -> list[str]:
@@ -28,20 +62,110 @@ def available_backends(kernel: str) -> list[str]:
         ValueError: If no kernel has that name.
 
     Example:
-        >>> available_backends("lem")
-        ['reference']
+        >>> "reference" in available_backends("lem")
+        True
     """
-    return list(_IMPLEMENTATIONS[choice("kernel", kernel, _IMPLEMENTATIONS)])
+    return list(_BACKENDS[choice("kernel", kernel, _BACKENDS)])
 
 
-def implementation(kernel: str, backend: str) -> Callable[..., Any]:
-    """Returns the implementation of ``kernel`` that ``backend`` names.
+@contextmanager
+def use_backend(backend: str) -> Iterator[None]:
+    """Forces a backend within a ``with`` block (in this thread or task only).
 
-    ``"auto"`` takes the fastest one that fits; the reference is the only one so far.
+    The environment variable ``ANHARMONIC_BACKEND`` does the same for a whole process.
+
+    Args:
+        backend: ``"auto"`` (the fastest that fits) or one of ``kernels.available_backends(...)``.
 
     Raises:
-        ValueError: If the backend does not exist or cannot run here.
+        ValueError: If there is no such backend here.
+
+    Example:
+        >>> import anharmonic as ah, torch
+        >>> with ah.use_backend("reference"):
+        ...     output, state = ah.LEM(3, 4)(torch.zeros(5, 2, 3))
     """
-    table = _IMPLEMENTATIONS[kernel]
-    choice("backend", backend, ["auto", *table])
-    return table["reference" if backend == "auto" else backend]
+    _known(backend, {name for table in _BACKENDS.values() for name in table})
+    token = _FORCED.set(backend)
+    try:
+        yield
+    finally:
+        _FORCED.reset(token)
+
+
+def pick(kernel: str, backend: str, tensors: Sequence[Tensor]) -> Chain:
+    """Returns the chain of ``kernel`` that runs on these tensors.
+
+    Args:
+        kernel: The kernel's public name.
+        backend: A backend's name; "auto" takes what ``use_backend`` or the environment say, else
+            the first fast backend that fits, else the reference.
+        tensors: Every floating-point tensor of the call.
+
+    Raises:
+        ValueError: If the backend does not exist, is not there or cannot run on these tensors.
+    """
+    table = _BACKENDS[kernel]
+    if backend == "auto":
+        backend = _FORCED.get()
+    if backend == "auto":
+        for name, (chain, fits) in table.items():
+            if name != "reference" and fits(tensors) is None:
+                return chain
+        return table["reference"].chain
+    _known(backend, table)
+    reason = table[backend].fits(tensors)
+    if reason is not None:
+        raise ValueError(
+            message(
+                f"backend {backend!r} must be able to run this input", reason, "use backend='auto'"
+            )
+        )
+    return table[backend].chain
+
+
+def _known(backend: str, names: Collection[str]) -> None:
+    if backend in _MISSING and backend not in names:
+        raise ValueError(
+            message(
+                f"backend {backend!r} must be available here", _MISSING[backend],
+                "use backend='auto'",
+            )
+        )  # fmt: skip
+    choice("backend", backend, ["auto", *sorted(names)])
+
+
+def transformed() -> str | None:
+    """Names the transform that is active, under which only plain tensor operations work.
+
+    Example:
+        >>> transformed() is None
+        True
+        >>> torch.func.vmap(lambda x: x if transformed() is None else -x)(torch.ones(1))
+        tensor([-1.])
+    """
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return "a transform of torch.func"
+    if torch.autograd.forward_ad._current_level >= 0:
+        return "forward-mode differentiation"
+    return None
+
+
+def unfit_for_cpu(tensors: Sequence[Tensor]) -> str | None:
+    """The ``fits`` of compiled CPU code: plain tensors on the CPU, all float32 or all float64.
+
+    Example:
+        >>> unfit_for_cpu([torch.zeros(1), torch.zeros(2)]) is None
+        True
+        >>> unfit_for_cpu([torch.zeros(1), torch.zeros(2, dtype=torch.float64)])
+        'torch.float32 beside torch.float64'
+    """
+    dtype = tensors[0].dtype
+    if dtype is not torch.float32 and dtype is not torch.float64:
+        return f"{dtype}"
+    for tensor in tensors:
+        if tensor.dtype is not dtype:
+            return f"{dtype} beside {tensor.dtype}"
+        if not tensor.is_cpu:
+            return f"a tensor on {tensor.device}"
+    return transformed()

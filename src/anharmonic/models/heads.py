@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from anharmonic import _checks
 from anharmonic.models.sequence import LAYERS, canonical_name
@@ -38,7 +38,7 @@ class SequenceModel(Stored):
         **layer_options: Further arguments of the layer (``num_layers``, ``dt``, ...).
 
     Shape:
-        x [B, T, F]; lengths [B]; prediction [B, O], or [B, T, O] for readout "all".
+        x [B, T, F]; lengths [B]; elapsed [B, T]; prediction [B, O], or [B, T, O] for readout "all".
 
     Raises:
         ValueError: If a name is unknown or an argument out of range.
@@ -102,16 +102,21 @@ class SequenceModel(Stored):
             **self.layer_options,
         }
 
-    def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
+    def forward(
+        self, x: Tensor, lengths: Tensor | None = None, elapsed: Tensor | None = None
+    ) -> Tensor:
         """Predicts from whole sequences.
 
         Args:
             x: The sequences, padded at the end.
             lengths: Valid steps of each (int64, 1 to T), or None if all are T long. With readout
                 "all", predictions past the end are those of a zero output.
+            elapsed: Time since the previous sample in nominal steps, for layers with a step size;
+                past the end of a sequence it does not count. None is 1 everywhere.
 
         Raises:
-            ValueError: If shapes do not fit or a length is out of range.
+            ValueError: If shapes do not fit, a length is out of range, or the layer has no step
+                size that ``elapsed`` could multiply.
             TypeError: If x has another dtype than the model.
         """
         if not isinstance(x, Tensor) or x.dim() != 3:
@@ -122,24 +127,51 @@ class SequenceModel(Stored):
                     "put a single sequence into a batch with x[None]",
                 )
             )
+        if elapsed is not None:
+            check_elapsed_shape(elapsed, x)
+        wanted = "last" if self.readout == "last" else "all"
         if lengths is None:
-            output, state = self.layer(x)
+            features, _ = self.layer(x, elapsed=elapsed, output=wanted)
         else:
             check_lengths(lengths, x)
-            packed = pack_padded_sequence(x, lengths.cpu(), batch_first=True, enforce_sorted=False)
-            output, state = self.layer(packed)
-            if self.readout != "last":
-                output, _ = pad_packed_sequence(output, batch_first=True, total_length=x.shape[1])
-        if self.readout == "last":
-            directions = 2 if self.layer.bidirectional else 1
-            features = torch.cat(tuple(state[0][-directions:]), dim=-1)
-        elif self.readout == "mean":
-            steps = x.shape[1] if lengths is None else lengths.to(output)[:, None]
-            features = output.sum(dim=1) / steps
-        else:
-            features = output
+            features, _ = self.layer(
+                _packed(x, lengths),
+                elapsed=None if elapsed is None else _packed(elapsed, lengths),
+                output=wanted,
+            )
+            if wanted == "all":
+                features, _ = pad_packed_sequence(
+                    features, batch_first=True, total_length=x.shape[1]
+                )
+        if self.readout == "mean":
+            steps = x.shape[1] if lengths is None else lengths.to(features)[:, None]
+            features = features.sum(dim=1) / steps
         prediction: Tensor = self.linear(features)
         return prediction
+
+
+def _packed(values: Tensor, lengths: Tensor) -> PackedSequence:
+    """Packs a padded batch [B, T, ...]."""
+    return pack_padded_sequence(values, lengths.cpu(), batch_first=True, enforce_sorted=False)
+
+
+def check_elapsed_shape(elapsed: Tensor, x: Tensor) -> None:
+    """Checks the shape of elapsed [B, T] against that of x [B, T, F].
+
+    Raises:
+        ValueError: If it is no tensor of that shape.
+
+    Example:
+        >>> check_elapsed_shape(torch.ones(2, 3), torch.zeros(2, 3, 1))
+    """
+    if not isinstance(elapsed, Tensor) or elapsed.shape != x.shape[:-1]:
+        raise ValueError(
+            _checks.message(
+                f"elapsed must be a tensor [B, T] = {list(x.shape[:-1])}",
+                _checks.described(elapsed),
+                "give one time per sample, padding included",
+            )
+        )
 
 
 def check_lengths(lengths: Tensor, x: Tensor) -> None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from anharmonic import _checks
 
@@ -87,6 +88,43 @@ def checked_state(
             )
         checked.append(value)
     return State(*checked)
+
+
+def checked_elapsed(elapsed: Any, shape: tuple[int, ...], example: Tensor) -> Tensor:
+    """Checks the time since each previous sample and returns it.
+
+    Values are looked at where that is cheap: on the CPU, outside transforms and compilation.
+    """
+    times = on_layer("elapsed", elapsed, example)
+    if tuple(times.shape) != shape:
+        raise ValueError(
+            _checks.message(
+                f"elapsed must have the shape of x without its features, {list(shape)}",
+                _checks.described(times),
+                "give one time per sample",
+            )
+        )
+    _checks.nonnegative("elapsed", times)
+    return times
+
+
+def padded_elapsed(elapsed: Any, lengths: Tensor, batch_first: bool, example: Tensor) -> Tensor:
+    """Checks ``elapsed`` of a packed input, packed likewise or padded; returns it as [T, B]."""
+    if not isinstance(elapsed, PackedSequence):
+        shape = (int(lengths.max()), len(lengths))
+        times = checked_elapsed(elapsed, shape[::-1] if batch_first else shape, example)
+        return times.t() if batch_first else times
+    checked_elapsed(elapsed.data, (int(lengths.sum()),), example)
+    padded, own_lengths = pad_packed_sequence(elapsed)
+    if not torch.equal(own_lengths, lengths):
+        raise ValueError(
+            _checks.message(
+                f"packed elapsed must have the lengths of x, {lengths.tolist()}",
+                f"{own_lengths.tolist()}",
+                "pack both with the same lengths",
+            )
+        )
+    return on_layer("elapsed", padded, example)
 
 
 def check_can_step(layer: Any) -> None:

@@ -12,10 +12,11 @@ import torch
 from torch import nn
 
 from anharmonic import _checks
+from anharmonic.diagnostics.machine import hardware
 from anharmonic.models.store import save_pretrained
 from anharmonic.tasks.base import Loaders, Task
 from anharmonic.training import folder as folders
-from anharmonic.training import machine, results
+from anharmonic.training import results
 from anharmonic.training.evaluate import evaluate
 from anharmonic.training.files import write_atomically
 from anharmonic.training.losses import DivergedError
@@ -90,7 +91,7 @@ def conclude(job: Job, keeper: Keeper, unfixed: set[str]) -> Result:
         device=job.device,
         devices=job.place.devices,
         threads=torch.get_num_threads(),
-        hardware=machine.hardware(job.device),
+        hardware=hardware(job.device),
         versions=keeper.versions,
         commit=keeper.commit,
         started=keeper.started,

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from anharmonic import _checks
+from anharmonic.diagnostics.machine import hardware
 from anharmonic.models.heads import SequenceModel
 from anharmonic.tasks.base import Task
 from anharmonic.tasks.registry import make_task
@@ -238,7 +239,7 @@ def _circumstances(job: Job) -> dict[str, str]:
     return {
         "torch": found["torch"],
         "device": job.device,
-        "hardware": machine.hardware(job.device),
+        "hardware": hardware(job.device),
         "devices": str(job.place.devices),
         "threads": str(torch.get_num_threads()),
     }

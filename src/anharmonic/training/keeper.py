@@ -16,6 +16,7 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 
+from anharmonic.diagnostics.machine import peak_memory_mb
 from anharmonic.tasks.base import Batches
 from anharmonic.tasks.metrics import make_metric
 from anharmonic.training import machine
@@ -63,7 +64,7 @@ class Keeper(Callback):
 
     def memory_mb(self, device: str) -> float:
         """Peak memory over all sittings."""
-        return max(self._memory_before, machine.peak_memory_mb(device))
+        return max(self._memory_before, peak_memory_mb(device))
 
     @property
     def best_valid(self) -> float:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.metadata
 import os
-import platform
 import subprocess
 import sys
 import warnings
@@ -16,9 +14,7 @@ import torch
 
 import anharmonic
 from anharmonic import _checks
-
-if sys.platform != "win32":
-    import resource
+from anharmonic.diagnostics import machine
 
 
 def check_system() -> None:
@@ -71,24 +67,7 @@ def versions() -> dict[str, str]:
         >>> sorted(versions())
         ['anharmonic', 'lightning', 'numpy', 'python', 'torch']
     """
-    found = {"anharmonic": anharmonic.__version__, "python": platform.python_version()}
-    for package in ("torch", "lightning", "numpy"):
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            found[package] = "not installed"
-    return found
-
-
-def hardware(device: str) -> str:
-    """Name of the GPU or of the processor."""
-    if device == "cuda":
-        return torch.cuda.get_device_name()
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    return machine.versions(("torch", "lightning", "numpy"))
 
 
 def commit() -> str | None:
@@ -110,36 +89,6 @@ def commit() -> str | None:
     return (head + "-dirty" if dirty else head) or None
 
 
-def peak_memory_mb(device: str) -> float:
-    """Peak memory in MB (10**6 bytes): resident memory of this process, or the GPU's allocator's.
-
-    It is the peak since `reset_peak_memory`. What cannot be reset (resident memory on macOS, or
-    where the system keeps /proc closed) is the peak since the process began, earlier runs and
-    other work of the same process included.
-    """
-    if device == "cuda":
-        return torch.cuda.max_memory_allocated() / 1e6
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024 / 1e6
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / 1e6 if sys.platform == "darwin" else peak * 1024 / 1e6
-
-
-def reset_peak_memory(device: str) -> None:
-    """Lets `peak_memory_mb` count from now on, where the system can.
-
-    Args:
-        device: "cpu" or "cuda".
-    """
-    if device == "cuda":
-        torch.cuda.reset_peak_memory_stats()
-    elif sys.platform == "linux":
-        with contextlib.suppress(OSError):
-            Path("/proc/self/clear_refs").write_text("5")
-
-
 @contextlib.contextmanager
 def settings(device: str, threads: int | None) -> Iterator[set[str]]:
     """Sets threads and deterministic algorithms for a while, and puts back what was there.
@@ -159,7 +108,7 @@ def settings(device: str, threads: int | None) -> Iterator[set[str]]:
         (1, [])
     """
     unfixed: set[str] = set()
-    reset_peak_memory(device)
+    machine.reset_peak_memory(device)
     threads_before = torch.get_num_threads()
     if threads is not None:
         torch.set_num_threads(threads)

@@ -7,8 +7,11 @@ from typing import NamedTuple
 from torch import Tensor
 
 from anharmonic._checks import choice
+from anharmonic.kernels.cornn.native import cornn_native
 from anharmonic.kernels.cornn.reference import cornn_reference
-from anharmonic.kernels.dispatch import implementation, register
+from anharmonic.kernels.dispatch import register
+from anharmonic.kernels.native import register_native
+from anharmonic.kernels.stack import run_stack
 
 SCHEMES = ("explicit", "implicit")
 
@@ -23,6 +26,7 @@ class CoRNNWeights(NamedTuple):
 
 
 register("cornn", "reference", cornn_reference)
+register_native("cornn", cornn_native)
 
 
 def cornn(
@@ -38,8 +42,11 @@ def cornn(
     bidirectional: bool = False,
     lengths: Tensor | None = None,
     masks: list[Tensor] | None = None,
+    elapsed: Tensor | None = None,
+    output: str = "all",
+    memory: str = "auto",
     backend: str = "auto",
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor | None, Tensor, Tensor]:
     r"""Runs a stack of coRNN layers over a sequence, (2.3).
 
     With :math:`A = W y_{n-1} + \mathcal{W} z_{n-1} + V u_n + b`:
@@ -61,14 +68,18 @@ def cornn(
         bidirectional: Whether every layer also walks from the end.
         lengths: Valid steps of each sequence, or None.
         masks: Dropout factors between layers, or None.
+        elapsed: Time since the previous sample in nominal steps, >= 0; multiplies dt. None is 1.
+        output: What to return of the outputs: "all", the "last" valid one of each sequence, "none".
+        memory: What is kept for the backward pass: "stored", "chunked" or "auto".
         backend: ``"auto"`` or the name of one of ``available_backends("cornn")``.
 
     Shape:
-        x [T, B, F]; y0, z0 [L * D, B, H]; lengths [B]; masks L - 1 tensors [B, D * H].
-        Returns outputs y [T, B, D * H], final y and final z [L * D, B, H].
+        x [T, B, F]; y0, z0 [L * D, B, H]; lengths [B]; masks L - 1 tensors [B, D * H];
+        elapsed [T, B]. Returns outputs y [T, B, D * H] ([B, D * H] for "last", None for "none"),
+        final y and final z [L * D, B, H].
 
     Raises:
-        ValueError: If the scheme or the backend is unknown.
+        ValueError: If a name is unknown, or the policy or backend cannot run this input.
 
     Example:
         >>> import torch
@@ -80,17 +91,19 @@ def cornn(
         (torch.Size([5, 4, 3]), True)
     """
     choice("scheme", scheme, SCHEMES)
-    output, y, z = implementation("cornn", backend)(
+    own = {"dt": dt, "frequency": frequency, "damping": damping, "scheme": scheme}
+    return run_stack(
+        "cornn",
         x,
         weights,
         y0,
         z0,
-        dt=dt,
-        frequency=frequency,
-        damping=damping,
-        scheme=scheme,
+        own=own,
         bidirectional=bidirectional,
         lengths=lengths,
         masks=masks,
+        elapsed=elapsed,
+        output=output,
+        memory=memory,
+        backend=backend,
     )
-    return output, y, z

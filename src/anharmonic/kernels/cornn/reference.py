@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from anharmonic.kernels.stack import Source, hold, run_stack
+from anharmonic.kernels.memory import walk_chain
+from anharmonic.kernels.steps import Steps, keep
 
 
 def cornn_reference(
@@ -22,30 +23,42 @@ def cornn_reference(
     frequency: float | Tensor,
     damping: float | Tensor,
     scheme: str,
-    bidirectional: bool,
     lengths: Tensor | None,
     masks: list[Tensor] | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Runs ``kernels.cornn`` step by step in plain PyTorch; same arguments and shapes."""
-    gamma, epsilon = frequency, damping
+    elapsed: Tensor | None,
+    whole: bool,
+    memory: str,
+) -> tuple[Tensor | None, Tensor, Tensor]:
+    """The chain of ``kernels.cornn`` in plain PyTorch, one step after another."""
 
     def walk(
-        k: int, layer: int, source: Source, y: Tensor, z: Tensor, valid: Tensor | None
+        weight: tuple[Any, ...], levels: list[Tensor], y: Tensor, z: Tensor, steps: Steps
     ) -> tuple[Tensor, Tensor, Tensor]:
-        V, W, W_z, b = weights[k]
-        drive = F.linear(source(layer), V, b)  # V u_n + b, all steps at once
+        V, W, W_z, b, dt, gamma, epsilon = weight
+        drive = F.linear(levels[-1], V, b)  # V u_n + b of all these steps
         W_t, W_z_t = W.t(), W_z.t()
         outputs = []
-        for u, keep in zip(drive.unbind(0), hold(valid, len(drive)), strict=True):
+        for u, gap, valid in zip(drive.unbind(0), steps.gaps(), steps.holds(), strict=True):
+            h = dt if gap is None else dt * gap
             force = torch.tanh(torch.addmm(torch.addmm(u, y, W_t), z, W_z_t)) - gamma * y
             if scheme == "explicit":
-                z_new = z + dt * (force - epsilon * z)
+                z_new = z + h * (force - epsilon * z)
             else:
-                z_new = (z + dt * force) / (1 + dt * epsilon)
-            y_new = y + dt * z_new
-            y = y_new if keep is None else torch.where(keep, y_new, y)
-            z = z_new if keep is None else torch.where(keep, z_new, z)
+                z_new = (z + h * force) / (1 + h * epsilon)
+            y_new = y + h * z_new
+            y, z = keep(valid, y_new, y), keep(valid, z_new, z)
             outputs.append(y)
         return torch.stack(outputs), y, z
 
-    return run_stack(walk, x, y0, z0, bidirectional=bidirectional, lengths=lengths, masks=masks)
+    return walk_chain(
+        walk,
+        x,
+        [(*weight, dt, frequency, damping) for weight in weights],
+        y0,
+        z0,
+        lengths=lengths,
+        masks=masks,
+        elapsed=elapsed,
+        whole=whole,
+        memory=memory,
+    )

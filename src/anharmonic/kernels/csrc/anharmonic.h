@@ -1,25 +1,92 @@
-/* The interface of the library: plain C functions on raw pointers. */
+/* The interface of the library: recurrences over whole sequences, forward and backward, on raw
+ * pointers. No PyTorch and no Python header is needed to build or to call it.
+ *
+ * One call runs a stack of layers over a batch of sequences in one direction. All arrays hold reals
+ * of one kind (float or double, `real_bytes`); features lie next to each other, the strides of the
+ * other axes are given in elements. Whatever is NULL is not given, or not wanted.
+ */
 #ifndef ANHARMONIC_H
 #define ANHARMONIC_H
 
-#define AN_API __attribute__((visibility("default")))
+#include <stdint.h>
+
+enum an_model {
+    AN_CORNN_EXPLICIT = 0,
+    AN_CORNN_IMPLICIT = 1,
+    AN_UNICORNN = 2,
+    AN_LEM = 3,
+    AN_LEM_CLIPPED = 4,
+    AN_LEM_SINGLE_SCALE = 5
+};
+
+enum an_status {
+    AN_OK = 0,
+    AN_NO_MEMORY = 1,
+    AN_GRID_OVERFLOW = 2, /* a state left the fixed-point grid */
+    AN_BAD_CALL = 3
+};
+
+/* What is kept between forward and backward (see chain.h for its layout). */
+enum an_keep {
+    AN_KEEP_NOTHING = 0,      /* inference */
+    AN_KEEP_ALL = 1,          /* activations of every step, states every `checkpoint` = tile steps */
+    AN_KEEP_CHECKPOINTS = 2,  /* states every `checkpoint` steps */
+    AN_KEEP_END = 3           /* the end state on the grid (AN_UNICORNN with `grid`) */
+};
+
+/* Weights of a layer, in this order; matrices are row-major, [rows, columns]:
+ *   coRNN     V [H, F], W [H, H], Wz [H, H], b [H]
+ *   UnICORNN  V [H, F], w [H], b [H], h [H] (the steps dt sigmoid(c)), skip [H, F']
+ *   LEM       V [4H, F] (gate of z, gate of y, z, y), W [3H, H], Wy [H, H], b [4H]
+ *   LEM with one scale  V [2H, F], W [H, H], Wy [H, H], b [2H]
+ */
+#define AN_WEIGHTS 5
 
 typedef struct {
-    int model;
+    int64_t model, real_bytes, threads;
+    int64_t steps, batch, inputs, hidden, layers; /* T, B, F, H, L */
+    int64_t skip;                                 /* S: layer l >= S also reads level l - S; 0: none */
+    int64_t block;                                /* batch rows that walk together */
+    int64_t tile;                                 /* steps that are processed together */
+    int64_t keep, checkpoint, grid;
+    double dt, frequency, damping, gate_floor;
+
+    const void *x; /* [T, B, F] */
+    int64_t x_time, x_batch;
+    const void *const *weights; /* [L][AN_WEIGHTS] */
+    const void *y0, *z0;        /* [L, B, H] contiguous */
+    const void *elapsed;        /* [T, B] contiguous, or NULL */
+    const int64_t *lengths;     /* [B], or NULL */
+    const void *const *masks;   /* [L - 1] of [B, H] contiguous, or NULL */
+
+    void *output; /* [T, B, H], or NULL */
+    int64_t output_time, output_batch;
+    void *y_n, *z_n; /* [L, B, H] contiguous */
+    void *saved;     /* what is kept */
+
+    /* backward only */
+    const void *grad_output; /* [T, B, H], or NULL */
+    int64_t grad_output_time, grad_output_batch;
+    const void *grad_y_n, *grad_z_n; /* [L, B, H] contiguous, or NULL */
+    void *grad_x;                    /* [T, B, F], or NULL */
+    int64_t grad_x_time, grad_x_batch;
+    void *const *grad_weights; /* [L][AN_WEIGHTS], as weights */
+    void *grad_y0, *grad_z0;   /* [L, B, H] contiguous, or NULL */
+    void *grad_elapsed;        /* [T, B] contiguous, or NULL */
+    double *grad_scalars;      /* dt, frequency, damping (coRNN), or NULL */
 } an_call;
 
-/* 0 done, else a status code. */
+#define AN_API __attribute__((visibility("default")))
+
 AN_API int an_forward(const an_call *call);
 AN_API int an_backward(const an_call *call);
 
-/* The instruction set in use: "baseline", "avx2", "avx512" or, on ARM, "neon". */
-AN_API const char *an_instruction_set(void);
-
-/* Those that this processor and this build can run, separated by spaces, the best one last. */
+/* The instruction sets this build and CPU can run, separated by blanks, best last. */
 AN_API const char *an_available(void);
+AN_API const char *an_instruction_set(void); /* the active one */
+AN_API int an_select(const char *name);      /* 0, or 1 if it is unknown or cannot run here */
 
-/* Uses the instruction set of that name from now on: 0 done, 1 unknown or not runnable here. To be
- * called while nothing is being computed. */
-AN_API int an_select(const char *name);
+/* The elementary functions of the active instruction set on n numbers, for tests. */
+AN_API int an_elementary(const char *name, int64_t real_bytes, const void *x, void *y, int64_t n);
 
 #endif

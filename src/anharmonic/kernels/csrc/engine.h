@@ -1,26 +1,18 @@
-/* One table per instruction set, each from its own compilation of engine.c. */
+/* One table of functions per instruction set and kind of real, filled by engine.c. */
 #ifndef AN_ENGINE_H
 #define AN_ENGINE_H
 
 #include "anharmonic.h"
 
-#ifndef AN_ENGINE
-#define AN_ENGINE an_engine_baseline
-#endif
-#ifndef AN_ENGINE_NAME
-#if defined(__aarch64__)
-#define AN_ENGINE_NAME "neon"
-#else
-#define AN_ENGINE_NAME "baseline"
-#endif
-#endif
-
 typedef struct {
-    const char *name;
-    int (*forward)(const an_call *call);
-    int (*backward)(const an_call *call);
+    int (*forward)(const an_call *);
+    int (*backward)(const an_call *);
+    /* 0 tanh, 1 sigmoid, 2 exp */
+    void (*elementary)(int which, const void *x, void *y, int64_t n);
 } an_engine;
 
-extern const an_engine an_engine_baseline, an_engine_avx2, an_engine_avx512;
+extern const an_engine an_engine_baseline_float, an_engine_baseline_double;
+extern const an_engine an_engine_avx2_float, an_engine_avx2_double;
+extern const an_engine an_engine_avx512_float, an_engine_avx512_double;
 
 #endif

@@ -5,25 +5,45 @@
 #include "cpu.h"
 #include "engine.h"
 
-static const an_engine *runnable[3]; /* the best one last */
-static int count;
-static char names[64];
-static _Atomic(const an_engine *) selected;
+typedef struct {
+    const char *name;
+    const an_engine *of_float, *of_double;
+} instruction_set;
 
-static void add(const an_engine *engine) {
-    runnable[count++] = engine;
-    if (count > 1) strcat(names, " ");
-    strcat(names, engine->name);
-    selected = engine;
-}
-
-__attribute__((constructor)) static void find_engines(void) {
-    add(&an_engine_baseline);
+#if defined(__aarch64__)
+static const instruction_set baseline = {"neon", &an_engine_baseline_float,
+                                         &an_engine_baseline_double};
+#else
+static const instruction_set baseline = {"baseline", &an_engine_baseline_float,
+                                         &an_engine_baseline_double};
+#endif
 #if defined(AN_HAVE_AVX2)
-    if (an_cpu_has_avx2_fma()) add(&an_engine_avx2);
+static const instruction_set avx2 = {"avx2", &an_engine_avx2_float, &an_engine_avx2_double};
 #endif
 #if defined(AN_HAVE_AVX512)
-    if (an_cpu_has_avx512()) add(&an_engine_avx512);
+static const instruction_set avx512 = {"avx512", &an_engine_avx512_float,
+                                       &an_engine_avx512_double};
+#endif
+
+static const instruction_set *runnable[3]; /* the best one last */
+static int count;
+static char names[64];
+static _Atomic(const instruction_set *) selected;
+
+static void add(const instruction_set *set) {
+    runnable[count++] = set;
+    if (count > 1) strcat(names, " ");
+    strcat(names, set->name);
+    selected = set;
+}
+
+__attribute__((constructor)) static void find_instruction_sets(void) {
+    add(&baseline);
+#if defined(AN_HAVE_AVX2)
+    if (an_cpu_has_avx2_fma()) add(&avx2);
+#endif
+#if defined(AN_HAVE_AVX512)
+    if (an_cpu_has_avx512()) add(&avx512);
 #endif
 }
 
@@ -41,6 +61,29 @@ int an_select(const char *name) {
     return 1;
 }
 
-int an_forward(const an_call *call) { return atomic_load(&selected)->forward(call); }
+static const an_engine *engine_for(int64_t real_bytes) {
+    const instruction_set *set = atomic_load(&selected);
+    return real_bytes == 4 ? set->of_float : real_bytes == 8 ? set->of_double : NULL;
+}
 
-int an_backward(const an_call *call) { return atomic_load(&selected)->backward(call); }
+int an_forward(const an_call *call) {
+    const an_engine *engine = engine_for(call->real_bytes);
+    return engine ? engine->forward(call) : AN_BAD_CALL;
+}
+
+int an_backward(const an_call *call) {
+    const an_engine *engine = engine_for(call->real_bytes);
+    return engine ? engine->backward(call) : AN_BAD_CALL;
+}
+
+int an_elementary(const char *name, int64_t real_bytes, const void *x, void *y, int64_t n) {
+    static const char *const functions[] = {"tanh", "sigmoid", "exp"};
+    const an_engine *engine = engine_for(real_bytes);
+    for (int i = 0; engine && i < 3; i++) {
+        if (strcmp(functions[i], name) == 0) {
+            engine->elementary(i, x, y, n);
+            return AN_OK;
+        }
+    }
+    return AN_BAD_CALL;
+}

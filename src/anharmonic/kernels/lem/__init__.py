@@ -6,8 +6,11 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from anharmonic.kernels.dispatch import implementation, register
+from anharmonic.kernels.dispatch import register
+from anharmonic.kernels.lem.native import lem_native
 from anharmonic.kernels.lem.reference import lem_reference
+from anharmonic.kernels.native import register_native
+from anharmonic.kernels.stack import run_stack
 
 
 class LEMWeights(NamedTuple):
@@ -24,6 +27,7 @@ class LEMWeights(NamedTuple):
 
 
 register("lem", "reference", lem_reference)
+register_native("lem", lem_native)
 
 
 def lem(
@@ -38,8 +42,11 @@ def lem(
     bidirectional: bool = False,
     lengths: Tensor | None = None,
     masks: list[Tensor] | None = None,
+    elapsed: Tensor | None = None,
+    output: str = "all",
+    memory: str = "auto",
     backend: str = "auto",
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor | None, Tensor, Tensor]:
     r"""Runs a stack of LEM layers over a sequence, (5.3).
 
     .. math::
@@ -59,14 +66,18 @@ def lem(
         bidirectional: Whether every layer also walks from the end.
         lengths: Valid steps of each sequence, or None.
         masks: Dropout factors between layers, or None.
+        elapsed: Time since the previous sample in nominal steps, >= 0; multiplies dt. None is 1.
+        output: What to return of the outputs: "all", the "last" valid one of each sequence, "none".
+        memory: What is kept for the backward pass: "stored", "chunked" or "auto".
         backend: ``"auto"`` or the name of one of ``available_backends("lem")``.
 
     Shape:
-        x [T, B, F]; y0, z0 [L * D, B, H]; lengths [B]; masks L - 1 tensors [B, D * H].
-        Returns outputs y [T, B, D * H], final y and final z [L * D, B, H].
+        x [T, B, F]; y0, z0 [L * D, B, H]; lengths [B]; masks L - 1 tensors [B, D * H];
+        elapsed [T, B]. Returns outputs y [T, B, D * H] ([B, D * H] for "last", None for "none"),
+        final y and final z [L * D, B, H].
 
     Raises:
-        ValueError: If the backend is unknown.
+        ValueError: If a name is unknown, or the policy or backend cannot run this input.
 
     Example:
         >>> import torch
@@ -76,16 +87,19 @@ def lem(
         >>> out.shape, torch.equal(out[-1], y[0])
         (torch.Size([5, 4, 3]), True)
     """
-    output, y, z = implementation("lem", backend)(
+    own = {"dt": dt, "multiscale": multiscale, "gate_floor": gate_floor}
+    return run_stack(
+        "lem",
         x,
         weights,
         y0,
         z0,
-        dt=dt,
-        multiscale=multiscale,
-        gate_floor=gate_floor,
+        own=own,
         bidirectional=bidirectional,
         lengths=lengths,
         masks=masks,
+        elapsed=elapsed,
+        output=output,
+        memory=memory,
+        backend=backend,
     )
-    return output, y, z

@@ -9,7 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from anharmonic.kernels.stack import Source, hold, run_stack
+from anharmonic.kernels.memory import walk_chain
+from anharmonic.kernels.steps import Steps, keep
 
 
 def lem_reference(
@@ -21,39 +22,52 @@ def lem_reference(
     dt: float,
     multiscale: bool,
     gate_floor: float | None,
-    bidirectional: bool,
     lengths: Tensor | None,
     masks: list[Tensor] | None,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Runs ``kernels.lem`` step by step in plain PyTorch; same arguments and shapes."""
+    elapsed: Tensor | None,
+    whole: bool,
+    memory: str,
+) -> tuple[Tensor | None, Tensor, Tensor]:
+    """The chain of ``kernels.lem`` in plain PyTorch, one step after another."""
 
     def walk(
-        k: int, layer: int, source: Source, y: Tensor, z: Tensor, valid: Tensor | None
+        weight: tuple[Any, ...], levels: list[Tensor], y: Tensor, z: Tensor, steps: Steps
     ) -> tuple[Tensor, Tensor, Tensor]:
-        V, W, W_y, b = weights[k]
+        V, W, W_y, b = weight
         H = W_y.shape[0]
-        drive = F.linear(source(layer), V, b)  # V u_n + b of every row block, all steps at once
+        drive = F.linear(levels[-1], V, b)  # V u_n + b of every row block, all these steps
         # What y_{n-1} joins (gates and z) and what z_n joins (y).
         before, after = drive.split_with_sizes([drive.shape[-1] - H, H], dim=-1)
         W_t, W_y_t = W.t(), W_y.t()
         outputs = []
-        steps = zip(before.unbind(0), after.unbind(0), hold(valid, len(drive)), strict=True)
-        for u, u_y, keep in steps:
+        for u, u_y, gap, valid in zip(
+            before.unbind(0), after.unbind(0), steps.gaps(), steps.holds(), strict=True
+        ):
+            h: Any = dt if gap is None else dt * gap
             blocks = torch.addmm(u, y, W_t)
             if multiscale:
                 pre_gates, pre_z = blocks.split_with_sizes([2 * H, H], dim=1)
-                gates = dt * torch.sigmoid(pre_gates)
+                gates = h * torch.sigmoid(pre_gates)
                 if gate_floor is not None:
                     gates = gates.clamp(gate_floor, 1.0)
                 a, e = gates.chunk(2, dim=1)
-                z_new = torch.lerp(z, torch.tanh(pre_z), a)  # (1 - a) z + a tanh(...)
-                y_new = torch.lerp(y, torch.tanh(torch.addmm(u_y, z_new, W_y_t)), e)
             else:
-                z_new = torch.lerp(z, torch.tanh(blocks), dt)
-                y_new = torch.lerp(y, torch.tanh(torch.addmm(u_y, z_new, W_y_t)), dt)
-            y = y_new if keep is None else torch.where(keep, y_new, y)
-            z = z_new if keep is None else torch.where(keep, z_new, z)
+                pre_z, a, e = blocks, h, h
+            z_new = torch.lerp(z, torch.tanh(pre_z), a)  # (1 - a) z + a tanh(...)
+            y_new = torch.lerp(y, torch.tanh(torch.addmm(u_y, z_new, W_y_t)), e)
+            y, z = keep(valid, y_new, y), keep(valid, z_new, z)
             outputs.append(y)
         return torch.stack(outputs), y, z
 
-    return run_stack(walk, x, y0, z0, bidirectional=bidirectional, lengths=lengths, masks=masks)
+    return walk_chain(
+        walk,
+        x,
+        weights,
+        y0,
+        z0,
+        lengths=lengths,
+        masks=masks,
+        elapsed=elapsed,
+        whole=whole,
+        memory=memory,
+    )

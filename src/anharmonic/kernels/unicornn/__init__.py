@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
-from anharmonic.kernels.dispatch import implementation, register
+from anharmonic.kernels.dispatch import register
+from anharmonic.kernels.native import register_native
+from anharmonic.kernels.stack import run_stack
+from anharmonic.kernels.unicornn.native import unicornn_native
 from anharmonic.kernels.unicornn.reference import unicornn_reference
 
 
@@ -22,6 +26,7 @@ class UnICORNNWeights(NamedTuple):
 
 
 register("unicornn", "reference", unicornn_reference)
+register_native("unicornn", unicornn_native)
 
 
 def unicornn(
@@ -36,8 +41,11 @@ def unicornn(
     bidirectional: bool = False,
     lengths: Tensor | None = None,
     masks: list[Tensor] | None = None,
+    elapsed: Tensor | None = None,
+    output: str = "all",
+    memory: str = "auto",
     backend: str = "auto",
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor | None, Tensor, Tensor]:
     r"""Runs a stack of UnICORNN layers over a sequence, (3.6), with residual stacking (3.79).
 
     With :math:`h^l = dt^l\,\hat\sigma(c^l)` and
@@ -58,14 +66,20 @@ def unicornn(
         bidirectional: Whether every layer also walks from the end.
         lengths: Valid steps of each sequence, or None.
         masks: Dropout factors between layers, or None.
+        elapsed: Time since the previous sample in nominal steps, >= 0; multiplies h. None is 1.
+        output: What to return of the outputs: "all", the "last" valid one of each sequence, "none".
+        memory: What is kept for the backward pass: "stored", "chunked", "reversible" (one
+            direction; on a grid, see ``kernels/unicornn/grid.py``) or "auto".
         backend: ``"auto"`` or the name of one of ``available_backends("unicornn")``.
 
     Shape:
-        x [T, B, F]; y0, z0 [L * D, B, H]; lengths [B]; masks L - 1 tensors [B, D * H].
-        Returns outputs y [T, B, D * H], final y and final z [L * D, B, H].
+        x [T, B, F]; y0, z0 [L * D, B, H]; lengths [B]; masks L - 1 tensors [B, D * H];
+        elapsed [T, B]. Returns outputs y [T, B, D * H] ([B, D * H] for "last", None for "none"),
+        final y and final z [L * D, B, H].
 
     Raises:
-        ValueError: If the backend is unknown.
+        ValueError: If a name is unknown, or the policy or backend cannot run this input.
+        OverflowError: If states leave the grid of the reversible policy.
 
     Example:
         >>> import torch
@@ -75,16 +89,33 @@ def unicornn(
         >>> out.shape, torch.equal(out[-1], y[0])
         (torch.Size([5, 4, 3]), True)
     """
-    output, y, z = implementation("unicornn", backend)(
+    own = {"dt": dt, "frequency": frequency, "skipped_layers": skipped_layers}
+
+    def one_layer(
+        layer: int, levels: list[Tensor], weight: UnICORNNWeights
+    ) -> tuple[Tensor, UnICORNNWeights, dict[str, Any]]:
+        """A layer by itself; what skips into it is joined to its input."""
+        source, words = levels[layer], {**own, "dt": [dt[layer]], "skipped_layers": None}
+        if weight.weight_skip is None or skipped_layers is None:
+            return source, weight, words
+        joined = torch.cat([weight.weight_ih, weight.weight_skip], dim=1)
+        source = torch.cat([source, levels[layer - skipped_layers]], dim=-1)
+        return source, weight._replace(weight_ih=joined, weight_skip=None), words
+
+    return run_stack(
+        "unicornn",
         x,
         weights,
         y0,
         z0,
-        dt=dt,
-        frequency=frequency,
-        skipped_layers=skipped_layers,
+        own=own,
         bidirectional=bidirectional,
         lengths=lengths,
         masks=masks,
+        elapsed=elapsed,
+        output=output,
+        memory=memory,
+        backend=backend,
+        invertible=True,
+        one_layer=one_layer,
     )
-    return output, y, z

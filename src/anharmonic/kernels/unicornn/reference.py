@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
-from anharmonic.kernels.stack import Source, hold, run_stack
+from anharmonic.kernels.memory import walk_chain
+from anharmonic.kernels.steps import Steps, keep
+from anharmonic.kernels.unicornn import grid
+from anharmonic.kernels.unicornn.drive import drive_and_steps
 
 
 def unicornn_reference(
@@ -21,28 +23,42 @@ def unicornn_reference(
     dt: Sequence[float],
     frequency: float,
     skipped_layers: int | None,
-    bidirectional: bool,
     lengths: Tensor | None,
     masks: list[Tensor] | None,
+    elapsed: Tensor | None,
+    whole: bool,
+    memory: str,
+) -> tuple[Tensor | None, Tensor, Tensor]:
+    """The chain of ``kernels.unicornn`` in plain PyTorch, one step after another.
+
+    With ``memory="reversible"`` it walks on the grid of ``unicornn/grid.py``.
+    """
+    reversible = memory == "reversible"
+    output, y, z = walk_chain(
+        grid.walk if reversible else walk,
+        x,
+        [(*w, h, frequency, skipped_layers) for w, h in zip(weights, dt, strict=True)],
+        grid.rounded(y0) if reversible else y0,
+        grid.rounded(z0) if reversible else z0,
+        lengths=lengths,
+        masks=masks,
+        elapsed=elapsed,
+        whole=whole,
+        memory=memory,
+        undo=grid.undo if reversible else None,
+    )
+    return output, y.to(y0.dtype), z.to(z0.dtype)
+
+
+def walk(
+    weight: tuple[Any, ...], levels: list[Tensor], y: Tensor, z: Tensor, steps: Steps
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Runs ``kernels.unicornn`` step by step in plain PyTorch; same arguments and shapes."""
-    alpha = frequency
-
-    def walk(
-        k: int, layer: int, source: Source, y: Tensor, z: Tensor, valid: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        V, w, b, c, skip = weights[k]
-        drive = F.linear(source(layer), V, b)  # V y_n^{l-1} + b, all steps at once
-        if skipped_layers is not None and layer >= skipped_layers:
-            drive = drive + F.linear(source(layer - skipped_layers), skip)
-        h = dt[layer] * torch.sigmoid(c)
-        outputs = []
-        for u, keep in zip(drive.unbind(0), hold(valid, len(drive)), strict=True):
-            z_new = z - h * (torch.tanh(w * y + u) + alpha * y)
-            y_new = y + h * z_new
-            y = y_new if keep is None else torch.where(keep, y_new, y)
-            z = z_new if keep is None else torch.where(keep, z_new, z)
-            outputs.append(y)
-        return torch.stack(outputs), y, z
-
-    return run_stack(walk, x, y0, z0, bidirectional=bidirectional, lengths=lengths, masks=masks)
+    """Walks one layer over a few steps."""
+    drive, w, alpha, sizes = drive_and_steps(weight, levels, steps)
+    outputs = []
+    for x, h, valid in zip(drive, sizes, steps.holds(), strict=True):
+        z_new = z - h * (torch.tanh(w * y + x) + alpha * y)
+        y_new = y + h * z_new
+        y, z = keep(valid, y_new, y), keep(valid, z_new, z)
+        outputs.append(y)
+    return torch.stack(outputs), y, z

@@ -28,8 +28,10 @@ from torch import Tensor, nn
 
 from anharmonic import _checks, kernels
 from anharmonic.kernels.cornn import SCHEMES
-from anharmonic.models.base import SequenceCell, SequenceLayer, _Recurrent
+from anharmonic.models.base import SequenceLayer
+from anharmonic.models.cell import SequenceCell
 from anharmonic.models.inputs import State
+from anharmonic.models.recurrent import _Recurrent
 from anharmonic.models.stability import warn_unstable
 
 
@@ -112,15 +114,8 @@ class _Oscillators(_Recurrent):
                 self.raw_damping.fill_(self.damping)
 
     def _kernel(
-        self,
-        x: Tensor,
-        suffixes: list[str],
-        state: State,
-        *,
-        bidirectional: bool,
-        lengths: Tensor | None,
-        masks: list[Tensor] | None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+        self, x: Tensor, suffixes: list[str], state: State, **call: Any
+    ) -> tuple[Tensor | None, Tensor, Tensor]:
         stems = kernels.CoRNNWeights._fields
         weights = [kernels.CoRNNWeights(*(self._weight(n + s) for n in stems)) for s in suffixes]
         dt, frequency, damping = self.scalars()
@@ -132,9 +127,7 @@ class _Oscillators(_Recurrent):
             frequency=frequency,
             damping=damping,
             scheme=self.scheme,
-            bidirectional=bidirectional,
-            lengths=lengths,
-            masks=masks,
+            **call,
         )
 
 
@@ -163,8 +156,8 @@ class CoRNNCell(_Oscillators, SequenceCell):
         dtype: Floating-point type of the parameters.
 
     Shape:
-        x_t [B, F] or [F]; state (y, z) [B, H] or [H] each. Returns the new state; its y is the
-        output.
+        x_t [B, F] or [F]; state (y, z) [B, H] or [H] each; elapsed [B] or []. Returns the new
+        state; its y is the output.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -227,6 +220,8 @@ class CoRNN(_Oscillators, SequenceLayer):
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
         bidirectional: Whether every layer also walks from the end.
+        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
+            then, the rest computed again), or "auto", which picks between them by size.
         dt: Step size, > 0 (in (0, 1) if trainable). Default 0.05.
         frequency: Frequency control γ, >= 0. Default 1.
         damping: Damping ε; stable only if > 0. Default 1.
@@ -239,7 +234,7 @@ class CoRNN(_Oscillators, SequenceLayer):
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
-        output [T, B, D * H] likewise; state: y and z [L * D, B, H].
+        output [T, B, D * H] likewise; state: y and z [L * D, B, H]; elapsed [T, B] likewise.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -247,7 +242,8 @@ class CoRNN(_Oscillators, SequenceLayer):
 
     Note:
         The linear part is stable iff ε > 0 and dt²γ + 2 dt ε < 4 (explicit) or
-        dt²γ < 4 + 2 dt ε (implicit); other settings give a ``StabilityWarning``. All weights start
+        dt²γ < 4 + 2 dt ε (implicit); other settings give a ``StabilityWarning``. With ``elapsed`` e_n
+        dt becomes dt e_n, and the conditions hold for the longest gap. All weights start
         from U(-b, b), b = 1/sqrt(F + 2H): the document leaves open whether W, 𝒲 and V are one
         affine map or three; this follows the published scripts, which use one.
 
@@ -273,6 +269,7 @@ class CoRNN(_Oscillators, SequenceLayer):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        memory: str = "auto",
         dt: float = 0.05,
         frequency: float = 1.0,
         damping: float = 1.0,
@@ -284,7 +281,7 @@ class CoRNN(_Oscillators, SequenceLayer):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
-            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, memory
         )
         factory = {"device": device, "dtype": dtype}
         self._set(

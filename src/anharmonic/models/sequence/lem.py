@@ -26,13 +26,16 @@ ICLR 2022.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from anharmonic import _checks, kernels
-from anharmonic.models.base import SequenceCell, SequenceLayer, _Recurrent
+from anharmonic.models.base import SequenceLayer
+from anharmonic.models.cell import SequenceCell
 from anharmonic.models.inputs import State
+from anharmonic.models.recurrent import _Recurrent
 from anharmonic.models.stability import warn_unstable
 
 
@@ -98,15 +101,8 @@ class _TwoScales(_Recurrent):
             parameter.uniform_(-1 / math.sqrt(H), 1 / math.sqrt(H))
 
     def _kernel(
-        self,
-        x: Tensor,
-        suffixes: list[str],
-        state: State,
-        *,
-        bidirectional: bool,
-        lengths: Tensor | None,
-        masks: list[Tensor] | None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+        self, x: Tensor, suffixes: list[str], state: State, **call: Any
+    ) -> tuple[Tensor | None, Tensor, Tensor]:
         stems = kernels.LEMWeights._fields
         weights = [kernels.LEMWeights(*(self._weight(n + s) for n in stems)) for s in suffixes]
         return kernels.lem(
@@ -116,9 +112,7 @@ class _TwoScales(_Recurrent):
             dt=self.dt,
             multiscale=self.multiscale,
             gate_floor=self.gate_floor,
-            bidirectional=bidirectional,
-            lengths=lengths,
-            masks=masks,
+            **call,
         )
 
 
@@ -147,8 +141,8 @@ class LEMCell(_TwoScales, SequenceCell):
         dtype: Floating-point type of the parameters.
 
     Shape:
-        x_t [B, F] or [F]; state (y, z) [B, H] or [H] each. Returns the new state; its y is the
-        output.
+        x_t [B, F] or [F]; state (y, z) [B, H] or [H] each; elapsed [B] or []. Returns the new
+        state; its y is the output.
 
     Raises:
         ValueError: If an argument is out of range or does not go with the others.
@@ -205,6 +199,8 @@ class LEM(_TwoScales, SequenceLayer):
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
         bidirectional: Whether every layer also walks from the end.
+        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
+            then, the rest computed again), or "auto", which picks between them by size.
         dt: Step size, > 0; states stay bounded for dt <= 1. Default 1.
         multiscale: Whether the gates are learned; if not, both equal dt.
         gate_floor: Clips both gates to [gate_floor, 1], in [0, 1]; None does not clip.
@@ -215,7 +211,7 @@ class LEM(_TwoScales, SequenceLayer):
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
-        output [T, B, D * H] likewise; state: y and z [L * D, B, H].
+        output [T, B, D * H] likewise; state: y and z [L * D, B, H]; elapsed [T, B] likewise.
 
     Raises:
         ValueError: If an argument is out of range or does not go with the others.
@@ -223,7 +219,8 @@ class LEM(_TwoScales, SequenceLayer):
 
     Note:
         For dt <= 1 the states stay within [-1, 1]; a larger dt (one tuned value is 1.9) runs with a
-        ``StabilityWarning``. All weights and biases start from U(-1/sqrt(H), 1/sqrt(H)). Which gate
+        ``StabilityWarning``. With ``elapsed`` e_n dt becomes dt e_n, before the gates are clipped:
+        the bound holds for gaps with dt e_n <= 1. All weights and biases start from U(-1/sqrt(H), 1/sqrt(H)). Which gate
         the chrono bias belongs to is unreadable in the document; it is the gate of z here, whose
         leak then has time constants up to ``chrono_length`` steps, as in the chrono LSTM. The
         published code keeps two biases per gate; their sum is the one here. Clipped gates are
@@ -252,6 +249,7 @@ class LEM(_TwoScales, SequenceLayer):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        memory: str = "auto",
         dt: float = 1.0,
         multiscale: bool = True,
         gate_floor: float | None = None,
@@ -260,7 +258,7 @@ class LEM(_TwoScales, SequenceLayer):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
-            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, memory
         )
         self._set(dt, multiscale, gate_floor, chrono_length)
         self._make_layers(device=device, dtype=dtype)

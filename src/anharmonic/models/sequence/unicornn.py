@@ -27,13 +27,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from anharmonic import _checks, kernels
-from anharmonic.models.base import SequenceCell, SequenceLayer, _Recurrent
+from anharmonic.models.base import SequenceLayer
+from anharmonic.models.cell import SequenceCell
 from anharmonic.models.inputs import State
+from anharmonic.models.recurrent import _Recurrent
 from anharmonic.models.stability import warn_unstable
 
 KAIMING_SLOPE = 8  # of the documents' initialisation of V
@@ -104,15 +107,8 @@ class _Oscillators(_Recurrent):
             parameter.zero_()
 
     def _kernel(
-        self,
-        x: Tensor,
-        suffixes: list[str],
-        state: State,
-        *,
-        bidirectional: bool,
-        lengths: Tensor | None,
-        masks: list[Tensor] | None,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+        self, x: Tensor, suffixes: list[str], state: State, **call: Any
+    ) -> tuple[Tensor | None, Tensor, Tensor]:
         stems = kernels.UnICORNNWeights._fields
         weights = [kernels.UnICORNNWeights(*(self._weight(n + s) for n in stems)) for s in suffixes]
         return kernels.unicornn(
@@ -122,9 +118,7 @@ class _Oscillators(_Recurrent):
             dt=self._steps,
             frequency=self.frequency,
             skipped_layers=self.skipped_layers,
-            bidirectional=bidirectional,
-            lengths=lengths,
-            masks=masks,
+            **call,
         )
 
 
@@ -149,8 +143,8 @@ class UnICORNNCell(_Oscillators, SequenceCell):
         dtype: Floating-point type of the parameters.
 
     Shape:
-        x_t [B, F] or [F]; state (y, z) [B, H] or [H] each. Returns the new state; its y is the
-        output.
+        x_t [B, F] or [F]; state (y, z) [B, H] or [H] each; elapsed [B] or []. Returns the new
+        state; its y is the output.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -205,6 +199,9 @@ class UnICORNN(_Oscillators, SequenceLayer):
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
         bidirectional: Whether every layer also walks from the end.
+        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
+            then, the rest computed again), "reversible" (the end state only; one direction), or
+            "auto", which picks one of the first two.
         dt: Largest step size, > 0: one number, or a list of one per layer. Default 0.1.
         frequency: Frequency control α, >= 0. Default 1.
         trainable_timescales: Whether the time scales c are learned.
@@ -215,7 +212,7 @@ class UnICORNN(_Oscillators, SequenceLayer):
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
-        output [T, B, D * H] likewise; state: y and z [L * D, B, H].
+        output [T, B, D * H] likewise; state: y and z [L * D, B, H]; elapsed [T, B] likewise.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -223,7 +220,10 @@ class UnICORNN(_Oscillators, SequenceLayer):
 
     Note:
         The linear part is stable iff h sqrt(α) < 2 for every neuron; since h < dt, a
-        ``StabilityWarning`` is given when dt sqrt(α) >= 2. In (3.79) the first skip connection,
+        ``StabilityWarning`` is given when dt sqrt(α) >= 2. With ``elapsed`` e_n h becomes h e_n, and
+        the condition holds for the longest gap. ``memory="reversible"`` rounds every increment to a
+        multiple of 2⁻⁴⁰ and keeps states within 4096 (else ``OverflowError``), so that each step is
+        undone bit for bit; plain inversion in floating point drifts. In (3.79) the first skip connection,
         l = S + 1, starts at the input, whose width is F and not H: its Λ is [H, F] here. (Starting
         one layer later instead would leave L = 3, S = 2, which the documents report, without any
         skip.) Λ starts as V does, which the documents do not state. Skips carry what the next
@@ -242,6 +242,8 @@ class UnICORNN(_Oscillators, SequenceLayer):
         ICML 2021.
     """
 
+    _invertible = True
+
     def __init__(
         self,
         input_size: int,
@@ -252,6 +254,7 @@ class UnICORNN(_Oscillators, SequenceLayer):
         batch_first: bool = False,
         dropout: float = 0.0,
         bidirectional: bool = False,
+        memory: str = "auto",
         dt: float | list[float] = 0.1,
         frequency: float = 1.0,
         trainable_timescales: bool = True,
@@ -260,7 +263,7 @@ class UnICORNN(_Oscillators, SequenceLayer):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
-            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, memory
         )
         self._set(dt, frequency, trainable_timescales, num_layers)
         if skipped_layers is not None:

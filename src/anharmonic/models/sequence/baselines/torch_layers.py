@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from anharmonic import _checks
-from anharmonic.models.base import repr_of
+from anharmonic.kernels.stack import OUTPUTS
 from anharmonic.models.inputs import check_can_step, checked_sequence, checked_step, on_layer
+from anharmonic.models.recurrent import repr_of
 from anharmonic.models.store import Stored
 
 
@@ -23,13 +24,25 @@ class _TorchLayer(Stored, nn.RNNBase):
 
     _state_type: ClassVar[Any]
 
-    def forward(self, x: Tensor | PackedSequence, state: Any = None) -> tuple[Any, Any]:
+    def forward(
+        self,
+        x: Tensor | PackedSequence,
+        state: Any = None,
+        *,
+        elapsed: None = None,
+        output: str = "all",
+    ) -> tuple[Any, Any]:
         """Runs the stack over whole sequences; see ``SequenceLayer.forward``.
+
+        torch makes the whole output in any case: with another ``output`` it is not returned.
 
         Raises:
             TypeError: If a tensor has another dtype than the layer, or the state another form.
-            ValueError: If a shape or device does not fit, a sequence is empty, or x holds NaN.
+            ValueError: If a shape or device does not fit, a sequence is empty, x holds NaN, or
+                elapsed is given, which these equations have no place for.
         """
+        self._refuse(elapsed)
+        _checks.choice("output", output, OUTPUTS)
         example = next(self.parameters())
         if isinstance(x, PackedSequence):
             checked_sequence(x.data, self.input_size, False, example, packed=True)
@@ -38,8 +51,22 @@ class _TorchLayer(Stored, nn.RNNBase):
             x = checked_sequence(x, self.input_size, self.batch_first, example)
             lead = () if x.dim() == 2 else (x.shape[0 if self.batch_first else 1],)
         given = None if state is None else self._checked(state, lead, example)
-        output, last = super().forward(x, given)
-        return output, self._state_type(*(last if isinstance(last, tuple) else (last,)))
+        result, last = super().forward(x, given)
+        end = self._state_type(*(last if isinstance(last, tuple) else (last,)))
+        if output == "all":
+            return result, end
+        directions = 2 if self.bidirectional else 1
+        return (torch.cat(tuple(end[0][-directions:]), dim=-1) if output == "last" else None), end
+
+    def _refuse(self, elapsed: Any) -> None:
+        if elapsed is not None:
+            raise ValueError(
+                _checks.message(
+                    "elapsed needs a layer with a step size: CoRNN, UnICORNN or LEM",
+                    f"elapsed for {type(self).__name__}",
+                    "append the elapsed time to the features of x instead",
+                )
+            )
 
     def _checked(self, state: Any, lead: tuple[int, ...], example: Tensor) -> Any:
         names = self._state_type._fields
@@ -68,13 +95,14 @@ class _TorchLayer(Stored, nn.RNNBase):
             checked.append(value)
         return tuple(checked) if len(names) > 1 else checked[0]
 
-    def step(self, x_t: Tensor, state: Any = None) -> tuple[Tensor, Any]:
+    def step(self, x_t: Tensor, state: Any = None, elapsed: None = None) -> tuple[Tensor, Any]:
         """Takes one step of a stream; see ``SequenceLayer.step``.
 
         Raises:
-            ValueError: If the layer is bidirectional, trains with dropout between its layers, or
-                the input does not fit.
+            ValueError: If the layer is bidirectional, trains with dropout between its layers, the
+                input does not fit, or elapsed is given.
         """
+        self._refuse(elapsed)
         check_can_step(self)
         x_t = checked_step(x_t, self.input_size, next(self.parameters()))
         time = 1 if self.batch_first and x_t.dim() == 2 else 0

@@ -1,0 +1,77 @@
+"""``anharmonic bench``: how fast the layers are here, beside ``torch.nn.LSTM`` and others."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from anharmonic.cli.options import distinct, field_options, parse
+
+PROG = "anharmonic bench"
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What to time, and where the numbers go."""
+
+    cases: tuple[str, ...] = ()
+    """Only these cases, e.g. lem-b32 cornn-long. Default: all."""
+    threads: tuple[int, ...] = (1, 2)
+    """Numbers of threads."""
+    repeats: int = 7
+    """Turns of which the median is taken, at least 1."""
+    rounds: int = 3
+    """Medians of which the best is taken, at least 1."""
+    quick: bool = False
+    """Small sizes, to try the benchmark itself; its times say nothing."""
+    from_json: Path | None = None
+    """Measure nothing; take the numbers of this file."""
+    json: Path | None = None
+    """File for all numbers, with machine and versions."""
+    markdown: Path | None = None
+    """File for the tables."""
+    readme: tuple[Path, ...] = ()
+    """Pages whose block <!-- bench --> gets the short table."""
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the command.
+
+    Args:
+        words: What was typed after ``anharmonic bench``.
+
+    Returns:
+        The exit code: 0, whatever the times are.
+
+    Raises:
+        ValueError: If an option is wrong.
+        FileNotFoundError: If a page or the numbers are not there.
+    """
+    from anharmonic.diagnostics import speed, speed_report
+
+    about = "Times training, inference and streaming, in turns with nn.LSTM at equal hidden size."
+    values = parse(words, {"bench": field_options(Bench)}, PROG, about)
+    distinct("--cases", values["cases"])
+    distinct("--threads", values["threads"])
+    if values["from_json"] is not None:
+        result = speed.read(values["from_json"])
+    else:
+        cases = speed.chosen(values["cases"])
+        result = speed.measure(
+            [case.quick() for case in cases] if values["quick"] else cases,
+            threads=values["threads"],
+            repeats=values["repeats"],
+            rounds=values["rounds"],
+            say=lambda line: print(line, file=sys.stderr, flush=True),
+        )
+    print("\n".join([speed_report.terminal(result), *speed_report.missed(result)]))
+    if values["json"] is not None:
+        values["json"].write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+    if values["markdown"] is not None:
+        values["markdown"].write_text(speed_report.markdown(result) + "\n", "utf-8")
+    for page in values["readme"]:
+        speed_report.fill(page, "bench", speed_report.summary(result))
+    return 0

@@ -1,0 +1,325 @@
+/* A stack of layers walked over time in tiles, by one block of batch rows: what all models share.
+ *
+ * Rows of the batch never meet before the weight gradients, so that each block of rows walks the
+ * whole stack through the whole sequence on its own, on whatever thread. Time goes in tiles of
+ * `tile` steps: one product makes the drive V u_n + b of a layer for the tile, the layer's
+ * recurrence runs over data still in cache, then comes the layer above. Backward, each tile's
+ * states are brought back first (from what was kept, by walking again from a checkpoint, or by
+ * undoing the steps on the grid), then the gradient runs through the tile from top to bottom, and
+ * the weight gradients of the tile are products over its rows.
+ *
+ * Per layer a tile holds y and z in slots 0..tile (slot 0 is the state before its first step), the
+ * activations, and levels: level 0 is the input, level l + 1 what layer l shows to the one above.
+ */
+#ifndef AN_CHAIN_H
+#define AN_CHAIN_H
+
+#include <stddef.h>
+
+#include "anharmonic.h"
+#include "elementary.h"
+#include "product.h"
+
+#define KEPT_UNIT 16 /* kept rows are padded to a multiple of this on every instruction set */
+
+/* A bump allocator; with base NULL it only counts. */
+typedef struct {
+    char *base;
+    size_t used;
+} arena;
+
+static void *carve(arena *a, int64_t count, size_t size) {
+    size_t at = a->used;
+    a->used += ((size_t)count * size + 63) & ~(size_t)63;
+    return a->base ? a->base + at : NULL;
+}
+
+static real *reals(arena *a, int64_t count) { return carve(a, count, sizeof(real)); }
+
+/* Rows of a tile are kept apart by a pitch that does not fall onto few cache sets. */
+static int64_t pitch(int64_t n) {
+    int64_t padded = rounded_up(n, n > LANES ? PANEL : LANES);
+    if (padded < PANEL) padded = PANEL;
+    return padded * (int64_t)sizeof(real) % 512 ? padded : padded + 64 / (int64_t)sizeof(real);
+}
+
+typedef struct { /* one layer's weights, packed, and where its gradients are summed */
+    int64_t inputs, skip_inputs;
+    real *in, *skip, *bias, *hidden[2], *w, *h;
+    real *in_back, *skip_back, *hidden_back[2];
+    int64_t sum_in, sum_skip, sum_bias, sum_hidden[2], sum_w, sum_h;
+} layer;
+
+typedef struct { /* what all blocks of a call share */
+    const an_call *call;
+    int64_t H, padded;             /* neurons; as many as vector loops run over */
+    int64_t section, sections, N;  /* drive columns: sections of neurons, padded to panels */
+    int64_t y_row, n_row, kept_row;/* pitches of states, drives and kept rows */
+    int64_t activations;           /* per neuron and step */
+    layer *layers;
+    int64_t sums;                  /* reals of one block's weight gradients */
+    real *all_sums;                /* [blocks][sums] */
+    double *all_scalars;           /* [blocks][3] */
+    int64_t blocks;
+    size_t block_bytes;
+    int backward, status;
+} chain;
+
+typedef struct { /* states and activations of a stretch of time */
+    char *states;      /* [checkpoints][L][2][rows][kept_row] of reals, of doubles on the grid */
+    real *activations; /* [L][steps][rows][activations * kept_row], or NULL */
+    int64_t begin, steps, spacing;
+} kept;
+
+typedef struct { /* one block of rows at work */
+    const chain *c;
+    int64_t first, rows, steps;  /* steps: of its longest sequence */
+    real **y, **z, **act, **level, **masked;
+    double **grid_y, **grid_z;
+    real *drive;                 /* [tile * rows][n_row]; backward, the gradient of the drive */
+    real **grad_level, **dy, **dz;
+    real *scratch, *sums;        /* one product's result before it is added to the sums */
+    double *scalars;
+    kept chunk;                  /* workspace of the chunk that is walked again */
+    int overflow;
+} block;
+
+AN_INLINE int64_t length_of(const block *b, int64_t row) {
+    const int64_t *lengths = b->c->call->lengths;
+    return lengths ? lengths[b->first + row] : b->c->call->steps;
+}
+
+AN_INLINE real elapsed_at(const block *b, int64_t t, int64_t row) {
+    const an_call *k = b->c->call;
+    return k->elapsed ? ((const real *)k->elapsed)[t * k->batch + b->first + row] : 1;
+}
+
+AN_INLINE void add_elapsed_gradient(const block *b, int64_t t, int64_t row, vec v) {
+    const an_call *k = b->c->call;
+    ((real *)k->grad_elapsed)[t * k->batch + b->first + row] += sum_of_lanes(v);
+}
+
+AN_INLINE real *state_slot(const block *b, real *tile, int64_t slot, int64_t row) {
+    return tile + (slot * b->rows + row) * b->c->y_row;
+}
+
+AN_INLINE real *drive_row(const block *b, int64_t step, int64_t row) {
+    return b->drive + (step * b->rows + row) * b->c->n_row;
+}
+
+AN_INLINE int64_t act_row(const chain *c) { return c->activations * c->kept_row; }
+
+/* The gradient that arrives at layer l's output at one step and row; NULL if there is none. */
+AN_INLINE const real *output_gradient(const block *b, int64_t l, int64_t t, int64_t step,
+                                      int64_t row) {
+    const an_call *k = b->c->call;
+    if (l == k->layers - 1) {
+        if (!k->grad_output) return NULL;
+        if (b->c->H == b->c->padded)
+            return (const real *)k->grad_output + t * k->grad_output_time +
+                   (b->first + row) * k->grad_output_batch;
+    }
+    return b->grad_level[l + 1] + (step * b->rows + row) * b->c->y_row;
+}
+
+static void copy(real *to, const real *from, int64_t n) { memcpy(to, from, n * sizeof(real)); }
+static void clear(real *to, int64_t n) { memset(to, 0, n * sizeof(real)); }
+
+/* ---- between the caller's arrays and the tile -------------------------------------------- */
+
+static void load_inputs(block *b, int64_t t, int64_t n) {
+    const an_call *k = b->c->call;
+    const int64_t row = pitch(k->inputs);
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t r = 0; r < b->rows; r++) {
+            real *to = b->level[0] + (s * b->rows + r) * row;
+            if (t + s < length_of(b, r))
+                copy(to,
+                     (const real *)k->x + (t + s) * k->x_time + (b->first + r) * k->x_batch,
+                     k->inputs);
+            else
+                clear(to, k->inputs);
+        }
+}
+
+static void store_outputs(block *b, int64_t t, int64_t n) {
+    const an_call *k = b->c->call;
+    const real *y = b->y[k->layers - 1];
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t r = 0; r < b->rows; r++) {
+            real *to = (real *)k->output + (t + s) * k->output_time +
+                       (b->first + r) * k->output_batch;
+            if (y && t + s < length_of(b, r))
+                copy(to, state_slot(b, (real *)y, s + 1, r), k->hidden);
+            else
+                clear(to, k->hidden);
+        }
+}
+
+static void load_output_gradients(block *b, int64_t t, int64_t n) {
+    const an_call *k = b->c->call;
+    if (!k->grad_output || b->c->H == b->c->padded) return;
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t r = 0; r < b->rows; r++)
+            copy(b->grad_level[k->layers] + (s * b->rows + r) * b->c->y_row,
+                 (const real *)k->grad_output + (t + s) * k->grad_output_time +
+                     (b->first + r) * k->grad_output_batch,
+                 k->hidden);
+}
+
+static void store_input_gradients(block *b, int64_t t, int64_t n) {
+    const an_call *k = b->c->call;
+    const int64_t row = pitch(k->inputs);
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t r = 0; r < b->rows; r++) {
+            real *to = (real *)k->grad_x + (t + s) * k->grad_x_time +
+                       (b->first + r) * k->grad_x_batch;
+            if (t + s < length_of(b, r))
+                copy(to, b->grad_level[0] + (s * b->rows + r) * row, k->inputs);
+            else
+                clear(to, k->inputs);
+        }
+}
+
+/* ---- the stack within a tile ------------------------------------------------------------- */
+
+/* The drive of layer l for n steps: V level + b, and the skipped level through its matrix. */
+static void make_drive(block *b, int64_t l, int64_t n) {
+    const chain *c = b->c;
+    const layer *w = &c->layers[l];
+    product(b->level[l], pitch(w->inputs), n * b->rows, w->in, w->inputs, c->N, b->drive, c->n_row,
+            0, w->bias);
+    if (w->skip)
+        product(b->level[l - c->call->skip], pitch(w->skip_inputs), n * b->rows, w->skip,
+                w->skip_inputs, c->N, b->drive, c->n_row, 1, 0);
+}
+
+/* What layer l shows to the layer above: its outputs, thinned by the mask if there is one. */
+static void show_level(block *b, int64_t l, int64_t n) {
+    const chain *c = b->c;
+    real *y = state_slot(b, b->y[l], 1, 0);
+    if (!b->masked[l]) {
+        b->level[l + 1] = y;
+        return;
+    }
+    const real *mask = (const real *)c->call->masks[l] + b->first * c->H;
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t r = 0; r < b->rows; r++)
+            for (int64_t j = 0; j < c->H; j++)
+                b->masked[l][(s * b->rows + r) * c->y_row + j] =
+                    y[(s * b->rows + r) * c->y_row + j] * mask[r * c->H + j];
+    b->level[l + 1] = b->masked[l];
+}
+
+static void thin_level_gradient(block *b, int64_t l, int64_t n) {
+    const chain *c = b->c;
+    if (!b->masked[l]) return;
+    const real *mask = (const real *)c->call->masks[l] + b->first * c->H;
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t r = 0; r < b->rows; r++)
+            for (int64_t j = 0; j < c->H; j++)
+                b->grad_level[l + 1][(s * b->rows + r) * c->y_row + j] *= mask[r * c->H + j];
+}
+
+/* sums[inputs][columns] += a^T g over `rows` rows, by way of the scratch. */
+static void add_outer(block *b, const real *a, int64_t a_row, int64_t inputs, const real *g,
+                      int64_t columns, int64_t rows, real *sums) {
+    outer_product(a, a_row, inputs, g, b->c->n_row, columns, rows, b->scratch, columns);
+    for (int64_t i = 0; i < inputs * columns; i += LANES)
+        store(sums + i, load(sums + i) + load(b->scratch + i));
+}
+
+/* From the gradient of the drive: gradients of V, b and the skip matrix, and of the levels read. */
+static void spread_drive_gradient(block *b, int64_t l, int64_t n) {
+    const chain *c = b->c;
+    const layer *w = &c->layers[l];
+    const int64_t rows = n * b->rows, from = l - c->call->skip;
+    add_outer(b, b->level[l], pitch(w->inputs), w->inputs, b->drive, c->N, rows,
+              b->sums + w->sum_in);
+    for (int64_t j = 0; j < c->N; j += LANES) {
+        vec sum = splat(0);
+        for (int64_t r = 0; r < rows; r++) sum += load(b->drive + r * c->n_row + j);
+        store(b->sums + w->sum_bias + j, load(b->sums + w->sum_bias + j) + sum);
+    }
+    if (l > 0 || c->call->grad_x)
+        product(b->drive, c->n_row, rows, w->in_back, c->N, rounded_up(w->inputs, PANEL),
+                b->grad_level[l], pitch(w->inputs), c->call->skip > 0, 0);
+    if (w->skip) {
+        add_outer(b, b->level[from], pitch(w->skip_inputs), w->skip_inputs, b->drive, c->N, rows,
+                  b->sums + w->sum_skip);
+        if (from > 0 || c->call->grad_x)
+            product(b->drive, c->n_row, rows, w->skip_back, c->N,
+                    rounded_up(w->skip_inputs, PANEL), b->grad_level[from], pitch(w->skip_inputs),
+                    1, 0);
+    }
+}
+
+/* ---- what is kept ------------------------------------------------------------------------ */
+
+static int64_t checkpoints_in(int64_t steps, int64_t spacing) {
+    return (steps + spacing - 1) / spacing;
+}
+
+static char *kept_states(const block *b, const kept *k, int64_t t, int64_t l, int64_t z) {
+    const int64_t size = b->c->call->grid ? 8 : sizeof(real);
+    const int64_t at = ((t - k->begin) / k->spacing * b->c->call->layers + l) * 2 + z;
+    return k->states + at * b->rows * b->c->kept_row * size;
+}
+
+static void keep_states(block *b, const kept *k, int64_t t) {
+    const chain *c = b->c;
+    for (int64_t l = 0; l < c->call->layers; l++)
+        for (int64_t r = 0; r < b->rows; r++) {
+            if (c->call->grid) {
+                double *y = (double *)kept_states(b, k, t, l, 0) + r * c->kept_row;
+                double *z = (double *)kept_states(b, k, t, l, 1) + r * c->kept_row;
+                memcpy(y, b->grid_y[l] + r * c->y_row, c->padded * sizeof(double));
+                memcpy(z, b->grid_z[l] + r * c->y_row, c->padded * sizeof(double));
+            } else {
+                real *y = (real *)kept_states(b, k, t, l, 0) + r * c->kept_row;
+                real *z = (real *)kept_states(b, k, t, l, 1) + r * c->kept_row;
+                copy(y, state_slot(b, b->y[l], 0, r), c->padded);
+                copy(z, state_slot(b, b->z[l], 0, r), c->padded);
+            }
+        }
+}
+
+/* Puts a grid state into slot `slot` of the tile as reals. */
+static void show_grid_state(block *b, int64_t l, int64_t slot) {
+    const chain *c = b->c;
+    for (int64_t r = 0; r < b->rows; r++)
+        for (int64_t j = 0; j < c->padded; j++) {
+            state_slot(b, b->y[l], slot, r)[j] = (real)b->grid_y[l][r * c->y_row + j];
+            state_slot(b, b->z[l], slot, r)[j] = (real)b->grid_z[l][r * c->y_row + j];
+        }
+}
+
+static void restore_states(block *b, const kept *k, int64_t t) {
+    const chain *c = b->c;
+    for (int64_t l = 0; l < c->call->layers; l++) {
+        for (int64_t r = 0; r < b->rows; r++) {
+            if (c->call->grid) {
+                const double *y = (double *)kept_states(b, k, t, l, 0) + r * c->kept_row;
+                const double *z = (double *)kept_states(b, k, t, l, 1) + r * c->kept_row;
+                memcpy(b->grid_y[l] + r * c->y_row, y, c->padded * sizeof(double));
+                memcpy(b->grid_z[l] + r * c->y_row, z, c->padded * sizeof(double));
+            } else {
+                const real *y = (real *)kept_states(b, k, t, l, 0) + r * c->kept_row;
+                const real *z = (real *)kept_states(b, k, t, l, 1) + r * c->kept_row;
+                copy(state_slot(b, b->y[l], 0, r), y, c->padded);
+                copy(state_slot(b, b->z[l], 0, r), z, c->padded);
+            }
+        }
+        if (c->call->grid) show_grid_state(b, l, 0);
+    }
+}
+
+/* Points layer l's activations of a tile that begins at t to where they are kept. */
+static void point_activations(block *b, const kept *k, int64_t t) {
+    const chain *c = b->c;
+    if (!k || !k->activations) return;
+    for (int64_t l = 0; l < c->call->layers; l++)
+        b->act[l] = k->activations + (l * k->steps + t - k->begin) * b->rows * act_row(c);
+}
+
+#endif

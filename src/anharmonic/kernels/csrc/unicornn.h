@@ -1,0 +1,180 @@
+/* UnICORNN, (3.6): neurons of a layer never meet. With e the elapsed time and h = dt sigmoid(c):
+ *   z' = z - e h (tanh(w y + drive) + alpha y),   y' = y + e h z'
+ * Nothing is kept of a step but states at checkpoints: a tile is walked again in the backward pass.
+ *
+ * On the grid, states are doubles that are multiples of 2^-40; increments are computed in reals,
+ * rounded to the grid and added exactly, so that a step is undone bit for bit. */
+#ifndef AN_UNICORNN_H
+#define AN_UNICORNN_H
+
+#include "chain.h"
+
+#define GRID_LIMIT 4096.0
+#define GRID_SHIFTER 6144.0 /* 1.5 * 2^52 multiples of 2^-40: adding it rounds to the grid */
+
+AN_INLINE grid_vec load_grid(const double *p) { return *(const unaligned_grid_vec *)p; }
+AN_INLINE void store_grid(double *p, grid_vec v) { *(unaligned_grid_vec *)p = v; }
+
+AN_INLINE grid_vec on_grid(vec v) {
+    const grid_vec shifter = (grid_vec){0} + GRID_SHIFTER;
+    return (__builtin_convertvector(v, grid_vec) + shifter) - shifter;
+}
+
+/* e h (tanh(w y + x) + alpha y), and the tanh */
+AN_INLINE vec unicornn_force(vec w, vec h, vec alpha, vec y, vec x, vec *t) {
+    *t = tanh_of(w * y + x);
+    return h * (*t + alpha * y);
+}
+
+static void hold_state(block *b, int64_t l, int64_t slot_from, int64_t slot_to, int64_t row) {
+    copy(state_slot(b, b->y[l], slot_to, row), state_slot(b, b->y[l], slot_from, row),
+         b->c->padded);
+    copy(state_slot(b, b->z[l], slot_to, row), state_slot(b, b->z[l], slot_from, row),
+         b->c->padded);
+}
+
+static void unicornn_walk(block *b, int64_t l, int64_t t0, int64_t n) {
+    const chain *c = b->c;
+    const layer *w = &c->layers[l];
+    const vec alpha = splat((real)c->call->frequency);
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t r = 0; r < b->rows; r++) {
+            if (t0 + s >= length_of(b, r)) {
+                hold_state(b, l, s, s + 1, r);
+                continue;
+            }
+            const vec e = splat(elapsed_at(b, t0 + s, r));
+            const real *x = drive_row(b, s, r);
+            const real *y = state_slot(b, b->y[l], s, r), *z = state_slot(b, b->z[l], s, r);
+            real *y_new = state_slot(b, b->y[l], s + 1, r);
+            real *z_new = state_slot(b, b->z[l], s + 1, r);
+            real *act = b->act[l] ? b->act[l] + (s * b->rows + r) * act_row(c) : NULL;
+            for (int64_t j = 0; j < c->padded; j += LANES) {
+                const vec h = e * load(w->h + j), y_j = load(y + j);
+                vec t;
+                const vec force = unicornn_force(load(w->w + j), h, alpha, y_j, load(x + j), &t);
+                const vec z_j = load(z + j) - force;
+                if (act) store(act + j, t);
+                store(z_new + j, z_j);
+                store(y_new + j, y_j + h * z_j);
+            }
+        }
+}
+
+/* The same walk with states on the grid. */
+static void unicornn_grid_walk(block *b, int64_t l, int64_t t0, int64_t n) {
+    const chain *c = b->c;
+    const layer *w = &c->layers[l];
+    const vec alpha = splat((real)c->call->frequency);
+    for (int64_t s = 0; s < n; s++)
+        for (int64_t r = 0; r < b->rows; r++) {
+            if (t0 + s >= length_of(b, r)) {
+                hold_state(b, l, s, s + 1, r);
+                continue;
+            }
+            const vec e = splat(elapsed_at(b, t0 + s, r));
+            const real *x = drive_row(b, s, r), *y = state_slot(b, b->y[l], s, r);
+            real *y_new = state_slot(b, b->y[l], s + 1, r);
+            real *z_new = state_slot(b, b->z[l], s + 1, r);
+            double *grid_y = b->grid_y[l] + r * c->y_row, *grid_z = b->grid_z[l] + r * c->y_row;
+            real *act = b->act[l] ? b->act[l] + (s * b->rows + r) * act_row(c) : NULL;
+            for (int64_t j = 0; j < c->padded; j += LANES) {
+                const vec h = e * load(w->h + j);
+                vec t;
+                const vec force =
+                    unicornn_force(load(w->w + j), h, alpha, load(y + j), load(x + j), &t);
+                if (act) store(act + j, t);
+                const grid_vec z_j = load_grid(grid_z + j) - on_grid(force);
+                const vec z_real = __builtin_convertvector(z_j, vec);
+                const grid_vec y_j = load_grid(grid_y + j) + on_grid(h * z_real);
+                store_grid(grid_z + j, z_j);
+                store_grid(grid_y + j, y_j);
+                store(z_new + j, z_real);
+                store(y_new + j, __builtin_convertvector(y_j, vec));
+            }
+            for (int64_t j = 0; j < c->padded; j++)
+                if (!(grid_y[j] < GRID_LIMIT && grid_y[j] > -GRID_LIMIT &&
+                      grid_z[j] < GRID_LIMIT && grid_z[j] > -GRID_LIMIT))
+                    b->overflow = 1;
+        }
+}
+
+/* From the grid state after n steps back to slot 0, exactly. */
+static void unicornn_grid_undo(block *b, int64_t l, int64_t t0, int64_t n) {
+    const chain *c = b->c;
+    const layer *w = &c->layers[l];
+    const vec alpha = splat((real)c->call->frequency);
+    show_grid_state(b, l, n);
+    for (int64_t s = n - 1; s >= 0; s--)
+        for (int64_t r = 0; r < b->rows; r++) {
+            if (t0 + s >= length_of(b, r)) {
+                hold_state(b, l, s + 1, s, r);
+                continue;
+            }
+            const vec e = splat(elapsed_at(b, t0 + s, r));
+            const real *x = drive_row(b, s, r), *z_new = state_slot(b, b->z[l], s + 1, r);
+            real *y = state_slot(b, b->y[l], s, r), *z = state_slot(b, b->z[l], s, r);
+            double *grid_y = b->grid_y[l] + r * c->y_row, *grid_z = b->grid_z[l] + r * c->y_row;
+            real *act = b->act[l] + (s * b->rows + r) * act_row(c);
+            for (int64_t j = 0; j < c->padded; j += LANES) {
+                const vec h = e * load(w->h + j);
+                const grid_vec y_j = load_grid(grid_y + j) - on_grid(h * load(z_new + j));
+                const vec y_real = __builtin_convertvector(y_j, vec);
+                vec t;
+                const vec force =
+                    unicornn_force(load(w->w + j), h, alpha, y_real, load(x + j), &t);
+                const grid_vec z_j = load_grid(grid_z + j) + on_grid(force);
+                store(act + j, t);
+                store_grid(grid_y + j, y_j);
+                store_grid(grid_z + j, z_j);
+                store(y + j, y_real);
+                store(z + j, __builtin_convertvector(z_j, vec));
+            }
+        }
+}
+
+static void unicornn_back(block *b, int64_t l, int64_t t0, int64_t n) {
+    const chain *c = b->c;
+    const layer *w = &c->layers[l];
+    const vec alpha = splat((real)c->call->frequency);
+    const int elapsed = c->call->grad_elapsed != NULL;
+    real *dw = b->scratch, *dh = b->scratch + c->padded;
+    clear(dw, 2 * c->padded);
+    for (int64_t s = n - 1; s >= 0; s--)
+        for (int64_t r = 0; r < b->rows; r++) {
+            real *g = drive_row(b, s, r);
+            if (t0 + s >= length_of(b, r)) {
+                clear(g, c->padded);
+                continue;
+            }
+            const vec e = splat(elapsed_at(b, t0 + s, r));
+            const real *y = state_slot(b, b->y[l], s, r);
+            const real *z_new = state_slot(b, b->z[l], s + 1, r);
+            const real *act = b->act[l] + (s * b->rows + r) * act_row(c);
+            const real *out = output_gradient(b, l, t0 + s, s, r);
+            real *dy = b->dy[l] + r * c->y_row, *dz = b->dz[l] + r * c->y_row;
+            vec by_elapsed = splat(0);
+            for (int64_t j = 0; j < c->padded; j += LANES) {
+                const vec h0 = load(w->h + j), h = e * h0, t = load(act + j), y_j = load(y + j);
+                vec p = load(dy + j);
+                if (out) p += load(out + j);
+                const vec q = load(dz + j) + h * p;
+                const vec by_h = p * load(z_new + j) - q * (t + alpha * y_j);
+                const vec a = -(q * h) * (splat(1) - t * t);
+                store(g + j, a);
+                store(dw + j, load(dw + j) + a * y_j);
+                store(dh + j, load(dh + j) + e * by_h);
+                if (elapsed) by_elapsed += h0 * by_h;
+                store(dy + j, p + a * load(w->w + j) - q * h * alpha);
+                store(dz + j, q);
+            }
+            if (elapsed) add_elapsed_gradient(b, t0 + s, r, by_elapsed);
+        }
+    real *sum_w = b->sums + w->sum_w, *sum_h = b->sums + w->sum_h;
+    for (int64_t j = 0; j < c->padded; j += LANES) {
+        store(sum_w + j, load(sum_w + j) + load(dw + j));
+        store(sum_h + j, load(sum_h + j) + load(dh + j));
+    }
+}
+
+#endif

@@ -1,0 +1,64 @@
+/* Short vectors of reals in GCC's and Clang's vector extension: one source for every instruction
+ * set. AN_REAL is float or double; AN_VECTOR_BYTES follows from the compiler's flags. */
+#ifndef AN_VECTOR_H
+#define AN_VECTOR_H
+
+#include <stdint.h>
+#include <string.h>
+
+#ifndef AN_VECTOR_BYTES
+#if defined(__AVX512F__)
+#define AN_VECTOR_BYTES 64
+#elif defined(__AVX__)
+#define AN_VECTOR_BYTES 32
+#else
+#define AN_VECTOR_BYTES 16
+#endif
+#endif
+
+#define AN_INLINE static inline __attribute__((always_inline))
+
+typedef AN_REAL real;
+typedef real vec __attribute__((vector_size(AN_VECTOR_BYTES)));
+typedef real unaligned_vec
+    __attribute__((vector_size(AN_VECTOR_BYTES), aligned(sizeof(AN_REAL)), may_alias));
+
+#if AN_REAL_BYTES == 4
+typedef int32_t whole;
+#else
+typedef int64_t whole;
+#endif
+typedef whole whole_vec __attribute__((vector_size(AN_VECTOR_BYTES)));
+
+#define LANES (AN_VECTOR_BYTES / AN_REAL_BYTES)
+/* States on the fixed-point grid are doubles, as many as a vector has lanes. */
+typedef double grid_vec __attribute__((vector_size(LANES * 8)));
+typedef double unaligned_grid_vec __attribute__((vector_size(LANES * 8), aligned(8), may_alias));
+
+AN_INLINE vec load(const real *p) { return *(const unaligned_vec *)p; }
+AN_INLINE void store(real *p, vec v) { *(unaligned_vec *)p = v; }
+
+AN_INLINE vec splat(real s) {
+#if LANES == 2
+    return (vec){s, s};
+#elif LANES == 4
+    return (vec){s, s, s, s};
+#elif LANES == 8
+    return (vec){s, s, s, s, s, s, s, s};
+#elif LANES == 16
+    return (vec){s, s, s, s, s, s, s, s, s, s, s, s, s, s, s, s};
+#endif
+}
+
+/* where ? a : b, lane by lane; `where` is the result of a comparison. */
+AN_INLINE vec choose(whole_vec where, vec a, vec b) {
+    return (vec)((where & (whole_vec)a) | (~where & (whole_vec)b));
+}
+
+AN_INLINE real sum_of_lanes(vec v) {
+    real s = 0;
+    for (int i = 0; i < LANES; i++) s += v[i];
+    return s;
+}
+
+#endif

@@ -1,0 +1,105 @@
+"""How a call of the C library is cut: blocks of batch rows, tiles of time, and what is kept.
+
+Nothing here depends on the number of threads or the instruction set, and only `Kept` on the memory
+policy: every sum runs over the same tiles, so that neither changes a bit of the result. Plain
+integer arithmetic, so that it also works on the symbolic sizes of a compiler.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+KEPT_UNIT = 16
+"""Kept rows are padded to a multiple of this (KEPT_UNIT in csrc/chain.h)."""
+_BLOCK_ROWS = 8
+_MOST_BLOCKS = 32
+_MOST_GRADIENT_BYTES = 64 * 2**20
+_TILE_ELEMENTS = 16384
+_LONGEST_TILE = 64
+
+NOTHING, ALL, CHECKPOINTS, END = range(4)
+"""What is kept between forward and backward (enum an_keep in csrc/anharmonic.h)."""
+
+
+class Sizes(NamedTuple):
+    """Sizes of a call: steps, batch, inputs, hidden, layers, bytes of a real, and per neuron and
+    step the activations that a stored walk keeps."""
+
+    steps: int
+    batch: int
+    inputs: int
+    hidden: int
+    layers: int
+    real_bytes: int
+    activations: int
+
+    @property
+    def row(self) -> int:
+        """Numbers of a kept row."""
+        return (self.hidden + KEPT_UNIT - 1) // KEPT_UNIT * KEPT_UNIT
+
+
+class Kept(NamedTuple):
+    """What is kept: a mode, the steps between kept states, and the bytes of all that."""
+
+    mode: int
+    checkpoint: int
+    bytes: int
+
+
+def block_rows(sizes: Sizes) -> int:
+    """Batch rows that walk together, on one thread; each block sums weight gradients of its own.
+
+    Example:
+        >>> [block_rows(Sizes(100, batch, 1, 32, 1, 4, 1)) for batch in (1, 8, 32, 1000)]
+        [1, 4, 8, 32]
+    """
+    batch = sizes.batch
+    rows = min(_BLOCK_ROWS, (batch + 1) // 2)
+    rows = max(rows, -(-batch // _MOST_BLOCKS // _BLOCK_ROWS) * _BLOCK_ROWS)
+    weights = 5 * sizes.layers * sizes.hidden * (sizes.hidden + sizes.inputs)
+    while -(-batch // rows) * weights * sizes.real_bytes > _MOST_GRADIENT_BYTES and rows < batch:
+        rows *= 2
+    return rows
+
+
+def tile_steps(sizes: Sizes, rows: int) -> int:
+    """Steps that are processed together: as many as keep a tile of states in cache.
+
+    Example:
+        >>> tile_steps(Sizes(1000, 32, 1, 128, 1, 4, 1), 8), tile_steps(Sizes(3, 1, 1, 1, 1, 4, 1), 1)
+        (16, 3)
+    """
+    fitting = _TILE_ELEMENTS // (rows * sizes.row)
+    return min(max(fitting, 8), _LONGEST_TILE, sizes.steps)
+
+
+def kept(sizes: Sizes, policy: str, tile: int) -> Kept:
+    """What a policy keeps.
+
+    Args:
+        sizes: The call.
+        policy: "stored", "chunked" or "reversible".
+        tile: Steps of a tile.
+
+    Example:
+        >>> sizes = Sizes(10_000, 1, 1, 16, 1, 4, 1)
+        >>> [kept(sizes, policy, 64).bytes for policy in ("stored", "chunked", "reversible")]
+        [660096, 6784, 256]
+    """
+    states = 2 * sizes.layers * sizes.batch * sizes.row
+    if policy == "reversible":
+        return Kept(END, sizes.steps, 8 * states)
+    every = sizes.layers * sizes.batch * sizes.row * sizes.activations
+    if policy == "stored":
+        count = -(-sizes.steps // tile)
+        return Kept(ALL, tile, sizes.real_bytes * (count * states + sizes.steps * every))
+    # Kept are T / K states of 2 numbers; a chunk that is walked again takes K steps of activations,
+    # or K / tile states where none are stored: the sum is smallest at these K.
+    if sizes.activations:
+        best = math.sqrt(2 * sizes.steps / sizes.activations)
+    else:
+        best = math.sqrt(sizes.steps * tile)
+    length = tile * max(1, round(best / tile))
+    return Kept(CHECKPOINTS, length, sizes.real_bytes * -(-sizes.steps // length) * states)

@@ -1,0 +1,89 @@
+"""What cells and layers share: parameters by name, and the kernel that runs them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from anharmonic.models.inputs import State
+from anharmonic.models.store import Stored
+
+
+class _Recurrent(Stored, nn.Module):
+    """What cells and layers share: parameters by name, and a kernel that runs them."""
+
+    input_size: int
+    hidden_size: int
+    _has_bias: bool
+
+    # ---- a model defines these three -------------------------------------------------------
+    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
+        """Shapes of one layer's parameters by stem (a stem is a name without ``_l0``).
+
+        ``widths[l]`` is the width of level l: 0 the input, l the output of layer l.
+        """
+        raise NotImplementedError
+
+    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
+        """Fills one parameter in place with its starting values; ``width`` is its layer's input."""
+        raise NotImplementedError
+
+    def _kernel(
+        self, x: Tensor, suffixes: list[str], state: State, **call: Any
+    ) -> tuple[Tensor | None, Tensor, Tensor]:
+        """Runs the whole stack: x [T, B, F] -> outputs [T, B, D * H], final y and z.
+
+        ``call`` goes on to the kernel: bidirectional, lengths, masks, elapsed, output, memory.
+        """
+        raise NotImplementedError
+
+    # ---- parameters ------------------------------------------------------------------------
+    def _frozen_stems(self) -> frozenset[str]:
+        """Stems that are buffers instead of parameters."""
+        return frozenset()
+
+    def _make(self, suffixes: list[tuple[str, int]], widths: list[int], **factory: Any) -> None:
+        """Makes the parameters of every (suffix, layer) pair and initialises them."""
+        self._suffixes = [suffix for suffix, _ in suffixes]
+        self._layout: list[tuple[str, str, int]] = []
+        for suffix, layer in suffixes:
+            for stem, shape in self._shapes(layer, widths).items():
+                if stem == "bias" and not self._has_bias:
+                    continue
+                value = torch.empty(shape, **factory)
+                if stem in self._frozen_stems():
+                    self.register_buffer(stem + suffix, value)
+                else:
+                    self.register_parameter(stem + suffix, nn.Parameter(value))
+                self._layout.append((stem + suffix, stem, widths[layer]))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws every weight anew from the model's initial distribution."""
+        with torch.no_grad():
+            for name, stem, width in self._layout:
+                self._initialise(stem, getattr(self, name), width)
+
+    def _weight(self, name: str) -> Any:
+        """One parameter or buffer, or None where the layer has none of that name."""
+        return getattr(self, name, None)
+
+    @property
+    def _example(self) -> Tensor:
+        """A weight, whose dtype and device are the layer's (found without a walk over modules)."""
+        return self._weight(self._layout[0][0])  # type: ignore[no-any-return]
+
+
+def repr_of(module: Stored) -> str:
+    """Sizes, and every constructor argument that differs from its default."""
+    parameters = inspect.signature(type(module).__init__).parameters
+    parts = []
+    for name, value in module.config().items():
+        if parameters[name].default is inspect.Parameter.empty:
+            parts.append(f"{value}")
+        elif value != parameters[name].default:
+            parts.append(f"{name}={value!r}")
+    return ", ".join(parts)

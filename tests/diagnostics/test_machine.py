@@ -1,0 +1,26 @@
+import torch
+
+from anharmonic.diagnostics import machine
+
+
+def test_hardware_memory_versions():
+    assert machine.hardware("cpu")
+    assert 10 < machine.peak_memory_mb("cpu") < 1e6
+    found = machine.versions(["torch", "no-such-package"])
+    assert found["torch"] == torch.__version__
+    assert found["no-such-package"] == "not installed"
+
+
+def test_the_instruction_set_is_that_of_the_native_backend():
+    found = machine.cpu()
+    assert (found["instruction_set"] is None) == (found["backend"] == "reference")
+
+
+def test_peak_memory_without_proc(monkeypatch):
+    def closed(*arguments, **named):
+        raise PermissionError
+
+    monkeypatch.setattr(machine.Path, "read_text", closed)
+    monkeypatch.setattr(machine.Path, "write_text", closed)
+    machine.reset_peak_memory("cpu")
+    assert 10 < machine.peak_memory_mb("cpu") < 1e6
