@@ -1,15 +1,18 @@
 # make demo   trains four models on real data and writes demo/report.html
 # make test   formatting, lints, types, rooms, tests
 # make test-all   adds the slow tests: every table on stand-in data, a hundred kills, two processes
+# make sanitize   runs the C code under address, undefined-behaviour and thread sanitizers (gcc, Linux)
 # Each makes its own .venv; PYTHON chooses another interpreter (3.11 or newer).
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-all lint clean
+.PHONY: demo test test-all sanitize lint clean
 
-$(READY): pyproject.toml constraints.txt
+CSRC := CMakeLists.txt $(wildcard src/anharmonic/kernels/csrc/*)
+
+$(READY): pyproject.toml constraints.txt $(CSRC)
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade-strategy only-if-needed -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[train,dev]'
@@ -30,6 +33,9 @@ test: lint
 
 test-all: lint
 	$(BIN)/python -m pytest -q
+
+sanitize: $(READY)
+	$(BIN)/python tests/sanitize.py
 
 clean:
 	rm -rf .venv build dist demo runs

@@ -28,7 +28,7 @@ OPTIONS = {
 def run(*command: object, **environment: str) -> None:
     words = [str(word) for word in command]
     print("+", " ".join(words), flush=True)
-    subprocess.run(words, cwd=ROOT, env=os.environ | environment, check=True)
+    subprocess.run(words, cwd=ROOT, env=os.environ | environment, check=True, timeout=1200)
 
 
 def exercise(name: str, flags: str) -> None:

@@ -59,7 +59,6 @@ context = multiprocessing.get_context("fork")
 children = [context.Process(target=Data().__getitem__, args=(0,)) for _ in range(4)]
 for child in children:
     child.start()
-library.threads_work_together(5)
 for one in (*threads, *children):
     one.join()
 assert [child.exitcode for child in children] == [0] * 4

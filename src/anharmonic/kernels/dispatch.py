@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import choice, message
+from anharmonic.kernels import library
 
 Chain = Callable[..., tuple[Tensor | None, Tensor, Tensor]]
 """``chain(x, weights, y0, z0, *, <the model's own>, lengths, masks, elapsed, whole, memory)``.
@@ -99,7 +100,8 @@ def pick(kernel: str, backend: str, tensors: Sequence[Tensor]) -> Chain:
     Args:
         kernel: The kernel's public name.
         backend: A backend's name; "auto" takes what ``use_backend`` or the environment say, else
-            the first fast backend that fits, else the reference.
+            the first fast backend that fits, else the reference. Where only a missing library
+            stands in the way of a fast one, a warning says so, once.
         tensors: Every floating-point tensor of the call.
 
     Raises:
@@ -112,6 +114,8 @@ def pick(kernel: str, backend: str, tensors: Sequence[Tensor]) -> Chain:
         for name, (chain, fits) in table.items():
             if name != "reference" and fits(tensors) is None:
                 return chain
+        if "native" in _MISSING and unfit_for_cpu(tensors) is None:
+            library.warn_once()
         return table["reference"].chain
     _known(backend, table)
     reason = table[backend].fits(tensors)

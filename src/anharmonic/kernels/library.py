@@ -14,6 +14,8 @@ import sys
 import warnings
 from pathlib import Path
 
+import torch
+
 from anharmonic._checks import message
 
 FORCED = "ANHARMONIC_INSTRUCTION_SET"
@@ -113,6 +115,8 @@ def select(name: str) -> None:
 def warn_once() -> None:
     """Says, at the first call of a process, that the slow reference runs for want of a library.
 
+    While ``torch.compile`` traces it says nothing.
+
     Example:
         >>> with warnings.catch_warnings(record=True) as said:
         ...     warn_once()
@@ -120,7 +124,7 @@ def warn_once() -> None:
         >>> len(said) <= 1
         True
     """
-    if why_not():
+    if why_not() and not torch.compiler.is_compiling():
         _warn(why_not())
 
 
