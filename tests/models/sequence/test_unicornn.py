@@ -202,12 +202,13 @@ def test_refusals(options, error, words):
 def test_reversible_layers(options, tmp_path):
     """On the grid: near what is stored, on packed input, with dropout, saved and loaded."""
     x = noise(150, 3, 2).requires_grad_()
-    packed = torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor([150, 80, 3]))
     results = []
     for memory in ("stored", "reversible"):
         torch.manual_seed(0)
         layer = ah.UnICORNN(2, 5, 3, dt=0.2, dtype=F64, memory=memory, **options)
-        output, state = layer(packed)
+        output, state = layer(
+            torch.nn.utils.rnn.pack_padded_sequence(x, torch.tensor([150, 80, 3]))
+        )
         loss = output.data.sin().sum() + sum(s.cos().sum() for s in state)
         gradients = torch.autograd.grad(loss, [x, *layer.parameters()])
         results.append((output.data, tuple(state), gradients))
