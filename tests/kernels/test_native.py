@@ -245,7 +245,7 @@ class TestReversible:
     def test_overflow_is_reported(self):
         case = Case("unicornn", {}, (5, 1, 1, 2, 1), memory="reversible")
         case.y0 = case.y0.detach() + 5000
-        with pytest.raises(OverflowError, match=r"within \(-4096, 4096\)"):
+        with pytest.raises(OverflowError, match="1024"):
             kernels.unicornn(
                 case.x, case.weights, case.y0, case.z0, dt=[0.1], frequency=1.0,
                 memory="reversible", backend="native",
@@ -353,9 +353,9 @@ class TestOperators:
     def test_second_derivatives_are_refused(self):
         case = Case("lem", {}, (4, 2, 1, 3, 1))
         output, _, _ = self.layer_call(case.x, case.weights[0], case.y0)
-        (gradient,) = torch.autograd.grad(output.square().sum(), case.x, create_graph=True)
-        with pytest.raises(RuntimeError, match=r"differentiated once.*use_backend"):
-            gradient.sum().backward()
+        for loss in (output.sum(), output.square().sum()):
+            with pytest.raises(RuntimeError, match=r"differentiated once.*use_backend"):
+                torch.autograd.grad(loss, case.x, create_graph=True)
 
     def test_transposed_input_gives_transposed_output(self):
         case = Case("lem", {}, (6, 3, 2, 4, 1))

@@ -200,9 +200,9 @@ def _check(status: int) -> None:
     if status == _GRID_OVERFLOW:
         raise OverflowError(
             message(
-                "states must stay within (-4096, 4096) on the grid of memory='reversible'",
-                "a state that left it, or NaN",
-                "scale the input, use a smaller dt, or memory='chunked'",
+                "with memory='reversible' states must stay within the grid, |y|, |z| < 1024",
+                "a state that left the grid",
+                "use a smaller dt, scale the input, or take memory='chunked'",
             )
         )
     if status:
@@ -305,7 +305,7 @@ def _gradients(
     elapsed: Tensor | None,
     needs_x: bool,
 ) -> list[Tensor]:
-    """Empty gradients of x, y0, z0, the scalars, elapsed and the weights; absent ones have size 0."""
+    """Empty gradients of x, y0, z0, scalars, elapsed and weights; absent ones have size 0."""
     return [
         _like_in_time(x, x.shape[2]) if needs_x else x.new_empty(0),
         x.new_empty(y0.shape),
@@ -340,6 +340,8 @@ def _set_up(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> No
 def _differentiate(
     ctx: Any, grad_output: Tensor | None, grad_y: Tensor | None, grad_z: Tensor | None, _: Any
 ) -> tuple[Any, ...]:
+    if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        _refuse(ctx)
     saved, x, y0, values, elapsed, lengths, *rest = ctx.saved_tensors
     weights, masks = rest[: ctx.counts[0]], rest[ctx.counts[0] :]
     model, skip, numbers, whole, policy, grid = ctx.settings

@@ -23,9 +23,7 @@ NOTHING, ALL, CHECKPOINTS, END = range(4)
 
 
 class Sizes(NamedTuple):
-    """Sizes of a call: steps, batch, inputs, hidden, layers, bytes of a real, and per neuron and
-    step the activations that a stored walk keeps.
-    """
+    """Sizes of a call; `activations` counts what a stored walk keeps per neuron and step."""
 
     steps: int
     batch: int
@@ -58,7 +56,8 @@ def block_rows(sizes: Sizes) -> int:
     """
     batch = sizes.batch
     rows = min(_BLOCK_ROWS, (batch + 1) // 2)
-    rows = max(rows, -(-batch // _MOST_BLOCKS // _BLOCK_ROWS) * _BLOCK_ROWS)
+    if batch > _MOST_BLOCKS * _BLOCK_ROWS:
+        rows = -(-batch // (_MOST_BLOCKS * _BLOCK_ROWS)) * _BLOCK_ROWS
     weights = 5 * sizes.layers * sizes.hidden * (sizes.hidden + sizes.inputs)
     while -(-batch // rows) * weights * sizes.real_bytes > _MOST_GRADIENT_BYTES and rows < batch:
         rows *= 2
@@ -69,8 +68,8 @@ def tile_steps(sizes: Sizes, rows: int) -> int:
     """Steps that are processed together: as many as keep a tile of states in cache.
 
     Example:
-        >>> tile_steps(Sizes(1000, 32, 1, 128, 1, 4, 1), 8), tile_steps(Sizes(3, 1, 1, 1, 1, 4, 1), 1)
-        (16, 3)
+        >>> [tile_steps(Sizes(steps, 32, 1, 128, 1, 4, 1), 8) for steps in (1000, 3)]
+        [16, 3]
     """
     fitting = _TILE_ELEMENTS // (rows * sizes.row)
     return min(max(fitting, 8), _LONGEST_TILE, sizes.steps)
@@ -88,7 +87,7 @@ def kept(sizes: Sizes, policy: str, tile: int, grid: bool = False) -> Kept:
     Example:
         >>> sizes = Sizes(10_000, 1, 1, 16, 1, 4, 1)
         >>> [kept(sizes, policy, 64).bytes for policy in ("stored", "chunked")]
-        [660096, 6784]
+        [660096, 10112]
     """
     states = 2 * sizes.layers * sizes.batch * sizes.row * (8 if grid else sizes.real_bytes)
     if policy == "reversible":

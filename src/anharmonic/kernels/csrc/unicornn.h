@@ -9,8 +9,10 @@
 
 #include "chain.h"
 
-#define GRID_LIMIT 4096.0
-#define GRID_SHIFTER 6144.0 /* 1.5 * 2^52 multiples of 2^-40: adding it rounds to the grid */
+#define GRID_LIMIT 1024.0
+/* 1.5 * 2^52 multiples of 2^-40: adding it rounds to the grid what is smaller than 2048. Increments
+ * are, being differences of states within the limit; a larger one leads out of it. */
+#define GRID_SHIFTER 6144.0
 
 AN_INLINE grid_vec load_grid(const double *p) { return *(const unaligned_grid_vec *)p; }
 AN_INLINE void store_grid(double *p, grid_vec v) { *(unaligned_grid_vec *)p = v; }

@@ -23,7 +23,7 @@ from anharmonic.kernels.steps import Steps, keep
 from anharmonic.kernels.unicornn.drive import drive_and_steps
 
 SPACING = 2.0**-40
-LIMIT = 2.0**12
+LIMIT = 2.0**10
 
 
 class _Round(torch.autograd.Function):
