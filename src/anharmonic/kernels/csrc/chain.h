@@ -78,7 +78,7 @@ typedef struct { /* one block of rows at work */
     double **grid_y, **grid_z;
     real *drive;                 /* [tile * rows][n_row]; backward, the gradient of the drive */
     real **grad_level, **dy, **dz;
-    real *scratch, *sums;        /* one product's result before it is added to the sums */
+    real *scratch, *sums;        /* gradients of w and h of one tile (UnICORNN); weight gradients */
     double *scalars;
     kept chunk;                  /* workspace of the chunk that is walked again */
     int overflow;
@@ -221,21 +221,13 @@ static void thin_level_gradient(block *b, int64_t l, int64_t n) {
                 b->grad_level[l + 1][(s * b->rows + r) * c->y_row + j] *= mask[r * c->H + j];
 }
 
-/* sums[inputs][columns] += a^T g over `rows` rows, by way of the scratch. */
-static void add_outer(block *b, const real *a, int64_t a_row, int64_t inputs, const real *g,
-                      int64_t columns, int64_t rows, real *sums) {
-    outer_product(a, a_row, inputs, g, b->c->n_row, columns, rows, b->scratch, columns);
-    for (int64_t i = 0; i < inputs * columns; i += LANES)
-        store(sums + i, load(sums + i) + load(b->scratch + i));
-}
-
 /* From the gradient of the drive: gradients of V, b and the skip matrix, and of the levels read. */
 static void spread_drive_gradient(block *b, int64_t l, int64_t n) {
     const chain *c = b->c;
     const layer *w = &c->layers[l];
     const int64_t rows = n * b->rows, from = l - c->call->skip;
-    add_outer(b, b->level[l], pitch(w->inputs), w->inputs, b->drive, c->N, rows,
-              b->sums + w->sum_in);
+    add_outer_product(b->level[l], pitch(w->inputs), w->inputs, b->drive, c->n_row, c->N,
+                      rows, b->sums + w->sum_in);
     for (int64_t j = 0; j < c->N; j += LANES) {
         vec sum = splat(0);
         for (int64_t r = 0; r < rows; r++) sum += load(b->drive + r * c->n_row + j);
@@ -245,8 +237,8 @@ static void spread_drive_gradient(block *b, int64_t l, int64_t n) {
         product(b->drive, c->n_row, rows, w->in_back, c->N, rounded_up(w->inputs, PANEL),
                 b->grad_level[l], pitch(w->inputs), c->call->skip > 0, 0);
     if (w->skip) {
-        add_outer(b, b->level[from], pitch(w->skip_inputs), w->skip_inputs, b->drive, c->N, rows,
-                  b->sums + w->sum_skip);
+        add_outer_product(b->level[from], pitch(w->skip_inputs), w->skip_inputs, b->drive, c->n_row, c->N,
+                      rows, b->sums + w->sum_skip);
         if (from > 0 || c->call->grad_x)
             product(b->drive, c->n_row, rows, w->skip_back, c->N,
                     rounded_up(w->skip_inputs, PANEL), b->grad_level[from], pitch(w->skip_inputs),

@@ -103,10 +103,10 @@ static void cornn_back(block *b, int64_t l, int64_t t0, int64_t n) {
         product(drive_row(b, s, 0), c->n_row, b->rows, w->hidden_back[1], c->H, c->section, dz,
                 c->y_row, 1, 0);
     }
-    add_outer(b, b->y[l], c->y_row, c->H, b->drive, c->section, n * b->rows,
-              b->sums + w->sum_hidden[0]);
-    add_outer(b, b->z[l], c->y_row, c->H, b->drive, c->section, n * b->rows,
-              b->sums + w->sum_hidden[1]);
+    real *const states[2] = {b->y[l], b->z[l]};
+    for (int i = 0; i < 2; i++)
+        add_outer_product(states[i], c->y_row, c->H, b->drive, c->n_row, c->section, n * b->rows,
+                          b->sums + w->sum_hidden[i]);
 }
 
 #endif

@@ -22,8 +22,7 @@ AN_INLINE vec exp_of(vec x) {
     const real ln2_high = 0.69314718036912381649, ln2_low = 1.9082149292705877e-10;
     const real per_ln2 = 1.4426950408889634;
 #endif
-    x = choose(x > splat(limit), splat(limit), x);
-    x = choose(x < splat(-limit), splat(-limit), x);
+    x = most(splat(-limit), least(splat(limit), x));
     vec shifted = x * splat(per_ln2) + splat(shifter);
     vec n = shifted - splat(shifter);
     vec r = x - n * splat(ln2_high);
@@ -58,8 +57,7 @@ AN_INLINE vec sigmoid_of(vec x) { return splat(1) / (splat(1) + exp_of(-x)); }
 
 AN_INLINE vec tanh_of(vec x) {
 #if AN_REAL_BYTES == 4
-    vec c = choose(x > splat(9.02f), splat(9.02f), x);
-    c = choose(x < splat(-9.02f), splat(-9.02f), c);
+    const vec c = most(splat(-9.02f), least(splat(9.02f), x));
     vec s = c * c;
     vec p = splat(1.33190652e-8f);
     p = p * s + splat(2.05835827e-5f);
@@ -71,9 +69,7 @@ AN_INLINE vec tanh_of(vec x) {
     q = q * s + splat(2.58711228e-2f);
     q = q * s + splat(0.467130448f);
     q = q * s + splat(1);
-    vec t = c * p / q;
-    t = choose(t > splat(1), splat(1), t);
-    return choose(t < splat(-1), splat(-1), t);
+    return most(splat(-1), least(splat(1), c * p / q));
 #else
     vec s = x * x;
     vec p = splat(-1.99178043586128699e-4);

@@ -171,8 +171,7 @@ static void lay_out_block(block *b, arena *a) {
     if (!c->backward) return;
     for (int64_t l = 0; l <= L; l++)
         PLACE(b->grad_level, l, tile * rows * (l ? c->y_row : pitch(k->inputs)));
-    int64_t widest = k->inputs > c->H ? k->inputs : c->H;
-    b->scratch = reals(a, widest * c->N);
+    b->scratch = is_dense(c) ? NULL : reals(a, 2 * c->padded);
     if (walks_chunks_again(c)) {
         const int64_t steps = chunk_steps(c), size = k->grid ? 8 : sizeof(real);
         b->chunk.states = carve(a, checkpoints_in(steps, tile) * L * 2 * rows * c->kept_row, size);

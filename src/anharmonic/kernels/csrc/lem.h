@@ -16,9 +16,8 @@ AN_INLINE vec lem_gate(const chain *c, vec sigmoid, real dt, vec *open) {
     *open = splat(1);
     if (c->call->model == AN_LEM_CLIPPED) {
         const vec low = splat((real)c->call->gate_floor);
-        const whole_vec below = (gate < low), above = (gate > splat(1));
-        *open = choose(below | above, splat(0), *open);
-        gate = choose(above, splat(1), choose(below, low, gate));
+        *open = choose((gate < low) | (gate > splat(1)), splat(0), *open);
+        gate = least(splat(1), most(low, gate));
     }
     return gate;
 }
@@ -167,14 +166,10 @@ static void lem_back(block *b, int64_t l, int64_t t0, int64_t n) {
         }
         product(pre, c->n_row, b->rows, w->hidden_back[0], before, c->section, dy, c->y_row, 1, 0);
     }
-    add_outer(b, b->y[l], c->y_row, c->H, b->drive, before, n * b->rows,
-              b->sums + w->sum_hidden[0]);
-    outer_product(state_slot(b, b->z[l], 1, 0), c->y_row, c->H, b->drive + before, c->n_row,
-                  c->section, n * b->rows, b->scratch, c->section);
-    for (int64_t i = 0; i < c->H * c->section; i += LANES) {
-        real *sum = b->sums + w->sum_hidden[1] + i;
-        store(sum, load(sum) + load(b->scratch + i));
-    }
+    add_outer_product(b->y[l], c->y_row, c->H, b->drive, c->n_row, before, n * b->rows,
+                      b->sums + w->sum_hidden[0]);
+    add_outer_product(state_slot(b, b->z[l], 1, 0), c->y_row, c->H, b->drive + before, c->n_row,
+                      c->section, n * b->rows, b->sums + w->sum_hidden[1]);
 }
 
 #endif

@@ -16,14 +16,17 @@
 
 AN_INLINE int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-/* c[r][0:PANEL] += sum_k a(r, k) b[k][0:PANEL] for r < m; with `add` 0 c starts from `start`, or 0.
- * One of a_row, a_inner is 1. */
+/* What a sum begins with. FROM_START: `start`, or 0 where that is NULL. FROM_C: what is in c.
+ * THEN_C: 0, and what is in c is added last. */
+enum { FROM_START, FROM_C, THEN_C };
+
+/* c[r][0:PANEL] = sum_k a(r, k) b[k][0:PANEL] for r < m. One of a_row, a_inner is 1. */
 AN_INLINE void micro(const int m, const real *a, int64_t a_row, int64_t a_inner, const real *b,
-                     int64_t b_inner, int64_t inner, real *c, int64_t c_row, const int add,
+                     int64_t b_inner, int64_t inner, real *c, int64_t c_row, const int from,
                      const real *start) {
     vec sum[GROUP][2];
     for (int r = 0; r < m; r++) {
-        if (add) {
+        if (from == FROM_C) {
             sum[r][0] = load(c + r * c_row);
             sum[r][1] = load(c + r * c_row + LANES);
         } else if (start) {
@@ -42,8 +45,9 @@ AN_INLINE void micro(const int m, const real *a, int64_t a_row, int64_t a_inner,
         }
     }
     for (int r = 0; r < m; r++) {
-        store(c + r * c_row, sum[r][0]);
-        store(c + r * c_row + LANES, sum[r][1]);
+        real *to = c + r * c_row;
+        store(to, from == THEN_C ? load(to) + sum[r][0] : sum[r][0]);
+        store(to + LANES, from == THEN_C ? load(to + LANES) + sum[r][1] : sum[r][1]);
     }
 }
 
@@ -84,22 +88,22 @@ static void product(const real *a, int64_t a_row, int64_t rows, const real *pack
             m = next_group(rows - r);
             if (add) {
                 MICRO_ROWS(m, a + r * a_row, a_row, 1, packed, PANEL, inner, c + r * c_row + n,
-                           c_row, 1, 0)
+                           c_row, FROM_C, 0)
             } else {
                 MICRO_ROWS(m, a + r * a_row, a_row, 1, packed, PANEL, inner, c + r * c_row + n,
-                           c_row, 0, from)
+                           c_row, FROM_START, from)
             }
         }
     }
 }
 
-/* c [inputs, columns] = sum over rows of a[row][input] g[row][column]; columns a multiple of PANEL. */
-static void outer_product(const real *a, int64_t a_row, int64_t inputs, const real *g,
-                          int64_t g_row, int64_t columns, int64_t rows, real *c, int64_t c_row) {
+/* c [inputs, columns] += sum over rows of a[row][input] g[row][column]; columns a multiple of PANEL. */
+static void add_outer_product(const real *a, int64_t a_row, int64_t inputs, const real *g,
+                          int64_t g_row, int64_t columns, int64_t rows, real *c) {
     for (int64_t n = 0; n < columns; n += PANEL)
         for (int64_t k = 0, m; k < inputs; k += m) {
             m = next_group(inputs - k);
-            MICRO_ROWS(m, a + k, 1, a_row, g + n, g_row, rows, c + k * c_row + n, c_row, 0, 0)
+            MICRO_ROWS(m, a + k, 1, a_row, g + n, g_row, rows, c + k * columns + n, columns, THEN_C, 0)
         }
 }
 

@@ -138,47 +138,65 @@ static void unicornn_grid_undo(block *b, int64_t l, int64_t t0, int64_t n) {
         }
 }
 
+/* Row r back through its first n steps of the tile, for `vectors` vectors of neurons from j on: all
+ * that is carried from step to step stays in registers. */
+AN_INLINE void unicornn_row_back(block *b, int64_t l, int64_t t0, int64_t n, int64_t r, int64_t j,
+                                 const int vectors) {
+    const chain *c = b->c;
+    const layer *weights = &c->layers[l];
+    const vec alpha = splat((real)c->call->frequency);
+    real *dy = b->dy[l] + r * c->y_row + j, *dz = b->dz[l] + r * c->y_row + j;
+    real *sum_w = b->scratch + j, *sum_h = b->scratch + c->padded + j;
+    vec w[2], h0[2], p[2], q[2], dw[2], dh[2];
+    for (int i = 0; i < vectors; i++) {
+        w[i] = load(weights->w + j + i * LANES), h0[i] = load(weights->h + j + i * LANES);
+        p[i] = load(dy + i * LANES), q[i] = load(dz + i * LANES);
+        dw[i] = load(sum_w + i * LANES), dh[i] = load(sum_h + i * LANES);
+    }
+    for (int64_t s = n - 1; s >= 0; s--) {
+        const vec e = splat(elapsed_at(b, t0 + s, r));
+        const real *y = state_slot(b, b->y[l], s, r) + j;
+        const real *z_new = state_slot(b, b->z[l], s + 1, r) + j;
+        const real *act = b->act[l] + (s * b->rows + r) * act_row(c) + j;
+        const real *out = output_gradient(b, l, t0 + s, s, r);
+        real *g = drive_row(b, s, r) + j;
+        vec by_elapsed = splat(0);
+        for (int i = 0; i < vectors; i++) {
+            const int k = i * LANES;
+            const vec h = e * h0[i], t = load(act + k), y_i = load(y + k);
+            if (out) p[i] += load(out + j + k);
+            q[i] += h * p[i];
+            const vec by_h = p[i] * load(z_new + k) - q[i] * (t + alpha * y_i);
+            const vec a = -(q[i] * h) * (splat(1) - t * t);
+            store(g + k, a);
+            dw[i] += a * y_i;
+            dh[i] += e * by_h;
+            by_elapsed += h0[i] * by_h;
+            p[i] += a * w[i] - q[i] * h * alpha;
+        }
+        if (c->call->grad_elapsed) add_elapsed_gradient(b, t0 + s, r, by_elapsed);
+    }
+    for (int i = 0; i < vectors; i++) {
+        store(dy + i * LANES, p[i]), store(dz + i * LANES, q[i]);
+        store(sum_w + i * LANES, dw[i]), store(sum_h + i * LANES, dh[i]);
+    }
+}
+
 static void unicornn_back(block *b, int64_t l, int64_t t0, int64_t n) {
     const chain *c = b->c;
     const layer *w = &c->layers[l];
-    const vec alpha = splat((real)c->call->frequency);
-    const int elapsed = c->call->grad_elapsed != NULL;
-    real *dw = b->scratch, *dh = b->scratch + c->padded;
-    clear(dw, 2 * c->padded);
-    for (int64_t s = n - 1; s >= 0; s--)
-        for (int64_t r = 0; r < b->rows; r++) {
-            real *g = drive_row(b, s, r);
-            if (t0 + s >= length_of(b, r)) {
-                clear(g, c->padded);
-                continue;
-            }
-            const vec e = splat(elapsed_at(b, t0 + s, r));
-            const real *y = state_slot(b, b->y[l], s, r);
-            const real *z_new = state_slot(b, b->z[l], s + 1, r);
-            const real *act = b->act[l] + (s * b->rows + r) * act_row(c);
-            const real *out = output_gradient(b, l, t0 + s, s, r);
-            real *dy = b->dy[l] + r * c->y_row, *dz = b->dz[l] + r * c->y_row;
-            vec by_elapsed = splat(0);
-            for (int64_t j = 0; j < c->padded; j += LANES) {
-                const vec h0 = load(w->h + j), h = e * h0, t = load(act + j), y_j = load(y + j);
-                vec p = load(dy + j);
-                if (out) p += load(out + j);
-                const vec q = load(dz + j) + h * p;
-                const vec by_h = p * load(z_new + j) - q * (t + alpha * y_j);
-                const vec a = -(q * h) * (splat(1) - t * t);
-                store(g + j, a);
-                store(dw + j, load(dw + j) + a * y_j);
-                store(dh + j, load(dh + j) + e * by_h);
-                if (elapsed) by_elapsed += h0 * by_h;
-                store(dy + j, p + a * load(w->w + j) - q * h * alpha);
-                store(dz + j, q);
-            }
-            if (elapsed) add_elapsed_gradient(b, t0 + s, r, by_elapsed);
-        }
+    clear(b->scratch, 2 * c->padded);
+    for (int64_t r = 0; r < b->rows; r++) {
+        int64_t valid = length_of(b, r) - t0, j = 0;
+        valid = valid < 0 ? 0 : valid < n ? valid : n;
+        for (; j + LANES < c->padded; j += 2 * LANES) unicornn_row_back(b, l, t0, valid, r, j, 2);
+        if (j < c->padded) unicornn_row_back(b, l, t0, valid, r, j, 1);
+        for (int64_t s = valid; s < n; s++) clear(drive_row(b, s, r), c->padded);
+    }
     real *sum_w = b->sums + w->sum_w, *sum_h = b->sums + w->sum_h;
     for (int64_t j = 0; j < c->padded; j += LANES) {
-        store(sum_w + j, load(sum_w + j) + load(dw + j));
-        store(sum_h + j, load(sum_h + j) + load(dh + j));
+        store(sum_w + j, load(sum_w + j) + load(b->scratch + j));
+        store(sum_h + j, load(sum_h + j) + load(b->scratch + c->padded + j));
     }
 }
 
