@@ -215,15 +215,15 @@ class TestReversible:
         for layer in range(layers):
             V = torch.randn(hidden, hidden if layer else 1, dtype=dtype)
             w = torch.rand(hidden, dtype=dtype)
-            h = dt * torch.rand(hidden, dtype=dtype)
-            for t in (V, w, h):
+            c = torch.randn(hidden, dtype=dtype)
+            for t in (V, w, c):
                 leaves.append(t.requires_grad_(True))
-            flat += [V, w, None, h, None]
+            flat += [V, w, None, c, None]
         zero = torch.zeros(layers, batch, hidden, dtype=dtype)
         results = []
         for memory in ("reversible", "stored", "chunked"):
             output, y, z = native.run(
-                native.UNICORNN, x, flat, zero, zero, [1.0, alpha, 0.0, 0.0], lengths=None,
+                native.UNICORNN, x, flat, zero, zero, [1.0, alpha, 0.0, 0.0, dt, dt], lengths=None,
                 masks=None, elapsed=None, whole=True, memory=memory, grid=True,
             )  # fmt: skip
             gradients = torch.autograd.grad((y * z).sum() + output.square().mean(), leaves)

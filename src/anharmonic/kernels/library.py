@@ -17,6 +17,7 @@ from pathlib import Path
 import torch
 
 from anharmonic._checks import message
+from anharmonic.kernels.call import Call
 
 FORCED = "ANHARMONIC_INSTRUCTION_SET"
 _NAME = "libanharmonic.so"
@@ -173,8 +174,12 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
         loaded.an_elementary.restype = ctypes.c_int
         loaded.an_select.argtypes = [ctypes.c_char_p]
         loaded.an_select.restype = ctypes.c_int
+        loaded.an_call_bytes.argtypes = []
+        loaded.an_call_bytes.restype = ctypes.c_int64
     except (OSError, AttributeError) as error:
         return None, f"{found} cannot be loaded ({error})"
+    if loaded.an_call_bytes() != ctypes.sizeof(Call):
+        return None, f"{found} was built from another version of the sources"
     return loaded, ""
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from anharmonic._checks import message
 from anharmonic.kernels import plan
+from anharmonic.kernels.call import Call
 from anharmonic.kernels.dispatch import register, register_missing, unfit_for_cpu
 from anharmonic.kernels.library import library, why_not
 from anharmonic.kernels.memory import resolve
@@ -26,29 +27,6 @@ WEIGHTS = 5
 _ACTIVATIONS = {CORNN_EXPLICIT: 1, CORNN_IMPLICIT: 1, UNICORNN: 0, LEM: 4, LEM_CLIPPED: 4,
                 LEM_SINGLE_SCALE: 2}  # fmt: skip
 _NO_MEMORY, _GRID_OVERFLOW = 1, 2
-_INTEGERS = ("model", "real_bytes", "threads", "steps", "batch", "inputs", "hidden", "layers",
-             "skip", "block", "tile", "keep", "checkpoint", "grid")  # fmt: skip
-
-
-class _Call(ctypes.Structure):
-    """``an_call`` of csrc/anharmonic.h."""
-
-    _fields_: ClassVar[Any] = (
-        [(name, ctypes.c_int64) for name in _INTEGERS]
-        + [(name, ctypes.c_double) for name in ("dt", "frequency", "damping", "gate_floor")]
-        + [("x", ctypes.c_void_p), ("x_time", ctypes.c_int64), ("x_batch", ctypes.c_int64)]
-        + [(name, ctypes.c_void_p) for name in ("weights", "y0", "z0", "elapsed", "lengths")]
-        + [("masks", ctypes.c_void_p)]
-        + [("output", ctypes.c_void_p)]
-        + [(name, ctypes.c_int64) for name in ("output_time", "output_batch")]
-        + [(name, ctypes.c_void_p) for name in ("y_n", "z_n", "saved")]
-        + [("grad_output", ctypes.c_void_p)]
-        + [(name, ctypes.c_int64) for name in ("grad_output_time", "grad_output_batch")]
-        + [(name, ctypes.c_void_p) for name in ("grad_y_n", "grad_z_n", "grad_x")]
-        + [(name, ctypes.c_int64) for name in ("grad_x_time", "grad_x_batch")]
-        + [(name, ctypes.c_void_p) for name in ("grad_weights", "grad_y0", "grad_z0")]
-        + [(name, ctypes.c_void_p) for name in ("grad_elapsed", "grad_scalars")]
-    )
 
 
 def run(
@@ -75,7 +53,8 @@ def run(
         weights: WEIGHTS per layer, in the order of csrc/anharmonic.h.
         y0: Initial y.
         z0: Initial z.
-        scalars: dt, frequency, damping and gate floor; a tensor gets a gradient (coRNN).
+        scalars: dt, frequency, damping and gate floor, where a tensor gets a gradient (coRNN), and
+            behind them the largest step of every layer (UnICORNN).
         skip: S of UnICORNN's residual stacking; 0 for none.
         lengths: Valid steps of each sequence, or None.
         masks: Dropout factors between layers, or None.
@@ -88,27 +67,28 @@ def run(
         x [T, B, F]; y0, z0 [L, B, H]; lengths [B]; masks L - 1 times [B, H]; elapsed [T, B].
         Returns the output [T, B, H] or None, final y and z [L, B, H].
     """
-    flat = [x.new_empty(0) if w is None else w for w in weights]
-    trained = any(isinstance(value, Tensor) for value in scalars)
-    values = torch.empty(0, dtype=torch.float64)
-    if trained:
-        values = torch.stack([torch.as_tensor(v).to(torch.float64) for v in scalars])
+    values = None
+    if any(isinstance(value, Tensor) for value in scalars):
+        values = torch.stack([torch.as_tensor(v).to(torch.float64) for v in scalars[:4]])
     numbers = [0.0 if isinstance(v, Tensor) else float(v) for v in scalars]
-    tensors = [x, y0, z0, *flat, values, *([] if elapsed is None else [elapsed])]
-    keeps = torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
     sizes = _sizes(model, x, y0)
+    grid = grid or memory == "reversible"
+    rest = (lengths, masks or (), model, skip, numbers, whole)
+    keeps = torch.is_grad_enabled() and any(
+        t is not None and t.requires_grad for t in (x, y0, z0, *weights, values, elapsed)
+    )
+    if not keeps and not torch.compiler.is_compiling() and type(x) is Tensor:
+        output, y, z, _ = _forward(x, weights, y0, z0, values, elapsed, *rest, "nothing", grid)
+        return output, y, z
     policy = "nothing"
     if keeps:
-        rows = plan.block_rows(sizes)
-        stored = plan.kept(sizes, "stored", plan.tile_steps(sizes, rows)).bytes
-        policy = resolve(memory, whole, stored)
-    grid = grid or memory == "reversible"
-    direct = not keeps and not torch.compiler.is_compiling() and type(x) is Tensor
-    walk = _walk if direct else _walk_operator
-    output, y, z, _ = walk(
-        x, flat, y0, z0, values, elapsed, lengths, list(masks or []), model, skip, numbers, whole,
-        policy, grid,
-    )  # fmt: skip
+        tile = plan.tile_steps(sizes, plan.block_rows(sizes))
+        policy = resolve(memory, whole, plan.kept(sizes, "stored", tile).bytes)
+    flat = [x.new_empty(0) if w is None else w for w in weights]
+    values = torch.empty(0, dtype=torch.float64) if values is None else values
+    output, y, z, _ = _walk_operator(
+        x, flat, y0, z0, values, elapsed, lengths, list(masks or ()), *rest[2:], policy, grid
+    )
     return (output if whole else None), y, z
 
 
@@ -128,16 +108,16 @@ def _like_in_time(x: Tensor, width: int) -> Tensor:
 
 def _results(
     x: Tensor, y0: Tensor, model: int, whole: bool, policy: str, grid: bool
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Empty output, final y, final z, and the bytes that are kept."""
+) -> tuple[Tensor | None, Tensor, Tensor, Tensor | None]:
+    """Empty output, final y, final z, and the bytes that are kept; None for what is not wanted."""
     sizes = _sizes(model, x, y0)
-    size = 0
+    saved = None
     if policy != "nothing":
         tile = plan.tile_steps(sizes, plan.block_rows(sizes))
         size = plan.kept(sizes, policy, tile, grid).bytes
-    output = _like_in_time(x, sizes.hidden) if whole else x.new_empty(0)
-    shape = tuple(y0.shape)
-    saved = x.new_empty(size, dtype=torch.uint8)
+        saved = x.new_empty(size, dtype=torch.uint8)
+    output = _like_in_time(x, sizes.hidden) if whole else None
+    shape = y0.shape
     return output, x.new_empty(shape), x.new_empty(shape), saved
 
 
@@ -156,9 +136,9 @@ def _rows(tensor: Tensor) -> Tensor:
 
 def _prepare(
     x: Tensor,
-    weights: Sequence[Tensor],
+    weights: Sequence[Tensor | None],
     y0: Tensor,
-    values: Tensor,
+    values: Tensor | None,
     elapsed: Tensor | None,
     lengths: Tensor | None,
     masks: Sequence[Tensor],
@@ -167,7 +147,7 @@ def _prepare(
     numbers: Sequence[float],
     policy: str,
     grid: bool,
-) -> tuple[_Call, list[Any]]:
+) -> tuple[Call, list[Any]]:
     """Fills what forward and backward share; the list holds what must outlive the call."""
     sizes = _sizes(model, x, y0)
     rows = plan.block_rows(sizes)
@@ -175,21 +155,30 @@ def _prepare(
     keeps = plan.Kept(plan.NOTHING, tile, 0)
     if policy != "nothing":
         keeps = plan.kept(sizes, policy, tile, grid)
-    elapsed = None if elapsed is None else elapsed.contiguous()
-    weights = [w.contiguous() for w in weights]
-    masks = [m.contiguous() for m in masks]
+    weights = [None if w is None else w.contiguous() for w in weights]
     weight_table = _pointers(weights)
-    mask_table = _pointers(masks) if masks else None
-    call = _Call(
+    alive: list[Any] = [weights, weight_table]
+    call = Call(
         model, sizes.real_bytes, torch.get_num_threads(), *sizes[:5], skip, rows, tile, keeps.mode,
-        keeps.checkpoint, grid, *(values.tolist() if values.numel() else numbers),
+        keeps.checkpoint, grid, *(numbers[:4] if values is None or values.numel() == 0 else values.tolist()),
+        x.data_ptr(), x.stride(0), x.stride(1), ctypes.addressof(weight_table),
     )  # fmt: skip
-    call.x, call.x_time, call.x_batch = x.data_ptr(), x.stride(0), x.stride(1)
-    call.weights = ctypes.cast(weight_table, ctypes.c_void_p)
-    call.elapsed, call.lengths = _pointer(elapsed), _pointer(lengths)
-    if mask_table is not None:
-        call.masks = ctypes.cast(mask_table, ctypes.c_void_p)
-    return call, [elapsed, weights, masks, weight_table, mask_table]
+    if elapsed is not None:
+        elapsed = elapsed.contiguous()
+        call.elapsed = _pointer(elapsed)
+        alive.append(elapsed)
+    if len(numbers) > 4:
+        layer_dt = (ctypes.c_double * sizes.layers)(*numbers[4:])
+        call.layer_dt = ctypes.addressof(layer_dt)
+        alive.append(layer_dt)
+    if lengths is not None:
+        call.lengths = lengths.data_ptr()
+    if masks:
+        masks = [m.contiguous() for m in masks]
+        mask_table = _pointers(masks)
+        call.masks = ctypes.addressof(mask_table)
+        alive += [masks, mask_table]
+    return call, alive
 
 
 def _check(status: int) -> None:
@@ -209,6 +198,38 @@ def _check(status: int) -> None:
         raise RuntimeError(f"the C library refused a call with status {status}")
 
 
+def _forward(
+    x: Tensor,
+    weights: Sequence[Tensor | None],
+    y0: Tensor,
+    z0: Tensor,
+    values: Tensor | None,
+    elapsed: Tensor | None,
+    lengths: Tensor | None,
+    masks: Sequence[Tensor],
+    model: int,
+    skip: int,
+    numbers: Sequence[float],
+    whole: bool,
+    policy: str,
+    grid: bool,
+) -> tuple[Tensor | None, Tensor, Tensor, Tensor | None]:
+    x = _rows(x)
+    output, y, z, saved = _results(x, y0, model, whole, policy, grid)
+    call, alive = _prepare(
+        x, weights, y0, values, elapsed, lengths, masks, model, skip, numbers, policy, grid
+    )
+    y0, z0 = y0.contiguous(), z0.contiguous()
+    call.y0, call.z0 = y0.data_ptr(), z0.data_ptr()
+    call.y_n, call.z_n, call.saved = y.data_ptr(), z.data_ptr(), _pointer(saved)
+    if output is not None:
+        call.output = output.data_ptr()
+        call.output_time, call.output_batch = output.stride(0), output.stride(1)
+    _check(library().an_forward(ctypes.byref(call)))  # type: ignore[union-attr]
+    del alive
+    return output, y, z, saved
+
+
 def _walk(
     x: Tensor,
     weights: Sequence[Tensor],
@@ -225,20 +246,16 @@ def _walk(
     policy: str,
     grid: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    x = _rows(x)
-    output, y, z, saved = _results(x, y0, model, whole, policy, grid)
-    call, alive = _prepare(
-        x, weights, y0, values, elapsed, lengths, masks, model, skip, numbers, policy, grid
-    )
-    y0, z0 = y0.contiguous(), z0.contiguous()
-    call.y0, call.z0, call.y_n, call.z_n = (t.data_ptr() for t in (y0, z0, y, z))
-    call.saved = _pointer(saved)
-    if whole:
-        call.output = output.data_ptr()
-        call.output_time, call.output_batch = output.stride(0), output.stride(1)
-    _check(library().an_forward(ctypes.byref(call)))  # type: ignore[union-attr]
-    del alive
-    return output, y, z, saved
+    output, y, z, saved = _forward(
+        x, weights, y0, z0, values, elapsed, lengths, masks, model, skip, numbers, whole, policy,
+        grid,
+    )  # fmt: skip
+    return _or_empty(output, x), y, z, _or_empty(saved, x)
+
+
+def _or_empty(tensor: Tensor | None, like: Tensor) -> Tensor:
+    """Operators return tensors only."""
+    return like.new_empty(0) if tensor is None else tensor
 
 
 _walk_operator = torch.library.custom_op("anharmonic::walk", _walk, mutates_args=())
@@ -247,7 +264,8 @@ _walk_operator = torch.library.custom_op("anharmonic::walk", _walk, mutates_args
 @_walk_operator.register_fake
 def _(x: Tensor, weights: Any, y0: Tensor, *rest: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     *_, model, _, _, whole, policy, grid = rest
-    return _results(x, y0, model, whole, policy, grid)
+    output, y, z, saved = _results(x, y0, model, whole, policy, grid)
+    return _or_empty(output, x), y, z, _or_empty(saved, x)
 
 
 def _walk_backward(
@@ -289,7 +307,7 @@ def _walk_backward(
         call.grad_x = grad_x.data_ptr()
         call.grad_x_time, call.grad_x_batch = grad_x.stride(0), grad_x.stride(1)
     weight_table = _pointers(grad_weights)
-    call.grad_weights = ctypes.cast(weight_table, ctypes.c_void_p)
+    call.grad_weights = ctypes.addressof(weight_table)
     call.grad_y0, call.grad_z0 = _pointer(grad_y0), _pointer(grad_z0)
     call.grad_elapsed, call.grad_scalars = _pointer(grad_elapsed), _pointer(grad_values)
     _check(library().an_backward(ctypes.byref(call)))  # type: ignore[union-attr]

@@ -170,12 +170,19 @@ class SequenceLayer(_Recurrent):
                 the input does not fit.
         """
         check_can_step(self)
-        x_t = checked_step(x_t, self.input_size, self._example)
-        time = 1 if self.batch_first and x_t.dim() == 2 else 0
+        example = self._example
+        x_t = checked_step(x_t, self.input_size, example)
+        batched = x_t.dim() == 2
         if elapsed is not None:
-            elapsed = checked_elapsed(elapsed, tuple(x_t.shape[:-1]), self._example)
-            elapsed = elapsed.unsqueeze(time)
-        return self(x_t.unsqueeze(time), state, elapsed=elapsed, output="last")  # type: ignore[no-any-return]
+            elapsed = checked_elapsed(elapsed, tuple(x_t.shape[:-1]), example)
+            elapsed = elapsed[None] if batched else elapsed[None, None]
+        start = self._initial(state, len(x_t) if batched else None)
+        output, last = self._run(
+            x_t[None] if batched else x_t[None, None], start, None, elapsed, "last"
+        )
+        if batched:
+            return output, last  # type: ignore[return-value]
+        return output[0], State(last.y[:, 0], last.z[:, 0])  # type: ignore[index]
 
     def extra_repr(self) -> str:
         """Names what differs from the defaults."""

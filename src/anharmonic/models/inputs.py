@@ -159,14 +159,19 @@ def checked_step(x_t: Tensor, input_size: int, example: Tensor) -> Tensor:
                 "pass the features of one time step",
             )
         )
+    _checks.no_nan("x_t", x_t)
     return x_t
 
 
 def on_layer(name: str, value: Any, example: Tensor) -> Tensor:
     """Checks dtype and device against the layer's; under autocast the dtype is converted."""
-    if isinstance(value, Tensor) and value.device == example.device and _autocast(value):
-        value = value.to(example.dtype)
-    return _checks.tensor_like(name, value, dtype=example.dtype, device=example.device)
+    dtype, device = example.dtype, example.device
+    if isinstance(value, Tensor) and value.device == device:
+        if value.dtype is dtype:
+            return value
+        if _autocast(value):
+            return value.to(dtype)
+    return _checks.tensor_like(name, value, dtype=dtype, device=device)
 
 
 def _autocast(x: Tensor) -> bool:

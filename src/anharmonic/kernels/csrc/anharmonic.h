@@ -36,7 +36,7 @@ enum an_keep {
 
 /* Weights of a layer, in this order; matrices are row-major, [rows, columns]:
  *   coRNN     V [H, F], W [H, H], Wz [H, H], b [H]
- *   UnICORNN  V [H, F], w [H], b [H], h [H] (the steps dt sigmoid(c)), skip [H, F']
+ *   UnICORNN  V [H, F], w [H], b [H], c [H], skip [H, F']
  *   LEM       V [4H, F] (gate of z, gate of y, z, y), W [3H, H], Wy [H, H], b [4H]
  *   LEM with one scale  V [2H, F], W [H, H], Wy [H, H], b [2H]
  */
@@ -54,6 +54,7 @@ typedef struct {
     const void *x; /* [T, B, F] */
     int64_t x_time, x_batch;
     const void *const *weights; /* [L][AN_WEIGHTS] */
+    const double *layer_dt;     /* [L] largest step of each layer (AN_UNICORNN), or NULL */
     const void *y0, *z0;        /* [L, B, H] contiguous */
     const void *elapsed;        /* [T, B] contiguous, or NULL */
     const int64_t *lengths;     /* [B], or NULL */
@@ -78,6 +79,7 @@ typedef struct {
 
 #define AN_API __attribute__((visibility("default")))
 
+AN_API int64_t an_call_bytes(void); /* sizeof(an_call), for whoever fills one elsewhere */
 AN_API int an_forward(const an_call *call);
 AN_API int an_backward(const an_call *call);
 

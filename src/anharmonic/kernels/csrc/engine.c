@@ -9,6 +9,8 @@
 #include "unicornn.h"
 #include "workspace.h"
 
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
+
 /* ---- the shape of a call ----------------------------------------------------------------- */
 
 static const real *weight(const chain *c, int64_t l, int i) {
@@ -16,7 +18,7 @@ static const real *weight(const chain *c, int64_t l, int i) {
 }
 
 /* Which of a layer's weights is what, by model. */
-enum { IN = 0, CORNN_BIAS = 3, LEM_BIAS = 3, UNI_W = 1, UNI_BIAS = 2, UNI_H = 3, UNI_SKIP = 4 };
+enum { IN = 0, CORNN_BIAS = 3, LEM_BIAS = 3, UNI_W = 1, UNI_BIAS = 2, UNI_C = 3, UNI_SKIP = 4 };
 
 static int is_dense(const chain *c) { return c->call->model != AN_UNICORNN; }
 static int is_lem(const chain *c) { return c->call->model >= AN_LEM; }
@@ -46,16 +48,18 @@ static void shape(chain *c, const an_call *call, int backward) {
 static void pack_forward(const chain *c, real *packed, const real *w, int64_t sections,
                          int64_t inputs) {
     for (int64_t i = 0; i < sections; i++)
-        pack(packed + i * c->section * inputs, inputs, c->H, w + i * c->H * inputs, 1, inputs);
+        pack(packed + i * c->section * inputs, inputs, c->H, w + i * c->H * inputs, inputs);
 }
 
 static void pack_backward(const chain *c, real *packed, const real *w, int64_t sections,
                           int64_t inputs, int64_t stride) {
     for (int64_t n = 0; n < inputs; n += PANEL)
         for (int64_t i = 0; i < sections; i++)
-            for (int64_t k = 0; k < stride; k++, packed += PANEL)
-                for (int64_t j = 0; j < PANEL; j++)
-                    packed[j] = k < c->H && n + j < inputs ? w[(i * c->H + k) * inputs + n + j] : 0;
+            for (int64_t k = 0; k < stride; k++, packed += PANEL) {
+                const int64_t here = k < c->H ? smaller(inputs - n, PANEL) : 0;
+                if (here) copy(packed, w + (i * c->H + k) * inputs + n, here);
+                if (here < PANEL) clear(packed + here, PANEL - here);
+            }
 }
 
 static void pad_vector(const chain *c, real *to, const real *from, int64_t sections) {
@@ -104,7 +108,9 @@ static void lay_out_weights(chain *c, arena *a) {
             pack_forward(c, w.hidden[i], weight(c, l, 1 + i), hidden_columns(c, i) / c->section, c->H);
         if (!is_dense(c)) {
             pad_vector(c, w.w, weight(c, l, UNI_W), 1);
-            pad_vector(c, w.h, weight(c, l, UNI_H), 1);
+            pad_vector(c, w.h, weight(c, l, UNI_C), 1);
+            for (int64_t j = 0; j < c->section; j += LANES) /* h = dt sigmoid(c) */
+                store(w.h + j, splat((real)k->layer_dt[l]) * sigmoid_of(load(w.h + j)));
         }
         if (!c->backward) continue;
         if (w.in_back)
@@ -289,8 +295,6 @@ static void store_final_states(block *b) {
         }
 }
 
-static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static void forward_block(void *context, int64_t index) {
     chain *c = context;
     const an_call *k = c->call;
@@ -470,7 +474,10 @@ static void reduce_all(const chain *c) {
                 reduce(c, to[1 + i], w->sum_hidden[i], c->H, hidden_columns(c, i) / c->section);
         } else {
             reduce(c, to[UNI_W], w->sum_w, 1, 1);
-            reduce(c, to[UNI_H], w->sum_h, 1, 1);
+            reduce(c, to[UNI_C], w->sum_h, 1, 1);
+            real *dc = to[UNI_C]; /* dh / dc = h (1 - sigmoid(c)) */
+            for (int64_t j = 0; dc && j < c->H; j++)
+                dc[j] *= w->h[j] * (1 - w->h[j] / (real)call->layer_dt[l]);
             if (w->skip) reduce(c, to[UNI_SKIP], w->sum_skip, w->skip_inputs, 1);
         }
     }

@@ -66,6 +66,8 @@ static const an_engine *engine_for(int64_t real_bytes) {
     return real_bytes == 4 ? set->of_float : real_bytes == 8 ? set->of_double : NULL;
 }
 
+int64_t an_call_bytes(void) { return sizeof(an_call); }
+
 int an_forward(const an_call *call) {
     const an_engine *engine = engine_for(call->real_bytes);
     return engine ? engine->forward(call) : AN_BAD_CALL;

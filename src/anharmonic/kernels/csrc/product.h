@@ -107,17 +107,25 @@ static void add_outer_product(const real *a, int64_t a_row, int64_t inputs, cons
         }
 }
 
-/* Packs the matrix B(k, n) = b[k * b_inner + n * b_column] into panels of PANEL columns, zeros
- * beside it; `packed` holds rounded_up(columns, PANEL) * inner reals. */
-static void pack(real *packed, int64_t inner, int64_t columns, const real *b, int64_t b_inner,
-                 int64_t b_column) {
-    for (int64_t n = 0; n < columns; n += PANEL) {
-        int64_t here = columns - n < PANEL ? columns - n : PANEL;
-        for (int64_t k = 0; k < inner; k++)
-            for (int64_t j = 0; j < PANEL; j++)
-                packed[k * PANEL + j] = j < here ? b[k * b_inner + (n + j) * b_column] : 0;
-        packed += inner * PANEL;
+/* Packs the matrix B(k, n) = b[n * b_row + k] into panels of PANEL columns, zeros beside it; `packed`
+ * holds rounded_up(columns, PANEL) * inner reals. */
+static void pack(real *packed, int64_t inner, int64_t columns, const real *b, int64_t b_row) {
+    for (int64_t n = 0; n < columns; n += LANES) {
+        real *to = packed + n / PANEL * PANEL * inner + n % PANEL;
+        int64_t k = 0;
+        for (; n + LANES <= columns && k + LANES <= inner; k += LANES) {
+            vec square[LANES];
+            for (int j = 0; j < LANES; j++) square[j] = load(b + (n + j) * b_row + k);
+            transpose(square);
+            for (int j = 0; j < LANES; j++) store(to + (k + j) * PANEL, square[j]);
+        }
+        for (; k < inner; k++)
+            for (int64_t j = 0; j < LANES; j++)
+                to[k * PANEL + j] = n + j < columns ? b[(n + j) * b_row + k] : 0;
     }
+    for (int64_t n = rounded_up(columns, LANES); n % PANEL; n += LANES)
+        for (int64_t k = 0; k < inner; k++)
+            store(packed + n / PANEL * PANEL * inner + k * PANEL + n % PANEL, splat(0));
 }
 
 #endif

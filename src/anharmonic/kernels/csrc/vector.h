@@ -77,6 +77,38 @@ AN_INLINE vec least(vec a, vec b) { return choose((whole_vec)(a < b), a, b); }
 AN_INLINE vec most(vec a, vec b) { return choose((whole_vec)(a > b), a, b); }
 #endif
 
+/* The lower and the upper half of a0 b0 a1 b1 ... */
+#if LANES == 2
+#define AN_LOW 0, 2
+#define AN_HIGH 1, 3
+#elif LANES == 4
+#define AN_LOW 0, 4, 1, 5
+#define AN_HIGH 2, 6, 3, 7
+#elif LANES == 8
+#define AN_LOW 0, 8, 1, 9, 2, 10, 3, 11
+#define AN_HIGH 4, 12, 5, 13, 6, 14, 7, 15
+#else
+#define AN_LOW 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23
+#define AN_HIGH 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31
+#endif
+#if defined(__clang__)
+#define AN_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define AN_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (whole_vec){__VA_ARGS__})
+#endif
+
+/* Transposes LANES rows of LANES: interleaving the halves turns the bits of (row, lane) by one. */
+AN_INLINE void transpose(vec rows[LANES]) {
+    vec next[LANES];
+    for (int turn = 1; turn < LANES; turn *= 2) {
+        for (int i = 0; i < LANES / 2; i++) {
+            next[2 * i] = AN_SHUFFLE(rows[i], rows[i + LANES / 2], AN_LOW);
+            next[2 * i + 1] = AN_SHUFFLE(rows[i], rows[i + LANES / 2], AN_HIGH);
+        }
+        for (int i = 0; i < LANES; i++) rows[i] = next[i];
+    }
+}
+
 AN_INLINE real sum_of_lanes(vec v) {
     real s = 0;
     for (int i = 0; i < LANES; i++) s += v[i];

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from anharmonic.kernels.native import UNICORNN, run
@@ -23,10 +22,6 @@ def unicornn_native(
     **shared: Any,
 ) -> tuple[Tensor | None, Tensor, Tensor]:
     """The chain of ``kernels.unicornn`` as one call of csrc/unicornn.h."""
-    flat: list[Tensor | None] = []
-    for (V, w, b, c, skip), largest in zip(weights, dt, strict=True):
-        h = largest * torch.sigmoid(c)
-        flat += [V, w, b, h, skip]
-    return run(
-        UNICORNN, x, flat, y0, z0, [1.0, frequency, 0.0, 0.0], skip=skipped_layers or 0, **shared
-    )
+    flat = [w for weight in weights for w in weight]
+    scalars = [1.0, frequency, 0.0, 0.0, *dt]
+    return run(UNICORNN, x, flat, y0, z0, scalars, skip=skipped_layers or 0, **shared)
