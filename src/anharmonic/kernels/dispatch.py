@@ -94,6 +94,17 @@ def use_backend(backend: str) -> Iterator[None]:
         _FORCED.reset(token)
 
 
+def forced() -> str:
+    """The backend that ``use_backend`` or the environment ask for; "auto" if none.
+
+    Example:
+        >>> with use_backend("reference"):
+        ...     forced()
+        'reference'
+    """
+    return _FORCED.get()
+
+
 def pick(kernel: str, backend: str, tensors: Sequence[Tensor]) -> Chain:
     """Returns the chain of ``kernel`` that runs on these tensors.
 

@@ -7,8 +7,10 @@ files ``<model>/native.py`` say how a model's arguments become theirs.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
-from typing import Any
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -27,6 +29,7 @@ WEIGHTS = 5
 _ACTIVATIONS = {CORNN_EXPLICIT: 1, CORNN_IMPLICIT: 1, UNICORNN: 0, LEM: 4, LEM_CLIPPED: 4,
                 LEM_SINGLE_SCALE: 2}  # fmt: skip
 _NO_MEMORY, _GRID_OVERFLOW = 1, 2
+_recorder = threading.local()
 
 
 def run(
@@ -130,7 +133,8 @@ def _pointers(tensors: Sequence[Tensor | None]) -> Any:
 
 
 def _rows(tensor: Tensor) -> Tensor:
-    """The tensor with features next to each other."""
+    """The tensor with features next to each other, as they are in memory."""
+    tensor = tensor.resolve_neg()
     return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] == 1 else tensor.contiguous()
 
 
@@ -158,9 +162,11 @@ def _prepare(
     weights = [None if w is None else w.contiguous() for w in weights]
     weight_table = _pointers(weights)
     alive: list[Any] = [weights, weight_table]
+    if values is not None and values.numel():
+        numbers = values.tolist()
     call = Call(
         model, sizes.real_bytes, torch.get_num_threads(), *sizes[:5], skip, rows, tile, keeps.mode,
-        keeps.checkpoint, grid, *(numbers[:4] if values is None or values.numel() == 0 else values.tolist()),
+        keeps.checkpoint, grid, *numbers[:4],
         x.data_ptr(), x.stride(0), x.stride(1), ctypes.addressof(weight_table),
     )  # fmt: skip
     if elapsed is not None:
@@ -181,7 +187,8 @@ def _prepare(
     return call, alive
 
 
-def _check(status: int) -> None:
+def check(status: int) -> None:
+    """Turns what the library returned into an error, if it is one."""
     if status == _NO_MEMORY:
         raise MemoryError(
             message("the walk needs memory for its tiles", "none left", "use a smaller batch")
@@ -225,9 +232,29 @@ def _forward(
     if output is not None:
         call.output = output.data_ptr()
         call.output_time, call.output_batch = output.stride(0), output.stride(1)
-    _check(library().an_forward(ctypes.byref(call)))  # type: ignore[union-attr]
-    del alive
+    check(library().an_forward(ctypes.byref(call)))  # type: ignore[union-attr]
+    recorded = getattr(_recorder, "calls", None)
+    if recorded is not None:
+        recorded.append(Recorded(call, alive, {w.data_ptr() for w in alive[0] if w is not None}))
     return output, y, z, saved
+
+
+class Recorded(NamedTuple):
+    """A filled call, what its pointers need alive, and the addresses of its weights."""
+
+    call: Call
+    alive: list[Any]
+    weights: set[int]
+
+
+@contextmanager
+def recording() -> Iterator[list[Recorded]]:
+    """Collects the forward calls that this thread makes within a ``with`` block."""
+    _recorder.calls = []
+    try:
+        yield _recorder.calls
+    finally:
+        _recorder.calls = None
 
 
 def _walk(
@@ -310,7 +337,7 @@ def _walk_backward(
     call.grad_weights = ctypes.addressof(weight_table)
     call.grad_y0, call.grad_z0 = _pointer(grad_y0), _pointer(grad_z0)
     call.grad_elapsed, call.grad_scalars = _pointer(grad_elapsed), _pointer(grad_values)
-    _check(library().an_backward(ctypes.byref(call)))  # type: ignore[union-attr]
+    check(library().an_backward(ctypes.byref(call)))  # type: ignore[union-attr]
     del alive
     return grads
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 import warnings
 from typing import Any, ClassVar
 
+import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from anharmonic import _checks
 from anharmonic.kernels.memory import checked_policy
+from anharmonic.kernels.native import recording
 from anharmonic.kernels.stack import OUTPUTS
 from anharmonic.models.inputs import (
     State,
@@ -28,6 +30,7 @@ from anharmonic.models.inputs import (
 )
 from anharmonic.models.recurrent import _Recurrent, repr_of
 from anharmonic.models.stability import levels_to_caller
+from anharmonic.models.stream import Stream
 
 
 class SequenceLayer(_Recurrent):
@@ -169,6 +172,10 @@ class SequenceLayer(_Recurrent):
             ValueError: If the layer is bidirectional, trains with dropout between its layers, or
                 the input does not fit.
         """
+        plain = elapsed is None and not torch.compiler.is_compiling()
+        stream = self.__dict__.get("_stream") if plain else None
+        if stream is not None and stream.fits(self, x_t, state):
+            return stream.step(x_t, state)  # type: ignore[no-any-return]
         check_can_step(self)
         example = self._example
         x_t = checked_step(x_t, self.input_size, example)
@@ -177,12 +184,19 @@ class SequenceLayer(_Recurrent):
             elapsed = checked_elapsed(elapsed, tuple(x_t.shape[:-1]), example)
             elapsed = elapsed[None] if batched else elapsed[None, None]
         start = self._initial(state, len(x_t) if batched else None)
-        output, last = self._run(
-            x_t[None] if batched else x_t[None, None], start, None, elapsed, "last"
-        )
-        if batched:
-            return output, last  # type: ignore[return-value]
-        return output[0], State(last.y[:, 0], last.z[:, 0])  # type: ignore[index]
+        x = x_t[None] if batched else x_t[None, None]
+        with recording() as calls:
+            output, last = self._run(x, start, None, elapsed, "last")
+        assert output is not None
+        if not batched:
+            output, last = output[0], State(last.y[:, 0], last.z[:, 0])
+        if plain and not torch.is_grad_enabled():
+            self.__dict__["_stream"] = Stream.after(self, calls, x_t, output, last)
+        return output, last
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is copied and pickled: all but the prepared steps of a stream."""
+        return {name: value for name, value in self.__dict__.items() if name != "_stream"}
 
     def extra_repr(self) -> str:
         """Names what differs from the defaults."""
