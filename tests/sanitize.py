@@ -4,6 +4,8 @@
    and again under ThreadSanitizer.
 2. The whole library, built into a copy of the package: the tests of the native kernels, in a Python
    that has AddressSanitizer loaded first.
+3. The same with vectors of 64 bytes in every instruction set, so that what runs on AVX-512 has run
+   on any processor.
 """
 
 import os
@@ -14,6 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 CSRC = ROOT / "src" / "anharmonic" / "kernels" / "csrc"
 TESTS = ROOT / "tests" / "kernels"
+STREAMS = ROOT / "tests" / "models" / "sequence" / "test_stream.py"
 BUILD = ROOT / "build" / "sanitize"
 COMPILER = os.environ.get("CC", "cc")
 MEMORY = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
@@ -45,11 +48,11 @@ def runtime(name: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def native() -> None:
-    package = BUILD / "package"
+def native(name: str, flags: str) -> None:
+    package = BUILD / name
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade")
     build = ("-C", "cmake.build-type=RelWithDebInfo", "--target", package)
-    run(*pip, *build, ROOT, CFLAGS=MEMORY)
+    run(*pip, *build, ROOT, CFLAGS=flags)
     # -S: an editable install of the package would come first otherwise.
     environment = OPTIONS | {
         "PYTHONPATH": os.pathsep.join(
@@ -62,7 +65,8 @@ def native() -> None:
         f"assert l.library(), l.why_not(); assert str(l.path()).startswith({str(package)!r})"
     )
     run(sys.executable, "-S", "-c", check, **environment)
-    tests = [TESTS / "test_library.py", *sorted(TESTS.glob("test_native*.py"))]
+    names = ("library", "native", "memory", "elapsed", "dispatch")
+    tests = [*(TESTS / f"test_{name}.py" for name in names), STREAMS]
     run(sys.executable, "-S", "-m", "pytest", "-q", "-m", "not slow", *tests, **environment)
 
 
@@ -70,5 +74,6 @@ if __name__ == "__main__":
     BUILD.mkdir(parents=True, exist_ok=True)
     exercise("memory", MEMORY)
     exercise("threads", "-fsanitize=thread -g")
-    native()
+    native("package", MEMORY)
+    native("wide", f"{MEMORY} -DAN_VECTOR_BYTES=64")
     print("the sanitizers found nothing")

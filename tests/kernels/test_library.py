@@ -1,5 +1,6 @@
 """The C library is found, loaded and chosen from; without it the reference runs and says so."""
 
+import ctypes
 import ctypes.util
 import os
 import shutil
@@ -142,6 +143,17 @@ def test_a_library_of_something_else(library_at):
     library_at(ctypes.util.find_library("m"))
     assert library.library() is None
     assert "an_forward" in library.why_not()
+
+
+@needs_library
+def test_a_library_of_another_version(library_at, monkeypatch):
+    class Longer(library.Call):
+        _fields_ = (("more", ctypes.c_int64),)
+
+    monkeypatch.setattr(library, "Call", Longer)
+    library_at(library.path())
+    assert library.library() is None
+    assert "built from another version" in library.why_not()
 
 
 WITHOUT = """

@@ -319,15 +319,23 @@ class TestElementary:
 class TestOperators:
     """What torch.compile, export and autograd ask of an operator."""
 
-    def layer_call(self, x, w, zero):
-        return kernels.lem(x, [w], zero, zero, dt=0.5, backend="native")
+    def layer_call(self, x, w, zero, memory="auto"):
+        return kernels.lem(x, [w], zero, zero, dt=0.5, memory=memory, backend="native")
 
-    def test_compiles_as_one_graph(self):
+    @pytest.mark.parametrize("kernel", ["cornn", "unicornn", "lem"])
+    def test_auto_is_one_call_of_a_whole_stack(self, kernel):
+        case = Case(kernel, {}, (6, 2, 3, 4, 3))
+        with native.recording() as calls:
+            case.run("auto")
+        assert [call.call.layers for call in calls] == [3]
+
+    @pytest.mark.parametrize("memory", ["auto", "stored", "chunked"])
+    def test_compiles_as_one_graph(self, memory):
         case = Case("lem", {}, (6, 2, 3, 4, 1))
         zero = torch.zeros(1, 2, 4, dtype=torch.float64)
         compiled = torch.compile(self.layer_call, backend="aot_eager", fullgraph=True)
-        eager = self.layer_call(case.x, case.weights[0], zero)
-        traced = compiled(case.x, case.weights[0], zero)
+        eager = self.layer_call(case.x, case.weights[0], zero, memory)
+        traced = compiled(case.x, case.weights[0], zero, memory)
         assert all(torch.equal(a, b) for a, b in zip(eager, traced, strict=True))
         for results in (eager, traced):
             results[0].sum().backward()

@@ -8,7 +8,7 @@
 #include "vector.h"
 
 #define PANEL (2 * LANES) /* columns of a packed panel */
-#if defined(__AVX512F__)
+#if AN_VECTOR_BYTES == 64
 #define GROUP 8 /* rows whose sums are held in registers together */
 #else
 #define GROUP 6
