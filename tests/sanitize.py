@@ -67,7 +67,18 @@ def native(name: str, flags: str) -> None:
     run(sys.executable, "-S", "-c", check, **environment)
     names = ("library", "native", "memory", "elapsed", "dispatch")
     tests = [*(TESTS / f"test_{name}.py" for name in names), STREAMS]
-    run(sys.executable, "-S", "-m", "pytest", "-q", "-m", "not slow", *tests, **environment)
+    run(
+        sys.executable,
+        "-S",
+        "-m",
+        "pytest",
+        "-q",
+        "--capture=sys",
+        "-m",
+        "not slow",
+        *tests,
+        **environment,
+    )
 
 
 if __name__ == "__main__":

@@ -48,8 +48,8 @@ AN_INLINE vec exp_of(vec x) {
     p = p * r + splat(0.5);
 #endif
     p = p * (r * r) + r + splat(1);
-    whole_vec exponent = (whole_vec)shifted << (AN_REAL_BYTES == 4 ? 23 : 52);
-    vec scale = (vec)(exponent + (whole_vec)splat(1)); /* n added to the exponent of 1 */
+    const natural_vec exponent = (natural_vec)shifted << (AN_REAL_BYTES == 4 ? 23 : 52);
+    const vec scale = (vec)(exponent + (natural_vec)splat(1)); /* n added to the exponent of 1 */
     return p * scale;
 }
 

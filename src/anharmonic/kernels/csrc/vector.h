@@ -28,10 +28,13 @@ typedef real unaligned_vec
 
 #if AN_REAL_BYTES == 4
 typedef int32_t whole;
+typedef uint32_t natural;
 #else
 typedef int64_t whole;
+typedef uint64_t natural;
 #endif
 typedef whole whole_vec __attribute__((vector_size(AN_VECTOR_BYTES)));
+typedef natural natural_vec __attribute__((vector_size(AN_VECTOR_BYTES))); /* wraps around */
 
 #define LANES (AN_VECTOR_BYTES / AN_REAL_BYTES)
 /* States on the fixed-point grid are doubles, as many as a vector has lanes. */
