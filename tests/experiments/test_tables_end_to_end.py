@@ -1,4 +1,4 @@
-"""Every table runs end to end, on the smallest budget and on stand-in images."""
+"""Every table runs end to end, on the smallest budget and on stand-in data."""
 
 from dataclasses import replace
 
@@ -9,10 +9,17 @@ from anharmonic.cli.main import main
 from anharmonic.experiments.budget import BUDGET
 from anharmonic.experiments.registry import list_tables, table
 from anharmonic.experiments.report import compare
-from anharmonic.tasks import cifar, images
+from anharmonic.tasks import cifar, images, signals
 from anharmonic.training.results import read
 
-LENGTHS = {"adding": 8, "lorenz96": 8, "smnist": 16, "psmnist": 16, "noise-padded-cifar10": 40}
+LENGTHS = {
+    "adding": 8,
+    "lorenz96": 8,
+    "smnist": 16,
+    "psmnist": 16,
+    "noise-padded-cifar10": 40,
+    "spoken-digits": 30,
+}
 SIZES = {"epochs": 1, "train_size": 64, "eval_size": 16}
 
 
@@ -36,6 +43,17 @@ def data(tmp_path_factory):
         for part, count in (("train", train), ("test", test)):
             arrays[f"x_{part}"], arrays[f"y_{part}"] = stand_in(rng, count, shape)
         np.savez_compressed(folder / "sequence" / f"{name}.npz", **arrays)
+    label, speaker, take = (a.ravel().astype(np.uint8) for a in np.mgrid[:10, :6, :50])
+    np.savez_compressed(
+        folder / "sequence" / "fsdd.npz",
+        audio=rng.integers(-999, 999, 3000 * 50).astype(np.int16),
+        offsets=np.arange(3001) * 50,
+        label=label,
+        speaker=speaker,
+        take=take,
+        speakers=np.array(signals.SPEAKERS),
+        sample_rate=8000,
+    )
     return folder
 
 
@@ -54,6 +72,7 @@ def words_of(found):
 def test_table_runs_and_is_reported(name, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(images, "MNIST", replace(images.MNIST, digest=None))
+    monkeypatch.setattr(signals, "FSDD", replace(signals.FSDD, digest=None))
     monkeypatch.setattr(cifar, "CIFAR10", replace(cifar.CIFAR10, digest=None))
     found = table(name)
     words = ["table", name, *words_of(found), "--seeds", "0", "--data-dir", str(data)]

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from anharmonic._checks import message, positive_int
 from anharmonic.tasks.registry import make_task, task_options
+from anharmonic.tasks.signals import LONGEST_RECORDING
 from anharmonic.training.run import Run
 
 _IMAGES = {
@@ -24,6 +25,7 @@ BUDGET: dict[str, dict[str, tuple[str, ...]]] = {
     "smnist": {"length": ("pool",), **_IMAGES},
     "psmnist": {"length": ("pool",), **_IMAGES},
     "noise-padded-cifar10": {"length": ("length",), "form": ("form",), **_IMAGES},
+    "spoken-digits": {"length": ("max_length",), "train_size": ("train_size",)},
 }
 """By task: what a smaller budget may have less of, and the task's options that say so."""
 
@@ -45,11 +47,11 @@ class Budget:
     epochs: int | None = None
     """At most so many epochs; a drop of the learning rate moves with them."""
     length: int | None = None
-    """At most so long sequences: adding, lorenz96, noise-padded-cifar10; for smnist and psmnist
-    196, 49, 16 or 4, by averaging pixels."""
+    """At most so long sequences: adding, lorenz96, noise-padded-cifar10, spoken-digits; for smnist
+    and psmnist 196, 49, 16 or 4, by averaging pixels."""
     train_size: int | None = None
     """At most so many training sequences per epoch: smnist, psmnist, noise-padded-cifar10,
-    adding (whole batches, at least one)."""
+    spoken-digits, adding (whole batches, at least one)."""
     eval_size: int | None = None
     """At most so many validation and so many test sequences: smnist, psmnist,
     noise-padded-cifar10, adding."""
@@ -81,7 +83,7 @@ def extent(run: Run) -> dict[str, int]:
     options = {**task_options(run.task), **run.task_options}
     found = {"epochs": run.epochs}
     if "length" in known:
-        found["length"] = 28**2 // options["pool"] ** 2 if "pool" in options else options["length"]
+        found["length"] = _length(options)
     if "train_size" in known:
         found |= make_task(run.task, run.task_options).sizes
         if "steps_per_epoch" in options:
@@ -89,6 +91,14 @@ def extent(run: Run) -> dict[str, int]:
     if "form" in known:
         found["original"] = int(options["form"] == "original")
     return found
+
+
+def _length(options: dict[str, Any]) -> int:
+    if "pool" in options:
+        return int(28**2 // options["pool"] ** 2)
+    if "max_length" in options:
+        return int(options["max_length"] or LONGEST_RECORDING)
+    return int(options["length"])
 
 
 def shrink(run: Run, budget: Budget) -> Run:
@@ -169,8 +179,9 @@ def idle(run: Run, budget: Budget) -> list[str]:
 
 
 def _shorter(task: str, length: int) -> dict[str, int]:
-    if "pool" not in BUDGET[task]["length"]:
-        return {"length": length}
+    (option,) = BUDGET[task]["length"]
+    if option != "pool":
+        return {option: length}
     if length not in _POOLS:
         raise ValueError(
             message(

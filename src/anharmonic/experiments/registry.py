@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from anharmonic._checks import choice
-from anharmonic.experiments import cornn, demo, lem, unicornn
+from anharmonic.experiments import cornn, demo, lem, speech, unicornn
 from anharmonic.experiments.base import Table
 
 _TABLES: dict[str, Table] = {
-    table.id: table for module in (demo, cornn, unicornn, lem) for table in module.TABLES
+    table.id: table for module in (demo, cornn, unicornn, lem, speech) for table in module.TABLES
 }
 
 

@@ -23,6 +23,8 @@ from anharmonic.tasks.sources import FSDD, load_arrays
 from anharmonic.tasks.splits import cut
 
 SPEAKERS = ("george", "jackson", "lucas", "nicolas", "theo", "yweweler")
+LONGEST_RECORDING = 18_262
+"""Samples of the longest spoken digit."""
 
 
 class SpokenDigits(Task):
