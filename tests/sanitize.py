@@ -16,7 +16,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 CSRC = ROOT / "src" / "anharmonic" / "kernels" / "csrc"
 TESTS = ROOT / "tests" / "kernels"
-STREAMS = ROOT / "tests" / "models" / "sequence" / "test_stream.py"
 BUILD = ROOT / "build" / "sanitize"
 COMPILER = os.environ.get("CC", "cc")
 MEMORY = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
@@ -65,8 +64,8 @@ def native(name: str, flags: str) -> None:
         f"assert l.library(), l.why_not(); assert str(l.path()).startswith({str(package)!r})"
     )
     run(sys.executable, "-S", "-c", check, **environment)
-    names = ("library", "native", "memory", "elapsed", "dispatch")
-    tests = [*(TESTS / f"test_{name}.py" for name in names), STREAMS]
+    names = ("library", "native", "memory", "elapsed", "dispatch", "stream")
+    tests = [TESTS / f"test_{name}.py" for name in names]
     run(
         sys.executable,
         "-S",

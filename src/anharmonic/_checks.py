@@ -249,7 +249,7 @@ def no_nan(name: str, value: Tensor) -> None:
     Example:
         >>> no_nan("x", torch.zeros(3))
     """
-    if not _has_values(value):
+    if not has_values(value):
         return
     total = value.detach().sum().item()
     if total == total:
@@ -274,7 +274,7 @@ def nonnegative(name: str, value: Tensor) -> None:
     Example:
         >>> nonnegative("elapsed", torch.ones(3))
     """
-    if not _has_values(value):
+    if not has_values(value):
         return
     low, high = (float(end) for end in value.detach().aminmax())
     if not 0.0 <= low <= high < math.inf:
@@ -287,7 +287,7 @@ def nonnegative(name: str, value: Tensor) -> None:
         )
 
 
-def _has_values(value: Tensor) -> bool:
+def has_values(value: Tensor) -> bool:
     """Whether looking at a tensor is possible and cheap."""
     if value.device.type != "cpu" or torch.compiler.is_compiling():
         return False

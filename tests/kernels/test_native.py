@@ -1,12 +1,13 @@
 """The compiled backend beside the reference: values, states, gradients, bit for bit promises."""
 
+import ctypes
 import math
 
 import pytest
 import torch
 
 from anharmonic import kernels
-from anharmonic.kernels import library, native, plan
+from anharmonic.kernels import call, library, native, operators, plan
 
 if library.library() is None:
     pytest.skip(f"no C library: {library.why_not()}", allow_module_level=True)
@@ -134,9 +135,9 @@ def furthest(got, expected):
 def test_float64_agrees_with_the_reference(kernel, own, sizes):
     if own.get("skipped_layers") and sizes[-1] < 3:
         sizes = (*sizes[:-1], 3)
-    for call in CALLS:
-        case = Case(kernel, own, sizes, **call)
-        assert furthest(case.run("native"), case.run("reference")) < 1e-12, call
+    for words in CALLS:
+        case = Case(kernel, own, sizes, **words)
+        assert furthest(case.run("native"), case.run("reference")) < 1e-12, words
 
 
 @variants
@@ -151,6 +152,22 @@ def test_float32_agrees_with_the_reference(kernel, own):
 def test_extreme_inputs(kernel, own, scale):
     case = Case(kernel, own, (12, 3, 2, 5, 3), scale=scale)
     assert furthest(case.run("native"), case.run("reference")) < 1e-11
+
+
+@variants
+@pytest.mark.parametrize("hidden", [5, 16])
+def test_an_infinite_input_stays_where_it_is(kernel, own, hidden):
+    case = Case(kernel, own, (12, 3, 2, hidden, 3), lengths=True, elapsed=True)
+    with torch.no_grad():
+        case.x[3, 0, 0], case.x[5, 1, 1] = math.inf, -math.inf
+    for got, expected in zip(case.run("native"), case.run("reference"), strict=True):
+        torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-11, equal_nan=True)
+
+
+def test_missing_parts():
+    case = Case("unicornn", {}, (12, 3, 2, 5, 3))
+    case.own["skipped_layers"] = 1  # though no layer has a matrix for it
+    assert furthest(case.run("native"), case.run("reference")) < 1e-12
 
 
 @pytest.mark.parametrize("name", library.available())
@@ -169,8 +186,9 @@ def test_every_instruction_set(name):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_chunked_is_stored_bit_for_bit(kernel, own, dtype):
     case = Case(kernel, own, (700, 5, 2, 7, 3), dtype=dtype, masks=True, lengths=True, elapsed=True)
-    sizes = plan.Sizes(700, 5, 2, 7, 3, 4, 1)
-    assert plan.kept(sizes, "chunked", 64).checkpoint < 700
+    number = call.CORNN_EXPLICIT if kernel == "cornn" else getattr(call, kernel.upper())
+    sizes = call.sizes_of(number, case.x, case.y0)
+    assert plan.kept(sizes, "chunked", plan.cut(sizes)[1]).checkpoint < 700
     for a, b in zip(case.run("native"), case.run("native", memory="chunked"), strict=True):
         assert torch.equal(a, b)
 
@@ -223,13 +241,31 @@ class TestReversible:
         results = []
         for memory in ("reversible", "stored", "chunked"):
             output, y, z = native.run(
-                native.UNICORNN, x, flat, zero, zero, [1.0, alpha, 0.0, 0.0, dt, dt], lengths=None,
+                call.UNICORNN, x, flat, zero, zero, [1.0, alpha, 0.0, 0.0, dt, dt], lengths=None,
                 masks=None, elapsed=None, whole=True, memory=memory, grid=True,
             )  # fmt: skip
             gradients = torch.autograd.grad((y * z).sum() + output.square().mean(), leaves)
             results.append([output, y, z, *gradients])
         for other in results[1:]:
             assert all(torch.equal(a, b) for a, b in zip(results[0], other, strict=True))
+
+    def test_irregular_ragged_and_skipping_is_stored_bit_for_bit(self):
+        case = Case(
+            "unicornn", {"skipped_layers": 1}, (400, 5, 2, 11, 3), dtype=torch.float32,
+            lengths=True, elapsed=True, masks=True,
+        )  # fmt: skip
+        flat = [w for layer in case.weights for w in layer]
+        results = []
+        for memory in ("reversible", "stored"):
+            output, y, z = native.run(
+                call.UNICORNN, case.x, flat, case.y0, case.z0, [1.0, 1.2, 0.0, 0.0, 0.3, 0.4, 0.5],
+                skip=1, lengths=case.lengths, masks=case.masks, elapsed=case.elapsed, whole=True,
+                memory=memory, grid=True,
+            )  # fmt: skip
+            leaves = [t for t in case.leaves if t is not None and t.dim() > 0]
+            gradients = torch.autograd.grad((y * z).sum() + output.square().sum(), leaves)
+            results.append([output, y, z, *gradients])
+        assert all(torch.equal(a, b) for a, b in zip(*results, strict=True))
 
     def test_is_near_floating_point(self):
         case = Case("unicornn", {}, (400, 4, 2, 11, 2), lengths=True, elapsed=True, masks=True)
@@ -325,9 +361,9 @@ class TestOperators:
     @pytest.mark.parametrize("kernel", ["cornn", "unicornn", "lem"])
     def test_auto_is_one_call_of_a_whole_stack(self, kernel):
         case = Case(kernel, {}, (6, 2, 3, 4, 3))
-        with native.recording() as calls:
+        with operators.recording() as calls:
             case.run("auto")
-        assert [call.call.layers for call in calls] == [3]
+        assert [c.call.layers for c in calls] == [3]
 
     @pytest.mark.parametrize("memory", ["auto", "stored", "chunked"])
     def test_compiles_as_one_graph(self, memory):
@@ -347,16 +383,66 @@ class TestOperators:
     def test_fake_results_have_the_shapes_and_strides_of_real_ones(self):
         case = Case("cornn", {}, (6, 2, 3, 4, 2))
         flat = [w for layer in case.weights for w in (*layer, torch.empty(0, dtype=torch.float64))]
-        for x in (case.x, case.x.transpose(0, 1).contiguous().transpose(0, 1)):
+        empty = torch.empty(0, dtype=torch.float64)
+        for x in (
+            case.x,
+            case.x.transpose(0, 1).contiguous().transpose(0, 1),
+            case.x.permute(1, 2, 0).contiguous().permute(2, 0, 1),
+        ):
             arguments = (
                 x.detach(), [w.detach() for w in flat], case.y0.detach(), case.z0.detach(),
-                torch.empty(0, dtype=torch.float64), None, None, [], native.CORNN_EXPLICIT, 0,
+                torch.empty(0, dtype=torch.float64), None, None, [], call.CORNN_EXPLICIT, 0,
                 [0.1, 1.0, 1.0, 0.0], True, "stored", False,
             )  # fmt: skip
             torch.library.opcheck(
                 torch.ops.anharmonic.walk.default, arguments,
                 test_utils=("test_schema", "test_faketensor"),
             )  # fmt: skip
+            output, y, z, saved = operators.walk(*arguments)
+            backward = (
+                output, y, z, saved, x.detach(), arguments[1], arguments[2], empty, None, None, [],
+                call.CORNN_EXPLICIT, 0, [0.1, 1.0, 1.0, 0.0], "stored", False, True,
+            )  # fmt: skip
+            torch.library.opcheck(
+                torch.ops.anharmonic.walk_backward.default, backward,
+                test_utils=("test_schema", "test_faketensor"),
+            )  # fmt: skip
+
+    @pytest.mark.parametrize("scalar", [0.5, [0.5]], ids=str)
+    def test_scalars_with_gradients_take_the_reference(self, scalar):
+        case = Case("unicornn", {}, (4, 2, 1, 3, 1))
+        dt = torch.tensor(0.5, dtype=torch.float64, requires_grad=True)
+        call = {"dt": [dt], "frequency": 1.0} if isinstance(scalar, list) else None
+        call = call or {"dt": [0.5], "frequency": dt}
+        _, y, _ = kernels.unicornn(case.x, case.weights, case.y0, case.z0, **call)
+        assert torch.autograd.grad(y.sum(), dt)[0] != 0
+        with pytest.raises(ValueError, match="a scalar that is a tensor"):
+            kernels.unicornn(
+                case.x, case.weights, case.y0, case.z0, **call, backend="native"
+            )  # fmt: skip
+
+    @pytest.mark.parametrize(
+        "status, error, words",
+        [
+            (1, MemoryError, "memory for its tiles"),
+            (2, OverflowError, "within the grid"),
+            (3, RuntimeError, "of one version"),
+        ],
+    )
+    def test_what_the_library_returns_is_an_error(self, status, error, words, monkeypatch):
+        class Failing:
+            def an_forward(self, _):
+                return status
+
+        monkeypatch.setattr(operators, "library", Failing)
+        case = Case("lem", {}, (4, 2, 1, 3, 1))
+        with torch.no_grad(), pytest.raises(error, match=words):
+            self.layer_call(case.x, case.weights[0], case.y0)
+
+    def test_a_call_that_makes_no_sense_is_refused(self):
+        nonsense = call.Call(model=77, real_bytes=4)
+        with pytest.raises(RuntimeError, match="status 3"):
+            call.raise_for(library.library().an_forward(ctypes.byref(nonsense)))
 
     def test_second_derivatives_are_refused(self):
         case = Case("lem", {}, (4, 2, 1, 3, 1))

@@ -32,9 +32,7 @@ SPOKEN_DIGITS = Table(
     baseline=(10.0, "guessing"),
     rows=(
         _spoken("coRNN", "CoRNN", 5e-3, hidden_size=88, dt=0.05, frequency=20.0, damping=1.0),
-        _spoken(
-            "UnICORNN", "UnICORNN", 1e-2, hidden_size=88, num_layers=3, dt=0.4, frequency=1.0
-        ),
+        _spoken("UnICORNN", "UnICORNN", 1e-2, hidden_size=88, num_layers=3, dt=0.4, frequency=1.0),
         _spoken("LEM", "LEM", 5e-3, hidden_size=62),
         _spoken("LSTM", "LSTM", 5e-3, hidden_size=62),
     ),

@@ -94,7 +94,9 @@ def available() -> tuple[str, ...]:
 
 
 def select(name: str) -> None:
-    """Uses an instruction set from now on, in the whole process; not while kernels run.
+    """Uses an instruction set from now on, in the whole process.
+
+    Not while kernels run, nor between a forward pass and its backward pass.
 
     Args:
         name: One of `available()`.

@@ -1,8 +1,8 @@
 """What is kept for the backward pass: every state, a state now and then, or the last one only.
 
-- *stored*: everything; plain autograd.
-- *chunked*: the states at the start of every chunk of time; a chunk is walked again, with a graph,
-  when its gradient is due. Memory grows with T / K + K for chunks of K steps.
+- *stored*: whatever the backward pass needs of every step. In the reference this is plain autograd.
+- *chunked*: the states at the start of every chunk of time; a chunk is walked again when its
+  gradient is due. Memory grows with T / K + K for chunks of K steps.
 - *reversible*: the end states only, for recurrences whose steps can be undone bit for bit.
 
 The outputs are the same bits in stored and chunked. In the reference, weight gradients are summed
@@ -23,6 +23,8 @@ from anharmonic.kernels.dispatch import transformed
 from anharmonic.kernels.replay import Plan, replayed
 from anharmonic.kernels.steps import TILE, Steps, Walk, walk_stack
 
+GRID_LIMIT = 2.0**10
+"""States of the reversible policy are smaller (GRID_LIMIT in csrc/unicornn.h)."""
 POLICIES = ("auto", "stored", "chunked", "reversible")
 STORED_WITH_OUTPUT = 2**30
 """Bytes of states that auto stores where the caller holds the whole output anyway."""
@@ -50,6 +52,25 @@ def checked_policy(memory: str, *, invertible: bool, bidirectional: bool) -> str
             )
         )
     return memory
+
+
+def off_grid(found: str) -> OverflowError:
+    """The error of a state that leaves the grid of the reversible policy.
+
+    Args:
+        found: What was found.
+
+    Example:
+        >>> str(off_grid("a state of 5000"))[:60]
+        "with memory='reversible' states must stay within the grid, |"
+    """
+    return OverflowError(
+        message(
+            f"with memory='reversible' states must stay within the grid, |y|, |z| < {GRID_LIMIT:g}",
+            found,
+            "use a smaller dt, scale the input, or take memory='chunked'",
+        )
+    )
 
 
 def resolve(memory: str, whole: bool, stored_bytes: int) -> str:

@@ -1,8 +1,8 @@
 """How a call of the C library is cut: blocks of batch rows, tiles of time, and what is kept.
 
-Nothing here depends on the number of threads or the instruction set, and only `Kept` on the memory
-policy: every sum runs over the same tiles, so that neither changes a bit of the result. Plain
-integer arithmetic, so that it also works on the symbolic sizes of a compiler.
+Nothing here depends on the number of threads, and only `Kept` on the memory policy: every sum runs
+over the same tiles, so that neither changes a bit of the result. Plain integer arithmetic, so that
+it also works on the symbolic sizes of a compiler.
 """
 
 from __future__ import annotations
@@ -73,6 +73,17 @@ def tile_steps(sizes: Sizes, rows: int) -> int:
     """
     fitting = _TILE_ELEMENTS // (rows * sizes.row)
     return min(max(fitting, 8), _LONGEST_TILE, sizes.steps)
+
+
+def cut(sizes: Sizes) -> tuple[int, int]:
+    """Rows of a block and steps of a tile.
+
+    Example:
+        >>> cut(Sizes(1000, 32, 1, 128, 1, 4, 1))
+        (8, 16)
+    """
+    rows = block_rows(sizes)
+    return rows, tile_steps(sizes, rows)
 
 
 def kept(sizes: Sizes, policy: str, tile: int, grid: bool = False) -> Kept:

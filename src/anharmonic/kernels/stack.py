@@ -17,6 +17,7 @@ from torch import Tensor
 from anharmonic._checks import choice
 from anharmonic.kernels.dispatch import pick
 from anharmonic.kernels.memory import checked_policy
+from anharmonic.kernels.shapes import Shapes, check_call
 
 OUTPUTS = ("all", "last", "none")
 
@@ -35,6 +36,7 @@ def run_stack(
     z0: Tensor,
     *,
     own: dict[str, Any],
+    shapes: Shapes,
     bidirectional: bool,
     lengths: Tensor | None,
     masks: list[Tensor] | None,
@@ -54,6 +56,7 @@ def run_stack(
         y0: Initial y of every layer and direction.
         z0: Initial z, likewise.
         own: The model's own arguments of a chain.
+        shapes: The shapes of a layer's weights.
         bidirectional: Whether each layer also walks from the end.
         lengths: Valid steps of each sequence (int64), or None if all T are; beyond its length a
             sequence's state stands still and its output is zero.
@@ -74,6 +77,10 @@ def run_stack(
     """
     choice("output", output, OUTPUTS)
     checked_policy(memory, invertible=invertible, bidirectional=bidirectional)
+    check_call(
+        x, weights, shapes, y0, z0, bidirectional=bidirectional, lengths=lengths, masks=masks,
+        elapsed=elapsed,
+    )  # fmt: skip
     whole = output == "all"
     shared = {"lengths": lengths, "memory": memory}
     chain = pick(kernel, backend, _tensors(x, y0, z0, elapsed, masks, weights, own))
@@ -127,6 +134,9 @@ def _tensors(
 ) -> list[Tensor]:
     """Every floating-point tensor of a call."""
     values = [x, y0, z0, elapsed, *(masks or ()), *own.values()]
+    for several in own.values():
+        if isinstance(several, list | tuple):
+            values.extend(several)
     for weight in weights:
         values.extend(weight)
     return [value for value in values if isinstance(value, Tensor)]

@@ -8,6 +8,7 @@ is here, once.
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from typing import Any, ClassVar
 
 import torch
@@ -16,8 +17,9 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from anharmonic import _checks
 from anharmonic.kernels.memory import checked_policy
-from anharmonic.kernels.native import recording
+from anharmonic.kernels.operators import recording
 from anharmonic.kernels.stack import OUTPUTS
+from anharmonic.kernels.stream import Stream
 from anharmonic.models.inputs import (
     State,
     check_can_step,
@@ -30,7 +32,6 @@ from anharmonic.models.inputs import (
 )
 from anharmonic.models.recurrent import _Recurrent, repr_of
 from anharmonic.models.stability import levels_to_caller
-from anharmonic.models.stream import Stream
 
 
 class SequenceLayer(_Recurrent):
@@ -160,6 +161,9 @@ class SequenceLayer(_Recurrent):
     ) -> tuple[Tensor, State]:
         """Takes one step of a stream; the same numbers as ``forward`` on the whole sequence.
 
+        (With ``memory="reversible"`` in float32 they are near: there states are handed from step to
+        step as float32, within a sequence they keep to a finer grid.)
+
         Args:
             x_t: The features of one time step.
             state: What the last step returned; zeros if None.
@@ -175,7 +179,8 @@ class SequenceLayer(_Recurrent):
         plain = elapsed is None and not torch.compiler.is_compiling()
         stream = self.__dict__.get("_stream") if plain else None
         if stream is not None and stream.fits(self, x_t, state):
-            return stream.step(x_t, state)  # type: ignore[no-any-return]
+            output, y, z = stream.step(x_t, *state)  # type: ignore[misc]
+            return output, State(y, z)
         check_can_step(self)
         example = self._example
         x_t = checked_step(x_t, self.input_size, example)
@@ -185,13 +190,14 @@ class SequenceLayer(_Recurrent):
             elapsed = elapsed[None] if batched else elapsed[None, None]
         start = self._initial(state, len(x_t) if batched else None)
         x = x_t[None] if batched else x_t[None, None]
-        with recording() as calls:
+        alone = plain and not torch.is_grad_enabled()
+        with recording() if alone else nullcontext() as calls:
             output, last = self._run(x, start, None, elapsed, "last")
         assert output is not None
         if not batched:
             output, last = output[0], State(last.y[:, 0], last.z[:, 0])
-        if plain and not torch.is_grad_enabled():
-            self.__dict__["_stream"] = Stream.after(self, calls, x_t, output, last)
+        if calls is not None:
+            self.__dict__["_stream"] = Stream.after(self, calls, x_t, last.y, output)
         return output, last
 
     def __getstate__(self) -> dict[str, Any]:

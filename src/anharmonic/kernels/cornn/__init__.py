@@ -29,6 +29,16 @@ register("cornn", "reference", cornn_reference)
 register_native("cornn", cornn_native)
 
 
+def _shapes(layer: int, widths: list[int], hidden: int) -> dict[str, tuple[int, ...]]:
+    square = (hidden, hidden)
+    return {
+        "weight_ih": (hidden, widths[layer]),
+        "weight_hy": square,
+        "weight_hz": square,
+        "bias": (hidden,),
+    }
+
+
 def cornn(
     x: Tensor,
     weights: list[CoRNNWeights],
@@ -99,6 +109,7 @@ def cornn(
         y0,
         z0,
         own=own,
+        shapes=_shapes,
         bidirectional=bidirectional,
         lengths=lengths,
         masks=masks,

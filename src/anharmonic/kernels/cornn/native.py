@@ -7,7 +7,8 @@ from typing import Any
 
 from torch import Tensor
 
-from anharmonic.kernels.native import CORNN_EXPLICIT, CORNN_IMPLICIT, run
+from anharmonic.kernels.call import CORNN_EXPLICIT, CORNN_IMPLICIT
+from anharmonic.kernels.native import run
 
 
 def cornn_native(

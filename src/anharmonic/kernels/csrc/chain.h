@@ -124,6 +124,7 @@ AN_INLINE const real *output_gradient(const block *b, int64_t l, int64_t t, int6
 
 static void copy(real *to, const real *from, int64_t n) { memcpy(to, from, n * sizeof(real)); }
 static void clear(real *to, int64_t n) { memset(to, 0, n * sizeof(real)); }
+static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* ---- between the caller's arrays and the tile -------------------------------------------- */
 
@@ -149,7 +150,7 @@ static void store_outputs(block *b, int64_t t, int64_t n) {
         for (int64_t r = 0; r < b->rows; r++) {
             real *to = (real *)k->output + (t + s) * k->output_time +
                        (b->first + r) * k->output_batch;
-            if (y && t + s < length_of(b, r))
+            if (t + s < length_of(b, r))
                 copy(to, state_slot(b, (real *)y, s + 1, r), k->hidden);
             else
                 clear(to, k->hidden);
@@ -183,6 +184,15 @@ static void store_input_gradients(block *b, int64_t t, int64_t n) {
 
 /* ---- the stack within a tile ------------------------------------------------------------- */
 
+/* Zeros between the neurons of a section and its end: an infinite input times the zeros of packed
+ * weights is NaN there, which must not come back in a sum. */
+static void clear_padding(block *b, int64_t rows) {
+    const chain *c = b->c;
+    for (int64_t r = 0; c->H < c->section && r < rows; r++)
+        for (int64_t i = 0; i < c->sections; i++)
+            clear(b->drive + r * c->n_row + i * c->section + c->H, c->section - c->H);
+}
+
 /* The drive of layer l for n steps: V level + b, and the skipped level through its matrix. */
 static void make_drive(block *b, int64_t l, int64_t n) {
     const chain *c = b->c;
@@ -192,6 +202,7 @@ static void make_drive(block *b, int64_t l, int64_t n) {
     if (w->skip)
         product(b->level[l - c->call->skip], pitch(w->skip_inputs), n * b->rows, w->skip,
                 w->skip_inputs, c->N, b->drive, c->n_row, 1, 0);
+    clear_padding(b, n * b->rows);
 }
 
 /* What layer l shows to the layer above: its outputs, thinned by the mask if there is one. */
@@ -244,74 +255,6 @@ static void spread_drive_gradient(block *b, int64_t l, int64_t n) {
                     rounded_up(w->skip_inputs, PANEL), b->grad_level[from], pitch(w->skip_inputs),
                     1, 0);
     }
-}
-
-/* ---- what is kept ------------------------------------------------------------------------ */
-
-static int64_t checkpoints_in(int64_t steps, int64_t spacing) {
-    return (steps + spacing - 1) / spacing;
-}
-
-static char *kept_states(const block *b, const kept *k, int64_t t, int64_t l, int64_t z) {
-    const int64_t size = b->c->call->grid ? 8 : sizeof(real);
-    const int64_t at = ((t - k->begin) / k->spacing * b->c->call->layers + l) * 2 + z;
-    return k->states + at * b->rows * b->c->kept_row * size;
-}
-
-static void keep_states(block *b, const kept *k, int64_t t) {
-    const chain *c = b->c;
-    for (int64_t l = 0; l < c->call->layers; l++)
-        for (int64_t r = 0; r < b->rows; r++) {
-            if (c->call->grid) {
-                double *y = (double *)kept_states(b, k, t, l, 0) + r * c->kept_row;
-                double *z = (double *)kept_states(b, k, t, l, 1) + r * c->kept_row;
-                memcpy(y, b->grid_y[l] + r * c->y_row, c->padded * sizeof(double));
-                memcpy(z, b->grid_z[l] + r * c->y_row, c->padded * sizeof(double));
-            } else {
-                real *y = (real *)kept_states(b, k, t, l, 0) + r * c->kept_row;
-                real *z = (real *)kept_states(b, k, t, l, 1) + r * c->kept_row;
-                copy(y, state_slot(b, b->y[l], 0, r), c->padded);
-                copy(z, state_slot(b, b->z[l], 0, r), c->padded);
-            }
-        }
-}
-
-/* Puts a grid state into slot `slot` of the tile as reals. */
-static void show_grid_state(block *b, int64_t l, int64_t slot) {
-    const chain *c = b->c;
-    for (int64_t r = 0; r < b->rows; r++)
-        for (int64_t j = 0; j < c->padded; j++) {
-            state_slot(b, b->y[l], slot, r)[j] = (real)b->grid_y[l][r * c->y_row + j];
-            state_slot(b, b->z[l], slot, r)[j] = (real)b->grid_z[l][r * c->y_row + j];
-        }
-}
-
-static void restore_states(block *b, const kept *k, int64_t t) {
-    const chain *c = b->c;
-    for (int64_t l = 0; l < c->call->layers; l++) {
-        for (int64_t r = 0; r < b->rows; r++) {
-            if (c->call->grid) {
-                const double *y = (double *)kept_states(b, k, t, l, 0) + r * c->kept_row;
-                const double *z = (double *)kept_states(b, k, t, l, 1) + r * c->kept_row;
-                memcpy(b->grid_y[l] + r * c->y_row, y, c->padded * sizeof(double));
-                memcpy(b->grid_z[l] + r * c->y_row, z, c->padded * sizeof(double));
-            } else {
-                const real *y = (real *)kept_states(b, k, t, l, 0) + r * c->kept_row;
-                const real *z = (real *)kept_states(b, k, t, l, 1) + r * c->kept_row;
-                copy(state_slot(b, b->y[l], 0, r), y, c->padded);
-                copy(state_slot(b, b->z[l], 0, r), z, c->padded);
-            }
-        }
-        if (c->call->grid) show_grid_state(b, l, 0);
-    }
-}
-
-/* Points layer l's activations of a tile that begins at t to where they are kept. */
-static void point_activations(block *b, const kept *k, int64_t t) {
-    const chain *c = b->c;
-    if (!k || !k->activations) return;
-    for (int64_t l = 0; l < c->call->layers; l++)
-        b->act[l] = k->activations + (l * k->steps + t - k->begin) * b->rows * act_row(c);
 }
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef AN_UNICORNN_H
 #define AN_UNICORNN_H
 
-#include "chain.h"
+#include "kept.h"
 
 #define GRID_LIMIT 1024.0
 /* 1.5 * 2^52 multiples of 2^-40: adding it rounds to the grid what is smaller than 2048. Increments
@@ -97,7 +97,7 @@ static void unicornn_grid_walk(block *b, int64_t l, int64_t t0, int64_t n) {
                 store(z_new + j, z_real);
                 store(y_new + j, __builtin_convertvector(y_j, vec));
             }
-            for (int64_t j = 0; j < c->padded; j++)
+            for (int64_t j = 0; j < c->H; j++)
                 if (!(grid_y[j] < GRID_LIMIT && grid_y[j] > -GRID_LIMIT &&
                       grid_z[j] < GRID_LIMIT && grid_z[j] > -GRID_LIMIT))
                     b->overflow = 1;

@@ -49,16 +49,21 @@ static block *take_kept(size_t bytes) {
     return found;
 }
 
-/* Takes out the oldest blocks until no more than KEEP are kept; they are chained by `older`. */
+/* Takes out, newest first, what does not fit into KEEP beside newer ones; chained by `older`. */
 static block *take_surplus(void) {
     size_t sum = 0;
-    block **link = &newest;
-    while (*link != NULL && sum + (*link)->bytes <= KEEP) {
-        sum += (*link)->bytes;
-        link = &(*link)->older;
+    block *surplus = NULL;
+    for (block **link = &newest; *link != NULL;) {
+        block *here = *link;
+        if (sum + here->bytes <= KEEP) {
+            sum += here->bytes;
+            link = &here->older;
+        } else {
+            *link = here->older;
+            here->older = surplus;
+            surplus = here;
+        }
     }
-    block *surplus = *link;
-    *link = NULL;
     kept = sum;
     return surplus;
 }

@@ -9,7 +9,7 @@ from torch import Tensor
 from anharmonic.kernels.dispatch import register
 from anharmonic.kernels.lem.native import lem_native
 from anharmonic.kernels.lem.reference import lem_reference
-from anharmonic.kernels.native import register_native
+from anharmonic.kernels.native import register_native, without_scalar_tensors
 from anharmonic.kernels.stack import run_stack
 
 
@@ -27,7 +27,7 @@ class LEMWeights(NamedTuple):
 
 
 register("lem", "reference", lem_reference)
-register_native("lem", lem_native)
+register_native("lem", lem_native, without_scalar_tensors)
 
 
 def lem(
@@ -87,6 +87,16 @@ def lem(
         >>> out.shape, torch.equal(out[-1], y[0])
         (torch.Size([5, 4, 3]), True)
     """
+    blocks = 4 if multiscale else 2
+
+    def shapes(layer: int, widths: list[int], hidden: int) -> dict[str, tuple[int, ...]]:
+        return {
+            "weight_ih": (blocks * hidden, widths[layer]),
+            "weight_hh": ((blocks - 1) * hidden, hidden),
+            "weight_zh": (hidden, hidden),
+            "bias": (blocks * hidden,),
+        }
+
     own = {"dt": dt, "multiscale": multiscale, "gate_floor": gate_floor}
     return run_stack(
         "lem",
@@ -95,6 +105,7 @@ def lem(
         y0,
         z0,
         own=own,
+        shapes=shapes,
         bidirectional=bidirectional,
         lengths=lengths,
         masks=masks,

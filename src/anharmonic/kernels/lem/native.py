@@ -7,7 +7,8 @@ from typing import Any
 
 from torch import Tensor
 
-from anharmonic.kernels.native import LEM, LEM_CLIPPED, LEM_SINGLE_SCALE, run
+from anharmonic.kernels.call import LEM, LEM_CLIPPED, LEM_SINGLE_SCALE
+from anharmonic.kernels.native import run
 
 
 def lem_native(

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from anharmonic._checks import message
 from anharmonic.kernels.dispatch import register
-from anharmonic.kernels.native import register_native
+from anharmonic.kernels.native import register_native, without_scalar_tensors
 from anharmonic.kernels.stack import run_stack
 from anharmonic.kernels.unicornn.native import unicornn_native
 from anharmonic.kernels.unicornn.reference import unicornn_reference
@@ -26,7 +27,7 @@ class UnICORNNWeights(NamedTuple):
 
 
 register("unicornn", "reference", unicornn_reference)
-register_native("unicornn", unicornn_native)
+register_native("unicornn", unicornn_native, without_scalar_tensors)
 
 
 def unicornn(
@@ -89,6 +90,20 @@ def unicornn(
         >>> out.shape, torch.equal(out[-1], y[0])
         (torch.Size([5, 4, 3]), True)
     """
+    layers = len(weights) // (2 if bidirectional else 1)
+    if len(dt) != layers:
+        raise ValueError(
+            message(f"dt must have one step per layer, {layers}", f"{len(dt)}", "give each its own")
+        )
+
+    def shapes(layer: int, widths: list[int], hidden: int) -> dict[str, tuple[int, ...]]:
+        one = (hidden,)
+        found = {"weight_ih": (hidden, widths[layer]), "weight_hh": one, "bias": one}
+        found["timescale"] = one
+        if skipped_layers is not None and layer >= skipped_layers:
+            found["weight_skip"] = (hidden, widths[layer - skipped_layers])
+        return found
+
     own = {"dt": dt, "frequency": frequency, "skipped_layers": skipped_layers}
 
     def one_layer(
@@ -109,6 +124,7 @@ def unicornn(
         y0,
         z0,
         own=own,
+        shapes=shapes,
         bidirectional=bidirectional,
         lengths=lengths,
         masks=masks,

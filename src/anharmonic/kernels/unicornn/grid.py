@@ -1,6 +1,6 @@
 r"""UnICORNN on a fixed-point grid, where a step can be undone bit for bit.
 
-States are float64 multiples of 2⁻⁴⁰ below 2¹² in size. Increments are computed in the layer's own
+States are float64 multiples of 2⁻⁴⁰ below 2¹⁰ in size. Increments are computed in the layer's own
 dtype (``f(y)`` is y in that dtype), rounded to the grid by R and added, which is exact:
 
 .. math::
@@ -18,12 +18,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anharmonic._checks import message
+from anharmonic.kernels.memory import GRID_LIMIT, off_grid
 from anharmonic.kernels.steps import Steps, keep
 from anharmonic.kernels.unicornn.drive import drive_and_steps
 
 SPACING = 2.0**-40
-LIMIT = 2.0**10
 
 
 class _Round(torch.autograd.Function):
@@ -68,14 +67,8 @@ def walk(
         f_y = y.to(dtype)
         outputs.append(f_y)
         largest = torch.maximum(largest, torch.maximum(y.detach().abs(), z.detach().abs()).amax())
-    if not largest.is_meta and not float(largest) < LIMIT:
-        raise OverflowError(
-            message(
-                f"with memory='reversible' states must stay within the grid, |y|, |z| < {LIMIT:g}",
-                f"a state of {float(largest):g}, which left the grid",
-                "use a smaller dt, normalise the input, or use memory='chunked'",
-            )
-        )
+    if not largest.is_meta and not float(largest) < GRID_LIMIT:
+        raise off_grid(f"a state of {float(largest):g}")
     return torch.stack(outputs), y, z
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from torch import Tensor
 
-from anharmonic.kernels.native import UNICORNN, run
+from anharmonic.kernels.call import UNICORNN
+from anharmonic.kernels.native import run
 
 
 def unicornn_native(

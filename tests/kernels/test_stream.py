@@ -6,6 +6,7 @@ import threading
 
 import pytest
 import torch
+import torch.fx.experimental.proxy_tensor
 
 import anharmonic as ah
 from anharmonic.kernels import available_backends
@@ -93,12 +94,22 @@ def reloaded(layer):
 
 def dt_changed(layer):
     if isinstance(layer, ah.UnICORNN):
-        layer.frequency *= 0.5
+        layer._steps[0] *= 0.5
     else:
         layer.dt *= 0.5
 
 
-@pytest.mark.parametrize("change", [in_place, replaced, reloaded, dt_changed])
+def transposed(layer):
+    for parameter in layer.parameters():
+        parameter.data = 2 * parameter.data if parameter.dim() == 1 else turned(parameter.data)
+
+
+def turned(matrix):
+    """Another matrix; a square one in the same memory."""
+    return matrix.t() if matrix.shape[0] == matrix.shape[1] else -matrix
+
+
+@pytest.mark.parametrize("change", [in_place, replaced, reloaded, dt_changed, transposed])
 def test_a_changed_layer_steps_with_the_change(layer, change):
     x = torch.randn(2, 3)
     state = prepared(layer, x)
@@ -192,6 +203,45 @@ def test_threads_step_one_layer_at_once(layer):
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+class Doubled(ah.LEM):
+    """Does more than its kernel."""
+
+    def _run(self, *args):
+        output, state = super()._run(*args)
+        return 2 * output, state
+
+
+def test_what_cannot_be_compared_goes_the_usual_way():
+    x = torch.randn(2, 3)
+    odd = ah.LEM(3, 4)
+    odd.extra = object()
+    without = ah.LEM(3, 4)
+    without.bias_l0 = None
+    with torch.no_grad():
+        for layer in (Doubled(3, 4), odd, without):
+            _, state = layer.step(x)
+            for _ in range(2):
+                assert_equal(layer.step(x, state), usual(layer, x, state))
+        assert without._stream is not None
+        assert Doubled(3, 4).step(x)[1].y.shape == (1, 2, 4)
+    assert odd._stream is None
+
+
+def test_tracers_see_a_step_as_an_operator():
+    layer, x = ah.LEM(3, 4), torch.randn(2, 3)
+    with torch.no_grad():
+        state = prepared(layer, x)
+
+        def step(x_t, y, z):
+            output, last = layer.step(x_t, (y, z))
+            return output, last.y, last.z
+
+        traced = torch.fx.experimental.proxy_tensor.make_fx(step)(x, *state)
+        other = torch.randn(2, 3)
+        for a, b in zip(traced(other, *state), step(other, *state), strict=True):
+            assert torch.equal(a, b)
 
 
 def test_elapsed_steps_are_not_prepared():

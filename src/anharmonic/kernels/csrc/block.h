@@ -1,0 +1,303 @@
+/* One block of batch rows, walked through the whole sequence: forward, and backward. */
+#ifndef AN_BLOCK_H
+#define AN_BLOCK_H
+
+#include "cornn.h"
+#include "kept.h"
+#include "lem.h"
+#include "unicornn.h"
+#include "weights.h"
+#include "workspace.h"
+
+/* Steps of one chunk of the backward pass, and whether it is walked again into a workspace. */
+static int64_t chunk_steps(const chain *c) {
+    const an_call *k = c->call;
+    return k->keep == AN_KEEP_CHECKPOINTS ? k->checkpoint : k->steps;
+}
+
+static int walks_chunks_again(const chain *c) {
+    const an_call *k = c->call;
+    return k->keep == AN_KEEP_CHECKPOINTS && (is_dense(c) || k->checkpoint > k->tile);
+}
+
+static void lay_out_block(block *b, arena *a) {
+    const chain *c = b->c;
+    const an_call *k = c->call;
+    const int64_t L = k->layers, rows = b->rows, tile = k->tile;
+    real ***tables[] = {&b->y, &b->z, &b->act, &b->masked, &b->dy, &b->dz};
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        *tables[i] = carve(a, L, sizeof(real *));
+    b->level = carve(a, L + 1, sizeof(real *));
+    b->grad_level = carve(a, L + 1, sizeof(real *));
+    b->grid_y = carve(a, L, sizeof(double *));
+    b->grid_z = carve(a, L, sizeof(double *));
+    real *spare;
+    double *spare_grid;
+#define PLACE(table, index, count)                                                                 \
+    do {                                                                                           \
+        spare = (count) > 0 ? reals(a, count) : NULL;                                                  \
+        if (a->base) (table)[index] = spare;                                                       \
+    } while (0)
+    for (int64_t l = 0; l < L; l++) {
+        PLACE(b->y, l, (tile + 1) * rows * c->y_row);
+        PLACE(b->z, l, (tile + 1) * rows * c->y_row);
+        /* Activations of dense models lie where they are kept. */
+        PLACE(b->act, l, c->backward && !is_dense(c) ? tile * rows * act_row(c) : 0);
+        PLACE(b->masked, l, k->masks && l < L - 1 ? tile * rows * c->y_row : 0);
+        PLACE(b->dy, l, c->backward ? rows * c->y_row : 0);
+        PLACE(b->dz, l, c->backward ? rows * c->y_row : 0);
+        spare_grid = k->grid ? carve(a, rows * c->y_row, sizeof(double)) : NULL;
+        if (a->base) b->grid_y[l] = spare_grid;
+        spare_grid = k->grid ? carve(a, rows * c->y_row, sizeof(double)) : NULL;
+        if (a->base) b->grid_z[l] = spare_grid;
+    }
+    PLACE(b->level, 0, tile * rows * pitch(k->inputs));
+    b->drive = reals(a, tile * rows * c->n_row);
+    if (!c->backward) return;
+    for (int64_t l = 0; l <= L; l++)
+        PLACE(b->grad_level, l, tile * rows * (l ? c->y_row : pitch(k->inputs)));
+    b->scratch = is_dense(c) ? NULL : reals(a, 2 * c->padded);
+    if (walks_chunks_again(c)) {
+        const int64_t steps = chunk_steps(c), size = k->grid ? 8 : sizeof(real);
+        b->chunk.states = carve(a, checkpoints_in(steps, tile) * L * 2 * rows * c->kept_row, size);
+        b->chunk.activations = is_dense(c) ? reals(a, L * steps * rows * act_row(c)) : NULL;
+        b->chunk.steps = steps;
+        b->chunk.spacing = tile;
+    }
+#undef PLACE
+}
+
+/* ---- one block --------------------------------------------------------------------------- */
+
+/* Zeros everything: padding must hold no garbage, then lays out. */
+static block start_block(const chain *c, int64_t index, char *memory) {
+    const an_call *k = c->call;
+    block b = {.c = c, .first = index * k->block};
+    b.rows = k->batch - b.first < k->block ? k->batch - b.first : k->block;
+    for (int64_t r = 0; r < b.rows; r++)
+        if (length_of(&b, r) > b.steps) b.steps = length_of(&b, r);
+    memset(memory, 0, c->block_bytes);
+    arena a = {.base = memory};
+    lay_out_block(&b, &a);
+    return b;
+}
+
+static void walk_layer(block *b, int64_t l, int64_t t, int64_t n) {
+    switch (b->c->call->model) {
+        case AN_UNICORNN:
+            if (b->c->call->grid)
+                unicornn_grid_walk(b, l, t, n);
+            else
+                unicornn_walk(b, l, t, n);
+            break;
+        case AN_CORNN_EXPLICIT:
+        case AN_CORNN_IMPLICIT: cornn_walk(b, l, t, n, 0); break;
+        default: lem_walk(b, l, t, n, 0);
+    }
+}
+
+/* Walks n steps from slot 0 of every layer; activations go to `k` if it keeps them. */
+static void walk_tile(block *b, int64_t t, int64_t n, const kept *k) {
+    point_activations(b, k, t);
+    load_inputs(b, t, n);
+    for (int64_t l = 0; l < b->c->call->layers; l++) {
+        make_drive(b, l, n);
+        walk_layer(b, l, t, n);
+        show_level(b, l, n);
+    }
+}
+
+static void carry_over(block *b, int64_t n) {
+    const int64_t size = b->rows * b->c->y_row;
+    for (int64_t l = 0; l < b->c->call->layers; l++) {
+        copy(b->y[l], b->y[l] + n * size, size);
+        copy(b->z[l], b->z[l] + n * size, size);
+    }
+}
+
+static void load_initial_states(block *b) {
+    const chain *c = b->c;
+    const an_call *k = c->call;
+    for (int64_t l = 0; l < k->layers; l++)
+        for (int64_t r = 0; r < b->rows; r++) {
+            const int64_t at = (l * k->batch + b->first + r) * c->H;
+            const real *y = (const real *)k->y0 + at, *z = (const real *)k->z0 + at;
+            copy(state_slot(b, b->y[l], 0, r), y, c->H);
+            copy(state_slot(b, b->z[l], 0, r), z, c->H);
+            if (!k->grid) continue;
+            double *grid_y = b->grid_y[l] + r * c->y_row, *grid_z = b->grid_z[l] + r * c->y_row;
+            for (int64_t j = 0; j < c->H; j++) {
+                grid_y[j] = ((double)y[j] + GRID_SHIFTER) - GRID_SHIFTER;
+                grid_z[j] = ((double)z[j] + GRID_SHIFTER) - GRID_SHIFTER;
+                if (!(grid_y[j] < GRID_LIMIT && grid_y[j] > -GRID_LIMIT && grid_z[j] < GRID_LIMIT &&
+                      grid_z[j] > -GRID_LIMIT))
+                    b->overflow = 1;
+            }
+        }
+    if (k->grid)
+        for (int64_t l = 0; l < k->layers; l++) show_grid_state(b, l, 0);
+}
+
+static void store_final_states(block *b) {
+    const chain *c = b->c;
+    const an_call *k = c->call;
+    for (int64_t l = 0; l < k->layers; l++)
+        for (int64_t r = 0; r < b->rows; r++) {
+            const int64_t at = (l * k->batch + b->first + r) * c->H;
+            copy((real *)k->y_n + at, state_slot(b, b->y[l], 0, r), c->H);
+            copy((real *)k->z_n + at, state_slot(b, b->z[l], 0, r), c->H);
+        }
+}
+
+static void forward_block(void *context, int64_t index) {
+    chain *c = context;
+    const an_call *k = c->call;
+    char *memory = an_workspace_take(c->block_bytes);
+    if (!memory) {
+        __atomic_store_n(&c->status, AN_NO_MEMORY, __ATOMIC_RELAXED);
+        return;
+    }
+    block b = start_block(c, index, memory);
+    const kept saved = k->keep ? saved_of(&b) : (kept){0};
+    load_initial_states(&b);
+    for (int64_t t = 0; t < b.steps; t += k->tile) {
+        const int64_t n = smaller(k->tile, b.steps - t);
+        if ((k->keep == AN_KEEP_ALL || k->keep == AN_KEEP_CHECKPOINTS) && t % k->checkpoint == 0)
+            keep_states(&b, &saved, t);
+        walk_tile(&b, t, n, &saved);
+        if (k->output) store_outputs(&b, t, n);
+        carry_over(&b, n);
+    }
+    if (k->output) store_outputs(&b, b.steps, k->steps - b.steps); /* zeros beyond the longest */
+    if (k->keep == AN_KEEP_END) keep_states(&b, &saved, 0);
+    store_final_states(&b);
+    if (b.overflow) __atomic_store_n(&c->status, AN_GRID_OVERFLOW, __ATOMIC_RELAXED);
+    an_workspace_give(memory);
+}
+
+/* Fills the tile's states, activations and levels from what is known at its start. */
+static void bring_back_tile(block *b, int64_t t, int64_t n, const kept *k) {
+    if (!is_dense(b->c)) {
+        walk_tile(b, t, n, k);
+        return;
+    }
+    point_activations(b, k, t);
+    load_inputs(b, t, n);
+    for (int64_t l = 0; l < b->c->call->layers; l++) {
+        if (is_lem(b->c))
+            lem_walk(b, l, t, n, 1);
+        else
+            cornn_walk(b, l, t, n, 1);
+        show_level(b, l, n);
+    }
+}
+
+/* The same from the grid states at its end, which become those at its start. */
+static void undo_tile(block *b, int64_t t, int64_t n) {
+    load_inputs(b, t, n);
+    for (int64_t l = 0; l < b->c->call->layers; l++) {
+        make_drive(b, l, n);
+        unicornn_grid_undo(b, l, t, n);
+        show_level(b, l, n);
+    }
+}
+
+static void back_through_tile(block *b, int64_t t, int64_t n) {
+    const chain *c = b->c;
+    const an_call *k = c->call;
+    load_output_gradients(b, t, n);
+    if (k->skip > 0)
+        for (int64_t l = 0; l < k->layers; l++)
+            clear(b->grad_level[l],
+                  n * b->rows * (l ? c->y_row : pitch(k->inputs)));
+    for (int64_t l = k->layers - 1; l >= 0; l--) {
+        if (l < k->layers - 1) thin_level_gradient(b, l, n);
+        if (k->model == AN_UNICORNN)
+            unicornn_back(b, l, t, n);
+        else if (is_lem(c))
+            lem_back(b, l, t, n);
+        else
+            cornn_back(b, l, t, n);
+        spread_drive_gradient(b, l, n);
+    }
+    if (k->grad_x) store_input_gradients(b, t, n);
+}
+
+static void load_state_gradients(block *b) {
+    const chain *c = b->c;
+    const an_call *k = c->call;
+    for (int64_t l = 0; l < k->layers; l++)
+        for (int64_t r = 0; r < b->rows; r++) {
+            const int64_t at = (l * k->batch + b->first + r) * c->H;
+            if (k->grad_y_n) copy(b->dy[l] + r * c->y_row, (const real *)k->grad_y_n + at, c->H);
+            if (k->grad_z_n) copy(b->dz[l] + r * c->y_row, (const real *)k->grad_z_n + at, c->H);
+        }
+}
+
+static void store_state_gradients(block *b) {
+    const chain *c = b->c;
+    const an_call *k = c->call;
+    for (int64_t l = 0; l < k->layers; l++)
+        for (int64_t r = 0; r < b->rows; r++) {
+            const int64_t at = (l * k->batch + b->first + r) * c->H;
+            if (k->grad_y0) copy((real *)k->grad_y0 + at, b->dy[l] + r * c->y_row, c->H);
+            if (k->grad_z0) copy((real *)k->grad_z0 + at, b->dz[l] + r * c->y_row, c->H);
+        }
+}
+
+static void clear_beyond(block *b) {
+    const an_call *k = b->c->call;
+    if (k->grad_x) store_input_gradients(b, b->steps, k->steps - b->steps);
+    if (k->grad_elapsed)
+        for (int64_t t = 0; t < k->steps; t++)
+            clear((real *)k->grad_elapsed + t * k->batch + b->first, b->rows);
+}
+
+static void backward_block(void *context, int64_t index) {
+    chain *c = context;
+    const an_call *k = c->call;
+    char *memory = an_workspace_take(c->block_bytes);
+    if (!memory) {
+        __atomic_store_n(&c->status, AN_NO_MEMORY, __ATOMIC_RELAXED);
+        return;
+    }
+    block b = start_block(c, index, memory);
+    b.sums = c->all_sums + index * c->sums;
+    b.scalars = c->all_scalars + index * 3;
+    clear(b.sums, c->sums);
+    memset(b.scalars, 0, 3 * sizeof(double));
+    clear_beyond(&b);
+    load_state_gradients(&b);
+    const kept saved = saved_of(&b);
+    if (k->keep == AN_KEEP_END && b.steps > 0) restore_states(&b, &saved, 0);
+    const int64_t chunk = chunk_steps(c);
+    const int again = walks_chunks_again(c);
+    for (int64_t begin = (b.steps - 1) / chunk * chunk; begin >= 0; begin -= chunk) {
+        const int64_t end = smaller(begin + chunk, b.steps);
+        kept here = saved;
+        if (again) {
+            here = b.chunk;
+            here.begin = begin;
+            restore_states(&b, &saved, begin);
+            for (int64_t t = begin; t < end; t += k->tile) {
+                keep_states(&b, &here, t);
+                walk_tile(&b, t, smaller(k->tile, end - t), &here);
+                carry_over(&b, smaller(k->tile, end - t));
+            }
+        }
+        for (int64_t t = begin + (end - 1 - begin) / k->tile * k->tile; t >= begin; t -= k->tile) {
+            const int64_t n = smaller(k->tile, end - t);
+            if (k->keep == AN_KEEP_END) {
+                undo_tile(&b, t, n);
+            } else {
+                restore_states(&b, &here, t);
+                bring_back_tile(&b, t, n, &here);
+            }
+            back_through_tile(&b, t, n);
+        }
+    }
+    store_state_gradients(&b);
+    an_workspace_give(memory);
+}
+
+#endif

@@ -1,0 +1,232 @@
+"""The operators ``anharmonic::walk`` and ``anharmonic::walk_backward``: all recurrences, compiled.
+
+They carry the C library into autograd, ``torch.compile`` and export; ``native.run`` calls them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from anharmonic._checks import message
+from anharmonic.kernels.call import (
+    Call,
+    dense,
+    dense_rows,
+    filled,
+    gradients,
+    pointer,
+    pointers,
+    raise_for,
+    results,
+)
+from anharmonic.kernels.library import library
+
+_recorder = threading.local()
+
+
+def forward(
+    x: Tensor,
+    weights: Sequence[Tensor | None],
+    y0: Tensor,
+    z0: Tensor,
+    values: Tensor | None,
+    elapsed: Tensor | None,
+    lengths: Tensor | None,
+    masks: Sequence[Tensor],
+    model: int,
+    skip: int,
+    numbers: Sequence[float],
+    whole: bool,
+    policy: str,
+    grid: bool,
+) -> tuple[Tensor | None, Tensor, Tensor, Tensor | None]:
+    """One call of the library: output, final y, final z and the bytes that are kept, or None."""
+    x, y0, z0 = dense_rows(x), dense(y0), dense(z0)
+    output, y, z, saved = results(x, y0, model, whole, policy, grid)
+    call, alive = filled(
+        x, weights, y0, values, elapsed, lengths, masks, model, skip, numbers, policy, grid
+    )
+    call.y0, call.z0 = y0.data_ptr(), z0.data_ptr()
+    call.y_n, call.z_n, call.saved = y.data_ptr(), z.data_ptr(), pointer(saved)
+    if output is not None:
+        call.output = output.data_ptr()
+        call.output_time, call.output_batch = output.stride(0), output.stride(1)
+    raise_for(library().an_forward(ctypes.byref(call)))  # type: ignore[union-attr]
+    recorded = getattr(_recorder, "calls", None)
+    if recorded is not None:
+        recorded.append(Recorded(call, alive, {w.data_ptr() for w in alive[0] if w is not None}))
+    return output, y, z, saved
+
+
+class Recorded(NamedTuple):
+    """A filled call, what keeps its weights alive, and their addresses."""
+
+    call: Call
+    alive: list[Any]
+    weights: set[int]
+
+
+@contextmanager
+def recording() -> Iterator[list[Recorded]]:
+    """Collects the forward calls that this thread makes within a ``with`` block."""
+    before = getattr(_recorder, "calls", None)
+    calls: list[Recorded] = []
+    _recorder.calls = calls
+    try:
+        yield calls
+    finally:
+        _recorder.calls = before
+
+
+def _walk(
+    x: Tensor,
+    weights: Sequence[Tensor],
+    y0: Tensor,
+    z0: Tensor,
+    values: Tensor,
+    elapsed: Tensor | None,
+    lengths: Tensor | None,
+    masks: Sequence[Tensor],
+    model: int,
+    skip: int,
+    numbers: Sequence[float],
+    whole: bool,
+    policy: str,
+    grid: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    output, y, z, saved = forward(
+        x, weights, y0, z0, values, elapsed, lengths, masks, model, skip, numbers, whole, policy,
+        grid,
+    )  # fmt: skip
+    return _or_empty(output, x), y, z, _or_empty(saved, x)
+
+
+def _or_empty(tensor: Tensor | None, like: Tensor) -> Tensor:
+    """Operators return tensors only."""
+    return like.new_empty(0) if tensor is None else tensor
+
+
+walk = torch.library.custom_op("anharmonic::walk", _walk, mutates_args=())
+
+
+@walk.register_fake
+def _(x: Tensor, weights: Any, y0: Tensor, *rest: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    *_, model, _, _, whole, policy, grid = rest
+    x = dense_rows(x)
+    output, y, z, saved = results(x, y0, model, whole, policy, grid)
+    return _or_empty(output, x), y, z, _or_empty(saved, x)
+
+
+def _walk_backward(
+    grad_output: Tensor | None,
+    grad_y: Tensor | None,
+    grad_z: Tensor | None,
+    saved: Tensor,
+    x: Tensor,
+    weights: Sequence[Tensor],
+    y0: Tensor,
+    values: Tensor,
+    elapsed: Tensor | None,
+    lengths: Tensor | None,
+    masks: Sequence[Tensor],
+    model: int,
+    skip: int,
+    numbers: Sequence[float],
+    policy: str,
+    grid: bool,
+    needs_x: bool,
+) -> list[Tensor]:
+    x = dense_rows(x)
+    call, alive = filled(
+        x, weights, y0, values, elapsed, lengths, masks, model, skip, numbers, policy, grid
+    )
+    call.saved = saved.data_ptr()
+    grads = gradients(x, weights, y0, values, elapsed, needs_x)
+    grad_x, grad_y0, grad_z0, grad_values, grad_elapsed, *grad_weights = grads
+    if grad_output is not None:
+        grad_output = dense_rows(grad_output)
+        call.grad_output = grad_output.data_ptr()
+        call.grad_output_time, call.grad_output_batch = (
+            grad_output.stride(0), grad_output.stride(1),
+        )  # fmt: skip
+    grad_y = None if grad_y is None else dense(grad_y)
+    grad_z = None if grad_z is None else dense(grad_z)
+    call.grad_y_n, call.grad_z_n = pointer(grad_y), pointer(grad_z)
+    if needs_x:
+        call.grad_x = grad_x.data_ptr()
+        call.grad_x_time, call.grad_x_batch = grad_x.stride(0), grad_x.stride(1)
+    weight_table = pointers(grad_weights)
+    call.grad_weights = ctypes.addressof(weight_table)
+    call.grad_y0, call.grad_z0 = pointer(grad_y0), pointer(grad_z0)
+    call.grad_elapsed, call.grad_scalars = pointer(grad_elapsed), pointer(grad_values)
+    raise_for(library().an_backward(ctypes.byref(call)))  # type: ignore[union-attr]
+    del alive
+    return grads
+
+
+walk_backward = torch.library.custom_op(
+    "anharmonic::walk_backward", _walk_backward, mutates_args=()
+)
+
+
+@walk_backward.register_fake
+def _(
+    grad_output: Any, grad_y: Any, grad_z: Any, saved: Any, x: Tensor, weights: Any, y0: Tensor,
+    values: Tensor, elapsed: Tensor | None, *rest: Any,
+) -> list[Tensor]:  # fmt: skip
+    return gradients(dense_rows(x), weights, y0, values, elapsed, rest[-1])
+
+
+def _set_up(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    x, weights, y0, _, values, elapsed, lengths, masks, *settings = inputs
+    ctx.set_materialize_grads(False)
+    ctx.counts = len(weights), len(masks)
+    ctx.save_for_backward(output[3], x, y0, values, elapsed, lengths, *weights, *masks)
+    ctx.settings = settings
+
+
+def _differentiate(
+    ctx: Any, grad_output: Tensor | None, grad_y: Tensor | None, grad_z: Tensor | None, _: Any
+) -> tuple[Any, ...]:
+    if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        _refuse(ctx)
+    saved, x, y0, values, elapsed, lengths, *rest = ctx.saved_tensors
+    weights, masks = rest[: ctx.counts[0]], rest[ctx.counts[0] :]
+    model, skip, numbers, whole, policy, grid = ctx.settings
+    grads = walk_backward(
+        grad_output if whole else None, grad_y, grad_z, saved, x, weights, y0, values, elapsed,
+        lengths, masks, model, skip, numbers, policy, grid, ctx.needs_input_grad[0],
+    )  # fmt: skip
+    grad_x, grad_y0, grad_z0, grad_values, grad_elapsed, *grad_weights = grads
+    return (
+        grad_x if ctx.needs_input_grad[0] else None,
+        grad_weights,
+        grad_y0,
+        grad_z0,
+        grad_values,
+        None if elapsed is None else grad_elapsed,
+        None,
+        [None] * len(masks),
+        *[None] * 6,
+    )
+
+
+def _refuse(ctx: Any, *grads: Any) -> None:
+    raise RuntimeError(
+        message(
+            "compiled kernels can be differentiated once",
+            "a second derivative",
+            "compute it within anharmonic.use_backend('reference')",
+        )
+    )
+
+
+walk.register_autograd(_differentiate, setup_context=_set_up)
+walk_backward.register_autograd(_refuse, setup_context=lambda ctx, inputs, output: None)
