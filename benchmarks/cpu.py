@@ -1,4 +1,4 @@
-"""Speed beside ``torch.nn.LSTM``: ``anharmonic bench`` for a checkout that is not on the path.
+"""Speed beside ``torch.nn.LSTM``: the same as ``anharmonic bench``, beside its siblings.
 
 python benchmarks/cpu.py --json benchmarks/cpu.json --readme README.md
 """

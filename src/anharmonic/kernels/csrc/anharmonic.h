@@ -29,7 +29,7 @@ enum an_status {
 /* What is kept between forward and backward (see chain.h for its layout). */
 enum an_keep {
     AN_KEEP_NOTHING = 0,      /* inference */
-    AN_KEEP_ALL = 1,          /* activations of every step, states every `checkpoint` = tile steps */
+    AN_KEEP_ALL = 1,          /* states every `checkpoint` = tile steps, dense: all activations */
     AN_KEEP_CHECKPOINTS = 2,  /* states every `checkpoint` steps */
     AN_KEEP_END = 3           /* the end state on the grid (AN_UNICORNN with `grid`) */
 };
