@@ -289,6 +289,20 @@ def nonnegative(name: str, value: Tensor) -> None:
 
 def has_values(value: Tensor) -> bool:
     """Whether looking at a tensor is possible and cheap."""
-    if value.device.type != "cpu" or torch.compiler.is_compiling():
+    if value.device.type != "cpu" or watched():
         return False
     return not torch._C._functorch.is_batchedtensor(value)
+
+
+def watched() -> bool:
+    """Whether somebody records or replaces what operators do: a compiler, a tracer, a mode.
+
+    Example:
+        >>> watched()
+        False
+    """
+    return bool(
+        torch.compiler.is_compiling()
+        or torch._C._get_tracing_state() is not None
+        or torch._C._len_torch_dispatch_stack()
+    )

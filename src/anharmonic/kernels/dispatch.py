@@ -166,22 +166,6 @@ def transformed() -> str | None:
     return None
 
 
-def watched() -> bool:
-    """Whether somebody records or replaces what operators do: a compiler, a tracer, a mode.
-
-    Then everything must pass through operators.
-
-    Example:
-        >>> watched()
-        False
-    """
-    return bool(
-        torch.compiler.is_compiling()
-        or torch._C._get_tracing_state() is not None
-        or torch._C._len_torch_dispatch_stack()
-    )
-
-
 def unfit_for_cpu(tensors: Sequence[Tensor]) -> str | None:
     """The ``fits`` of compiled CPU code: plain tensors on the CPU, all float32 or all float64.
 

@@ -10,16 +10,16 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from anharmonic._checks import watched
 from anharmonic.kernels import plan
-from anharmonic.kernels.call import sizes_of
 from anharmonic.kernels.dispatch import (
     Chain,
     Fits,
     register,
     register_missing,
     unfit_for_cpu,
-    watched,
 )
+from anharmonic.kernels.fill import sizes_of
 from anharmonic.kernels.library import why_not
 from anharmonic.kernels.memory import resolve
 from anharmonic.kernels.operators import forward, walk

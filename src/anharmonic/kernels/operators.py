@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import message
-from anharmonic.kernels.call import (
-    Call,
+from anharmonic.kernels.call import Call
+from anharmonic.kernels.fill import (
     dense,
     dense_rows,
     filled,

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from anharmonic import _checks
 from anharmonic.kernels import dispatch
-from anharmonic.kernels.call import Call, raise_for
+from anharmonic.kernels.call import Call
+from anharmonic.kernels.fill import raise_for
 from anharmonic.kernels.library import library
 from anharmonic.kernels.operators import Recorded
 
@@ -73,7 +74,7 @@ class Stream:
             and self._is_plain(state[1], state_shape)
             and dispatch.forced() in ("auto", "native")
             and dispatch.transformed() is None
-            and not dispatch.watched()
+            and not _checks.watched()
             and _weights(layer) == self._weights
             and _words(layer) == self._words
         )
