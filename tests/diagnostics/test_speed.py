@@ -16,7 +16,9 @@ def test_the_result_is_json_with_machine_versions_and_ratios():
     said = []
     result = speed.measure([QUICK], threads=[1, 2], repeats=1, rounds=1, say=said.append)
     assert json.loads(json.dumps(result)) == result
-    assert set(result) == {"format", "machine", "versions", "settings", "measurements"}
+    assert set(result) == {
+        "format", "finished", "machine", "versions", "settings", "measurements",
+    }  # fmt: skip
     assert {"processor", "cores", "instruction_set"} <= set(result["machine"])
     assert {"torch", "anharmonic", "torchrecurrent"} <= set(result["versions"])
     modes = [(one["mode"], one["threads"]) for one in result["measurements"]]
@@ -27,6 +29,28 @@ def test_the_result_is_json_with_machine_versions_and_ratios():
             assert one["ratios"][name] == one["seconds"]["nn.LSTM"] / seconds
     assert torch.get_num_threads() == threads and gc.isenabled()
     assert len(said) == 8 and said[0].startswith("[1/4]")
+
+
+def test_an_interrupted_measurement_goes_on():
+    kept = []
+
+    def keep(result):
+        kept.append(json.loads(json.dumps(result)))
+        if len(kept) == 1:
+            raise KeyboardInterrupt
+
+    few = {"threads": [1], "repeats": 1, "rounds": 1}
+    with pytest.raises(KeyboardInterrupt):
+        speed.measure([QUICK], **few, keep=keep)
+    said = []
+    result = speed.measure([QUICK], **few, keep=keep, begun=kept[0], say=said.append)
+    assert said[0].endswith("measured before") and len(said) == 3
+    assert result["measurements"][0] == kept[0]["measurements"][0]
+    assert not kept[0]["finished"] and kept[-1]["finished"]
+    for begun in (kept[-1], {**kept[0], "machine": {}}):
+        said.clear()
+        speed.measure([QUICK], **few, begun=begun, say=said.append)
+        assert len(said) == 4
 
 
 def given(times):
@@ -48,7 +72,7 @@ def test_medians_leave_out_the_warm_up_and_turns_alternate(monkeypatch):
     times = {"nn.LSTM": [9.0, 1.0, 3.0, 2.0], "anharmonic": [9.0, 0.5, 0.1, 0.2]}
     turns, clock, left = given(times)
     monkeypatch.setattr(speed.time, "perf_counter", clock)
-    taken = speed._round(turns, 3, with_slow=True)
+    taken = speed._round(turns, 3, first=True)
     assert statistics.median(taken["nn.LSTM"]) == pytest.approx(2.0)
     assert statistics.median(taken["anharmonic"]) == pytest.approx(0.2)
     assert not any(left.values())
@@ -75,7 +99,7 @@ def test_a_streams_time_is_that_of_one_step(monkeypatch):
 def test_slow_loops_take_few_turns_or_none(monkeypatch):
     turns, clock, left = given({"nn.LSTM": [1.0] * 8, "reference": [1.0] * 8})
     monkeypatch.setattr(speed.time, "perf_counter", clock)
-    taken = speed._round(turns, 7, with_slow=True)
+    taken = speed._round(turns, 7, first=True)
     assert len(taken["nn.LSTM"]) == 7 and len(taken["reference"]) == speed.SLOW_TURNS
     assert len(left["reference"]) == 8 - 1 - speed.SLOW_TURNS
     monkeypatch.setattr(speed, "_guess", lambda *a: 12.3)

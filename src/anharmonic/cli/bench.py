@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from anharmonic.cli.options import distinct, field_options, parse
 
@@ -30,7 +31,7 @@ class Bench:
     from_json: Path | None = None
     """Measure nothing; take the numbers of this file."""
     json: Path | None = None
-    """File for all numbers, with machine and versions."""
+    """File for all numbers, with machine and versions; an interrupted benchmark goes on from it."""
     markdown: Path | None = None
     """File for the tables."""
     readme: tuple[Path, ...] = ()
@@ -51,6 +52,7 @@ def run(words: Sequence[str]) -> int:
         FileNotFoundError: If a page or the numbers are not there.
     """
     from anharmonic.diagnostics import speed, speed_report
+    from anharmonic.training.files import write_atomically
 
     about = "Times training, inference and streaming, in turns with nn.LSTM at equal hidden size."
     values = parse(words, {"bench": field_options(Bench)}, PROG, about)
@@ -60,16 +62,25 @@ def run(words: Sequence[str]) -> int:
         result = speed.read(values["from_json"])
     else:
         cases = speed.chosen(values["cases"])
+        file = values["json"]
+        begun = speed.read(file) if file is not None and file.exists() else None
+
+        def keep(result: dict[str, Any]) -> None:
+            if file is not None:
+                write_atomically(file, json.dumps(result, indent=1) + "\n")
+
         result = speed.measure(
             [case.quick() for case in cases] if values["quick"] else cases,
             threads=values["threads"],
             repeats=values["repeats"],
             rounds=values["rounds"],
             say=lambda line: print(line, file=sys.stderr, flush=True),
+            begun=begun,
+            keep=keep,
         )
     print("\n".join([speed_report.terminal(result), *speed_report.missed(result)]))
     if values["json"] is not None:
-        values["json"].write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+        write_atomically(values["json"], json.dumps(result, indent=1) + "\n")
     if values["markdown"] is not None:
         values["markdown"].write_text(speed_report.markdown(result) + "\n", "utf-8")
     for page in values["readme"]:

@@ -24,7 +24,7 @@ SLOW_TURNS = 2
 """Turns that loops in Python take after the one that warms up."""
 STREAM_STEPS = 200
 """Steps of one turn of a stream."""
-FORMAT = 1
+FORMAT = 2
 Say = Callable[[str], None]
 
 
@@ -35,11 +35,14 @@ def measure(
     repeats: int = 7,
     rounds: int = 3,
     say: Say = lambda line: None,
+    begun: Mapping[str, Any] | None = None,
+    keep: Callable[[dict[str, Any]], None] = lambda result: None,
 ) -> dict[str, Any]:
     """Times all entrants on each case.
 
     The entrants take turns; the first turn of a round warms up. An entrant's time is the best of
-    the rounds' medians. Garbage is collected before each round and not during it.
+    the rounds' medians; only the LSTM and ours take part in more than the first. Garbage is
+    collected before each round and not during it.
 
     Args:
         cases: What to time.
@@ -47,11 +50,15 @@ def measure(
         repeats: Turns that count, >= 1; the documented numbers use at least 7.
         rounds: Rounds, >= 1.
         say: Takes a line whenever a case is begun or done.
+        begun: What ``keep`` was given last by a measurement that was interrupted. If it was the
+            same one, it is continued; if it was finished or another, all is measured anew.
+        keep: Takes the result so far, whenever a case is done.
 
     Returns:
-        JSON values: ``machine``, ``versions``, ``settings`` and ``measurements``, one for each
-        case, mode and number of threads, with ``seconds`` and ``ratios`` by entrant (the LSTM's
-        time by the entrant's) and the reasons why an entrant was ``left_out``.
+        JSON values: ``machine``, ``versions``, ``settings``, whether it is ``finished``, and
+        ``measurements``, one for each case, mode and number of threads, with ``seconds`` and
+        ``ratios`` by entrant (the LSTM's time by the entrant's) and the reasons why an entrant was
+        ``left_out``.
 
     Raises:
         ValueError: If a number is below 1.
@@ -69,22 +76,37 @@ def measure(
         for mode in case.modes
         for count in threads
     ]
-    found = []
+    result: dict[str, Any] = {
+        "format": FORMAT,
+        "finished": False,
+        "machine": machine.cpu(),
+        "versions": machine.versions(["torch", "torchrecurrent"]),
+        "settings": {
+            "repeats": repeats,
+            "rounds": rounds,
+            "dtype": "float32",
+            "measurements": [f"{case.name} {mode} {count}" for case, mode, count in todo],
+        },
+        "measurements": [],
+    }
+    found = result["measurements"]
+    same = ("finished", "machine", "versions", "settings")
+    if begun is not None and all(begun.get(name) == result[name] for name in same):
+        found.extend(begun["measurements"])
     for number, (case, mode, count) in enumerate(todo, start=1):
         title = f"[{number}/{len(todo)}] {case.title}: {mode}, {plural(count, 'thread')}"
+        if number <= len(found):
+            say(f"{title}: measured before")
+            continue
         say(f"{title} ...")
         with _threads(count):
             seconds, left_out = _times(case, mode, repeats, rounds)
         one = measurement(case, mode, count, seconds, left_out)
         found.append(one)
+        result["finished"] = number == len(todo)
+        keep(result)
         say(f"{title}: {one['ratios'][OURS]:.2f} times as fast as {LSTM}")
-    return {
-        "format": FORMAT,
-        "machine": machine.cpu(),
-        "versions": machine.versions(["torch", "torchrecurrent"]),
-        "settings": {"repeats": repeats, "rounds": rounds, "dtype": "float32"},
-        "measurements": found,
-    }
+    return result
 
 
 def measurement(
@@ -187,20 +209,22 @@ def _times(
             turns[entrant] = turn
     best = dict.fromkeys(turns, math.inf)
     for one in range(rounds):
-        taken = _round(turns, repeats, with_slow=one == 0)
+        taken = _round(turns, repeats, first=one == 0)
         best |= {name: min(best[name], statistics.median(v)) for name, v in taken.items()}
     each = length if mode == "streaming" else 1
     return {name: value / each for name, value in best.items()}, left_out
 
 
 def _round(
-    turns: Mapping[str, Callable[[], None]], repeats: int, *, with_slow: bool
+    turns: Mapping[str, Callable[[], None]], repeats: int, *, first: bool
 ) -> dict[str, list[float]]:
     taken: dict[str, list[float]] = {}
     with _no_garbage_collection():
         for number in range(repeats + 1):
             for entrant, turn in turns.items():
-                if entrant in SLOW and (not with_slow or number > SLOW_TURNS):
+                if not first and entrant not in (LSTM, OURS):
+                    continue
+                if entrant in SLOW and number > SLOW_TURNS:
                     continue
                 seconds = _seconds(turn)
                 if number:  # the first turn warms up
