@@ -442,6 +442,33 @@ class TestOperators:
         with torch.no_grad(), pytest.raises(error, match=words):
             self.layer_call(case.x, case.weights[0], case.y0)
 
+    def test_what_is_kept_goes_back_when_the_graph_dies(self):
+        given = []
+        take, give = library.library().an_workspace_take, library.library().an_workspace_give
+
+        class Counting:
+            an_workspace_take = staticmethod(take)
+
+            @staticmethod
+            def an_workspace_give(address):
+                given.append(address)
+                give(address)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(fill, "library", Counting)
+            kept = fill.kept_bytes(1000)
+        assert kept.fill_(7).sum() == 7000 and not given
+        view = kept[3:]
+        del kept
+        assert not given
+        address = view.data_ptr() - 3
+        del view
+        assert given == [address]
+
+    def test_no_memory_to_keep_is_an_error(self):
+        with pytest.raises(MemoryError, match="memory for its tiles"):
+            fill.kept_bytes(2**62)
+
     def test_a_call_that_makes_no_sense_is_refused(self):
         nonsense = call.Call(model=77, real_bytes=4)
         with pytest.raises(RuntimeError, match="status 3"):

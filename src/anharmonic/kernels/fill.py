@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from anharmonic.kernels.call import (
     UNICORNN,
     Call,
 )
+from anharmonic.kernels.library import library
 from anharmonic.kernels.memory import off_grid
 
 # UnICORNN keeps none: they lie in the workspace of the tile that is walked again.
@@ -46,17 +48,39 @@ def _like_in_time(x: Tensor, width: int) -> Tensor:
 
 def results(
     x: Tensor, y0: Tensor, model: int, whole: bool, policy: str, grid: bool
-) -> tuple[Tensor | None, Tensor, Tensor, Tensor | None]:
-    """Empty output, final y, final z, and the bytes that are kept; None for what is not wanted."""
+) -> tuple[Tensor | None, Tensor, Tensor, int]:
+    """Empty output (None if it is not wanted), final y, final z, and how many bytes are kept."""
     sizes = sizes_of(model, x, y0)
-    saved = None
+    size = 0
     if policy != "nothing":
         _, tile = plan.cut(sizes)
         size = plan.kept(sizes, policy, tile, grid).bytes
-        saved = x.new_empty(size, dtype=torch.uint8)
     output = _like_in_time(x, sizes.hidden) if whole else None
     shape = y0.shape
-    return output, x.new_empty(shape), x.new_empty(shape), saved
+    return output, x.new_empty(shape), x.new_empty(shape), size
+
+
+def kept_bytes(size: int) -> Tensor:
+    """Empty bytes from the library's workspace, which takes them back when the tensor dies.
+
+    The system clears fresh pages at a few GB/s, as much time as the arithmetic on them takes; from
+    the second training step on these pages are there.
+
+    Raises:
+        MemoryError: If there is no memory.
+
+    Example:
+        >>> kept_bytes(5).shape if library() is not None else torch.Size([5])
+        torch.Size([5])
+    """
+    loaded = library()
+    assert loaded is not None
+    address = loaded.an_workspace_take(size)
+    if not address:
+        raise_for(_NO_MEMORY)
+    buffer = (ctypes.c_uint8 * size).from_address(address)
+    weakref.finalize(buffer, loaded.an_workspace_give, address).atexit = False
+    return torch.frombuffer(buffer, dtype=torch.uint8)
 
 
 def gradients(

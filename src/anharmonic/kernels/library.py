@@ -170,6 +170,10 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
         for function in (loaded.an_available, loaded.an_instruction_set):
             function.argtypes = []
             function.restype = ctypes.c_char_p
+        loaded.an_workspace_take.argtypes = [ctypes.c_size_t]
+        loaded.an_workspace_take.restype = ctypes.c_void_p
+        loaded.an_workspace_give.argtypes = [ctypes.c_void_p]
+        loaded.an_workspace_give.restype = None
         loaded.an_elementary.argtypes = [
             ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
         ]  # fmt: skip

@@ -21,6 +21,7 @@ from anharmonic.kernels.fill import (
     dense_rows,
     filled,
     gradients,
+    kept_bytes,
     pointer,
     pointers,
     raise_for,
@@ -49,7 +50,8 @@ def forward(
 ) -> tuple[Tensor | None, Tensor, Tensor, Tensor | None]:
     """One call of the library: output, final y, final z and the bytes that are kept, or None."""
     x, y0, z0 = dense_rows(x), dense(y0), dense(z0)
-    output, y, z, saved = results(x, y0, model, whole, policy, grid)
+    output, y, z, size = results(x, y0, model, whole, policy, grid)
+    saved = kept_bytes(size) if size else None
     call, alive = filled(
         x, weights, y0, values, elapsed, lengths, masks, model, skip, numbers, policy, grid
     )
@@ -105,7 +107,9 @@ def _walk(
         x, weights, y0, z0, values, elapsed, lengths, masks, model, skip, numbers, whole, policy,
         grid,
     )  # fmt: skip
-    return _or_empty(output, x), y, z, _or_empty(saved, x)
+    if saved is None:
+        saved = x.new_empty(0, dtype=torch.uint8)
+    return _or_empty(output, x), y, z, saved
 
 
 def _or_empty(tensor: Tensor | None, like: Tensor) -> Tensor:
@@ -120,8 +124,8 @@ walk = torch.library.custom_op("anharmonic::walk", _walk, mutates_args=())
 def _(x: Tensor, weights: Any, y0: Tensor, *rest: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     *_, model, _, _, whole, policy, grid = rest
     x = dense_rows(x)
-    output, y, z, saved = results(x, y0, model, whole, policy, grid)
-    return _or_empty(output, x), y, z, _or_empty(saved, x)
+    output, y, z, size = results(x, y0, model, whole, policy, grid)
+    return _or_empty(output, x), y, z, x.new_empty(size, dtype=torch.uint8)
 
 
 def _walk_backward(

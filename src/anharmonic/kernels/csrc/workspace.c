@@ -22,7 +22,7 @@
 #define KEEP ((size_t)0) /* every block is fresh and of its exact size, so that every slip shows */
 #define ROUNDING ((size_t)1)
 #else
-#define KEEP (64 * MIB)
+#define KEEP (512 * MIB)
 #define ROUNDING ((size_t)4096)
 #endif
 
