@@ -78,7 +78,7 @@ void threads_work_together(int times) {
 static void nest(void *context, int64_t index) {
     task inner = {.caller = pthread_self()};
     an_parallel(20, 4, mark, &inner);
-    for (int i = 0; i < COUNT; i++) CHECK(inner.counts[i] == 1);
+    for (int i = 0; i < 20; i++) CHECK(inner.counts[i] == 1);
     CHECK(inner.others == 0);
     mark(context, index);
 }
