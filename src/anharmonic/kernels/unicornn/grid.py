@@ -68,7 +68,7 @@ def walk(
         outputs.append(f_y)
         largest = torch.maximum(largest, torch.maximum(y.detach().abs(), z.detach().abs()).amax())
     if not largest.is_meta and not float(largest) < GRID_LIMIT:
-        raise off_grid(f"a state of {float(largest):g}")
+        raise off_grid(f"a state of {float(largest):g}, which left the grid")
     return torch.stack(outputs), y, z
 
 
