@@ -237,6 +237,19 @@ def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.devi
     return value
 
 
+def has_shape(name: str, value: Tensor, shape: tuple[int, ...], advice: str) -> None:
+    """Checks the shape of a tensor.
+
+    Raises:
+        ValueError: If it is another one.
+
+    Example:
+        >>> has_shape("y0", torch.zeros(2, 3), (2, 3), "its sizes are batch, hidden")
+    """
+    if value.shape != shape:
+        raise ValueError(message(f"{name} must have shape {list(shape)}", described(value), advice))
+
+
 def no_nan(name: str, value: Tensor) -> None:
     """Refuses NaN in a CPU tensor; on other devices, and under transforms, it does not look.
 

@@ -1,6 +1,5 @@
 """The compiled backend beside the reference: values, states, gradients, bit for bit promises."""
 
-import ctypes
 import math
 
 import pytest
@@ -437,7 +436,7 @@ class TestOperators:
             def an_forward(self, _):
                 return status
 
-        monkeypatch.setattr(operators, "library", Failing)
+        monkeypatch.setattr(fill, "library", Failing)
         case = Case("lem", {}, (4, 2, 1, 3, 1))
         with torch.no_grad(), pytest.raises(error, match=words):
             self.layer_call(case.x, case.weights[0], case.y0)
@@ -472,7 +471,7 @@ class TestOperators:
     def test_a_call_that_makes_no_sense_is_refused(self):
         nonsense = call.Call(model=77, real_bytes=4)
         with pytest.raises(RuntimeError, match="status 3"):
-            fill.raise_for(library.library().an_forward(ctypes.byref(nonsense)))
+            fill.invoke("an_forward", nonsense)
 
     def test_second_derivatives_are_refused(self):
         case = Case("lem", {}, (4, 2, 1, 3, 1))

@@ -51,13 +51,10 @@ def results(
 ) -> tuple[Tensor | None, Tensor, Tensor, int]:
     """Empty output (None if it is not wanted), final y, final z, and how many bytes are kept."""
     sizes = sizes_of(model, x, y0)
-    size = 0
-    if policy != "nothing":
-        _, tile = plan.cut(sizes)
-        size = plan.kept(sizes, policy, tile, grid).bytes
+    _, tile = plan.cut(sizes)
+    size = plan.kept(sizes, policy, tile, grid).bytes
     output = _like_in_time(x, sizes.hidden) if whole else None
-    shape = y0.shape
-    return output, x.new_empty(shape), x.new_empty(shape), size
+    return output, x.new_empty(y0.shape), x.new_empty(y0.shape), size
 
 
 def kept_bytes(size: int) -> Tensor:
@@ -73,11 +70,10 @@ def kept_bytes(size: int) -> Tensor:
         >>> kept_bytes(5).shape if library() is not None else torch.Size([5])
         torch.Size([5])
     """
-    loaded = library()
-    assert loaded is not None
+    loaded = _loaded()
     address = loaded.an_workspace_take(size)
     if not address:
-        raise_for(_NO_MEMORY)
+        _raise_for(_NO_MEMORY)
     buffer = (ctypes.c_uint8 * size).from_address(address)
     weakref.finalize(buffer, loaded.an_workspace_give, address).atexit = False
     return torch.frombuffer(buffer, dtype=torch.uint8)
@@ -140,9 +136,7 @@ def filled(
     """Fills what forward and backward share; the list holds what must outlive the call."""
     sizes = sizes_of(model, x, y0)
     rows, tile = plan.cut(sizes)
-    keeps = plan.Kept(plan.NOTHING, tile, 0)
-    if policy != "nothing":
-        keeps = plan.kept(sizes, policy, tile, grid)
+    keeps = plan.kept(sizes, policy, tile, grid)
     weights = [None if w is None else dense(w) for w in weights]
     weight_table = pointers(weights)
     alive: list[Any] = [weights, weight_table]
@@ -173,17 +167,29 @@ def filled(
     return call, alive
 
 
-def raise_for(status: int) -> None:
-    """Turns the status that the library returned into an error, if it is one.
+def _loaded() -> ctypes.CDLL:
+    """The library, which must be there: without it no compiled chain is registered."""
+    loaded = library()
+    assert loaded is not None
+    return loaded
+
+
+def invoke(function: str, call: Call) -> None:
+    """Makes a call of the library.
+
+    Args:
+        function: "an_forward" or "an_backward".
+        call: What to compute.
 
     Raises:
         MemoryError: If there was no memory for the tiles.
         OverflowError: If states left the grid.
         RuntimeError: If the library does not know such a call.
-
-    Example:
-        >>> raise_for(0)
     """
+    _raise_for(getattr(_loaded(), function)(ctypes.byref(call)))
+
+
+def _raise_for(status: int) -> None:
     if status == _NO_MEMORY:
         raise MemoryError(
             message("the walk needs memory for its tiles", "none left", "use a smaller batch")

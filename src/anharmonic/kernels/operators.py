@@ -21,13 +21,12 @@ from anharmonic.kernels.fill import (
     dense_rows,
     filled,
     gradients,
+    invoke,
     kept_bytes,
     pointer,
     pointers,
-    raise_for,
     results,
 )
-from anharmonic.kernels.library import library
 
 _recorder = threading.local()
 
@@ -60,7 +59,7 @@ def forward(
     if output is not None:
         call.output = output.data_ptr()
         call.output_time, call.output_batch = output.stride(0), output.stride(1)
-    raise_for(library().an_forward(ctypes.byref(call)))  # type: ignore[union-attr]
+    invoke("an_forward", call)
     recorded = getattr(_recorder, "calls", None)
     if recorded is not None:
         recorded.append(Recorded(call, alive, {w.data_ptr() for w in alive[0] if w is not None}))
@@ -170,7 +169,7 @@ def _walk_backward(
     call.grad_weights = ctypes.addressof(weight_table)
     call.grad_y0, call.grad_z0 = pointer(grad_y0), pointer(grad_z0)
     call.grad_elapsed, call.grad_scalars = pointer(grad_elapsed), pointer(grad_values)
-    raise_for(library().an_backward(ctypes.byref(call)))  # type: ignore[union-attr]
+    invoke("an_backward", call)
     del alive
     return grads
 

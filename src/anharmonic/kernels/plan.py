@@ -91,15 +91,17 @@ def kept(sizes: Sizes, policy: str, tile: int, grid: bool = False) -> Kept:
 
     Args:
         sizes: The call.
-        policy: "stored", "chunked" or "reversible".
+        policy: "nothing", "stored", "chunked" or "reversible".
         tile: Steps of a tile.
         grid: Whether states are doubles on the grid.
 
     Example:
         >>> sizes = Sizes(10_000, 1, 1, 16, 1, 4, 1)
-        >>> [kept(sizes, policy, 64).bytes for policy in ("stored", "chunked")]
-        [660096, 10112]
+        >>> [kept(sizes, policy, 64).bytes for policy in ("nothing", "stored", "chunked")]
+        [0, 660096, 10112]
     """
+    if policy == "nothing":
+        return Kept(NOTHING, tile, 0)
     states = 2 * sizes.layers * sizes.batch * sizes.row * (8 if grid else sizes.real_bytes)
     if policy == "reversible":
         return Kept(END, sizes.steps, states)

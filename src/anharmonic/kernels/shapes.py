@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anharmonic._checks import described, has_values, message
+from anharmonic._checks import described, has_shape, has_values, message
 
 Shapes = Callable[[int, list[int], int], dict[str, tuple[int, ...]]]
 """``shapes(layer, widths, hidden)``: the shapes of a layer's weights by field.
@@ -59,7 +59,7 @@ def check_call(
     levels, layers = len(weights), len(weights) // directions
     hidden = y0.shape[-1] if y0.dim() else 0
     for name, state in (("y0", y0), ("z0", z0)):
-        _check_shape(name, state, (levels, batch, hidden), "its sizes are levels, batch, hidden")
+        has_shape(name, state, (levels, batch, hidden), "its sizes are levels, batch, hidden")
     if levels == 0 or levels % directions:
         raise ValueError(
             message(
@@ -85,7 +85,7 @@ def check_call(
                     )
                 )
     if elapsed is not None:
-        _check_shape("elapsed", elapsed, (steps, batch), "give one time per sample")
+        has_shape("elapsed", elapsed, (steps, batch), "give one time per sample")
     if masks is not None:
         if len(masks) != layers - 1:
             raise ValueError(
@@ -96,20 +96,13 @@ def check_call(
                 )
             )
         for k, mask in enumerate(masks):
-            _check_shape(f"masks[{k}]", mask, (batch, directions * hidden), "one per sequence")
+            has_shape(f"masks[{k}]", mask, (batch, directions * hidden), "one per sequence")
             if mask.requires_grad:
                 raise ValueError(
                     message(f"masks[{k}] must be a constant", "one with a gradient", "detach it")
                 )
     if lengths is not None:
         _check_lengths(lengths, steps, batch)
-
-
-def _check_shape(name: str, value: Tensor, shape: tuple[int, ...], what_to_do: str) -> None:
-    if value.shape != shape:
-        raise ValueError(
-            message(f"{name} must have shape {list(shape)}", described(value), what_to_do)
-        )
 
 
 def _check_lengths(lengths: Tensor, steps: int, batch: int) -> None:

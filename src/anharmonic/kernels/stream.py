@@ -8,7 +8,6 @@ is compared before every step; where something differs, the step goes the usual 
 
 from __future__ import annotations
 
-import ctypes
 from typing import Any
 
 import torch
@@ -17,8 +16,7 @@ from torch import Tensor, nn
 from anharmonic import _checks
 from anharmonic.kernels import dispatch
 from anharmonic.kernels.call import Call
-from anharmonic.kernels.fill import raise_for
-from anharmonic.kernels.library import library
+from anharmonic.kernels.fill import invoke
 from anharmonic.kernels.operators import Recorded
 
 _PLAIN = (bool, int, float, str, type(None))
@@ -103,7 +101,7 @@ class Stream:
         call.threads = torch.get_num_threads()
         call.x, call.y0, call.z0 = x_t.data_ptr(), y.data_ptr(), z.data_ptr()
         call.y_n, call.z_n, call.output = y_new.data_ptr(), z_new.data_ptr(), output.data_ptr()
-        raise_for(library().an_forward(ctypes.byref(call)))  # type: ignore[union-attr]
+        invoke("an_forward", call)
         return output, y_new, z_new
 
 

@@ -77,15 +77,11 @@ def checked_state(
     checked = []
     for name, given in zip(("y", "z"), state, strict=True):
         value = on_layer(f"state.{name}", given, example)
-        if tuple(value.shape) != shape:
-            raise ValueError(
-                _checks.message(
-                    f"state.{name} must have shape {list(shape)}",
-                    _checks.described(value),
-                    "its sizes are layers * directions, batch, hidden; a state of another batch "
-                    "or layer does not fit",
-                )
-            )
+        advice = (
+            "its sizes are layers * directions, batch, hidden; a state of another batch or layer "
+            "does not fit"
+        )
+        _checks.has_shape(f"state.{name}", value, shape, advice)
         checked.append(value)
     return State(*checked)
 

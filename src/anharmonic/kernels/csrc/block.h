@@ -35,7 +35,7 @@ static void lay_out_block(block *b, arena *a) {
     double *spare_grid;
 #define PLACE(table, index, count)                                                                 \
     do {                                                                                           \
-        spare = (count) > 0 ? reals(a, count) : NULL;                                                  \
+        spare = (count) > 0 ? reals(a, count) : NULL;                                              \
         if (a->base) (table)[index] = spare;                                                       \
     } while (0)
     for (int64_t l = 0; l < L; l++) {
@@ -73,7 +73,7 @@ static void lay_out_block(block *b, arena *a) {
 static block start_block(const chain *c, int64_t index, char *memory) {
     const an_call *k = c->call;
     block b = {.c = c, .first = index * k->block};
-    b.rows = k->batch - b.first < k->block ? k->batch - b.first : k->block;
+    b.rows = smaller(k->block, k->batch - b.first);
     for (int64_t r = 0; r < b.rows; r++)
         if (length_of(&b, r) > b.steps) b.steps = length_of(&b, r);
     memset(memory, 0, c->block_bytes);
@@ -115,38 +115,37 @@ static void carry_over(block *b, int64_t n) {
     }
 }
 
-static void load_initial_states(block *b) {
-    const chain *c = b->c;
-    const an_call *k = c->call;
-    for (int64_t l = 0; l < k->layers; l++)
-        for (int64_t r = 0; r < b->rows; r++) {
-            const int64_t at = (l * k->batch + b->first + r) * c->H;
-            const real *y = (const real *)k->y0 + at, *z = (const real *)k->z0 + at;
-            copy(state_slot(b, b->y[l], 0, r), y, c->H);
-            copy(state_slot(b, b->z[l], 0, r), z, c->H);
-            if (!k->grid) continue;
-            double *grid_y = b->grid_y[l] + r * c->y_row, *grid_z = b->grid_z[l] + r * c->y_row;
-            for (int64_t j = 0; j < c->H; j++) {
-                grid_y[j] = ((double)y[j] + GRID_SHIFTER) - GRID_SHIFTER;
-                grid_z[j] = ((double)z[j] + GRID_SHIFTER) - GRID_SHIFTER;
-                if (!(grid_y[j] < GRID_LIMIT && grid_y[j] > -GRID_LIMIT && grid_z[j] < GRID_LIMIT &&
-                      grid_z[j] > -GRID_LIMIT))
-                    b->overflow = 1;
-            }
-        }
-    if (k->grid)
-        for (int64_t l = 0; l < k->layers; l++) show_grid_state(b, l, 0);
+/* Where row r of the caller's states [L, B, H], or of their gradients, begins in layer l. */
+static int64_t caller_row(const block *b, int64_t l, int64_t r) {
+    return (l * b->c->call->batch + b->first + r) * b->c->H;
 }
 
-static void store_final_states(block *b) {
+/* Rows of every layer, y_row apart, from the caller's array, and back; NULL is passed over. */
+static void take_rows(const block *b, real *const *rows, const void *from) {
+    for (int64_t l = 0; from && l < b->c->call->layers; l++)
+        for (int64_t r = 0; r < b->rows; r++)
+            copy(rows[l] + r * b->c->y_row, (const real *)from + caller_row(b, l, r), b->c->H);
+}
+
+static void give_rows(const block *b, void *to, real *const *rows) {
+    for (int64_t l = 0; to && l < b->c->call->layers; l++)
+        for (int64_t r = 0; r < b->rows; r++)
+            copy((real *)to + caller_row(b, l, r), rows[l] + r * b->c->y_row, b->c->H);
+}
+
+/* Slot 0 of every layer rounded to the grid. */
+static void put_on_grid(block *b) {
     const chain *c = b->c;
-    const an_call *k = c->call;
-    for (int64_t l = 0; l < k->layers; l++)
-        for (int64_t r = 0; r < b->rows; r++) {
-            const int64_t at = (l * k->batch + b->first + r) * c->H;
-            copy((real *)k->y_n + at, state_slot(b, b->y[l], 0, r), c->H);
-            copy((real *)k->z_n + at, state_slot(b, b->z[l], 0, r), c->H);
-        }
+    for (int64_t l = 0; l < c->call->layers; l++) {
+        for (int64_t r = 0; r < b->rows; r++)
+            for (int64_t j = 0; j < c->H; j++) {
+                double *y = b->grid_y[l] + r * c->y_row + j, *z = b->grid_z[l] + r * c->y_row + j;
+                *y = ((double)state_slot(b, b->y[l], 0, r)[j] + GRID_SHIFTER) - GRID_SHIFTER;
+                *z = ((double)state_slot(b, b->z[l], 0, r)[j] + GRID_SHIFTER) - GRID_SHIFTER;
+                if (off_grid(*y) || off_grid(*z)) b->overflow = 1;
+            }
+        show_grid_state(b, l, 0);
+    }
 }
 
 static void forward_block(void *context, int64_t index) {
@@ -159,7 +158,9 @@ static void forward_block(void *context, int64_t index) {
     }
     block b = start_block(c, index, memory);
     const kept saved = k->keep ? saved_of(&b) : (kept){0};
-    load_initial_states(&b);
+    take_rows(&b, b.y, k->y0);
+    take_rows(&b, b.z, k->z0);
+    if (k->grid) put_on_grid(&b);
     for (int64_t t = 0; t < b.steps; t += k->tile) {
         const int64_t n = smaller(k->tile, b.steps - t);
         if ((k->keep == AN_KEEP_ALL || k->keep == AN_KEEP_CHECKPOINTS) && t % k->checkpoint == 0)
@@ -170,7 +171,8 @@ static void forward_block(void *context, int64_t index) {
     }
     if (k->output) store_outputs(&b, b.steps, k->steps - b.steps); /* zeros beyond the longest */
     if (k->keep == AN_KEEP_END) keep_states(&b, &saved, 0);
-    store_final_states(&b);
+    give_rows(&b, k->y_n, b.y);
+    give_rows(&b, k->z_n, b.z);
     if (b.overflow) __atomic_store_n(&c->status, AN_GRID_OVERFLOW, __ATOMIC_RELAXED);
     an_workspace_give(memory);
 }
@@ -208,8 +210,7 @@ static void back_through_tile(block *b, int64_t t, int64_t n) {
     load_output_gradients(b, t, n);
     if (k->skip > 0)
         for (int64_t l = 0; l < k->layers; l++)
-            clear(b->grad_level[l],
-                  n * b->rows * (l ? c->y_row : pitch(k->inputs)));
+            clear(b->grad_level[l], n * b->rows * (l ? c->y_row : pitch(k->inputs)));
     for (int64_t l = k->layers - 1; l >= 0; l--) {
         if (l < k->layers - 1) thin_level_gradient(b, l, n);
         if (k->model == AN_UNICORNN)
@@ -221,28 +222,6 @@ static void back_through_tile(block *b, int64_t t, int64_t n) {
         spread_drive_gradient(b, l, n);
     }
     if (k->grad_x) store_input_gradients(b, t, n);
-}
-
-static void load_state_gradients(block *b) {
-    const chain *c = b->c;
-    const an_call *k = c->call;
-    for (int64_t l = 0; l < k->layers; l++)
-        for (int64_t r = 0; r < b->rows; r++) {
-            const int64_t at = (l * k->batch + b->first + r) * c->H;
-            if (k->grad_y_n) copy(b->dy[l] + r * c->y_row, (const real *)k->grad_y_n + at, c->H);
-            if (k->grad_z_n) copy(b->dz[l] + r * c->y_row, (const real *)k->grad_z_n + at, c->H);
-        }
-}
-
-static void store_state_gradients(block *b) {
-    const chain *c = b->c;
-    const an_call *k = c->call;
-    for (int64_t l = 0; l < k->layers; l++)
-        for (int64_t r = 0; r < b->rows; r++) {
-            const int64_t at = (l * k->batch + b->first + r) * c->H;
-            if (k->grad_y0) copy((real *)k->grad_y0 + at, b->dy[l] + r * c->y_row, c->H);
-            if (k->grad_z0) copy((real *)k->grad_z0 + at, b->dz[l] + r * c->y_row, c->H);
-        }
 }
 
 static void clear_beyond(block *b) {
@@ -267,7 +246,8 @@ static void backward_block(void *context, int64_t index) {
     clear(b.sums, c->sums);
     memset(b.scalars, 0, 3 * sizeof(double));
     clear_beyond(&b);
-    load_state_gradients(&b);
+    take_rows(&b, b.dy, k->grad_y_n);
+    take_rows(&b, b.dz, k->grad_z_n);
     const kept saved = saved_of(&b);
     if (k->keep == AN_KEEP_END && b.steps > 0) restore_states(&b, &saved, 0);
     const int64_t chunk = chunk_steps(c);
@@ -296,7 +276,8 @@ static void backward_block(void *context, int64_t index) {
             back_through_tile(&b, t, n);
         }
     }
-    store_state_gradients(&b);
+    give_rows(&b, k->grad_y0, b.dy);
+    give_rows(&b, k->grad_z0, b.dz);
     an_workspace_give(memory);
 }
 

@@ -14,6 +14,9 @@
  * are, being differences of states within the limit; a larger one leads out of it. */
 #define GRID_SHIFTER 6144.0
 
+/* A NaN is off the grid, too. */
+AN_INLINE int off_grid(double state) { return !(state < GRID_LIMIT && state > -GRID_LIMIT); }
+
 AN_INLINE grid_vec load_grid(const double *p) { return *(const unaligned_grid_vec *)p; }
 AN_INLINE void store_grid(double *p, grid_vec v) { *(unaligned_grid_vec *)p = v; }
 
@@ -98,9 +101,7 @@ static void unicornn_grid_walk(block *b, int64_t l, int64_t t0, int64_t n) {
                 store(y_new + j, __builtin_convertvector(y_j, vec));
             }
             for (int64_t j = 0; j < c->H; j++)
-                if (!(grid_y[j] < GRID_LIMIT && grid_y[j] > -GRID_LIMIT &&
-                      grid_z[j] < GRID_LIMIT && grid_z[j] > -GRID_LIMIT))
-                    b->overflow = 1;
+                if (off_grid(grid_y[j]) || off_grid(grid_z[j])) b->overflow = 1;
         }
 }
 

@@ -84,14 +84,8 @@ class _TorchLayer(Stored, nn.RNNBase):
         checked = []
         for name, given in zip(names, state, strict=True):
             value = on_layer(f"state.{name}", given, example)
-            if tuple(value.shape) != shape:
-                raise ValueError(
-                    _checks.message(
-                        f"state.{name} must have shape {list(shape)}",
-                        _checks.described(value),
-                        "its sizes are layers * directions, batch, hidden",
-                    )
-                )
+            advice = "its sizes are layers * directions, batch, hidden"
+            _checks.has_shape(f"state.{name}", value, shape, advice)
             checked.append(value)
         return tuple(checked) if len(names) > 1 else checked[0]
 
