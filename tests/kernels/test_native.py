@@ -1,6 +1,8 @@
 """The compiled backend beside the reference: values, states, gradients, bit for bit promises."""
 
 import math
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -472,6 +474,15 @@ class TestOperators:
         nonsense = call.Call(model=77, real_bytes=4)
         with pytest.raises(RuntimeError, match="status 3"):
             fill.invoke("an_forward", nonsense)
+
+    def test_the_first_step_does_not_import_the_compiler(self):
+        code = (
+            "import sys, torch, anharmonic as ah\n"
+            "output, _ = ah.LEM(1, 2)(torch.ones(3, 1, 1))\n"
+            "output.sum().backward()\n"
+            "assert 'torch._dynamo' not in sys.modules"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True)
 
     def test_second_derivatives_are_refused(self):
         case = Case("lem", {}, (4, 2, 1, 3, 1))

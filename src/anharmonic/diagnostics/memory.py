@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from anharmonic.diagnostics import machine
+from anharmonic.diagnostics import apart, machine
 from anharmonic.models.registry import layer_class
-
-_CODE = "from anharmonic.diagnostics.memory import child; child()"
 
 
 @dataclass(frozen=True)
@@ -98,15 +93,9 @@ def measure(
     found = []
     for number, case in enumerate(cases, start=1):
         say(f"[{number}/{len(cases)}] {case.title} ...")
-        words = json.dumps({"case": dataclasses.asdict(case), "threads": threads})
-        done = subprocess.run(
-            [sys.executable, "-c", _CODE, words], capture_output=True, text=True, check=False
-        )
-        if done.returncode != 0:
-            last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-            raise RuntimeError(f"{case.title}: {last[0]}")
-        sizes = {**dataclasses.asdict(case), "title": case.title}
-        found.append({**sizes, **json.loads(done.stdout.splitlines()[-1])})
+        values = dataclasses.asdict(case)
+        one = apart.call(case.title, f"{__name__}:one_step", fields=values, threads=threads)
+        found.append({**values, "title": case.title, **one})
     return {
         "machine": machine.cpu(),
         "versions": machine.versions(["torch"]),
@@ -115,25 +104,20 @@ def measure(
     }
 
 
-def child() -> None:
-    """Measures the case on the command line and prints it; runs in a process of its own."""
-    words = json.loads(sys.argv[1])
-    torch.set_num_threads(words["threads"])
-    print(json.dumps(one_step(Case(**words["case"]))))
-
-
-def one_step(case: Case) -> dict[str, Any]:
+def one_step(fields: Mapping[str, Any], threads: int) -> dict[str, Any]:
     """Takes one training step in this process and says its peak memory.
 
     A step over eight time steps comes first, so that libraries are loaded and threads run. The
     peak counts from what the process holds then, the input included. Where the system cannot reset
     the peak (macOS, or a closed /proc), it counts from the peak so far: at most as much.
 
-    Example:
-        >>> sorted(one_step(Case("CoRNN", 1, 3, 1, hidden=2)))
-        ['finite', 'peak_mb', 'seconds']
+    Args:
+        fields: Those of a `Case`.
+        threads: Threads of this process from now on.
     """
+    case = Case(**fields)
     torch.manual_seed(0)
+    torch.set_num_threads(threads)
     sizes: Any = (case.inputs, case.hidden, case.layers)
     if case.model == "nn.LSTM":
         layer: Any = torch.nn.LSTM(*sizes)

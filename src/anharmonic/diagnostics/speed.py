@@ -1,8 +1,9 @@
-"""Times of our layers beside what a user would pick instead, taken in turns in one process."""
+"""Times of our layers beside what a user would pick instead, taken in turns."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import gc
 import json
 import math
@@ -15,7 +16,7 @@ from typing import Any
 import torch
 
 from anharmonic._checks import choice, message, positive_int
-from anharmonic.diagnostics import machine
+from anharmonic.diagnostics import apart, machine
 from anharmonic.diagnostics.cases import CASES, ENTRANTS, LSTM, OURS, SLOW, Case, work
 
 SLOW_SECONDS = 4.0
@@ -24,7 +25,7 @@ SLOW_TURNS = 2
 """Turns that loops in Python take after the one that warms up."""
 STREAM_STEPS = 200
 """Steps of one turn of a stream."""
-FORMAT = 2
+FORMAT = 3
 Say = Callable[[str], None]
 
 
@@ -38,11 +39,12 @@ def measure(
     begun: Mapping[str, Any] | None = None,
     keep: Callable[[dict[str, Any]], None] = lambda result: None,
 ) -> dict[str, Any]:
-    """Times all entrants on each case.
+    """Times all entrants on each case, each measurement in a fresh process.
 
-    The entrants take turns; the first turn of a round warms up. An entrant's time is the best of
-    the rounds' medians; only the LSTM and ours take part in more than the first. Garbage is
-    collected before each round and not during it.
+    What ran before changes how long the system takes to hand out memory, and the time of an LSTM
+    by a factor of two. Within the process the entrants take turns; the first turn of a round
+    warms up. An entrant's time is the best of the rounds' medians; only the LSTM and ours take
+    part in more than the first. Garbage is collected before each round and not during it.
 
     Args:
         cases: What to time.
@@ -99,8 +101,15 @@ def measure(
             say(f"{title}: measured before")
             continue
         say(f"{title} ...")
-        with _threads(count):
-            seconds, left_out = _times(case, mode, repeats, rounds)
+        seconds, left_out = apart.call(
+            case.title,
+            f"{__name__}:times",
+            fields=dataclasses.asdict(case),
+            mode=mode,
+            threads=count,
+            repeats=repeats,
+            rounds=rounds,
+        )
         one = measurement(case, mode, count, seconds, left_out)
         found.append(one)
         result["finished"] = number == len(todo)
@@ -191,11 +200,24 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
-def _times(
-    case: Case, mode: str, repeats: int, rounds: int
+def times(
+    fields: Mapping[str, Any], mode: str, threads: int, repeats: int, rounds: int
 ) -> tuple[dict[str, float], dict[str, str]]:
-    """Seconds by entrant, and why others have none."""
+    """Times a case in this process.
+
+    Args:
+        fields: Those of a `Case`.
+        mode: "training", "inference" or "streaming".
+        threads: Threads of this process from now on.
+        repeats: Turns that count.
+        rounds: Rounds.
+
+    Returns:
+        Seconds by entrant, and why others have none.
+    """
+    case = Case(**fields)
     torch.manual_seed(0)
+    torch.set_num_threads(threads)
     length = STREAM_STEPS if mode == "streaming" else case.steps
     turns: dict[str, Callable[[], None]] = {}
     left_out = {}
@@ -245,16 +267,6 @@ def _seconds(turn: Callable[[], None]) -> float:
     start = time.perf_counter()
     turn()
     return time.perf_counter() - start
-
-
-@contextlib.contextmanager
-def _threads(count: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @contextlib.contextmanager

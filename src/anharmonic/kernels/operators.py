@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -116,11 +116,9 @@ def _or_empty(tensor: Tensor | None, like: Tensor) -> Tensor:
     return like.new_empty(0) if tensor is None else tensor
 
 
-walk = torch.library.custom_op("anharmonic::walk", _walk, mutates_args=())
-
-
-@walk.register_fake
-def _(x: Tensor, weights: Any, y0: Tensor, *rest: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _walk_fake(
+    x: Tensor, weights: Any, y0: Tensor, *rest: Any
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     *_, model, _, _, whole, policy, grid = rest
     x = dense_rows(x)
     output, y, z, size = results(x, y0, model, whole, policy, grid)
@@ -174,13 +172,7 @@ def _walk_backward(
     return grads
 
 
-walk_backward = torch.library.custom_op(
-    "anharmonic::walk_backward", _walk_backward, mutates_args=()
-)
-
-
-@walk_backward.register_fake
-def _(
+def _walk_backward_fake(
     grad_output: Any, grad_y: Any, grad_z: Any, saved: Any, x: Tensor, weights: Any, y0: Tensor,
     values: Tensor, elapsed: Tensor | None, *rest: Any,
 ) -> list[Tensor]:  # fmt: skip
@@ -231,5 +223,22 @@ def _refuse(ctx: Any, *grads: Any) -> None:
     )
 
 
-walk.register_autograd(_differentiate, setup_context=_set_up)
-walk_backward.register_autograd(_refuse, setup_context=lambda ctx, inputs, output: None)
+def _operator(
+    name: str,
+    function: Callable[..., Any],
+    fake: Callable[..., Any],
+    backward: Callable[..., Any],
+    set_up: Callable[..., None] | None = None,
+) -> Any:
+    """Makes an operator; unlike with ``custom_op``, its first call does not import the compiler."""
+    full_name = f"anharmonic::{name}"
+    schema = torch.library.infer_schema(function, mutates_args=())
+    torch.library.define(full_name, schema, tags=torch.Tag.pt2_compliant_tag)
+    torch.library.impl(full_name, "cpu", function)
+    torch.library.register_fake(full_name, fake)
+    torch.library.register_autograd(full_name, backward, setup_context=set_up)
+    return getattr(torch.ops.anharmonic, name).default
+
+
+walk = _operator("walk", _walk, _walk_fake, _differentiate, _set_up)
+walk_backward = _operator("walk_backward", _walk_backward, _walk_backward_fake, _refuse)
