@@ -96,3 +96,13 @@ def test_errors() -> None:
         SpokenDigits(valid_speaker="theo", test_speaker="theo")
     with pytest.raises(ValueError, match=r"train_size must be in \[1, 2430\]; got train_size=2431"):
         SpokenDigits(train_size=2431)
+
+
+def test_recordings_of_unit_power(fsdd: Path) -> None:
+    raw = SpokenDigits(max_length=50, data_dir=fsdd).splits().test
+    scaled = SpokenDigits(max_length=50, unit_rms=True, data_dir=fsdd).splits().test
+    assert raw.offsets is not None
+    for start, end in zip(raw.offsets[:-1], raw.offsets[1:], strict=True):
+        one, other = raw.x[start:end], scaled.x[start:end]
+        rms = one.square().mean().sqrt()
+        assert torch.allclose(other, one / rms) if rms > 0 else other.eq(0).all()

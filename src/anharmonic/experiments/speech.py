@@ -11,6 +11,8 @@ from anharmonic.training.run import Run
 def _spoken(label: str, model: str, lr: float, **options: Any) -> Row:
     run = Run(
         task="spoken-digits",
+        task_options={"unit_rms": True},
+        readout="mean",
         model=model,
         model_options=dict(options),
         epochs=30,
@@ -31,15 +33,16 @@ SPOKEN_DIGITS = Table(
     unit="%",
     baseline=(10.0, "guessing"),
     rows=(
-        _spoken("coRNN", "CoRNN", 5e-3, hidden_size=88, dt=0.05, frequency=20.0, damping=1.0),
-        _spoken("UnICORNN", "UnICORNN", 1e-2, hidden_size=88, num_layers=3, dt=0.4, frequency=1.0),
-        _spoken("LEM", "LEM", 5e-3, hidden_size=62),
-        _spoken("LSTM", "LSTM", 5e-3, hidden_size=62),
+        _spoken("coRNN", "CoRNN", 3e-3, hidden_size=88, dt=0.5, frequency=1.0, damping=0.3),
+        _spoken("UnICORNN", "UnICORNN", 1e-3, hidden_size=88, num_layers=3, dt=0.1, frequency=1.0),
+        _spoken("LEM", "LEM", 3e-3, hidden_size=62),
+        _spoken("LSTM", "LSTM", 3e-3, hidden_size=62),
     ),
     note=(
         "Not from the documents, which have no raw audio. No features, no windows: each step reads "
-        "one sample. All models have the same number of parameters within 10 %; their settings "
-        "are ours."
+        "one sample of a recording of unit power; the mean over the steps is read out. All models "
+        "have the same number of parameters within 10 %; their settings are ours, from 10 tries of "
+        "2 to 4 epochs on half of the data in all, of which only LEM's learned anything."
     ),
 )
 

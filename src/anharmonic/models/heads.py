@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -110,7 +110,7 @@ class SequenceModel(Stored):
         Args:
             x: The sequences, padded at the end.
             lengths: Valid steps of each (int64, 1 to T), or None if all are T long. With readout
-                "all", predictions past the end are those of a zero output.
+                "all", predictions past the end are zero.
             elapsed: Time since the previous sample in nominal steps, for layers with a step size;
                 past the end of a sequence it does not count. None is 1 everywhere.
 
@@ -139,20 +139,30 @@ class SequenceModel(Stored):
                 elapsed=None if elapsed is None else _packed(elapsed, lengths),
                 output=wanted,
             )
-            if wanted == "all":
-                features, _ = pad_packed_sequence(
-                    features, batch_first=True, total_length=x.shape[1]
-                )
         if self.readout == "mean":
-            steps = x.shape[1] if lengths is None else lengths.to(features)[:, None]
-            features = features.sum(dim=1) / steps
-        prediction: Tensor = self.linear(features)
-        return prediction
+            features = _mean(features)
+        if not isinstance(features, PackedSequence):
+            return cast("Tensor", self.linear(features))
+        # Read out first: what torch pads has O numbers a step then, not H.
+        prediction = features._replace(data=self.linear(features.data))
+        return pad_packed_sequence(prediction, batch_first=True, total_length=x.shape[1])[0]
 
 
 def _packed(values: Tensor, lengths: Tensor) -> PackedSequence:
     """Packs a padded batch [B, T, ...]."""
     return pack_padded_sequence(values, lengths.cpu(), batch_first=True, enforce_sorted=False)
+
+
+def _mean(features: Tensor | PackedSequence) -> Tensor:
+    """Mean over valid steps: [B, H], of [B, T, H] or of packed rows, which are not padded first."""
+    if isinstance(features, Tensor):
+        return features.mean(dim=1)
+    rows, per_step, _, order = features
+    first_rows = torch.repeat_interleave(per_step.cumsum(0) - per_step, per_step)
+    sequence = (torch.arange(len(rows)) - first_rows).to(rows.device)
+    sums = rows.new_zeros(int(per_step[0]), rows.shape[1]).index_add(0, sequence, rows)
+    means = sums / torch.bincount(sequence).to(rows)[:, None]
+    return means if order is None else means[order]
 
 
 def check_elapsed_shape(elapsed: Tensor, x: Tensor) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anharmonic._checks import choice, message, natural, positive_int
+from anharmonic._checks import boolean, choice, message, natural, positive_int
 from anharmonic.tasks.base import (
     Dataset,
     MetricName,
@@ -39,6 +39,8 @@ class SpokenDigits(Task):
         max_length: Samples kept from the start of a recording, before `subsample`; all if None.
         subsample: Every so many-th sample is kept, at least 1. No filter is applied: frequencies
             above 4000 / `subsample` Hz are folded down.
+        unit_rms: Whether each recording, as far as it is kept, is divided by its root mean square
+            (0.002 to 0.17 otherwise).
         split_seed: Decides the validation set of "official", in `[0, 2**32)`.
         valid_speaker: Speaker of the validation set of "speaker": "george", "jackson", "lucas",
             "nicolas", "theo" or "yweweler".
@@ -77,6 +79,7 @@ class SpokenDigits(Task):
         split: Literal["official", "speaker"] = "official",
         max_length: int | None = None,
         subsample: int = 1,
+        unit_rms: bool = False,
         split_seed: int = 1234,
         valid_speaker: str = "theo",
         test_speaker: str = "yweweler",
@@ -86,6 +89,7 @@ class SpokenDigits(Task):
         self.split = choice("split", split, ("official", "speaker"))
         self.max_length = None if max_length is None else positive_int("max_length", max_length)
         self.subsample = positive_int("subsample", subsample)
+        self.unit_rms = boolean("unit_rms", unit_rms)
         self.split_seed = natural("split_seed", split_seed)
         self.valid_speaker = choice("valid_speaker", valid_speaker, SPEAKERS)
         self.test_speaker = choice("test_speaker", test_speaker, SPEAKERS)
@@ -138,6 +142,10 @@ class SpokenDigits(Task):
         ]
         ends = np.cumsum([0, *(len(piece) for piece in pieces)])
         flat = np.concatenate(pieces).astype(np.float32) / 32768
+        if self.unit_rms:
+            power = np.add.reduceat(np.square(flat, dtype=np.float64), ends[:-1]) / np.diff(ends)
+            rms = np.where(power > 0, np.sqrt(power), 1.0)  # silence stays silence
+            flat /= np.repeat(rms, np.diff(ends)).astype(np.float32)
         labels = arrays["label"][rows].astype(np.int64)
         return Dataset(
             torch.from_numpy(flat[:, None]),
