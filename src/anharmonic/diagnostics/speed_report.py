@@ -53,13 +53,13 @@ def markdown(result: dict[str, Any]) -> str:
 def summary(result: dict[str, Any]) -> str:
     """The table of a README: the ratio of each case that has a target, by number of threads."""
     counts = sorted({one["threads"] for one in result["measurements"]})
-    table = [["case", *(plural(count, "thread") for count in counts), "target", "stretch"]]
+    table = [["case", *(plural(count, "thread") for count in counts)]]
     measured = {(one["case"], one["threads"]): one for one in _with_target(result)}
     for case in dict.fromkeys(case for case, _ in measured):
         ones = [measured.get((case, count)) for count in counts]
         ratios = [f"{one['ratios'][OURS]:.1f}" if one else "–" for one in ones]
         some = next(one for one in ones if one)
-        table.append([some["title"], *ratios, f"{some['target']:g}", f"{some['stretch']:g}"])
+        table.append([some["title"], *ratios])
     return f"{_markdown_table(table)}\n\n{_about(result)}"
 
 
