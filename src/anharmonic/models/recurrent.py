@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from anharmonic.models.inputs import State
 from anharmonic.models.store import Stored
+
+_Weights = TypeVar("_Weights", bound=tuple[Any, ...])
 
 
 class _Recurrent(Stored, nn.Module):
@@ -71,6 +73,11 @@ class _Recurrent(Stored, nn.Module):
         """One parameter or buffer, or None where the layer has none of that name."""
         found = self._parameters.get(name)  # by far the usual case, and the quickest
         return getattr(self, name, None) if found is None else found
+
+    def _weights(self, kind: type[_Weights], suffixes: list[str]) -> list[_Weights]:
+        """The named tuples that a kernel takes, one for each suffix ("_l0", "_l0_reverse", ...)."""
+        fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
+        return [kind(*(self._weight(name + s) for name in fields)) for s in suffixes]
 
     @property
     def _example(self) -> Tensor:

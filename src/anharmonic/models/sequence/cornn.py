@@ -116,12 +116,10 @@ class _Oscillators(_Recurrent):
     def _kernel(
         self, x: Tensor, suffixes: list[str], state: State, **call: Any
     ) -> tuple[Tensor | None, Tensor, Tensor]:
-        stems = kernels.CoRNNWeights._fields
-        weights = [kernels.CoRNNWeights(*(self._weight(n + s) for n in stems)) for s in suffixes]
         dt, frequency, damping = self.scalars()
         return kernels.cornn(
             x,
-            weights,
+            self._weights(kernels.CoRNNWeights, suffixes),
             *state,
             dt=dt,
             frequency=frequency,

@@ -103,11 +103,9 @@ class _TwoScales(_Recurrent):
     def _kernel(
         self, x: Tensor, suffixes: list[str], state: State, **call: Any
     ) -> tuple[Tensor | None, Tensor, Tensor]:
-        stems = kernels.LEMWeights._fields
-        weights = [kernels.LEMWeights(*(self._weight(n + s) for n in stems)) for s in suffixes]
         return kernels.lem(
             x,
-            weights,
+            self._weights(kernels.LEMWeights, suffixes),
             *state,
             dt=self.dt,
             multiscale=self.multiscale,

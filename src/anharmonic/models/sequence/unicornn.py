@@ -109,11 +109,9 @@ class _Oscillators(_Recurrent):
     def _kernel(
         self, x: Tensor, suffixes: list[str], state: State, **call: Any
     ) -> tuple[Tensor | None, Tensor, Tensor]:
-        stems = kernels.UnICORNNWeights._fields
-        weights = [kernels.UnICORNNWeights(*(self._weight(n + s) for n in stems)) for s in suffixes]
         return kernels.unicornn(
             x,
-            weights,
+            self._weights(kernels.UnICORNNWeights, suffixes),
             *state,
             dt=self._steps,
             frequency=self.frequency,
