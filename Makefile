@@ -13,6 +13,7 @@ READY := .venv/ready
 CSRC := CMakeLists.txt $(wildcard src/anharmonic/kernels/csrc/*)
 
 $(READY): pyproject.toml constraints.txt $(CSRC)
+	@echo "Making .venv and installing PyTorch and the package; this takes a minute or two."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade-strategy only-if-needed -c constraints.txt torch
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[train,dev]'

@@ -278,17 +278,21 @@ def no_nan(name: str, value: Tensor) -> None:
         )
 
 
-def nonnegative(name: str, value: Tensor) -> None:
+def nonnegative(name: str, value: Tensor) -> float:
     """Refuses negative and non-finite entries, where ``no_nan`` would look too.
+
+    Returns:
+        The largest entry; 0 if nobody looked.
 
     Raises:
         ValueError: If an entry is negative, NaN or infinite.
 
     Example:
         >>> nonnegative("elapsed", torch.ones(3))
+        1.0
     """
     if not has_values(value):
-        return
+        return 0.0
     low, high = (float(end) for end in value.detach().aminmax())
     if not 0.0 <= low <= high < math.inf:
         raise ValueError(
@@ -298,6 +302,7 @@ def nonnegative(name: str, value: Tensor) -> None:
                 "give the time since the previous sample in nominal steps",
             )
         )
+    return high
 
 
 def has_values(value: Tensor) -> bool:

@@ -35,9 +35,9 @@ def test_rows(result):
         "ratio": "25.00",
         "target": "20",
         "stretch": "40",
-        "nn.GRU": "2",
-        "reference": "about 9 s",
-        "torchrecurrent": "not installed",
+        "nn.GRU: ratio": "2",
+        "reference: ratio": "about 9 s",
+        "torchrecurrent: ratio": "not installed",
     }
     assert "target" not in speed_report.rows(result, "inference")[0]
 

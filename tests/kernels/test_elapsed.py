@@ -1,8 +1,11 @@
 """Time between samples: what it multiplies, and in which order each direction meets it."""
 
+import warnings
+
 import pytest
 import torch
 
+import anharmonic as ah
 from anharmonic import kernels
 
 every = pytest.mark.parametrize("kernel", ["cornn", "unicornn", "lem"])
@@ -112,3 +115,23 @@ def test_reverse_direction_meets_gaps_by_hand(make_stack):
     assert reverse[:, 0].tolist() == [1 + 4 + 3 + 2, 1 + 4 + 3, 1 + 4, 1]
     assert forward[:, 1].tolist() == [5, 12, 0, 0]
     assert reverse[:, 1].tolist() == [5 + 7, 5, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("layer", "longest"),
+    [
+        (lambda: ah.LEM(1, 2, batch_first=True), 2.1),
+        (lambda: ah.CoRNN(1, 2, dt=0.1, frequency=4.0, damping=1.0, batch_first=True), 20.0),
+        (lambda: ah.UnICORNN(1, 2, dt=0.1, frequency=4.0, batch_first=True), 11.0),
+    ],
+)
+def test_gaps_too_long_for_a_stable_step_are_said_once(layer, longest):
+    layer = layer()
+    x, elapsed = torch.zeros(3, 4, 1), torch.ones(3, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        layer(x, elapsed=1.5 * elapsed)
+    with pytest.warns(ah.StabilityWarning, match=f"elapsed up to {longest:g}; .* gaps in") as seen:
+        layer(x, elapsed=longest * elapsed)
+        layer(x, elapsed=longest * elapsed)
+    assert len(seen) == 1 and seen[0].filename == __file__

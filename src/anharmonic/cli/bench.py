@@ -79,6 +79,8 @@ def run(words: Sequence[str]) -> int:
             keep=keep,
         )
     print("\n".join([speed_report.terminal(result), *speed_report.missed(result)]))
+    if values["quick"]:
+        print("--quick: the sizes are so small that these times say nothing.", file=sys.stderr)
     if values["json"] is not None:
         write_atomically(values["json"], json.dumps(result, indent=1) + "\n")
     if values["markdown"] is not None:

@@ -28,7 +28,7 @@ def rows(result: dict[str, Any], mode: str) -> list[list[str]]:
     """
     wanted = mode != "inference"
     heads = ["case", "threads", LSTM, OURS, "ratio", *(("target", "stretch") if wanted else ())]
-    found = [[*heads, *_OTHERS]]
+    found = [[*heads, *(f"{name}: ratio" for name in _OTHERS)]]
     for one in result["measurements"]:
         if one["mode"] == mode:
             row = [one["title"], str(one["threads"])]

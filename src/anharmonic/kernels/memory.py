@@ -47,7 +47,7 @@ def checked_policy(memory: str, *, invertible: bool, bidirectional: bool) -> str
         raise ValueError(
             message(
                 "memory='reversible' needs UnICORNN in one direction, whose steps can be undone",
-                "bidirectional=True" if invertible else "a recurrence that loses information",
+                "bidirectional=True" if invertible else "another model",
                 "use memory='chunked'",
             )
         )

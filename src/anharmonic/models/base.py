@@ -126,6 +126,9 @@ class SequenceLayer(_Recurrent):
             None for "none"; and the final state: for packed input each sequence's own last valid
             step.
 
+        Warns:
+            StabilityWarning: Once, if dt times the largest ``elapsed`` lets states grow.
+
         Raises:
             TypeError: If a tensor has another dtype than the layer.
             ValueError: If a shape or device does not fit, a sequence is empty, x holds NaN, or
@@ -137,7 +140,7 @@ class SequenceLayer(_Recurrent):
             return self._forward_packed(x, state, elapsed, output)
         x = checked_sequence(x, self.input_size, self.batch_first, self._example)
         if elapsed is not None:
-            elapsed = checked_elapsed(elapsed, tuple(x.shape[:-1]), self._example)
+            elapsed = checked_elapsed(elapsed, tuple(x.shape[:-1]), self)
         batched = x.dim() == 3
         if not batched:
             x, elapsed = x[:, None], None if elapsed is None else elapsed[:, None]
@@ -186,7 +189,7 @@ class SequenceLayer(_Recurrent):
         x_t = checked_step(x_t, self.input_size, example)
         batched = x_t.dim() == 2
         if elapsed is not None:
-            elapsed = checked_elapsed(elapsed, tuple(x_t.shape[:-1]), example)
+            elapsed = checked_elapsed(elapsed, tuple(x_t.shape[:-1]), self)
             elapsed = elapsed[None] if batched else elapsed[None, None]
         start = self._initial(state, len(x_t) if batched else None)
         x = x_t[None] if batched else x_t[None, None]
@@ -259,7 +262,7 @@ class SequenceLayer(_Recurrent):
         checked_sequence(packed.data, self.input_size, False, self._example, packed=True)
         x, lengths = pad_packed_sequence(packed)
         if elapsed is not None:
-            elapsed = padded_elapsed(elapsed, lengths, self.batch_first, self._example)
+            elapsed = padded_elapsed(elapsed, lengths, self)
         result, last = self._run(x, self._initial(state, x.shape[1]), lengths, elapsed, output)
         if result is None or output == "last":
             return result, last

@@ -62,7 +62,7 @@ class SequenceCell(_Recurrent):
         batched = x_t.dim() == 2
         y, z = checked_state(state, (*x_t.shape[:-1], self.hidden_size), self._example)
         if elapsed is not None:
-            elapsed = checked_elapsed(elapsed, tuple(x_t.shape[:-1]), self._example)
+            elapsed = checked_elapsed(elapsed, tuple(x_t.shape[:-1]), self)
             elapsed = elapsed.reshape(1, -1)
         if not batched:
             x_t, y, z = x_t[None], y[None], z[None]

@@ -124,7 +124,9 @@ class SequenceModel(Stored):
                 _checks.message(
                     f"x must be a tensor [B, T, {self.input_size}]",
                     _checks.described(x),
-                    "put a single sequence into a batch with x[None]",
+                    "pad a packed batch and pass its lengths"
+                    if isinstance(x, PackedSequence)
+                    else "put a single sequence into a batch with x[None]",
                 )
             )
         if elapsed is not None:

@@ -86,12 +86,13 @@ def checked_state(
     return State(*checked)
 
 
-def checked_elapsed(elapsed: Any, shape: tuple[int, ...], example: Tensor) -> Tensor:
+def checked_elapsed(elapsed: Any, shape: tuple[int, ...], layer: Any) -> Tensor:
     """Checks the time since each previous sample and returns it.
 
-    Values are looked at where that is cheap: on the CPU, outside transforms and compilation.
+    Warns, once a layer, where a gap makes a step so long that it is not stable. Values are looked
+    at where that is cheap: on the CPU, outside transforms and compilation.
     """
-    times = on_layer("elapsed", elapsed, example)
+    times = on_layer("elapsed", elapsed, layer._example)
     if tuple(times.shape) != shape:
         raise ValueError(
             _checks.message(
@@ -100,17 +101,19 @@ def checked_elapsed(elapsed: Any, shape: tuple[int, ...], example: Tensor) -> Te
                 "give one time per sample",
             )
         )
-    _checks.nonnegative("elapsed", times)
+    longest = _checks.nonnegative("elapsed", times)
+    if longest > 1 and not layer.__dict__.get("_gaps_warned", False):
+        layer._gaps_warned = layer._warn_unstable(longest)
     return times
 
 
-def padded_elapsed(elapsed: Any, lengths: Tensor, batch_first: bool, example: Tensor) -> Tensor:
+def padded_elapsed(elapsed: Any, lengths: Tensor, layer: Any) -> Tensor:
     """Checks ``elapsed`` of a packed input, packed likewise or padded; returns it as [T, B]."""
     if not isinstance(elapsed, PackedSequence):
         shape = (int(lengths.max()), len(lengths))
-        times = checked_elapsed(elapsed, shape[::-1] if batch_first else shape, example)
-        return times.t() if batch_first else times
-    checked_elapsed(elapsed.data, (int(lengths.sum()),), example)
+        times = checked_elapsed(elapsed, shape[::-1] if layer.batch_first else shape, layer)
+        return times.t() if layer.batch_first else times
+    checked_elapsed(elapsed.data, (int(lengths.sum()),), layer)
     padded, own_lengths = pad_packed_sequence(elapsed)
     if not torch.equal(own_lengths, lengths):
         raise ValueError(
@@ -120,7 +123,7 @@ def padded_elapsed(elapsed: Any, lengths: Tensor, batch_first: bool, example: Te
                 "pack both with the same lengths",
             )
         )
-    return on_layer("elapsed", padded, example)
+    return on_layer("elapsed", padded, layer._example)
 
 
 def check_can_step(layer: Any) -> None:

@@ -21,7 +21,7 @@ class _Recurrent(Stored, nn.Module):
     hidden_size: int
     _has_bias: bool
 
-    # ---- a model defines these three -------------------------------------------------------
+    # ---- a model defines these four --------------------------------------------------------
     def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
         """Shapes of one layer's parameters by stem (a stem is a name without ``_l0``).
 
@@ -40,6 +40,10 @@ class _Recurrent(Stored, nn.Module):
 
         ``call`` goes on to the kernel: bidirectional, lengths, masks, elapsed, output, memory.
         """
+        raise NotImplementedError
+
+    def _warn_unstable(self, longest: float = 1.0) -> bool:
+        """Warns, and says so, if steps of dt times ``longest`` let states grow without bound."""
         raise NotImplementedError
 
     # ---- parameters ------------------------------------------------------------------------

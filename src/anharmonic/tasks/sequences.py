@@ -112,7 +112,10 @@ def concrete(sequences: Sequences, x: Floats, may_miss: bool) -> None:
     sequence, step = sequences.place(row)
     advice = "remove or replace it"
     if np.isnan(x[row, channel]):
-        advice = "fill it, or pass missing='mean' to put the channel's training mean there"
+        advice = (
+            "fill it, or train with missing='mean' (--missing mean), which puts the channel's "
+            "training mean there"
+        )
     raise ValueError(
         message(
             f"x in {sequences.where} must be finite",

@@ -64,10 +64,10 @@ class _Oscillators(_Recurrent):
             self.raw_frequency = nn.Parameter(torch.empty((), **factory))
         if trainable_damping:
             self.raw_damping = nn.Parameter(torch.empty((), **factory))
-        self._warn()
+        self._warn_unstable()
 
-    def _warn(self) -> None:
-        h, gamma, epsilon = self.dt, self.frequency, self.damping
+    def _warn_unstable(self, longest: float = 1.0) -> bool:
+        h, gamma, epsilon = self.dt * longest, self.frequency, self.damping
         if self.scheme == "explicit":
             condition = "damping > 0 and dt^2 * frequency + 2 * dt * damping < 4 must hold"
             stable = h * h * gamma + 2 * h * epsilon < 4
@@ -75,11 +75,13 @@ class _Oscillators(_Recurrent):
             condition = "damping > 0 and dt^2 * frequency < 4 + 2 * dt * damping must hold"
             stable = h * h * gamma < 4 + 2 * h * epsilon
         if not stable or epsilon <= 0:
-            warn_unstable(
+            return warn_unstable(
                 f"of the {self.scheme} scheme {condition}",
-                f"dt={h:g}, frequency={gamma:g}, damping={epsilon:g}",
+                f"dt={self.dt:g}, frequency={gamma:g}, damping={epsilon:g}",
                 "use a positive damping" if epsilon <= 0 else "use a smaller dt",
+                longest,
             )
+        return False
 
     def scalars(self) -> tuple[float | Tensor, float | Tensor, float | Tensor]:
         """The dt, frequency and damping in use: dt = σ̂(raw_dt), the others relu(raw)."""

@@ -74,12 +74,20 @@ class _TwoScales(_Recurrent):
                         f"drop {name} or set {needed}",
                     )
                 )
-        if self.dt > 1 and gate_floor is None:
-            warn_unstable(
-                "dt <= 1 must hold (states then stay within [-1, 1])",
+        self._warn_unstable()
+
+    def _warn_unstable(self, longest: float = 1.0) -> bool:
+        most = 1 if longest == 1 else 2
+        if self.dt * longest > most and self.gate_floor is None:
+            return warn_unstable(
+                "dt <= 1 must hold (states then stay within [-1, 1])"
+                if most == 1
+                else "dt * elapsed < 2 must hold (at most 1 keeps states within [-1, 1])",
                 f"dt={self.dt:g}",
-                "use dt <= 1, or watch the size of the states",
+                "use a smaller dt, or watch the size of the states",
+                longest,
             )
+        return False
 
     def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
         H = self.hidden_size

@@ -72,14 +72,19 @@ class _Oscillators(_Recurrent):
         else:
             self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
             self._steps = [self.dt] * num_layers
-        largest = max(self._steps)
+        self._warn_unstable()
+
+    def _warn_unstable(self, longest: float = 1.0) -> bool:
+        largest = max(self._steps) * longest
         if largest * math.sqrt(self.frequency) >= 2:
-            warn_unstable(
+            return warn_unstable(
                 "h * sqrt(frequency) < 2 must hold, where h = dt * sigmoid(timescale) < dt",
-                f"dt={largest:g}, frequency={self.frequency:g}, "
+                f"dt={max(self._steps):g}, frequency={self.frequency:g}, "
                 f"dt * sqrt(frequency)={largest * math.sqrt(self.frequency):.3g}",
                 "use a smaller dt or frequency",
+                longest,
             )
+        return False
 
     def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
         H, S = self.hidden_size, self.skipped_layers
