@@ -58,17 +58,18 @@ def run(words: Sequence[str]) -> int:
     values = parse(words, {"bench": field_options(Bench)}, PROG, about)
     distinct("--cases", values["cases"])
     distinct("--threads", values["threads"])
+    file = values["json"]
+
+    def keep(result: dict[str, Any]) -> None:
+        if file is not None:
+            write_atomically(file, json.dumps(result, indent=1) + "\n")
+
     if values["from_json"] is not None:
         result = speed.read(values["from_json"])
+        keep(result)
     else:
         cases = speed.chosen(values["cases"])
-        file = values["json"]
         begun = speed.read(file) if file is not None and file.exists() else None
-
-        def keep(result: dict[str, Any]) -> None:
-            if file is not None:
-                write_atomically(file, json.dumps(result, indent=1) + "\n")
-
         result = speed.measure(
             [case.quick() for case in cases] if values["quick"] else cases,
             threads=values["threads"],
@@ -81,8 +82,6 @@ def run(words: Sequence[str]) -> int:
     print("\n".join([speed_report.terminal(result), *speed_report.missed(result)]))
     if values["quick"]:
         print("--quick: the sizes are so small that these times say nothing.", file=sys.stderr)
-    if values["json"] is not None:
-        write_atomically(values["json"], json.dumps(result, indent=1) + "\n")
     if values["markdown"] is not None:
         values["markdown"].write_text(speed_report.markdown(result) + "\n", "utf-8")
     for page in values["readme"]:

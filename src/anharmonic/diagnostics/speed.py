@@ -41,8 +41,8 @@ def measure(
 ) -> dict[str, Any]:
     """Times all entrants on each case, each measurement in a fresh process.
 
-    What ran before changes how long the system takes to hand out memory, and the time of an LSTM
-    by a factor of two. Within the process the entrants take turns; the first turn of a round
+    What ran before changes how long the system takes to hand out memory, and so the time of an
+    LSTM. Within the process the entrants take turns; the first turn of a round
     warms up. An entrant's time is the best of the rounds' medians; only the LSTM and ours take
     part in more than the first. Garbage is collected before each round and not during it.
 

@@ -102,7 +102,7 @@ def checked_elapsed(elapsed: Any, shape: tuple[int, ...], layer: Any) -> Tensor:
             )
         )
     longest = _checks.nonnegative("elapsed", times)
-    if longest > 1 and not layer.__dict__.get("_gaps_warned", False):
+    if longest > 1 and not layer._gaps_warned:
         layer._gaps_warned = layer._warn_unstable(longest)
     return times
 

@@ -20,6 +20,7 @@ class _Recurrent(Stored, nn.Module):
     input_size: int
     hidden_size: int
     _has_bias: bool
+    _gaps_warned = False
 
     # ---- a model defines these four --------------------------------------------------------
     def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
