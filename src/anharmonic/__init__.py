@@ -11,6 +11,7 @@ Example:
 """
 
 from anharmonic.kernels import use_backend
+from anharmonic.kernels.adjacency import Adjacency
 from anharmonic.models.citations import cite
 from anharmonic.models.heads import SequenceModel
 from anharmonic.models.inputs import State
@@ -31,6 +32,7 @@ __all__ = [
     "LEM",
     "LSTM",
     "RNN",
+    "Adjacency",
     "ChronoLSTM",
     "CoRNN",
     "CoRNNCell",

@@ -1,0 +1,295 @@
+"""A graph as compressed sparse rows, built once and used in every layer of every step.
+
+Letters: `N` nodes, `E` edges, `F` features. An edge (j, i) sends from its source j to its target i.
+"""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any, NamedTuple, cast
+
+import torch
+from torch import Tensor
+
+from anharmonic import _checks
+
+
+class Rows(NamedTuple):
+    """The edges of a graph sorted by one of their ends.
+
+    Attributes:
+        start: int64 [N + 1]; the edges of node i are `start[i]` to `start[i + 1] - 1`.
+        other: int64 [E], the other end of every edge.
+        edge: int64 [E], the edge's place in `edge_index`.
+    """
+
+    start: Tensor
+    other: Tensor
+    edge: Tensor
+
+
+class Adjacency:
+    r"""The edges of a graph, given once in place of ``edge_index``.
+
+    Its products and neighbour sums run row by row and hold no message per edge. What is derived
+    (rows by target, rows by source for the backward pass, degrees, the normalisation of GCN) is
+    computed when first needed and kept.
+
+    .. math::
+        (A x)_i = \sum_{(j, i) \in E} w_{ji}\, x_j
+
+    Args:
+        edge_index: Sources (row 0) and targets (row 1) of the edges, in [0, N); an undirected edge
+            stands there twice, an edge listed twice counts twice.
+        num_nodes: Nodes N >= 0, isolated ones included.
+        weight: One weight per edge; None is 1. It gets no gradient.
+
+    Shape:
+        edge_index int64 [2, E]; weight [E].
+
+    Raises:
+        TypeError: If edge_index is not int64 or num_nodes not an integer.
+        ValueError: If a shape is wrong, an index lies outside [0, N), or weight needs a gradient.
+
+    Example:
+        >>> import anharmonic as ah, torch
+        >>> graph = ah.Adjacency(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), 3)
+        >>> graph.matmul(torch.tensor([[1.0], [2.0], [4.0]])).flatten()
+        tensor([2., 5., 2.])
+    """
+
+    def __init__(self, edge_index: Tensor, num_nodes: int, weight: Tensor | None = None) -> None:
+        self.num_nodes = _node_count(num_nodes)
+        self.edge_index = check_edges(edge_index, self.num_nodes)
+        if weight is not None:
+            _check_weight(weight, edge_index)
+        self.weight = weight
+        self._sparse: dict[torch.dtype, Tensor] = {}
+
+    def __repr__(self) -> str:
+        weighted = ", weighted" if self.weight is not None else ""
+        return f"Adjacency({self.num_nodes} nodes, {self.num_edges} edges{weighted})"
+
+    @property
+    def num_edges(self) -> int:
+        """Number of directed edges E."""
+        return self.edge_index.shape[1]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the edges are."""
+        return self.edge_index.device
+
+    def to(self, device: torch.device | str) -> Adjacency:
+        """The same graph on a device; itself if it is there already."""
+        if self.edge_index.to(device) is self.edge_index:
+            return self
+        weight = None if self.weight is None else self.weight.to(device)
+        return Adjacency(self.edge_index.to(device), self.num_nodes, weight)
+
+    @cached_property
+    def by_target(self) -> Rows:
+        """The edges sorted by their target."""
+        return self._sorted(1)
+
+    @cached_property
+    def by_source(self) -> Rows:
+        """The edges sorted by their source."""
+        return self._sorted(0)
+
+    @cached_property
+    def in_degree(self) -> Tensor:
+        """Number of edges that end at every node, int64 [N]."""
+        return self.by_target.start.diff()
+
+    @cached_property
+    def transposed(self) -> Adjacency:
+        """The graph with every edge turned round."""
+        turned = Adjacency(self.edge_index.flip(0), self.num_nodes, self.weight)
+        turned.__dict__["transposed"] = self
+        return turned
+
+    @cached_property
+    def normalised(self) -> Adjacency:
+        r"""The operator of GCN, :math:`\hat D^{-1/2} (A + I) \hat D^{-1/2}` (7.5).
+
+        A node that has a self-loop keeps that one's weight and gets no second; degrees are counted
+        at the targets, as PyTorch Geometric does.
+        """
+        source, target = self.edge_index
+        weight = torch.ones(self.num_edges) if self.weight is None else self.weight.double()
+        weight = weight.to(self.device, torch.float64)
+        own = source == target
+        loop = torch.ones(self.num_nodes, dtype=torch.float64, device=self.device)
+        loop[source[own]] = weight[own]
+        nodes = torch.arange(self.num_nodes, device=self.device)
+        edges = torch.cat([self.edge_index[:, ~own], nodes.expand(2, -1)], dim=1)
+        weight = torch.cat([weight[~own], loop])
+        degree = loop.new_zeros(self.num_nodes).index_add_(0, edges[1], weight)
+        root = degree.rsqrt().masked_fill_(degree <= 0, 0.0)
+        return Adjacency(edges, self.num_nodes, root[edges[0]] * weight * root[edges[1]])
+
+    def matmul(self, x: Tensor) -> Tensor:
+        """The weighted sum over in-neighbours.
+
+        Args:
+            x: Node features.
+
+        Shape:
+            x [N, F]; result [N, F].
+
+        Raises:
+            ValueError: If x has another number of rows.
+        """
+        if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[0] != self.num_nodes:
+            raise ValueError(
+                _checks.message(
+                    f"x must be a tensor [N={self.num_nodes}, F]",
+                    _checks.described(x),
+                    "give one row per node of this graph",
+                )
+            )
+        return cast("Tensor", _Product.apply(x, self))
+
+    def mean(self, x: Tensor) -> Tensor:
+        """The mean over in-neighbours (weights left out), 0 for a node without any.
+
+        Args:
+            x: Node features.
+
+        Shape:
+            x [N, F]; result [N, F].
+        """
+        plain = self if self.weight is None else self._unweighted
+        return plain.matmul(x) / self.in_degree.clamp(min=1).to(x.dtype)[:, None]
+
+    @cached_property
+    def _unweighted(self) -> Adjacency:
+        return Adjacency(self.edge_index, self.num_nodes)
+
+    def _sorted(self, end: int) -> Rows:
+        ends = self.edge_index[end]
+        edge = torch.argsort(ends, stable=True)
+        start = torch.zeros(self.num_nodes + 1, dtype=torch.int64, device=self.device)
+        start[1:] = torch.bincount(ends, minlength=self.num_nodes).cumsum(0)
+        return Rows(start, self.edge_index[1 - end][edge], edge)
+
+    def sparse(self, dtype: torch.dtype) -> Tensor:
+        """The operator of ``matmul`` as a sparse CSR tensor [N, N], row i the edges that end in i.
+
+        Args:
+            dtype: Type of its values.
+        """
+        kept = self._sparse.get(dtype)
+        if kept is None:
+            start, other, edge = self.by_target
+            weight = torch.ones(self.num_edges, device=self.device)
+            weight = weight if self.weight is None else self.weight[edge]
+            with warnings.catch_warnings():
+                # CSR tensors say once that they are in beta; products and values are what we use.
+                warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
+                kept = torch.sparse_csr_tensor(
+                    start,
+                    other,
+                    weight.to(dtype),
+                    (self.num_nodes, self.num_nodes),
+                    check_invariants=False,
+                )
+            self._sparse[dtype] = kept
+        return kept
+
+
+class _Product(torch.autograd.Function):
+    """A sparse product whose backward pass is one with the transposed rows, kept as well."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, graph: Adjacency) -> Tensor:
+        ctx.graph = graph
+        return graph.sparse(x.dtype) @ x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        return cast("Tensor", _Product.apply(grad, ctx.graph.transposed)), None
+
+
+def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
+    """Checks the edges of a graph and returns them.
+
+    Args:
+        edge_index: Should be int64 [2, E] with entries in [0, num_nodes).
+        num_nodes: Nodes of the graph.
+
+    Raises:
+        TypeError: If it is not an int64 tensor.
+        ValueError: If its shape is wrong or an index is out of range.
+
+    Example:
+        >>> check_edges(torch.tensor([[0], [1]]), 2).shape
+        torch.Size([2, 1])
+    """
+    if not isinstance(edge_index, Tensor) or edge_index.dtype != torch.int64:
+        raise TypeError(
+            _checks.message(
+                "edge_index must be a torch.int64 tensor [2, E]",
+                _checks.described(edge_index),
+                "convert it with edge_index.long(); row 0 holds sources, row 1 targets",
+            )
+        )
+    if edge_index.dim() != 2 or edge_index.shape[0] != 2:
+        raise ValueError(
+            _checks.message(
+                "edge_index must be a torch.int64 tensor [2, E]",
+                _checks.described(edge_index),
+                "put sources in row 0 and targets in row 1"
+                + ("; transpose it" if edge_index.dim() == 2 and edge_index.shape[1] == 2 else ""),
+            )
+        )
+    # A GPU would have to be waited for; indexing checks there.
+    if edge_index.device.type == "cpu" and edge_index.numel():
+        low, high = int(edge_index.min()), int(edge_index.max())
+        if low < 0 or high >= num_nodes:
+            raise ValueError(
+                _checks.message(
+                    f"edge_index must hold nodes in [0, {num_nodes})",
+                    f"values from {low} to {high}",
+                    "number the nodes as the rows of x, or pass every node's features",
+                )
+            )
+    return edge_index
+
+
+def _node_count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(
+            _checks.message(
+                "num_nodes must be an int >= 0",
+                f"num_nodes={value!r} ({type(value).__name__})",
+                "pass a whole number",
+            )
+        )
+    if value < 0:
+        raise ValueError(
+            _checks.message("num_nodes must be an int >= 0", f"num_nodes={value}", "pass x.shape[0]")
+        )
+    return value
+
+
+def _check_weight(weight: Any, edge_index: Tensor) -> None:
+    edges = edge_index.shape[1]
+    if not isinstance(weight, Tensor) or weight.shape != (edges,):
+        raise ValueError(
+            _checks.message(
+                f"weight must be a tensor [E={edges}]",
+                _checks.described(weight),
+                "give one number per column of edge_index",
+            )
+        )
+    if weight.requires_grad or not weight.is_floating_point():
+        raise ValueError(
+            _checks.message(
+                "weight must be floating point and need no gradient",
+                f"{_checks.described(weight)}, requires_grad={weight.requires_grad}",
+                "pass edge_index and edge weights to the layer instead, which trains them",
+            )
+        )
