@@ -1,11 +1,13 @@
 """The recurrences as pure functions on tensors: one call runs a whole stack over a whole sequence.
 
-No ``nn.Module``, no files and no randomness live here. Every function takes time-major tensors and
-picks a backend; the readable one is ``kernels/<name>/reference.py``.
+``gradient_gate`` is the neighbour sum that graph models need beside `Adjacency`. No ``nn.Module``,
+no files and no randomness live here. Recurrences take time-major tensors; every function picks a
+backend, and the readable one is ``kernels/<name>/reference.py``.
 """
 
 from anharmonic.kernels.cornn import CoRNNWeights, cornn
 from anharmonic.kernels.dispatch import available_backends, use_backend
+from anharmonic.kernels.gate import gradient_gate
 from anharmonic.kernels.lem import LEMWeights, lem
 from anharmonic.kernels.unicornn import UnICORNNWeights, unicornn
 
@@ -15,6 +17,7 @@ __all__ = [
     "UnICORNNWeights",
     "available_backends",
     "cornn",
+    "gradient_gate",
     "lem",
     "unicornn",
     "use_backend",

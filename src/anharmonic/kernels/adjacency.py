@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import warnings
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from anharmonic import _checks
+from anharmonic.kernels.neighbours import neighbour_sum
 
 
 class Rows(NamedTuple):
@@ -66,6 +67,7 @@ class Adjacency:
             _check_weight(weight, edge_index)
         self.weight = weight
         self._sparse: dict[torch.dtype, Tensor] = {}
+        self._row_weights: dict[torch.dtype, tuple[Tensor, Tensor]] = {}
 
     def __repr__(self) -> str:
         weighted = ", weighted" if self.weight is not None else ""
@@ -108,6 +110,7 @@ class Adjacency:
         """The graph with every edge turned round."""
         turned = Adjacency(self.edge_index.flip(0), self.num_nodes, self.weight)
         turned.__dict__["transposed"] = self
+        turned.__dict__["by_target"], turned.__dict__["by_source"] = self.by_source, self.by_target
         return turned
 
     @cached_property
@@ -140,17 +143,11 @@ class Adjacency:
             x [N, F]; result [N, F].
 
         Raises:
-            ValueError: If x has another number of rows.
+            TypeError: If x is no floating-point tensor.
+            ValueError: If x has another number of rows or is on another device.
         """
-        if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[0] != self.num_nodes:
-            raise ValueError(
-                _checks.message(
-                    f"x must be a tensor [N={self.num_nodes}, F]",
-                    _checks.described(x),
-                    "give one row per node of this graph",
-                )
-            )
-        return cast("Tensor", _Product.apply(x, self))
+        check_features("x", x, self)
+        return neighbour_sum(x, self)
 
     def mean(self, x: Tensor) -> Tensor:
         """The mean over in-neighbours (weights left out), 0 for a node without any.
@@ -160,20 +157,44 @@ class Adjacency:
 
         Shape:
             x [N, F]; result [N, F].
+
+        Raises:
+            TypeError: If x is no floating-point tensor.
+            ValueError: If x has another number of rows or is on another device.
         """
-        plain = self if self.weight is None else self._unweighted
-        return plain.matmul(x) / self.in_degree.clamp(min=1).to(x.dtype)[:, None]
+        return self._averaging.matmul(x)
 
     @cached_property
-    def _unweighted(self) -> Adjacency:
-        return Adjacency(self.edge_index, self.num_nodes)
+    def _averaging(self) -> Adjacency:
+        share = 1.0 / self.in_degree.double()
+        averaging = Adjacency(self.edge_index, self.num_nodes, share[self.edge_index[1]])
+        for name in ("by_target", "by_source"):
+            averaging.__dict__[name] = getattr(self, name)
+        return averaging
 
     def _sorted(self, end: int) -> Rows:
+        # Compiled code trusts these rows; the tensor is the caller's, who may have changed it.
+        check_edges(self.edge_index, self.num_nodes)
         ends = self.edge_index[end]
         edge = torch.argsort(ends, stable=True)
         start = torch.zeros(self.num_nodes + 1, dtype=torch.int64, device=self.device)
         start[1:] = torch.bincount(ends, minlength=self.num_nodes).cumsum(0)
         return Rows(start, self.edge_index[1 - end][edge], edge)
+
+    def row_weights(self, dtype: torch.dtype) -> tuple[Tensor | None, Tensor | None]:
+        """The weights in the order of ``by_target`` and of ``by_source``; None if all are 1.
+
+        Args:
+            dtype: Their type.
+        """
+        if self.weight is None:
+            return None, None
+        kept = self._row_weights.get(dtype)
+        if kept is None:
+            weight = self.weight.to(dtype)
+            kept = weight[self.by_target.edge], weight[self.by_source.edge]
+            self._row_weights[dtype] = kept
+        return kept
 
     def sparse(self, dtype: torch.dtype) -> Tensor:
         """The operator of ``matmul`` as a sparse CSR tensor [N, N], row i the edges that end in i.
@@ -198,19 +219,6 @@ class Adjacency:
                 )
             self._sparse[dtype] = kept
         return kept
-
-
-class _Product(torch.autograd.Function):
-    """A sparse product whose backward pass is one with the transposed rows, kept as well."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, graph: Adjacency) -> Tensor:
-        ctx.graph = graph
-        return graph.sparse(x.dtype) @ x
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
-        return cast("Tensor", _Product.apply(grad, ctx.graph.transposed)), None
 
 
 def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
@@ -257,6 +265,47 @@ def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
                 )
             )
     return edge_index
+
+
+def check_features(name: str, x: Any, graph: Adjacency) -> None:
+    """Checks the features of a graph's nodes.
+
+    Args:
+        name: Of the argument, as the user wrote it.
+        x: Should be floating point, [N, F], and where the graph is.
+        graph: The graph.
+
+    Raises:
+        TypeError: If it is no floating-point tensor.
+        ValueError: If its shape is wrong or it is on another device.
+
+    Example:
+        >>> check_features("x", torch.ones(2, 3), Adjacency(torch.tensor([[0], [1]]), 2))
+    """
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        raise TypeError(
+            _checks.message(
+                f"{name} must be a floating-point tensor [N={graph.num_nodes}, F]",
+                _checks.described(x),
+                f"convert it, e.g. with {name}.float()",
+            )
+        )
+    if x.dim() != 2 or x.shape[0] != graph.num_nodes:
+        raise ValueError(
+            _checks.message(
+                f"{name} must be a tensor [N={graph.num_nodes}, F]",
+                _checks.described(x),
+                "give one row per node of this graph",
+            )
+        )
+    if x.device != graph.device:
+        raise ValueError(
+            _checks.message(
+                f"{name} must be on the graph's device {graph.device}",
+                f"{name} on {x.device}",
+                f"call graph.to({str(x.device)!r}) once",
+            )
+        )
 
 
 def _node_count(value: Any) -> int:

@@ -1,4 +1,4 @@
-"""The argument of the C library's functions."""
+"""The arguments of the C library's functions."""
 
 from __future__ import annotations
 
@@ -29,4 +29,14 @@ class Call(ctypes.Structure):
         *_fields(ctypes.c_void_p, "grad_y_n grad_z_n grad_x"),
         *_fields(ctypes.c_int64, "grad_x_time grad_x_batch"),
         *_fields(ctypes.c_void_p, "grad_weights grad_y0 grad_z0 grad_elapsed grad_scalars"),
+    ]
+
+
+class GraphCall(ctypes.Structure):
+    """``an_graph_call`` of csrc/anharmonic.h; the library says how large it takes it to be."""
+
+    _fields_: ClassVar[Any] = [
+        *_fields(ctypes.c_int64, "real_bytes threads nodes features mean single"),
+        *_fields(ctypes.c_double, "power"),
+        *_fields(ctypes.c_void_p, "start other back_start back_other weight x grad result"),
     ]

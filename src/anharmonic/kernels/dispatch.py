@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,13 +14,16 @@ from torch import Tensor
 from anharmonic._checks import choice, message
 from anharmonic.kernels import library
 
-Chain = Callable[..., tuple[Tensor | None, Tensor, Tensor]]
-"""``chain(x, weights, y0, z0, *, <the model's own>, lengths, masks, elapsed, whole, memory)``.
+Chain = Callable[..., Any]
+"""What a backend registers. For a recurrence it is
+``chain(x, weights, y0, z0, *, <the model's own>, lengths, masks, elapsed, whole, memory)``.
 
 It runs a stack in one direction: x [T, B, F], one entry of weights per layer, y0, z0 [L, B, H],
 lengths [B] (int64, CPU) or None, masks L - 1 times [B, H] or None, elapsed [T, B] in walking order
 or None, memory one of ``memory.POLICIES``; returns outputs [T, B, H] (None unless ``whole``), final
 y and final z [L, B, H].
+
+For sums over a graph it is ``chain(x, graph, *, <the kernel's own>)``: x [N, F]; returns a tensor.
 """
 
 Fits = Callable[[Sequence[Tensor]], str | None]
@@ -105,7 +108,9 @@ def forced() -> str:
     return _FORCED.get()
 
 
-def pick(kernel: str, backend: str, tensors: Sequence[Tensor]) -> Chain:
+def pick(
+    kernel: str, backend: str, tensors: Sequence[Tensor], unfit: str | None = None
+) -> Chain:
     """Returns the chain of ``kernel`` that runs on these tensors.
 
     Args:
@@ -114,6 +119,7 @@ def pick(kernel: str, backend: str, tensors: Sequence[Tensor]) -> Chain:
             the first fast backend that fits, else the reference. Where only a missing library
             stands in the way of a fast one, a warning says so, once.
         tensors: Every floating-point tensor of the call.
+        unfit: Why only the reference can run this call, whatever its tensors; None if others can.
 
     Raises:
         ValueError: If the backend does not exist, is not there or cannot run on these tensors.
@@ -121,15 +127,18 @@ def pick(kernel: str, backend: str, tensors: Sequence[Tensor]) -> Chain:
     table = _BACKENDS[kernel]
     if backend == "auto":
         backend = _FORCED.get()
-    if backend == "auto":
+    if backend == "auto" and unfit is None:
         for name, (chain, fits) in table.items():
             if name != "reference" and fits(tensors) is None:
                 return chain
         if "native" in _MISSING and unfit_for_cpu(tensors) is None:
             library.warn_once()
+    if backend == "auto":
         return table["reference"].chain
     _known(backend, table)
     reason = table[backend].fits(tensors)
+    if reason is None and backend != "reference":
+        reason = unfit
     if reason is not None:
         raise ValueError(
             message(

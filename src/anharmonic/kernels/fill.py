@@ -20,6 +20,7 @@ from anharmonic.kernels.call import (
     LEM_SINGLE_SCALE,
     UNICORNN,
     Call,
+    GraphCall,
 )
 from anharmonic.kernels.library import library
 from anharmonic.kernels.memory import off_grid
@@ -174,11 +175,11 @@ def _loaded() -> ctypes.CDLL:
     return loaded
 
 
-def invoke(function: str, call: Call) -> None:
+def invoke(function: str, call: Call | GraphCall) -> None:
     """Makes a call of the library.
 
     Args:
-        function: "an_forward" or "an_backward".
+        function: One of the library's, e.g. "an_forward".
         call: What to compute.
 
     Raises:

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 
 from anharmonic._checks import message
-from anharmonic.kernels.call import Call
+from anharmonic.kernels.call import Call, GraphCall
 
 FORCED = "ANHARMONIC_INSTRUCTION_SET"
 _NAME = "libanharmonic.so"
@@ -164,7 +164,13 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
         return None, f"{_NAME} was not built when the package was installed"
     try:
         loaded = ctypes.CDLL(str(found))
-        for function in (loaded.an_forward, loaded.an_backward):
+        for function in (
+            loaded.an_forward,
+            loaded.an_backward,
+            loaded.an_neighbour_sum,
+            loaded.an_gate,
+            loaded.an_gate_backward,
+        ):
             function.argtypes = [ctypes.c_void_p]
             function.restype = ctypes.c_int
         for function in (loaded.an_available, loaded.an_instruction_set):
@@ -180,11 +186,13 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
         loaded.an_elementary.restype = ctypes.c_int
         loaded.an_select.argtypes = [ctypes.c_char_p]
         loaded.an_select.restype = ctypes.c_int
-        loaded.an_call_bytes.argtypes = []
-        loaded.an_call_bytes.restype = ctypes.c_int64
+        for function in (loaded.an_call_bytes, loaded.an_graph_call_bytes):
+            function.argtypes = []
+            function.restype = ctypes.c_int64
     except (OSError, AttributeError) as error:
         return None, f"{found} cannot be loaded ({error})"
-    if loaded.an_call_bytes() != ctypes.sizeof(Call):
+    sizes = loaded.an_call_bytes(), loaded.an_graph_call_bytes()
+    if sizes != (ctypes.sizeof(Call), ctypes.sizeof(GraphCall)):
         return None, f"{found} was built from another version of the sources"
     return loaded, ""
 

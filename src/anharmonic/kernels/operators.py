@@ -191,7 +191,7 @@ def _differentiate(
     ctx: Any, grad_output: Tensor | None, grad_y: Tensor | None, grad_z: Tensor | None, _: Any
 ) -> tuple[Any, ...]:
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-        _refuse(ctx)
+        refuse(ctx)
     saved, x, y0, values, elapsed, lengths, *rest = ctx.saved_tensors
     weights, masks = rest[: ctx.counts[0]], rest[ctx.counts[0] :]
     model, skip, numbers, whole, policy, grid = ctx.settings
@@ -213,7 +213,12 @@ def _differentiate(
     )
 
 
-def _refuse(ctx: Any, *grads: Any) -> None:
+def refuse(ctx: Any, *grads: Any) -> None:
+    """The derivative of a derivative that is compiled.
+
+    Raises:
+        RuntimeError: Always; it says what to do instead.
+    """
     raise RuntimeError(
         message(
             "compiled kernels can be differentiated once",
@@ -223,14 +228,22 @@ def _refuse(ctx: Any, *grads: Any) -> None:
     )
 
 
-def _operator(
+def operator(
     name: str,
     function: Callable[..., Any],
     fake: Callable[..., Any],
     backward: Callable[..., Any],
     set_up: Callable[..., None] | None = None,
 ) -> Any:
-    """Makes an operator; unlike with ``custom_op``, its first call does not import the compiler."""
+    """Makes an operator; unlike with ``custom_op``, its first call does not import the compiler.
+
+    Args:
+        name: Its name within ``torch.ops.anharmonic``.
+        function: What it computes on the CPU, annotated with the types of its schema.
+        fake: Empty results of the same shapes.
+        backward: Its derivative.
+        set_up: What its derivative needs is kept by this.
+    """
     full_name = f"anharmonic::{name}"
     schema = torch.library.infer_schema(function, mutates_args=())
     torch.library.define(full_name, schema, tags=torch.Tag.pt2_compliant_tag)
@@ -240,5 +253,5 @@ def _operator(
     return getattr(torch.ops.anharmonic, name).default
 
 
-walk = _operator("walk", _walk, _walk_fake, _differentiate, _set_up)
-walk_backward = _operator("walk_backward", _walk_backward, _walk_backward_fake, _refuse)
+walk = operator("walk", _walk, _walk_fake, _differentiate, _set_up)
+walk_backward = operator("walk_backward", _walk_backward, _walk_backward_fake, refuse)

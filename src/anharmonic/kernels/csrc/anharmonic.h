@@ -1,7 +1,7 @@
-/* The interface of the library: recurrences over whole sequences, forward and backward, on raw
- * pointers. No PyTorch and no Python header is needed to build or to call it.
+/* The interface of the library: recurrences over whole sequences and sums over the neighbours in a
+ * graph, forward and backward, on raw pointers. No PyTorch and no Python header is needed to build or to call it.
  *
- * One call runs a stack of layers over a batch of sequences in one direction. All arrays hold reals
+ * An an_call runs a stack of layers over a batch of sequences in one direction. All arrays hold reals
  * of one kind (float or double, `real_bytes`); features lie next to each other, the strides of the
  * other axes are given in elements. Whatever is NULL is not given, or not wanted.
  */
@@ -77,11 +77,34 @@ typedef struct {
     double *grad_scalars;      /* dt, frequency, damping (coRNN), or NULL */
 } an_call;
 
+/* Sums over the neighbours of every node of a graph. Its edges are given sorted: those of node i are
+ * start[i] to start[i + 1] - 1, `other` holds the node at their other end. */
+typedef struct {
+    int64_t real_bytes, threads;
+    int64_t nodes, features; /* N, F */
+    int64_t mean, single;    /* gate: divide by the number of edges; one sum over all channels */
+    double power;            /* gate: p > 0 */
+
+    const int64_t *start, *other;           /* [N + 1], [E] */
+    const int64_t *back_start, *back_other; /* the same edges sorted by `other`; backward only */
+    const void *weight;                     /* [E], or NULL: all 1; an_neighbour_sum only */
+    const void *x;                          /* [N, F] contiguous */
+    const void *grad;                       /* backward only: [N, F], or [N] if `single` */
+    void *result;                           /* [N, F]; forward and `single`: [N] */
+} an_graph_call;
+
 #define AN_API __attribute__((visibility("default")))
 
 AN_API int64_t an_call_bytes(void); /* sizeof(an_call), for whoever fills one elsewhere */
 AN_API int an_forward(const an_call *call);
 AN_API int an_backward(const an_call *call);
+
+AN_API int64_t an_graph_call_bytes(void);
+/* result_i = sum over the edges of i of weight * x_other */
+AN_API int an_neighbour_sum(const an_graph_call *call);
+/* result_i = sum or mean over the edges of i of |x_other - x_i|^power, and its gradient by x */
+AN_API int an_gate(const an_graph_call *call);
+AN_API int an_gate_backward(const an_graph_call *call);
 
 /* The instruction sets this build and CPU can run, separated by blanks, best last. */
 AN_API const char *an_available(void);

@@ -1,8 +1,9 @@
-/* The recurrences for one kind of real and one instruction set: compiled with -DAN_REAL=float|double,
+/* Recurrences and sums over graphs for one kind of real and one instruction set: compiled with -DAN_REAL=float|double,
  * -DAN_REAL_BYTES=4|8 and -DAN_ENGINE=the name of the table below. */
 
 #include "block.h"
 #include "engine.h"
+#include "gate.h"
 #include "pool.h"
 
 static int run(const an_call *call, int backward) {
@@ -36,6 +37,14 @@ static int run(const an_call *call, int backward) {
 static int forward(const an_call *call) { return run(call, 0); }
 static int backward(const an_call *call) { return run(call, 1); }
 
+static void neighbour_sum(const an_graph_call *call) { walk_graph(call, sum_rows, call->features); }
+static void gate(const an_graph_call *call) {
+    walk_graph(call, gate_rows, call->single ? 1 : call->features);
+}
+static void gate_backward(const an_graph_call *call) {
+    walk_graph(call, gate_back_rows, call->features);
+}
+
 static void elementary(int which, const void *from, void *to, int64_t n) {
     for (int64_t i = 0; i < n; i += LANES) {
         real in[LANES] = {0}, out[LANES];
@@ -47,4 +56,5 @@ static void elementary(int which, const void *from, void *to, int64_t n) {
     }
 }
 
-const an_engine AN_ENGINE = {forward, backward, elementary};
+const an_engine AN_ENGINE = {forward, backward,      neighbour_sum,
+                              gate,    gate_backward, elementary};

@@ -7,6 +7,9 @@
 typedef struct {
     int (*forward)(const an_call *);
     int (*backward)(const an_call *);
+    void (*neighbour_sum)(const an_graph_call *);
+    void (*gate)(const an_graph_call *);
+    void (*gate_backward)(const an_graph_call *);
     /* 0 tanh, 1 sigmoid, 2 exp */
     void (*elementary)(int which, const void *x, void *y, int64_t n);
 } an_engine;

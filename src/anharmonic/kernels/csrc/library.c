@@ -78,6 +78,29 @@ int an_backward(const an_call *call) {
     return engine ? engine->backward(call) : AN_BAD_CALL;
 }
 
+int64_t an_graph_call_bytes(void) { return sizeof(an_graph_call); }
+
+int an_neighbour_sum(const an_graph_call *call) {
+    const an_engine *engine = engine_for(call->real_bytes);
+    if (!engine) return AN_BAD_CALL;
+    engine->neighbour_sum(call);
+    return AN_OK;
+}
+
+int an_gate(const an_graph_call *call) {
+    const an_engine *engine = engine_for(call->real_bytes);
+    if (!engine || !(call->power > 0)) return AN_BAD_CALL;
+    engine->gate(call);
+    return AN_OK;
+}
+
+int an_gate_backward(const an_graph_call *call) {
+    const an_engine *engine = engine_for(call->real_bytes);
+    if (!engine || !(call->power > 0)) return AN_BAD_CALL;
+    engine->gate_backward(call);
+    return AN_OK;
+}
+
 int an_elementary(const char *name, int64_t real_bytes, const void *x, void *y, int64_t n) {
     static const char *const functions[] = {"tanh", "sigmoid", "exp"};
     const an_engine *engine = engine_for(real_bytes);
