@@ -11,15 +11,15 @@ import pytest
 
 
 @pytest.fixture
-def real_data() -> Callable[[str], Path]:
+def real_data() -> Callable[..., Path]:
     """Gives the data folder, or skips where a data set is absent."""
 
-    def find(name: str) -> Path:
+    def find(name: str, kind: str = "sequence") -> Path:
         folder = os.environ.get("ANHARMONIC_DATA")
         if not folder:
             pytest.skip("ANHARMONIC_DATA is not set")
-        if not (Path(folder) / "sequence" / name).is_file():
-            pytest.skip(f"ANHARMONIC_DATA holds no sequence/{name}")
+        if not (Path(folder) / kind / name).is_file():
+            pytest.skip(f"ANHARMONIC_DATA holds no {kind}/{name}")
         return Path(folder)
 
     return find

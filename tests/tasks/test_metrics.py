@@ -3,7 +3,9 @@ import math
 import pytest
 import torch
 
+from anharmonic.kernels.adjacency import Adjacency
 from anharmonic.tasks.base import Batch
+from anharmonic.tasks.graph_batch import GraphBatch
 from anharmonic.tasks.metrics import make_metric
 
 
@@ -21,7 +23,13 @@ def test_accuracy_counts_sequences_not_batches() -> None:
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("mse", 4.0), ("rmse", 2.0), ("nrmse", 2.0 / math.sqrt(10 / 3))],
+    [
+        ("mse", 4.0),
+        ("rmse", 2.0),
+        ("nrmse", 2.0 / math.sqrt(10 / 3)),
+        ("nmse", 4.0),
+        ("mae", 2.0),
+    ],
 )
 def test_errors_are_over_the_whole_set(name: str, expected: float) -> None:
     # Errors 2, 2 and 2; targets 1, 3 and 0; batches of two sizes.
@@ -32,7 +40,7 @@ def test_errors_are_over_the_whole_set(name: str, expected: float) -> None:
     assert not metric.higher_is_better
 
 
-@pytest.mark.parametrize("name", ["mse", "rmse", "nrmse"])
+@pytest.mark.parametrize("name", ["mse", "rmse", "nrmse", "mae"])
 def test_padding_does_not_count(name: str) -> None:
     gen = torch.Generator().manual_seed(0)
     y, p = torch.randn(2, 4, 3, generator=gen), torch.randn(2, 4, 3, generator=gen)
@@ -61,7 +69,7 @@ def test_sums_are_float64() -> None:
     assert metric.value() * 1001 == pytest.approx(1 + 1000 * 1e-8, rel=1e-10)
 
 
-@pytest.mark.parametrize("name", ["accuracy", "mse", "rmse", "nrmse"])
+@pytest.mark.parametrize("name", ["accuracy", "f1", "mse", "rmse", "nrmse", "nmse", "mae"])
 def test_nan_stays_nan(name: str) -> None:
     y = torch.tensor([0, 1]) if name == "accuracy" else torch.ones(2, 2)
     metric = make_metric(name)
@@ -83,7 +91,45 @@ def test_nrmse_of_zero_targets_is_nan() -> None:
     assert math.isnan(metric.value())
 
 
+def test_scale_multiplies_the_value() -> None:
+    for name, expected in (("nmse", 4.0 / 0.25), ("mae", 2.0 / 0.25), ("rmse", 2.0 / 0.25)):
+        metric = make_metric(name, scale=1 / 0.25)
+        metric.update(torch.tensor([[3.0], [1.0]]), batch(torch.tensor([[1.0], [3.0]])))
+        assert metric.value() == pytest.approx(expected, rel=1e-12)
+
+
+def test_f1_counts_labels_over_all_batches() -> None:
+    # A mean of the batches' values would be 50.
+    metric = make_metric("f1")
+    metric.update(torch.tensor([[1.0, 1.0, -1.0]]), batch(torch.tensor([[1.0, 1.0, 0.0]])))
+    metric.update(torch.tensor([[-1.0, -1.0, -1.0]]), batch(torch.tensor([[1.0, 0.0, 0.0]])))
+    assert metric.value() == pytest.approx(100 * 2 * 2 / (2 * 2 + 0 + 1))
+    assert metric.higher_is_better
+
+
+def test_f1_without_any_label_is_nan() -> None:
+    metric = make_metric("f1")
+    metric.update(-torch.ones(2, 3), batch(torch.zeros(2, 3)))
+    assert math.isnan(metric.value())
+
+
+def test_metrics_take_graphs() -> None:
+    graph = Adjacency(torch.tensor([[0], [1]]), 3)
+    y, rows = torch.tensor([0, 1]), torch.tensor([2, 0])
+    accuracy = make_metric("accuracy")
+    accuracy.update(torch.eye(2), GraphBatch(torch.zeros(3, 1), graph, y, rows, None))
+    assert accuracy.value() == 100.0
+    error = make_metric("nmse", scale=2.0)
+    values = torch.tensor([[1.0], [0.0]])
+    error.update(torch.zeros(2, 1), GraphBatch(torch.zeros(3, 1), graph, values, rows, None))
+    assert error.value() == 1.0
+
+
 def test_errors() -> None:
+    with pytest.raises(ValueError, match="scale must be a finite number"):
+        make_metric("mse", 0.0)
+    with pytest.raises(ValueError, match=r"prediction must have the shape of y"):
+        make_metric("f1").update(torch.zeros(2), batch(torch.zeros(2, 1)))
     with pytest.raises(ValueError, match=r"metric must be one of .* did you mean 'accuracy'"):
         make_metric("acuracy")
     with pytest.raises(ValueError, match="mse needs at least one prediction; got none"):

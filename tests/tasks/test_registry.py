@@ -21,6 +21,22 @@ NAMES = [
     "psmnist",
     "noise-padded-cifar10",
     "spoken-digits",
+    "cora",
+    "citeseer",
+    "pubmed",
+    "texas",
+    "wisconsin",
+    "cornell",
+    "cornell-old",
+    "film",
+    "chameleon",
+    "squirrel",
+    "chameleon-filtered",
+    "squirrel-filtered",
+    "synthetic-cora",
+    "chameleon-traffic",
+    "squirrel-traffic",
+    "zinc-rebuilt",
     "file",
 ]
 
@@ -86,6 +102,14 @@ def test_describe_reads_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert infos["smnist"].target == "10 classes per sequence"
     assert infos["lorenz96"].target == "5 values per step"
     assert infos["adding"].target == "1 value per sequence"
+    assert infos["cora"].input == "1433 numbers per node"
+    assert infos["cora"].target == "7 classes per node"
+    assert infos["zinc-rebuilt"].target == "1 value per graph"
+    assert [infos[name].samples for name in ("smnist", "cora", "zinc-rebuilt")] == [
+        "sequences",
+        "nodes",
+        "graphs",
+    ]
     assert infos["file"].sizes == {}
     assert all(info.summary.endswith(".") for info in infos.values())
     assert list(tmp_path.iterdir()) == []

@@ -16,6 +16,13 @@ from anharmonic.training.options import (
 
 _LAYER = {"num_layers": 1, "bias": True, "dropout": 0.0, "bidirectional": False}
 _IMAGES = {"split_seed": 1234, "train_size": None, "test_size": None}
+_CITATIONS = {"split": "public", "split_number": 0, "normalise_features": False}
+_TRAFFIC = {
+    "split": 0,
+    "undirected": True,
+    "published_numbering": False,
+    "normalise_features": False,
+}
 DEFAULTS = {
     "CoRNN": {
         **_LAYER,
@@ -68,6 +75,24 @@ DEFAULTS = {
         "test_speaker": "yweweler",
         "train_size": None,
     },
+    **{name: _CITATIONS for name in ("cora", "citeseer", "pubmed")},
+    **{
+        name: {"split": 0, "undirected": False, "normalise_features": False}
+        for name in (
+            "texas",
+            "wisconsin",
+            "cornell",
+            "cornell-old",
+            "film",
+            "chameleon",
+            "squirrel",
+            "chameleon-filtered",
+            "squirrel-filtered",
+        )
+    },
+    "synthetic-cora": {"homophily": 0.0, "repeat": 1, "normalise_features": False},
+    **{name: _TRAFFIC for name in ("chameleon-traffic", "squirrel-traffic")},
+    "zinc-rebuilt": {"atoms": "onehot"},
     "file": {"target": "auto", "standardise": True, "missing": "error", "split_seed": 1234},
 }
 

@@ -59,7 +59,7 @@ def _tasks_in_full() -> list[str]:
     for task in describe_tasks():
         names = {"train": "training", "valid": "validation", "test": "test"}
         counts = [f"{task.sizes[k]} {name}" for k, name in names.items() if k in task.sizes]
-        sizes = f"{', '.join(counts)} sequences; " if counts else ""
+        sizes = f"{', '.join(counts)} {task.samples}; " if counts else ""
         for place, line in enumerate(
             (
                 f"{task.name}: {task.summary.replace('`', '')}",

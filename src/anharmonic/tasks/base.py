@@ -5,13 +5,13 @@ from __future__ import annotations
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import torch
 
 from anharmonic._checks import natural, positive_int
-from anharmonic.tasks.dataset import Batch, Batches, Dataset, step_mask
+from anharmonic.tasks.dataset import AnyBatch, Batch, Batches, Dataset, Part, step_mask
 
 __all__ = [
     "Batch",
@@ -27,12 +27,13 @@ __all__ = [
     "stream",
 ]
 
-Target = Literal["class", "value"]
-Readout = Literal["last", "all"]
-MetricName = Literal["accuracy", "mse", "rmse", "nrmse"]
+Target = Literal["class", "value", "labels"]
+Readout = Literal["last", "all", "node", "graph"]
+MetricName = Literal["accuracy", "f1", "mse", "rmse", "nrmse", "nmse", "mae"]
+AnyPart = TypeVar("AnyPart", bound=Part)
 
 
-class Loaders(NamedTuple):
+class Loaders(NamedTuple, Generic[AnyBatch]):
     """Batches for training (by epoch), validation and test.
 
     Attributes:
@@ -41,9 +42,9 @@ class Loaders(NamedTuple):
         test: Test batches, in fixed order.
     """
 
-    train: Callable[[int], Batches]
-    valid: Batches
-    test: Batches
+    train: Callable[[int], Batches[AnyBatch]]
+    valid: Batches[AnyBatch]
+    test: Batches[AnyBatch]
 
 
 def stream(purpose: str, *numbers: int) -> np.random.Generator:
@@ -66,12 +67,12 @@ def stream(purpose: str, *numbers: int) -> np.random.Generator:
     return np.random.default_rng([zlib.crc32(purpose.encode()), *numbers])
 
 
-class Splits(NamedTuple):
+class Splits(NamedTuple, Generic[AnyPart]):
     """The three parts of a task's data; `train` is None where training data are made afresh."""
 
-    train: Dataset | None
-    valid: Dataset
-    test: Dataset
+    train: AnyPart | None
+    valid: AnyPart
+    test: AnyPart
 
 
 class Task(ABC):
@@ -81,15 +82,17 @@ class Task(ABC):
 
     Attributes:
         name: The name in the registry.
-        target: "class" (one class per sequence) or "value" (real numbers).
-        readout: "last" (one output per sequence) or "all" (one per step).
-        metric: "accuracy" (percent), "mse", "rmse" or "nrmse".
-        input_size: Features `F` per step.
-        output_size: Classes, or values `O`.
+        target: "class" (one class), "value" (real numbers) or "labels" (several yes-or-no labels).
+        readout: "last" (one output per sequence), "all" (one per step), "node" or "graph" (one per
+            node or graph).
+        metric: A name `anharmonic.tasks.metrics` knows, e.g. "accuracy".
+        metric_scale: Factor on the metric, for errors in units of a constant of the data.
+        input_size: Features `F` per step, or per node.
+        output_size: Classes, values or labels `O`.
         source: Where the data come from; says so where they are not the original ones.
         licence: Licence of the data.
-        sizes: Number of sequences: "train", "valid", "test".
-        class_names: Name of every class; empty for "value".
+        sizes: Number of sequences, nodes or graphs: "train", "valid", "test".
+        class_names: Name of every class; empty for "value" and "labels".
         progress: Whether a download shows a progress bar.
         hint: What the user may have meant otherwise, a sentence; empty where there is no doubt.
     """
@@ -98,6 +101,7 @@ class Task(ABC):
     target: Target
     readout: Readout
     metric: MetricName
+    metric_scale: float = 1.0
     input_size: int
     output_size: int
     source: str
@@ -106,13 +110,13 @@ class Task(ABC):
     class_names: tuple[str, ...] = ()
     progress: bool = True
     hint: str = ""
-    _splits: Splits | None = None
+    _splits: Splits[Any] | None = None
 
     @abstractmethod
-    def _build(self) -> Splits:
+    def _build(self) -> Splits[Any]:
         """Reads or computes the data."""
 
-    def splits(self) -> Splits:
+    def splits(self) -> Splits[Any]:
         """The data of the task; read or computed once, at the first call."""
         if self._splits is None:
             self._splits = self._build()
@@ -128,29 +132,29 @@ class Task(ABC):
         """
         lengths = [_shortest_and_longest(part) for part in self.splits() if part is not None]
         low, high = min(low for low, _ in lengths), max(high for _, high in lengths)
-        steps = _counted(high, "step") if low == high else f"{low} to {high} steps"
+        steps = counted(high, "step") if low == high else f"{low} to {high} steps"
         output = (
-            _counted(self.output_size, "class", "classes")
+            counted(self.output_size, "class", "classes")
             if self.target == "class"
-            else _counted(self.output_size, "value")
+            else counted(self.output_size, "value")
             + (" per step" if self.readout == "all" else " per sequence")
         )
         path = getattr(self, "path", None)
         parts = ", ".join(f"{size} {name}" for name, size in self.sizes.items())
         return (
             f"{self.name if path is None else path.name}: "
-            f"{_counted(sum(self.sizes.values()), 'sequence')} ({parts}), {steps}, "
-            f"{_counted(self.input_size, 'channel')}, {output}"
+            f"{counted(sum(self.sizes.values()), 'sequence')} ({parts}), {steps}, "
+            f"{counted(self.input_size, 'channel')}, {output}"
         )
 
-    def loaders(self, seed: int, batch_size: int) -> Loaders:
+    def loaders(self, seed: int, batch_size: int) -> Loaders[Any]:
         """Batches for training, validation and test.
 
         Args:
             seed: Decides the order of the training data, in `[0, 2**32)`. The split does not
                 depend on it.
-            batch_size: Sequences per batch, at least 1. The last, smaller batch of an epoch is
-                kept.
+            batch_size: Sequences or graphs per batch, at least 1. The last, smaller batch of an
+                epoch is kept.
 
         Raises:
             TypeError: If an argument is not an integer.
@@ -165,8 +169,8 @@ class Task(ABC):
             test=parts.test.batches(batch_size),
         )
 
-    def _train_batches(self, seed: int, epoch: int, batch_size: int) -> Batches:
-        data = self.splits().train
+    def _train_batches(self, seed: int, epoch: int, batch_size: int) -> Batches[Any]:
+        data: Part | None = self.splits().train
         if data is None:
             raise NotImplementedError(f"{type(self).__name__} must make its own training batches")
         order = stream("order", seed, epoch).permutation(len(data))
@@ -180,5 +184,11 @@ def _shortest_and_longest(part: Dataset) -> tuple[int, int]:
     return int(part.lengths.min()), int(part.lengths.max())
 
 
-def _counted(number: int, one: str, many: str = "") -> str:
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number and what it counts.
+
+    Example:
+        >>> counted(1, "class", "classes"), counted(2, "node")
+        ('1 class', '2 nodes')
+    """
     return f"{number} {one if number == 1 else many or one + 's'}"

@@ -109,7 +109,7 @@ class NoisePaddedCIFAR10(Task):
         self.sizes = official_sizes(50000, 10000, valid_size, train_size, test_size)
         self.data_dir = data_dir
 
-    def _build(self) -> Splits:
+    def _build(self) -> Splits[Dataset]:
         rng = stream("cifar10 split", self.split_seed)
         source = CIFAR10_JPEG if self.form == "jpeg" else CIFAR10
         arrays = load_arrays(source, self.data_dir, progress=self.progress)

@@ -6,7 +6,7 @@ Letters: `B` batch, `T` time steps, `F` features, `O` outputs, `N` sequences of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -29,7 +29,10 @@ class Batch(NamedTuple):
     lengths: Tensor | None
 
 
-class Batches:
+AnyBatch = TypeVar("AnyBatch")
+
+
+class Batches(Generic[AnyBatch]):
     """A fixed list of batches, each made when asked for; may be gone through again and again.
 
     Args:
@@ -43,14 +46,14 @@ class Batches:
         (3, [0.0, 1.0, 2.0], 2.0)
     """
 
-    def __init__(self, count: int, make: Callable[[int], Batch]) -> None:
+    def __init__(self, count: int, make: Callable[[int], AnyBatch]) -> None:
         self._count = count
         self._make = make
 
     def __len__(self) -> int:
         return self._count
 
-    def __getitem__(self, index: int) -> Batch:
+    def __getitem__(self, index: int) -> AnyBatch:
         if not 0 <= index < self._count:
             raise IndexError(
                 message(
@@ -59,9 +62,19 @@ class Batches:
             )
         return self._make(index)
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[AnyBatch]:
         for index in range(self._count):
             yield self._make(index)
+
+
+class Part(Protocol):
+    """What every part of a task's data can do, be it made of sequences or of graphs."""
+
+    def __len__(self) -> int:
+        """Number of samples."""
+
+    def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[Any]:
+        """Cuts the part into batches, in the given order of its samples."""
 
 
 class Dataset:
@@ -154,7 +167,7 @@ class Dataset:
         y = _scattered(self.y[rows], inside) if self.per_step else self.y[indices]
         return Batch(x.to(torch.float32), self._target(y), lengths)
 
-    def batches(self, batch_size: int, order: Tensor | None = None) -> Batches:
+    def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[Batch]:
         """Cuts the data set into batches, the last of which may be smaller.
 
         Args:

@@ -31,7 +31,7 @@ class DownloadError(ConnectionError):
 
 
 def data_folder(data_dir: Path | str | None = None) -> Path:
-    """The folder that holds `sequence/`.
+    """The folder that holds `sequence/` and `graph/`.
 
     Args:
         data_dir: The folder, if the user named one; else the environment variable

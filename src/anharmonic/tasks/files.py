@@ -130,7 +130,7 @@ class FileTask(Task):
             *(part.dataset(self.preprocessing.apply(part)) for part in cuts.values())
         )
 
-    def _build(self) -> Splits:
+    def _build(self) -> Splits[Dataset]:
         raise NotImplementedError("the data were read when the task was made")
 
 

@@ -69,7 +69,7 @@ class Digits(Task):
         self.split_seed = natural("split_seed", split_seed)
         self.sizes = {"train": 1257, "valid": 180, "test": 360}
 
-    def _build(self) -> Splits:
+    def _build(self) -> Splits[Dataset]:
         try:
             from sklearn.datasets import load_digits
         except ImportError as error:
@@ -145,7 +145,7 @@ class SequentialMNIST(Task):
         """The pixel read at every step."""
         return torch.arange(pixels)
 
-    def _build(self) -> Splits:
+    def _build(self) -> Splits[Dataset]:
         arrays = load_arrays(MNIST, self.data_dir, progress=self.progress)
         order = self._order((28 // self.pool) ** 2)
         rng = stream("mnist split", self.split_seed)

@@ -9,28 +9,28 @@ from pathlib import Path
 from typing import Any
 
 from anharmonic._checks import choice, message
-from anharmonic.tasks.base import Task
+from anharmonic.tasks.base import Task, counted
 from anharmonic.tasks.cifar import NoisePaddedCIFAR10
 from anharmonic.tasks.dynamics import FitzHughNagumo, Lorenz96
 from anharmonic.tasks.files import FileTask
+from anharmonic.tasks.graphs import GRAPH_TASKS, GraphTask
 from anharmonic.tasks.images import Digits, PermutedSequentialMNIST, SequentialMNIST
 from anharmonic.tasks.signals import SpokenDigits
 from anharmonic.tasks.synthetic import AddingProblem
 
-_TASKS: dict[str, type[Task]] = {
-    kind.name: kind
-    for kind in (
-        AddingProblem,
-        Lorenz96,
-        FitzHughNagumo,
-        Digits,
-        SequentialMNIST,
-        PermutedSequentialMNIST,
-        NoisePaddedCIFAR10,
-        SpokenDigits,
-        FileTask,
-    )
-}
+_KINDS: tuple[type[Task], ...] = (
+    AddingProblem,
+    Lorenz96,
+    FitzHughNagumo,
+    Digits,
+    SequentialMNIST,
+    PermutedSequentialMNIST,
+    NoisePaddedCIFAR10,
+    SpokenDigits,
+    *GRAPH_TASKS,
+    FileTask,
+)
+_TASKS = {kind.name: kind for kind in _KINDS}
 # What a constructor takes besides options: places, which do not change the numbers.
 PLACES = ("data_dir", "path")
 
@@ -84,7 +84,8 @@ def make_task(
     Args:
         name: One of `list_tasks()`.
         options: The task's options by name, see `task_options`.
-        data_dir: The folder that holds `sequence/`; else `ANHARMONIC_DATA` or a per-user cache.
+        data_dir: The folder that holds `sequence/` and `graph/`; else `ANHARMONIC_DATA` or a
+            per-user cache.
         file: The user's data, for the task "file" only.
         progress: Whether a download shows a progress bar.
 
@@ -133,7 +134,8 @@ class TaskInfo:
     Attributes:
         name: The name in the registry.
         summary: One line.
-        sizes: Sequences for training, validation and test; empty where the file decides.
+        sizes: Samples for training, validation and test; empty where the file decides.
+        samples: What a sample is: "sequences", "nodes" or "graphs".
         input: Shape of the inputs, in words.
         target: What is predicted, in words.
         metric: Name of the metric.
@@ -144,6 +146,7 @@ class TaskInfo:
     name: str
     summary: str
     sizes: dict[str, int]
+    samples: str
     input: str
     target: str
     metric: str
@@ -169,6 +172,7 @@ def _describe(name: str) -> TaskInfo:
             name=name,
             summary=summary,
             sizes={},
+            samples="sequences",
             input="as in the file",
             target="classes or values, as in the file",
             metric="accuracy or rmse",
@@ -176,14 +180,21 @@ def _describe(name: str) -> TaskInfo:
             licence=kind.licence,
         )
     task = kind()
-    steps = "per step" if task.readout == "all" else "per sequence"
-    noun = "classes" if task.target == "class" else "value" if task.output_size == 1 else "values"
+    level = task.level if isinstance(task, GraphTask) else "sequence"
+    place = "step" if task.readout == "all" else level
+    one, many = {
+        "class": ("class", "classes"),
+        "value": ("value", "values"),
+        "labels": ("label", "labels"),
+    }[task.target]
     return TaskInfo(
         name=name,
         summary=summary,
         sizes=dict(task.sizes),
-        input=f"{task.input_size} {'number' if task.input_size == 1 else 'numbers'} per step",
-        target=f"{task.output_size} {noun} {steps}",
+        samples=f"{level}s",
+        input=f"{counted(task.input_size, 'number')} per "
+        + ("node" if isinstance(task, GraphTask) else "step"),
+        target=f"{counted(task.output_size, one, many)} per {place}",
         metric=task.metric,
         source=task.source,
         licence=task.licence,

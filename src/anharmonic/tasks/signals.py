@@ -115,7 +115,7 @@ class SpokenDigits(Task):
             self.sizes["train"] = train_size
         self.data_dir = data_dir
 
-    def _build(self) -> Splits:
+    def _build(self) -> Splits[Dataset]:
         arrays = load_arrays(FSDD, self.data_dir, progress=self.progress)
         rng = stream("spoken digits split", self.split_seed)
         if self.split == "official":

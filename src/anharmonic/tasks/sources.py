@@ -1,10 +1,10 @@
 """The data sets that are downloaded: their files, how these become arrays, and the check.
 
-A data set lies as one archive `sequence/NAME.npz` in the data folder. If it is not there, the
-files of its canonical source are downloaded, turned into that archive, checked and stored. A file
-that lies in `sequence/raw`, put there by a person, is taken instead of being downloaded. The
-check covers the content of the arrays, not the bytes of the archive, so it does not depend on the
-version of the compressor.
+A data set lies as one archive `sequence/NAME.npz` or `graph/NAME.npz` in the data folder. If it is
+not there, the files of its canonical source are downloaded, turned into that archive, checked and
+stored. A file that lies in the folder `raw` beside it, put there by a person, is taken instead of
+being downloaded. The check covers the content of the arrays, not the bytes of the archive, so it
+does not depend on the version of the compressor.
 """
 
 from __future__ import annotations
@@ -39,27 +39,33 @@ class Remote:
     Attributes:
         url: Where it is.
         checksum: As in `fetch`.
+        file: Name of the file, where the address does not end with it.
     """
 
     url: str
     checksum: str | None
+    file: str = ""
 
     @property
     def name(self) -> str:
-        """The file's name, the last part of its address."""
-        return self.url.rsplit("/", 1)[-1]
+        """The file's name."""
+        return self.file or self.url.rsplit("/", 1)[-1]
 
 
 @dataclass(frozen=True)
 class Source:
-    """A data set that lies at `sequence/<name>.npz`.
+    """A data set that lies at `<folder>/<name>.npz`.
 
     Attributes:
         name: Name of the archive.
-        files: What to download; empty if it cannot be downloaded.
+        files: What to download; empty if it cannot be downloaded, or `make` does it.
         prepare: Turns the downloaded files, in the order of `files`, into the arrays.
         digest: `arrays_digest` of the arrays; None where it is not known.
         form: Shape and type of every array; empty where the digest says enough.
+        folder: "sequence" or "graph".
+        make: Makes the arrays in a way of its own, given an empty folder for its files and whether
+            to show progress; raises a DownloadError if it cannot.
+        instead: A data set that is read instead where its archive is in the folder.
     """
 
     name: str
@@ -67,36 +73,40 @@ class Source:
     prepare: Callable[[Sequence[Path]], Arrays]
     digest: str | None
     form: Mapping[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
+    folder: str = "sequence"
+    make: Callable[[Path, bool], Arrays] | None = None
+    instead: Source | None = None
 
 
 def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool = True) -> Arrays:
     """Reads the arrays of a data set; downloads and prepares it first if it is not there.
 
-    Files of its source that lie in `sequence/raw` are used instead of downloaded ones.
+    Files of its source that lie in the folder `raw` beside it are used instead of downloaded ones.
 
     Args:
         source: The data set.
-        data_dir: The folder that holds `sequence/`, see `data_folder`.
+        data_dir: The folder that holds `sequence/` and `graph/`, see `data_folder`.
         progress: Whether to show a progress bar for a download.
 
     Raises:
         FileNotFoundError: If it is not there and cannot be downloaded; says which files are wanted
             where.
         OSError: If it cannot be stored.
-        ValueError: If the content is not that of the data set, or a file in `sequence/raw` is
-            damaged.
+        ValueError: If the content is not that of the data set, or a file in `raw` is damaged.
     """
-    path = data_folder(data_dir) / "sequence" / f"{source.name}.npz"
+    path = data_folder(data_dir) / source.folder / f"{source.name}.npz"
+    if source.instead is not None and path.with_name(f"{source.instead.name}.npz").is_file():
+        return load_arrays(source.instead, data_dir)
     if path.is_file():
         arrays = _read(path)
         _verify(source, arrays, str(path), "delete it, so that it is made afresh")
         return arrays
-    if not source.files:
+    if not source.files and source.make is None:
         raise FileNotFoundError(
             message(
                 f"{path} must exist",
                 "no such file, and it cannot be downloaded",
-                "put it there, or set ANHARMONIC_DATA to the folder that holds sequence/",
+                f"put it there, or set ANHARMONIC_DATA to the folder that holds {source.folder}/",
             )
         )
     try:
@@ -125,6 +135,10 @@ def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool 
 
 def _prepared(source: Source, raw: Path, folder: Path, progress: bool) -> Arrays:
     """The arrays, made from the files in `raw` and, where one is not there, from its address."""
+    if source.make is not None:
+        arrays = source.make(folder, progress)
+        _verify(source, arrays, source.name, "the source was changed: use an earlier copy")
+        return arrays
     parts, where = [], source.files[0].url
     for file in source.files:
         given = raw / file.name
@@ -151,14 +165,18 @@ def _prepared(source: Source, raw: Path, folder: Path, progress: bool) -> Arrays
 
 def _by_hand(source: Source, path: Path, reason: str) -> str:
     """Says what a person without a connection can do, in one voice."""
+    wanted = path if source.instead is None else path.with_name(f"{source.instead.name}.npz")
     one = len(source.files) == 1
     files = "this file" if one else f"these {len(source.files)} files"
+    by_hand = f"or put {files} into {path.parent / _RAW} and start again: "
+    by_hand += ", ".join(
+        f"{file.url} as {file.name}" if file.file else file.url for file in source.files
+    )
     return message(
-        f"the data set {source.name} must lie at {path}, or be downloaded",
+        f"the data set {wanted.stem} must lie at {wanted}, or be downloaded",
         f"no such file, and the download failed ({reason})",
-        f"try again; or put {files} into {path.parent / _RAW} and start again: "
-        + ", ".join(file.url for file in source.files)
-        + f"; or copy {path.name} from a computer that has it into {path.parent}; "
+        f"try again; {f'{by_hand}; ' if source.files else ''}"
+        f"or copy {wanted.name} from a computer that has it into {path.parent}; "
         "or name another folder with --data-dir or ANHARMONIC_DATA",
     )
 

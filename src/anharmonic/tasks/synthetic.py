@@ -92,14 +92,14 @@ class AddingProblem(Task):
             "test": positive_int("test_size", test_size),
         }
 
-    def _build(self) -> Splits:
+    def _build(self) -> Splits[Dataset]:
         parts = []
         for part in ("valid", "test"):
             rng = stream(f"adding {part}", self.data_seed)
             parts.append(Dataset(*draw_adding(rng, self.sizes[part], self.length)))
         return Splits(None, parts[0], parts[1])
 
-    def _train_batches(self, seed: int, epoch: int, batch_size: int) -> Batches:
+    def _train_batches(self, seed: int, epoch: int, batch_size: int) -> Batches[Batch]:
         def make(step: int) -> Batch:
             rng = stream("adding train", seed, epoch, step)
             return Batch(*draw_adding(rng, batch_size, self.length), None)

@@ -14,7 +14,7 @@ from torch import nn
 from anharmonic import _checks
 from anharmonic.diagnostics.machine import hardware
 from anharmonic.models.store import save_pretrained
-from anharmonic.tasks.base import Loaders, Task
+from anharmonic.tasks.base import Batch, Loaders, Task
 from anharmonic.training import folder as folders
 from anharmonic.training import results
 from anharmonic.training.evaluate import evaluate
@@ -37,7 +37,7 @@ class Job:
     device: str
     folder: Path
     task: Task
-    loaders: Loaders
+    loaders: Loaders[Batch]
     model: nn.Module
     is_first_process: bool
 

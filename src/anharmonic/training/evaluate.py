@@ -25,7 +25,7 @@ def to_device(batch: Batch, device: torch.device) -> Batch:
     )
 
 
-def evaluate(model: nn.Module, batches: Batches, metric: str, device: torch.device) -> float:
+def evaluate(model: nn.Module, batches: Batches[Batch], metric: str, device: torch.device) -> float:
     """Computes a metric over all batches, without dropout and without gradients.
 
     Args:

@@ -17,7 +17,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 
 from anharmonic.diagnostics.machine import peak_memory_mb
-from anharmonic.tasks.base import Batches
+from anharmonic.tasks.base import Batch, Batches
 from anharmonic.tasks.metrics import make_metric
 from anharmonic.training import machine
 from anharmonic.training.evaluate import evaluate
@@ -36,7 +36,7 @@ class Keeper(Callback):
     """
 
     def __init__(
-        self, valid: Batches, metric: str, resume_path: Path, circumstances: dict[str, str]
+        self, valid: Batches[Batch], metric: str, resume_path: Path, circumstances: dict[str, str]
     ) -> None:
         self._valid = valid
         self.metric = metric

@@ -10,7 +10,7 @@ from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from anharmonic import _checks
-from anharmonic.tasks.base import Batches
+from anharmonic.tasks.base import Batch, Batches
 from anharmonic.training.evaluate import to_device
 from anharmonic.training.losses import DivergedError, Share, share_of, summed_loss
 from anharmonic.training.optim import learning_rate, make_optimizer
@@ -25,7 +25,7 @@ class EpochBatches:
     """This device's shares of one epoch's batches."""
 
     def __init__(
-        self, train: Callable[[int], Batches], epoch: int, rank: int, world: int, target: str
+        self, train: Callable[[int], Batches[Batch]], epoch: int, rank: int, world: int, target: str
     ) -> None:
         self._batches = train(epoch)
         self._rank, self._world, self._target = rank, world, target
@@ -54,7 +54,7 @@ class TrainingModule(LightningModule):
         run: Run,
         model: nn.Module,
         target: str,
-        train: Callable[[int], Batches],
+        train: Callable[[int], Batches[Batch]],
         resume_path: str,
     ) -> None:
         super().__init__()
