@@ -13,6 +13,8 @@ Example:
 from anharmonic.kernels import use_backend
 from anharmonic.kernels.adjacency import Adjacency
 from anharmonic.models.citations import cite
+from anharmonic.models.graph.gradient_gating import GradientGating
+from anharmonic.models.graph.graphcon import GraphCON
 from anharmonic.models.heads import SequenceModel
 from anharmonic.models.inputs import State
 from anharmonic.models.registry import list_models
@@ -36,6 +38,8 @@ __all__ = [
     "ChronoLSTM",
     "CoRNN",
     "CoRNNCell",
+    "GradientGating",
+    "GraphCON",
     "LEMCell",
     "SequenceModel",
     "StabilityWarning",

@@ -1,18 +1,26 @@
 import pytest
 
-from anharmonic.experiments.registry import list_tables
+from anharmonic.experiments.registry import list_figures, list_tables
 from anharmonic.models.registry import list_models
 from anharmonic.tasks.registry import describe_tasks, list_tasks
+
+
+def all_models():
+    return [*list_models(), *list_models("graph")]
+
+
+def all_tables():
+    return [*list_tables(), *list_figures()]
 
 
 def test_list_shows_everything(cli):
     code, out, _ = cli("list")
     assert code == 0
-    for name in (*list_models(), *list_tasks(), *list_tables()):
+    for name in (*all_models(), *list_tasks(), *all_tables()):
         assert f"\n  {name} " in out
 
 
-@pytest.mark.parametrize(("kind", "names"), [("models", list_models), ("tables", list_tables)])
+@pytest.mark.parametrize(("kind", "names"), [("models", all_models), ("tables", all_tables)])
 def test_list_of_one_kind_is_one_line_each(cli, kind, names):
     out = cli("list", kind)[1]
     assert [line.split()[0] for line in out.splitlines()] == names()

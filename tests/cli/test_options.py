@@ -17,7 +17,7 @@ from anharmonic.cli.options import (
     short_usage,
     tyro,
 )
-from anharmonic.models.registry import layer_class, list_models
+from anharmonic.models.registry import list_models, model_class
 from anharmonic.tasks.registry import list_tasks, task_class, task_options
 from anharmonic.training.options import model_option_parameters
 from anharmonic.training.run import Place, Run
@@ -55,7 +55,7 @@ def test_every_field_of_a_run_is_explained(cls):
 @pytest.mark.parametrize("name", list_models())
 def test_every_option_of_a_model_is_explained(name):
     known = model_option_parameters(name)
-    found = constructor_options(layer_class(name), known)
+    found = constructor_options(model_class(name), known)
     assert [o.name for o in found] == list(known) and all(o.help for o in found)
 
 

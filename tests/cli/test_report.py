@@ -1,6 +1,6 @@
 import pytest
 
-from anharmonic.experiments.registry import list_tables, table
+from anharmonic.experiments.registry import list_figures, list_tables, table
 from anharmonic.training.results import append
 
 
@@ -24,7 +24,7 @@ def test_report_prints_tables_with_results_and_names_the_others(cli, results):
     assert code == 0 and "91.25" in out and out.startswith("demo: ")
     without, foot = out.splitlines()[-3::2]
     assert foot == "documents: the papers of the models and T. K. Rusch's thesis"
-    others = ", ".join(name for name in list_tables() if name != "demo")
+    others = ", ".join(n for n in (*list_tables(), *list_figures()) if n != "demo")
     assert without == f"No results yet: {others}."
     assert "No results yet" not in cli("report", "demo")[1]
     out = cli("report", "lem-smnist")[1]

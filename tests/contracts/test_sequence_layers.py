@@ -13,7 +13,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pack_sequence, pad_packed_s
 
 import anharmonic as ah
 from anharmonic import kernels
-from anharmonic.models.registry import layer_class, list_models
+from anharmonic.models.registry import list_models, model_class
 
 F, H = 3, 5
 OURS = ["CoRNN", "UnICORNN", "LEM"]
@@ -73,7 +73,7 @@ def backend(request):
 
 def make(name, options, dtype=torch.float64, **more):
     torch.manual_seed(0)
-    return layer_class(name)(F, H, **options, **more, dtype=dtype)
+    return model_class(name)(F, H, **options, **more, dtype=dtype)
 
 
 def sequences(batch, steps, dtype=torch.float64):
@@ -454,7 +454,7 @@ class TestRefusals:
             assert word in str(caught.value), f"{word!r} not in {caught.value}"
 
     def test_constructor(self, name):
-        cls = layer_class(name)
+        cls = model_class(name)
         self.refuse(lambda: cls(0, H), ValueError, "input_size must be an int >= 1", "input_size=0")
         self.refuse(lambda: cls(F, 2.5), TypeError, "hidden_size must be an int", "2.5 (float)")
         self.refuse(lambda: cls(F, H, 0), ValueError, "num_layers must be an int >= 1")
@@ -465,7 +465,7 @@ class TestRefusals:
 
     def test_dropout_without_layers_warns(self, name):
         with pytest.warns(UserWarning, match="dropout"):
-            layer_class(name)(F, H, dropout=0.5)
+            model_class(name)(F, H, dropout=0.5)
 
     def test_input(self, name):
         layer = make(name, {}, dtype=torch.float32)
@@ -521,9 +521,9 @@ class TestRefusals:
 
     def test_memory(self, name):
         if name not in OURS:
-            self.refuse(lambda: layer_class(name)(F, H, memory="stored"), TypeError, "memory")
+            self.refuse(lambda: model_class(name)(F, H, memory="stored"), TypeError, "memory")
             return
-        make = layer_class(name)
+        make = model_class(name)
         self.refuse(lambda: make(F, H, memory="none"), ValueError, "memory must be one of 'auto'")
         both = {"memory": "reversible", "bidirectional": True}
         self.refuse(lambda: make(F, H, **both), ValueError, "needs UnICORNN in one direction")
@@ -567,7 +567,7 @@ def test_autocast_keeps_the_weights_dtype(name):
 def test_defaults_are_stable(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        layer = layer_class(name)(F, H)
+        layer = model_class(name)(F, H)
     generator = torch.Generator().manual_seed(0)
     output, _ = layer(10 * torch.randn(2000, 2, F, generator=generator))
     assert output.isfinite().all() and output.abs().max() < 100
@@ -575,7 +575,7 @@ def test_defaults_are_stable(name):
 
 @pytest.mark.parametrize("name", list_models())
 def test_device_argument(name):
-    layer = layer_class(name)(F, H, device="meta")
+    layer = model_class(name)(F, H, device="meta")
     assert {t.device.type for t in layer.state_dict().values()} == {"meta"}
 
 
@@ -592,7 +592,7 @@ def test_transforms_of_torch_func(name):
 def test_large_sizes(name):
     """Two halves equal one whole at 20,000 steps and 130 neurons; gradients reach the start."""
     torch.manual_seed(0)
-    layer = layer_class(name)(F, 130, num_layers=2, dtype=torch.float64)
+    layer = model_class(name)(F, 130, num_layers=2, dtype=torch.float64)
     x = sequences(2, 20_000)
     with torch.no_grad():
         whole, state = layer(x)

@@ -7,7 +7,7 @@ import torch
 
 from anharmonic.diagnostics import cases
 from anharmonic.diagnostics.cases import CASES, ENTRANTS, make, work
-from anharmonic.models.registry import layer_class
+from anharmonic.models.registry import model_class
 
 INSTALLED = [
     name
@@ -60,13 +60,13 @@ def test_a_training_step_leaves_gradients_and_inference_none(monkeypatch):
 def test_streams_use_step_and_carry_the_state(monkeypatch):
     case = CASES[-1].quick()
     seen = []
-    step = layer_class(case.model).step
+    step = model_class(case.model).step
 
     def watched(self, x_t, state=None):
         seen.append((tuple(x_t.shape), state))
         return step(self, x_t, state)
 
-    monkeypatch.setattr(layer_class(case.model), "step", watched)
+    monkeypatch.setattr(model_class(case.model), "step", watched)
     work("anharmonic", case, "streaming", 3)()
     assert [shape for shape, _ in seen] == [(1, 1)] * 3
     assert [state is None for _, state in seen] == [True, False, False]

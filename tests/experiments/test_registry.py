@@ -62,7 +62,9 @@ def test_unknown_table_names_the_nearest():
 
 
 def test_expand_drops_doubles():
-    assert [t.id for t in expand(["demo", "lem-adding", "demo"])] == ["demo", "lem-adding"]
+    tables, figures = expand(["demo", "g2-mad", "lem-adding", "demo"])
+    assert [t.id for t in tables] == ["demo", "lem-adding"]
+    assert [f.id for f in figures] == ["g2-mad"]
     with pytest.raises(ValueError, match=r"table must be one of .*'demo'"):
         expand(["nothing"])
 

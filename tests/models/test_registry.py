@@ -1,20 +1,20 @@
 import pytest
 
 import anharmonic as ah
-from anharmonic.models.registry import canonical_name, layer_class, list_models
+from anharmonic.models.registry import canonical_name, list_models, model_class
 
 
 def test_names():
     assert ah.list_models() == ["CoRNN", "UnICORNN", "LEM", "RNN", "LSTM", "GRU", "ChronoLSTM"]
     for name in list_models():
-        assert layer_class(name).__name__ == name
+        assert model_class(name).__name__ == name
         assert canonical_name(name.upper()) == name == canonical_name(name.lower())
 
 
 def test_unknown_name_lists_the_nearest():
     with pytest.raises(ValueError, match=r"one of 'CoRNN', .*got 'CoRN'; did you mean 'CoRNN'"):
-        layer_class("CoRN")
+        model_class("CoRN")
     with pytest.raises(ValueError, match="choose one of these names"):
-        layer_class("transformer")
+        model_class("transformer")
     with pytest.raises(ValueError, match="got 3"):
         canonical_name(3)

@@ -5,13 +5,14 @@ import pytest
 import torch
 
 from anharmonic.tasks.base import Batches
+from anharmonic.tasks.images import Digits
 from anharmonic.training import machine
 from anharmonic.training.keeper import Keeper
 
 
 def keeper(**circumstances):
     circumstances = {"device": "cpu", "threads": "1", **circumstances}
-    return Keeper(Batches(0, lambda i: None), "accuracy", Path("resume.ckpt"), circumstances)
+    return Keeper(Batches(0, lambda i: None), Digits(), Path("resume.ckpt"), circumstances)
 
 
 def test_state_is_plain_and_comes_back(tmp_path):

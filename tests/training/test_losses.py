@@ -11,8 +11,8 @@ def batches():
     x = torch.randn(5, 7, 3, generator=generator)
     lengths = torch.tensor([7, 2, 5, 1, 3])
     return {
-        "class": Batch(x, torch.tensor([0, 1, 3, 2, 1]), None),
-        "value": Batch(x, torch.randn(5, 4, generator=generator), lengths),
+        "cross_entropy": Batch(x, torch.tensor([0, 1, 3, 2, 1]), None),
+        "squared_error": Batch(x, torch.randn(5, 4, generator=generator), lengths),
         "steps": Batch(x, torch.randn(5, 7, 4, generator=generator), None),
         "ragged": Batch(x, torch.randn(5, 7, 4, generator=generator), lengths),
     }
@@ -28,11 +28,15 @@ def prediction(kind, x):
 
 def test_losses_are_the_usual_ones():
     data = batches()
-    for kind, target in (("class", "class"), ("value", "value"), ("steps", "value")):
+    for kind, target in (
+        ("cross_entropy", "cross_entropy"),
+        ("squared_error", "squared_error"),
+        ("steps", "squared_error"),
+    ):
         batch = data[kind]
         output = prediction(kind, batch.x)
         mean = summed_loss(output, batch, target) / count_entries(batch, target)
-        usual = functional.cross_entropy if target == "class" else functional.mse_loss
+        usual = functional.cross_entropy if target == "cross_entropy" else functional.mse_loss
         torch.testing.assert_close(mean, usual(output, batch.y))
 
 
@@ -45,24 +49,24 @@ def test_padding_does_not_count_even_if_nan():
     for i, n in enumerate(batch.lengths):
         batch.y[i, n:] = float("nan")
     output = output.requires_grad_()
-    loss = summed_loss(output, batch, "value")
+    loss = summed_loss(output, batch, "squared_error")
     assert float(loss.detach()) == pytest.approx(expected)
-    assert count_entries(batch, "value") == 18 * 4
+    assert count_entries(batch, "squared_error") == 18 * 4
     loss.backward()
     assert torch.isfinite(output.grad).all()
 
 
-@pytest.mark.parametrize("kind", ["class", "value", "steps", "ragged"])
+@pytest.mark.parametrize("kind", ["cross_entropy", "squared_error", "steps", "ragged"])
 @pytest.mark.parametrize("world", [1, 2, 3, 5, 8])
 def test_shares_add_up_to_the_batch(kind, world):
-    target = "class" if kind == "class" else "value"
+    target = "cross_entropy" if kind == "cross_entropy" else "squared_error"
     batch = batches()[kind]
     weight = torch.linspace(-1, 1, 12, dtype=torch.float64).reshape(3, 4).requires_grad_()
 
     def gradient(part, factor):
         x = part.x.double()
         x = x if kind in ("steps", "ragged") else x.sum(1)
-        part = part._replace(y=part.y if target == "class" else part.y.double())
+        part = part._replace(y=part.y if target == "cross_entropy" else part.y.double())
         (result,) = torch.autograd.grad(summed_loss(x @ weight, part, target) * factor, weight)
         return result
 

@@ -10,8 +10,8 @@ def batches(epoch):
 
 
 def test_epoch_batches_are_one_devices_shares():
-    shares = list(EpochBatches(batches, 7, rank=1, world=2, target="value"))
-    assert len(shares) == len(EpochBatches(batches, 7, 1, 2, "value")) == 2
+    shares = list(EpochBatches(batches, 7, rank=1, world=2, loss="squared_error"))
+    assert len(shares) == len(EpochBatches(batches, 7, 1, 2, "squared_error")) == 2
     assert shares[0].batch.x.shape == (2, 3, 1)
     assert float(shares[0].batch.x.max()) == 7.0
     assert (shares[0].weight, shares[0].entries) == (2 / 4, 4)
@@ -23,7 +23,8 @@ def test_epoch_batches_are_one_devices_shares():
 )
 def test_diverged_error_says_what_to_try(tiny, clip_norm, text):
     run = tiny(clip_norm=clip_norm, lr_drop_epoch=2)
-    module = TrainingModule(run, torch.nn.Linear(1, 1), "value", batches, "folder/resume.ckpt")
+    linear = torch.nn.Linear(1, 1)
+    module = TrainingModule(run, linear, "squared_error", batches, "folder/resume.ckpt")
     module.trainer = type("Trainer", (), {"current_epoch": 2})()  # type: ignore[assignment]
     error = module.diverged("training loss", float("inf"), 17)
     assert (error.step, error.epoch, error.value) == (17, 3, float("inf"))

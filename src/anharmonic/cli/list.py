@@ -41,9 +41,10 @@ def run(words: Sequence[str]) -> int:
 
 
 def _models() -> list[tuple[str, str]]:
-    from anharmonic.models.registry import layer_class, list_models
+    from anharmonic.models.registry import list_models, model_class
 
-    return [(name, _first_line(layer_class(name))) for name in list_models()]
+    names = [*list_models(), *list_models("graph")]
+    return [(name, _first_line(model_class(name))) for name in names]
 
 
 def _tasks() -> list[tuple[str, str]]:
@@ -73,9 +74,13 @@ def _tasks_in_full() -> list[str]:
 
 
 def _tables() -> list[tuple[str, str]]:
-    from anharmonic.experiments.registry import list_tables, table
+    from anharmonic.experiments.registry import expand, list_figures, list_tables
 
-    return [(name, f"{table(name).title}. Source: {table(name).source}.") for name in list_tables()]
+    tables, figures = expand([*list_tables(), *list_figures()])
+    found = [(t.id, t.title, t.source) for t in tables] + [
+        (f.id, f.title, f.source) for f in figures
+    ]
+    return [(name, f"{title}. Source: {source}.") for name, title, source in found]
 
 
 _SOURCES = {"models": _models, "tasks": _tasks, "tables": _tables}

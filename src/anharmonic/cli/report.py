@@ -37,8 +37,9 @@ def run(words: Sequence[str]) -> int:
         ValueError: If a name or an option is wrong.
         FileNotFoundError: If there are no results where ``--results`` says.
     """
+    from anharmonic.experiments import figures as drawn
     from anharmonic.experiments.page import write_html
-    from anharmonic.experiments.registry import expand, list_tables
+    from anharmonic.experiments.registry import expand, list_figures, list_tables
     from anharmonic.experiments.report import (
         DOCUMENTS,
         compare,
@@ -50,7 +51,7 @@ def run(words: Sequence[str]) -> int:
     from anharmonic.training.results import read
 
     first = next((i for i, w in enumerate(words) if w.startswith("-")), len(words))
-    tables = expand(words[:first] or list_tables())
+    tables, figures = expand(words[:first] or [*list_tables(), *list_figures()])
     values = parse(
         words[first:],
         {"report": field_options(Report)},
@@ -61,7 +62,13 @@ def run(words: Sequence[str]) -> int:
     place: Path = values["results"]
     files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
     results = [result for file in files if file.exists() for result in read(file)]
-    if not results:
+    folder = place if place.is_dir() else place.parent
+    measured = [
+        (figure, drawn.read(path))
+        for figure in figures
+        if (path := drawn.path_of(figure, folder)).exists()
+    ]
+    if not results and not measured:
         raise FileNotFoundError(
             message(
                 f"{place} must be a file of result lines or a folder of them",
@@ -77,6 +84,7 @@ def run(words: Sequence[str]) -> int:
     if values["markdown"] is not None:
         values["markdown"].parent.mkdir(parents=True, exist_ok=True)
         sections = [markdown(table, lines) for table, lines in comparisons]
+        sections += [drawn.markdown(figure, found) for figure, found in measured]
         write_atomically(values["markdown"], "\n".join([*sections, f"{DOCUMENTS}\n"]))
         written.append(values["markdown"])
     for path in written:
@@ -86,7 +94,10 @@ def run(words: Sequence[str]) -> int:
         if not words[:first]:
             shown = [(table, lines) for table, lines in comparisons if has_results(lines)]
             without = [table.id for table, lines in comparisons if not has_results(lines)]
+            known = {figure.id for figure, _ in measured}
+            without += [figure.id for figure in figures if figure.id not in known]
         blocks = [terminal(table, lines) for table, lines in shown]
+        blocks += [drawn.terminal(figure, found) for figure, found in measured]
         if without:
             blocks.append(f"No results yet: {', '.join(without)}.")
         print("\n\n".join([*blocks, DOCUMENTS]))

@@ -176,12 +176,11 @@ def model_options(model: str) -> list[Option]:
     Args:
         model: Its canonical name.
     """
-    from anharmonic.models.registry import layer_class
-    from anharmonic.training.options import model_option_parameters
-    from anharmonic.training.run import Run
+    from anharmonic.models.registry import model_class
+    from anharmonic.training.options import check_model_options, model_option_parameters
 
-    found = constructor_options(layer_class(model), model_option_parameters(model))
-    size = Run(task="adding", model=model).model_options["hidden_size"]
+    found = constructor_options(model_class(model), model_option_parameters(model))
+    size = check_model_options(model, {})["hidden_size"]
     return [replace(o, default=size) if o.name == "hidden_size" else o for o in found]
 
 
@@ -215,7 +214,7 @@ def general_help() -> str:
         "Where it runs (changes no number)",
         plain_help(field_options(Place, ("file",))),
     ]
-    for model in list_models():
+    for model in (*list_models(), *list_models("graph")):
         parts += ["", f"Model {model}", plain_help(model_options(model))]
     for task in list_tasks():
         title = "Your own file" if task == "file" else f"Task {task}"

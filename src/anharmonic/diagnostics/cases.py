@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import kernels
-from anharmonic.models.registry import layer_class
+from anharmonic.models.registry import model_class
 
 OURS = "anharmonic"
 LSTM = "nn.LSTM"
@@ -126,7 +126,7 @@ def make(entrant: str, case: Case) -> nn.Module | None:
             return None
         peer: nn.Module = getattr(importlib.import_module(PEER), _PEER_NAMES[case.model])(*sizes)
         return peer
-    return layer_class(case.model)(*sizes)
+    return model_class(case.model)(*sizes)
 
 
 def work(entrant: str, case: Case, mode: str, steps: int) -> Callable[[], None] | None:

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from anharmonic.diagnostics import apart, machine
-from anharmonic.models.registry import layer_class
+from anharmonic.models.registry import model_class
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def one_step(fields: Mapping[str, Any], threads: int) -> dict[str, Any]:
     else:
         # The documents' rule; with 0.03, gradients through a million steps pass 10^38.
         dt = case.steps**-0.5
-        layer = layer_class(case.model)(*sizes, memory=case.memory, dt=dt)
+        layer = model_class(case.model)(*sizes, memory=case.memory, dt=dt)
     x = torch.randn(case.steps, case.batch, case.inputs)
 
     def step(x: torch.Tensor) -> None:

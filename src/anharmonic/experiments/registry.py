@@ -1,16 +1,29 @@
-"""The tables by name."""
+"""The tables and figures by name."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from anharmonic._checks import choice
-from anharmonic.experiments import cornn, demo, lem, speech, unicornn
+from anharmonic.experiments import cornn, demo, lem, smoothing, speech, unicornn
 from anharmonic.experiments.base import Table
+from anharmonic.experiments.figures import Figure
 
 _TABLES: dict[str, Table] = {
     table.id: table for module in (demo, cornn, unicornn, lem, speech) for table in module.TABLES
 }
+
+_FIGURES: dict[str, Figure] = {figure.id: figure for figure in smoothing.FIGURES}
+
+
+def list_figures() -> list[str]:
+    """Names of all figures.
+
+    Example:
+        >>> "g2-mad" in list_figures()
+        True
+    """
+    return list(_FIGURES)
 
 
 def list_tables() -> list[str]:
@@ -39,17 +52,22 @@ def table(name: str) -> Table:
     return _TABLES[choice("table", name, _TABLES)]
 
 
-def expand(names: Iterable[str]) -> list[Table]:
-    """The tables of these names, each once.
+def expand(names: Iterable[str]) -> tuple[list[Table], list[Figure]]:
+    """The tables and figures of these names, each once.
 
     Args:
-        names: Names of tables.
+        names: Names of tables and figures.
 
     Raises:
-        ValueError: If there is no such table; the message lists all and the nearest.
+        ValueError: If there is no such name; the message lists all and the nearest.
 
     Example:
-        >>> [t.id for t in expand(["demo", "lem-adding", "demo"])]
-        ['demo', 'lem-adding']
+        >>> tables, figures = expand(["demo", "g2-mad", "lem-adding", "demo"])
+        >>> [t.id for t in tables], [f.id for f in figures]
+        (['demo', 'lem-adding'], ['g2-mad'])
     """
-    return [table(name) for name in dict.fromkeys(names)]
+    chosen = dict.fromkeys(choice("table", name, [*_TABLES, *_FIGURES]) for name in names)
+    return (
+        [_TABLES[name] for name in chosen if name in _TABLES],
+        [_FIGURES[name] for name in chosen if name in _FIGURES],
+    )

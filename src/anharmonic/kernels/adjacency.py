@@ -308,6 +308,24 @@ def check_features(name: str, x: Any, graph: Adjacency) -> None:
         )
 
 
+def edges_of(adjacency: Tensor) -> Tensor:
+    """The edges of a sparse adjacency whose row i holds the edges that end in i.
+
+    Args:
+        adjacency: A sparse tensor, as PyTorch Geometric takes it (transposed, ``adj_t``).
+
+    Shape:
+        adjacency [N, N]; result [2, E].
+
+    Example:
+        >>> edges_of(torch.tensor([[0.0, 1.0], [0.0, 0.0]]).to_sparse_csr())
+        tensor([[1],
+                [0]])
+    """
+    target, source = adjacency.to_sparse(layout=torch.sparse_coo).coalesce().indices()
+    return torch.stack([source, target])
+
+
 def _node_count(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(
@@ -319,7 +337,9 @@ def _node_count(value: Any) -> int:
         )
     if value < 0:
         raise ValueError(
-            _checks.message("num_nodes must be an int >= 0", f"num_nodes={value}", "pass x.shape[0]")
+            _checks.message(
+                "num_nodes must be an int >= 0", f"num_nodes={value}", "pass x.shape[0]"
+            )
         )
     return value
 

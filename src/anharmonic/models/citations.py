@@ -53,6 +53,32 @@ _ENTRIES = {
   booktitle = {Empirical Methods in Natural Language Processing},
   year = {2014},
 }""",
+    "graphcon": """@inproceedings{rusch2022graphcon,
+  title = {Graph-Coupled Oscillator Networks},
+  author = {Rusch, T. Konstantin and Chamberlain, Benjamin P. and Rowbottom, James and
+            Mishra, Siddhartha and Bronstein, Michael M.},
+  booktitle = {International Conference on Machine Learning},
+  year = {2022},
+}""",
+    "g2": """@inproceedings{rusch2023gradient,
+  title = {Gradient Gating for Deep Multi-Rate Learning on Graphs},
+  author = {Rusch, T. Konstantin and Chamberlain, Benjamin P. and Mahoney, Michael W. and
+            Bronstein, Michael M. and Mishra, Siddhartha},
+  booktitle = {International Conference on Learning Representations},
+  year = {2023},
+}""",
+    "pyg": """@inproceedings{fey2019pyg,
+  title = {Fast Graph Representation Learning with {PyTorch Geometric}},
+  author = {Fey, Matthias and Lenssen, Jan E.},
+  booktitle = {ICLR Workshop on Representation Learning on Graphs and Manifolds},
+  year = {2019},
+}""",
+    "gcnii": """@inproceedings{chen2020gcnii,
+  title = {Simple and Deep Graph Convolutional Networks},
+  author = {Chen, Ming and Wei, Zhewei and Huang, Zengfeng and Ding, Bolin and Li, Yaliang},
+  booktitle = {International Conference on Machine Learning},
+  year = {2020},
+}""",
     "chrono": """@inproceedings{tallec2018chrono,
   title = {Can recurrent neural networks warp time?},
   author = {Tallec, Corentin and Ollivier, Yann},
@@ -69,6 +95,10 @@ _PAPERS = {
     "LSTM": ["lstm"],
     "GRU": ["gru"],
     "ChronoLSTM": ["lstm", "chrono"],
+    "GraphCON": ["graphcon"],
+    "GradientGating": ["g2"],
+    "PlainGNN": ["pyg"],
+    "GCNII": ["gcnii"],
 }
 
 
@@ -91,7 +121,7 @@ def cite(model: Any) -> str:
         chrono = False
     else:
         kind = model if isinstance(model, type) else type(model)
-        name = kind.__name__.removesuffix("Cell")
+        name = kind.__name__.removesuffix("Cell").removesuffix("Network")
         if name == "SequenceModel" and not isinstance(model, type):
             return cite(model.layer)
         chrono = getattr(model, "chrono_length", None) is not None

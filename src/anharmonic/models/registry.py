@@ -2,39 +2,78 @@
 
 from __future__ import annotations
 
+from anharmonic import _checks
+from anharmonic.models.graph.baselines import GCNII, PlainGNN
+from anharmonic.models.graph.network import GraphNetwork
+from anharmonic.models.graph.networks import GradientGatingNetwork, GraphCONNetwork
 from anharmonic.models.heads import SequenceModel
-from anharmonic.models.sequence import LAYERS, canonical_name
+from anharmonic.models.sequence import LAYERS
 from anharmonic.models.sequence.cornn import CoRNNCell
 from anharmonic.models.sequence.lem import LEMCell
 from anharmonic.models.sequence.unicornn import UnICORNNCell
 from anharmonic.models.store import Stored
 
+GRAPH_NETWORKS: dict[str, type[GraphNetwork]] = {
+    "GraphCON": GraphCONNetwork,
+    "GradientGating": GradientGatingNetwork,
+    "PlainGNN": PlainGNN,
+    "GCNII": GCNII,
+}
+"""Networks for graph tasks by name: this package's first, then the baselines."""
+
+_MODELS: dict[str, type[Stored]] = {**LAYERS, **GRAPH_NETWORKS}
 _OTHERS: tuple[type[Stored], ...] = (CoRNNCell, UnICORNNCell, LEMCell, SequenceModel)
 
-__all__ = ["STORED", "canonical_name", "layer_class", "list_models"]
-
-STORED: dict[str, type[Stored]] = {**LAYERS, **{c.__name__: c for c in _OTHERS}}
+STORED: dict[str, type[Stored]] = {
+    c.__name__: c for c in (*LAYERS.values(), *_OTHERS, *GRAPH_NETWORKS.values())
+}
 """Every class that can be saved and loaded, by name."""
 
 
-def list_models() -> list[str]:
-    """Names of the sequence layers, this package's first, then the baselines.
+def list_models(kind: str = "sequence") -> list[str]:
+    """Names of models, this package's first, then the baselines.
+
+    Args:
+        kind: "sequence" for the layers that ``SequenceModel`` takes by name, "graph" for the
+            networks of graph tasks.
+
+    Raises:
+        ValueError: If the kind is unknown.
 
     Example:
         >>> list_models()
         ['CoRNN', 'UnICORNN', 'LEM', 'RNN', 'LSTM', 'GRU', 'ChronoLSTM']
+        >>> list_models("graph")
+        ['GraphCON', 'GradientGating', 'PlainGNN', 'GCNII']
     """
-    return list(LAYERS)
+    _checks.choice("kind", kind, ("sequence", "graph"))
+    return list(LAYERS if kind == "sequence" else GRAPH_NETWORKS)
 
 
-def layer_class(name: str) -> type[Stored]:
-    """The class of a sequence layer.
+def canonical_name(name: str) -> str:
+    """The model's name as it is written here, whatever the case it came in.
+
+    Raises:
+        ValueError: If there is no such model; the message lists the names and the nearest.
+
+    Example:
+        >>> canonical_name("graphcon")
+        'GraphCON'
+    """
+    by_lower = {known.lower(): known for known in _MODELS}
+    if isinstance(name, str) and name.lower() in by_lower:
+        return by_lower[name.lower()]
+    return _checks.choice("model", name, _MODELS)
+
+
+def model_class(name: str) -> type[Stored]:
+    """The class of a model: a sequence layer or a network for graph tasks.
 
     Raises:
         ValueError: If there is no such model.
 
     Example:
-        >>> layer_class("LEM").__name__
-        'LEM'
+        >>> model_class("LEM").__name__, model_class("GraphCON").__name__
+        ('LEM', 'GraphCONNetwork')
     """
-    return LAYERS[canonical_name(name)]
+    return _MODELS[canonical_name(name)]

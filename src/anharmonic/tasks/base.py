@@ -18,6 +18,7 @@ __all__ = [
     "Batches",
     "Dataset",
     "Loaders",
+    "Loss",
     "MetricName",
     "Readout",
     "Splits",
@@ -29,6 +30,7 @@ __all__ = [
 
 Target = Literal["class", "value", "labels"]
 Readout = Literal["last", "all", "node", "graph"]
+Loss = Literal["cross_entropy", "binary_cross_entropy", "squared_error", "absolute_error"]
 MetricName = Literal["accuracy", "f1", "mse", "rmse", "nrmse", "nmse", "mae"]
 AnyPart = TypeVar("AnyPart", bound=Part)
 
@@ -82,6 +84,7 @@ class Task(ABC):
 
     Attributes:
         name: The name in the registry.
+        kind: What an input is, a "sequence" or a "graph".
         target: "class" (one class), "value" (real numbers) or "labels" (several yes-or-no labels).
         readout: "last" (one output per sequence), "all" (one per step), "node" or "graph" (one per
             node or graph).
@@ -98,6 +101,7 @@ class Task(ABC):
     """
 
     name: ClassVar[str]
+    kind: ClassVar[Literal["sequence", "graph"]] = "sequence"
     target: Target
     readout: Readout
     metric: MetricName
@@ -111,6 +115,21 @@ class Task(ABC):
     progress: bool = True
     hint: str = ""
     _splits: Splits[Any] | None = None
+
+    @property
+    def loss(self) -> Loss:
+        """What training minimises: that of the target, absolute errors for the metric "mae".
+
+        Example:
+            >>> from anharmonic.tasks.synthetic import AddingProblem
+            >>> AddingProblem().loss
+            'squared_error'
+        """
+        if self.target == "class":
+            return "cross_entropy"
+        if self.target == "labels":
+            return "binary_cross_entropy"
+        return "absolute_error" if self.metric == "mae" else "squared_error"
 
     @abstractmethod
     def _build(self) -> Splits[Any]:

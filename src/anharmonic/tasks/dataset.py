@@ -28,6 +28,31 @@ class Batch(NamedTuple):
     y: Tensor
     lengths: Tensor | None
 
+    @property
+    def inputs(self) -> tuple[Tensor, Tensor | None]:
+        """What a model is called with."""
+        return self.x, self.lengths
+
+    def to(self, device: torch.device) -> Batch:
+        """The batch with inputs and targets on a device.
+
+        Args:
+            device: Where to.
+        """
+        if device.type == "cpu":
+            return self
+        # Lengths stay on the CPU, where packing wants them; a GPU would have to be waited for.
+        x, y = (tensor.to(device, non_blocking=True) for tensor in (self.x, self.y))
+        return self._replace(x=x, y=y)
+
+    def chosen(self, prediction: Tensor) -> Tensor:
+        """The predictions that belong to the targets: all of them.
+
+        Args:
+            prediction: A model's output.
+        """
+        return prediction
+
 
 AnyBatch = TypeVar("AnyBatch")
 

@@ -36,6 +36,34 @@ class GraphBatch(NamedTuple):
     membership: Tensor | None
     num_graphs: int = 1
 
+    @property
+    def inputs(self) -> tuple[Tensor, Adjacency, Tensor | None, int]:
+        """What a model is called with."""
+        return self.x, self.graph, self.membership, self.num_graphs
+
+    def to(self, device: torch.device) -> GraphBatch:
+        """The batch on a device.
+
+        Args:
+            device: Where to.
+        """
+        if self.x.device == device:
+            return self
+        parts = (self.y, self.rows, self.membership)
+        y, rows, membership = (None if part is None else part.to(device) for part in parts)
+        assert y is not None
+        return GraphBatch(
+            self.x.to(device), self.graph.to(device), y, rows, membership, self.num_graphs
+        )
+
+    def chosen(self, prediction: Tensor) -> Tensor:
+        """The predictions that belong to the targets: those of `rows`.
+
+        Args:
+            prediction: A model's output for all nodes, or for the graphs.
+        """
+        return prediction if self.rows is None else prediction[self.rows]
+
 
 class Nodes:
     """Some nodes of one graph, as one full batch.

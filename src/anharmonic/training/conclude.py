@@ -6,7 +6,7 @@ import math
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
@@ -14,7 +14,7 @@ from torch import nn
 from anharmonic import _checks
 from anharmonic.diagnostics.machine import hardware
 from anharmonic.models.store import save_pretrained
-from anharmonic.tasks.base import Batch, Loaders, Task
+from anharmonic.tasks.base import Loaders, Task
 from anharmonic.training import folder as folders
 from anharmonic.training import results
 from anharmonic.training.evaluate import evaluate
@@ -37,7 +37,7 @@ class Job:
     device: str
     folder: Path
     task: Task
-    loaders: Loaders[Batch]
+    loaders: Loaders[Any]
     model: nn.Module
     is_first_process: bool
 
@@ -64,7 +64,8 @@ def conclude(job: Job, keeper: Keeper, unfixed: set[str]) -> Result:
         job.model.load_state_dict(keeper.best_weights)
     device = torch.device(job.device)
     job.model.to(device)
-    test = evaluate(job.model, job.loaders.test, job.task.metric, device)
+    task = job.task
+    test = evaluate(job.model, job.loaders.test, task.metric, device, task.metric_scale)
     if not math.isfinite(test):
         lr = learning_rate(run, epochs_run - 1)
         text = _checks.message(

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 
 from anharmonic import _checks
 from anharmonic.diagnostics.machine import hardware
 from anharmonic.models.heads import SequenceModel
+from anharmonic.models.registry import GRAPH_NETWORKS, model_class
 from anharmonic.tasks.base import Task
 from anharmonic.tasks.registry import make_task
 from anharmonic.training import folder as folders
@@ -93,6 +95,14 @@ def fit(run: Run, place: Place | None = None) -> Result:
             run.task, run.task_options, place.data_dir, place.file, progress=place.progress
         )
         check_readout(run.task, task.readout, run.readout)
+        if task.kind == "graph" and place.devices > 1:
+            raise ValueError(
+                _checks.message(
+                    "a graph task trains on one device",
+                    f"devices={place.devices}",
+                    "leave devices out",
+                )
+            )
         with machine.settings(device, place.threads) as unfixed, contextlib.ExitStack() as held:
             if is_first:
                 held.enter_context(folders.locked(folder))
@@ -165,10 +175,13 @@ def _finished(run: Run, place: Place, folder: Path) -> Result | None:
     return result
 
 
-def _seeded_model(run: Run, task: Task) -> SequenceModel:
+def _seeded_model(run: Run, task: Task) -> nn.Module:
     random.seed(run.seed)
     np.random.seed(run.seed)  # noqa: NPY002 - the global generator, for other people's code
     torch.manual_seed(run.seed)
+    if run.model in GRAPH_NETWORKS:
+        sizes = (task.input_size, task.output_size)
+        return model_class(run.model)(*sizes, level=task.readout, **run.model_options)
     readout = "all" if task.readout == "all" else run.readout
     return SequenceModel(
         run.model, task.input_size, task.output_size, readout=readout, **run.model_options
@@ -188,8 +201,8 @@ def _train(job: Job, unfixed: set[str]) -> Result:
 
     run, place = job.run, job.place
     resume = job.folder / folders.RESUME
-    keeper = Keeper(job.loaders.valid, job.task.metric, resume, _circumstances(job))
-    module = TrainingModule(run, job.model, job.task.target, job.loaders.train, str(resume))
+    keeper = Keeper(job.loaders.valid, job.task, resume, _circumstances(job))
+    module = TrainingModule(run, job.model, job.task.loss, job.loaders.train, str(resume))
     plugins: list[Any] = [AtomicCheckpointIO()]
     if SLURMEnvironment.detect():
         # Lightning would save in the middle of an epoch when the queue takes the job away.

@@ -17,7 +17,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 
 from anharmonic.diagnostics.machine import peak_memory_mb
-from anharmonic.tasks.base import Batch, Batches
+from anharmonic.tasks.base import Batches, Task
 from anharmonic.tasks.metrics import make_metric
 from anharmonic.training import machine
 from anharmonic.training.evaluate import evaluate
@@ -30,17 +30,21 @@ class Keeper(Callback):
 
     Args:
         valid: Validation batches.
-        metric: Name of the metric.
+        task: The task, which has the metric.
         resume_path: The resume file.
         circumstances: What resuming should find unchanged (versions, device, threads).
     """
 
     def __init__(
-        self, valid: Batches[Batch], metric: str, resume_path: Path, circumstances: dict[str, str]
+        self,
+        valid: Batches[Any],
+        task: Task,
+        resume_path: Path,
+        circumstances: dict[str, str],
     ) -> None:
         self._valid = valid
-        self.metric = metric
-        self.higher_is_better = make_metric(metric).higher_is_better
+        self.metric, self._scale = task.metric, task.metric_scale
+        self.higher_is_better = make_metric(task.metric).higher_is_better
         self._resume_path = resume_path
         self._random: list[dict[str, Any]] | None = None
         self._sitting_started = time.monotonic()
@@ -97,7 +101,8 @@ class Keeper(Callback):
         run = pl_module.run
         self._random = _gathered(trainer, random_states())
         loss = pl_module.epoch_loss()
-        value = evaluate(pl_module.model, self._valid, self.metric, pl_module.device)
+        device = pl_module.device
+        value = evaluate(pl_module.model, self._valid, self.metric, device, self._scale)
         # All devices compute the value, the first one's counts: they must agree when to stop.
         value = float(trainer.strategy.broadcast(value, src=0))
         if not math.isfinite(value):

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from anharmonic.tasks.base import Batch, step_mask
+from anharmonic.tasks.graph_batch import GraphBatch
 
 
 class DivergedError(RuntimeError):
@@ -42,7 +43,7 @@ class Share(NamedTuple):
         - x: [B', T, F] with the device's B' of the B sequences.
     """
 
-    batch: Batch
+    batch: Batch | GraphBatch
     """The device's sequences; one sequence with weight 0 if there are fewer than devices."""
     weight: float
     """Factor on this share's summed loss: devices (whose gradients are averaged) / entries."""
@@ -50,23 +51,24 @@ class Share(NamedTuple):
     """Entries (sequences, or valid steps times outputs) in the whole batch."""
 
 
-def share_of(batch: Batch, rank: int, world: int, target: str) -> Share:
+def share_of(batch: Batch | GraphBatch, rank: int, world: int, loss: str) -> Share:
     """Cuts a device's contiguous part out of a batch.
 
     Args:
         batch: The whole batch, the same on every device.
         rank: The device's number, 0 to world - 1.
         world: Number of devices, at least 1.
-        target: "class" or "value".
+        loss: The task's loss, by name.
 
     Example:
         >>> batch = Batch(torch.zeros(5, 7, 1), torch.zeros(5, 2), None)
-        >>> [share_of(batch, rank, 2, "value").batch.x.shape[0] for rank in (0, 1)]
+        >>> [share_of(batch, rank, 2, "squared_error").batch.x.shape[0] for rank in (0, 1)]
         [2, 3]
     """
-    entries = count_entries(batch, target)
+    entries = count_entries(batch, loss)
     if world == 1:
         return Share(batch, 1.0 / entries, entries)
+    assert isinstance(batch, Batch)  # fit refuses graphs on several devices
     size = batch.x.shape[0]
     first, last = rank * size // world, (rank + 1) * size // world
     weight = world / entries
@@ -77,39 +79,43 @@ def share_of(batch: Batch, rank: int, world: int, target: str) -> Share:
     return Share(part, weight, entries)
 
 
-def count_entries(batch: Batch, target: str) -> int:
+def count_entries(batch: Batch | GraphBatch, loss: str) -> int:
     """Number of summands of a batch's loss; padding is not counted.
 
     Example:
-        >>> count_entries(Batch(torch.zeros(2, 7, 1), torch.zeros(2, 7, 3), None), "value")
+        >>> count_entries(Batch(torch.zeros(2, 7, 1), torch.zeros(2, 7, 3), None), "squared_error")
         42
     """
-    if target == "class":
+    if loss == "cross_entropy":
         return batch.y.shape[0]
-    if batch.y.ndim == 3 and batch.lengths is not None:
+    if isinstance(batch, Batch) and batch.y.ndim == 3 and batch.lengths is not None:
         return int(batch.lengths.sum()) * batch.y.shape[2]
     return batch.y.numel()
 
 
-def summed_loss(prediction: Tensor, batch: Batch, target: str) -> Tensor:
-    """Cross entropy (classes) or squared error (values), summed over all entries but padding.
+def summed_loss(prediction: Tensor, batch: Batch | GraphBatch, loss: str) -> Tensor:
+    """Cross entropy, squared or absolute error, summed over all entries but padding.
 
     Args:
-        prediction: The model's output.
+        prediction: The model's output, of a graph task that of the batch's rows.
         batch: The batch it belongs to.
-        target: "class" or "value".
+        loss: The task's loss, by name.
 
     Shape:
-        - prediction: [B, C] for classes; [B, O] or [B, T, O] for values.
+        - prediction: [B, C] for classes; [B, O] or [B, T, O] for values and labels.
 
     Example:
         >>> batch = Batch(torch.zeros(1, 3, 1), torch.zeros(1, 3, 1), torch.tensor([2]))
-        >>> summed_loss(torch.ones(1, 3, 1), batch, "value")
+        >>> summed_loss(torch.ones(1, 3, 1), batch, "squared_error")
         tensor(2.)
     """
-    if target == "class":
+    if loss == "cross_entropy":
         return functional.cross_entropy(prediction, batch.y, reduction="sum")
-    if prediction.ndim < 3 or batch.lengths is None:
+    if loss == "binary_cross_entropy":
+        return functional.binary_cross_entropy_with_logits(prediction, batch.y, reduction="sum")
+    if loss == "absolute_error":
+        return functional.l1_loss(prediction, batch.y, reduction="sum")
+    if prediction.ndim < 3 or not isinstance(batch, Batch) or batch.lengths is None:
         return functional.mse_loss(prediction, batch.y, reduction="sum")
     valid = step_mask(batch.lengths, prediction.shape[1]).to(prediction.device).unsqueeze(2)
     # Padding is replaced, not multiplied by 0: it may hold anything, and 0 times NaN is NaN.

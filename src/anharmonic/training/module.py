@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from anharmonic import _checks
-from anharmonic.tasks.base import Batch, Batches
-from anharmonic.training.evaluate import to_device
+from anharmonic.tasks.base import Batches
 from anharmonic.training.losses import DivergedError, Share, share_of, summed_loss
 from anharmonic.training.optim import learning_rate, make_optimizer
 from anharmonic.training.run import Run
@@ -25,17 +25,17 @@ class EpochBatches:
     """This device's shares of one epoch's batches."""
 
     def __init__(
-        self, train: Callable[[int], Batches[Batch]], epoch: int, rank: int, world: int, target: str
+        self, train: Callable[[int], Batches[Any]], epoch: int, rank: int, world: int, loss: str
     ) -> None:
         self._batches = train(epoch)
-        self._rank, self._world, self._target = rank, world, target
+        self._rank, self._world, self._loss = rank, world, loss
 
     def __len__(self) -> int:
         return len(self._batches)
 
     def __iter__(self) -> Iterator[Share]:
         for batch in self._batches:
-            yield share_of(batch, self._rank, self._world, self._target)
+            yield share_of(batch, self._rank, self._world, self._loss)
 
 
 class TrainingModule(LightningModule):
@@ -43,8 +43,8 @@ class TrainingModule(LightningModule):
 
     Args:
         run: The run.
-        model: Maps (x, lengths) to predictions.
-        target: The task's "class" or "value".
+        model: Maps a batch's inputs to predictions.
+        loss: The task's loss, by name.
         train: The task's training batches by epoch.
         resume_path: Where the last good state is, for the error of a diverged run.
     """
@@ -53,8 +53,8 @@ class TrainingModule(LightningModule):
         self,
         run: Run,
         model: nn.Module,
-        target: str,
-        train: Callable[[int], Batches[Batch]],
+        loss: str,
+        train: Callable[[int], Batches[Any]],
         resume_path: str,
     ) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class TrainingModule(LightningModule):
         self.automatic_optimization = False
         self.run = run
         self.model = model
-        self.target = target
+        self.loss = loss
         self.train_batches = train
         self.resume_path = resume_path
         self.last_loss = math.nan
@@ -84,14 +84,14 @@ class TrainingModule(LightningModule):
             trainer.current_epoch,
             trainer.global_rank,
             trainer.world_size,
-            self.target,
+            self.loss,
         )
 
     def transfer_batch_to_device(
         self, batch: Share, device: torch.device, dataloader_idx: int
     ) -> Share:
         """Moves a share's tensors; its numbers stay plain."""
-        return batch._replace(batch=to_device(batch.batch, device))
+        return batch._replace(batch=batch.batch.to(device))
 
     def on_train_epoch_start(self) -> None:
         """Sets the epoch's learning rate and starts its mean loss."""
@@ -107,8 +107,8 @@ class TrainingModule(LightningModule):
     def training_step(self, share: Share, batch_idx: int) -> None:
         """One step; over all devices, the losses of their shares average to the batch's loss."""
         batch = share.batch
-        prediction = self.model(batch.x, batch.lengths)
-        loss = summed_loss(prediction, batch, self.target) * share.weight
+        prediction = batch.chosen(self.model(*batch.inputs))
+        loss = summed_loss(prediction, batch, self.loss) * share.weight
         self._losses.append(loss.detach())
         self._entries.append(share.entries)
         if self._look_at_once or len(self._losses) == _STEPS_PER_LOOK:

@@ -10,13 +10,18 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
+import torch
+
 from anharmonic import _checks
-from anharmonic.models.registry import layer_class
+from anharmonic.models.graph.convolutions import NodewiseLinear
+from anharmonic.models.registry import GRAPH_NETWORKS, list_models, model_class
 from anharmonic.tasks.registry import PLACES, task_class
 
 _DEFAULT_HIDDEN_SIZE = 128
-# Set by the task's shapes or by `Place`, not by the user of a run.
-_NOT_MODEL_OPTIONS = frozenset({"self", "input_size", "batch_first", "device", "dtype"})
+# Set by the task or by `Place`, not by the user of a run.
+_NOT_MODEL_OPTIONS = frozenset(
+    {"self", "input_size", "output_size", "level", "batch_first", "device", "dtype"}
+)
 
 
 def check_task_options(task: str, given: Any) -> dict[str, Any]:
@@ -57,15 +62,31 @@ def check_model_options(model: str, given: Any) -> dict[str, Any]:
     """
     known = model_option_parameters(model)
     options = _options("model_options", given, known)
-    options.setdefault("hidden_size", _DEFAULT_HIDDEN_SIZE)
-    kind = layer_class(model)
-    # On the meta device, where drawing weights would load torch's compiler for no number.
-    trial = type(kind.__name__, (kind,), {"reset_parameters": lambda layer: None})
+    default = known["hidden_size"].default
+    options.setdefault(
+        "hidden_size", _DEFAULT_HIDDEN_SIZE if default is inspect.Parameter.empty else default
+    )
     with warnings.catch_warnings():
         # The model that is trained gives them.
         warnings.simplefilter("ignore")
-        trial(1, **options, device="meta")
+        _try_to_make(model, options)
     return options
+
+
+def _try_to_make(model: str, options: dict[str, Any]) -> None:
+    kind = model_class(model)
+    if model in GRAPH_NETWORKS:
+        # Without the convolutions, whose library takes seconds to import.
+        trial = type(kind.__name__, (kind,), {"_made": lambda network, make: NodewiseLinear(1, 1)})
+        states = torch.get_rng_state()
+        try:
+            trial(1, 1, **options)
+        finally:
+            torch.set_rng_state(states)
+        return
+    # On the meta device, where drawing weights would load torch's compiler for no number.
+    trial = type(kind.__name__, (kind,), {"reset_parameters": lambda layer: None})
+    trial(1, **options, device="meta")
 
 
 def check_readout(task: str, task_readout: str | None, readout: str) -> None:
@@ -88,6 +109,30 @@ def check_readout(task: str, task_readout: str | None, readout: str) -> None:
                 f"readout={readout!r} needs a task with one target per sequence",
                 f"task {task!r}, whose targets are per step",
                 "leave readout out",
+            )
+        )
+
+
+def check_kinds(task: str, model: str) -> None:
+    """Refuses a model for sequences on a task of graphs, and the other way round.
+
+    Args:
+        task: Name of the task.
+        model: Name of the model.
+
+    Raises:
+        ValueError: If they do not fit.
+
+    Example:
+        >>> check_kinds("adding", "LEM")
+    """
+    kind = task_class(task).kind
+    if (model in GRAPH_NETWORKS) != (kind == "graph"):
+        raise ValueError(
+            _checks.message(
+                f"task {task!r} needs a model for {kind}s",
+                f"model={model!r}",
+                f"choose one of {', '.join(list_models(kind))}",
             )
         )
 
@@ -131,7 +176,7 @@ def model_option_parameters(model: str) -> dict[str, inspect.Parameter]:
     """
     return {
         name: parameter
-        for name, parameter in inspect.signature(layer_class(model)).parameters.items()
+        for name, parameter in inspect.signature(model_class(model)).parameters.items()
         if name not in _NOT_MODEL_OPTIONS
     }
 

@@ -25,6 +25,7 @@ from anharmonic.models.registry import canonical_name
 from anharmonic.tasks.registry import list_tasks, task_class
 from anharmonic.training.json_form import from_json_text
 from anharmonic.training.options import (
+    check_kinds,
     check_model_options,
     check_readout,
     check_task_options,
@@ -59,18 +60,19 @@ class Run:
     task: str
     """Name of the task, e.g. "adding"; `anharmonic list` shows all."""
     model: str
-    """Name of the sequence model, e.g. "LEM"; upper or lower case."""
+    """Name of the model, e.g. "LEM", or "GraphCON" for a graph task; upper or lower case."""
     task_options: dict[str, Any] = field(default_factory=dict)
     """Options of the task's constructor as JSON values, e.g. {"length": 500}. Default: none."""
     model_options: dict[str, Any] = field(default_factory=dict)
     """Options of the model's constructor as JSON values, e.g. {"hidden_size": 64, "dt": 0.1}.
-    Default: none; hidden_size is then 128."""
+    Default: none; hidden_size is then 128 (graph models: 64)."""
     seed: int = 0
     """Seed of initial weights, order of data and dropout; 0 to 2**32 - 1."""
     epochs: int = 20
     """Passes over the training data, at least 1; fewer if `patience` ends the run."""
     batch_size: int = 64
-    """Sequences per optimiser step, over all devices together; at least 1."""
+    """Sequences or graphs per optimiser step, over all devices together; at least 1. A task of one
+    graph takes all of it in every step."""
     lr: float = 1e-3
     """Learning rate of Adam, in (0, 10]."""
     lr_drop_epoch: int | None = None
@@ -106,6 +108,7 @@ class Run:
         if not isinstance(self.model, str):
             wrong_type("model", "a model's name", self.model)
         put(self, "model", canonical_name(self.model))
+        check_kinds(self.task, self.model)
         put(self, "task_options", check_task_options(self.task, self.task_options))
         put(self, "model_options", check_model_options(self.model, self.model_options))
         _checks.natural("seed", self.seed)

@@ -29,6 +29,7 @@ class GraphTask(Task):
         gets that section of the base's docstring.
     """
 
+    kind = "graph"
     level: ClassVar[Literal["node", "graph"]]
     data_dir: Path | None = None
 

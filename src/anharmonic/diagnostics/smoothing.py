@@ -1,0 +1,150 @@
+r"""How much the features of neighbouring nodes differ: what oversmoothing takes away.
+
+Letters: `N` nodes, `m` features, `L` layers.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from anharmonic import _checks
+from anharmonic.kernels.adjacency import Adjacency
+
+
+def dirichlet_energy(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
+    r"""Mean squared difference to the neighbours, the Dirichlet energy (6.2).
+
+    .. math::
+        D(X) = \frac{1}{v} \sum_i \sum_{j \in N_i} |X_i - X_j|^2
+
+    Its square root is a node-similarity measure; a network oversmooths if that decays
+    exponentially with the layers.
+
+    Args:
+        x: Node features, of one layer or of several.
+        graph: The edges, an undirected one in both directions.
+
+    Shape:
+        x [..., N, m]; graph an Adjacency or edge_index [2, E]; result [...].
+
+    Raises:
+        ValueError: If x has no node, or another number of nodes than the graph.
+
+    Example:
+        >>> edges = torch.tensor([[0, 1], [1, 0]])
+        >>> dirichlet_energy(torch.tensor([[1.0], [3.0]]), edges)
+        tensor(4.)
+    """
+    source, target = _edges(x, graph)
+    return (x[..., source, :] - x[..., target, :]).square().sum((-2, -1)) / x.shape[-2]
+
+
+def mean_average_distance(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
+    r"""Mean cosine distance to the neighbours (MAD), in [0, 2].
+
+    .. math::
+        \text{MAD}(X) = \frac{1}{|V'|} \sum_{i \in V'} \frac{1}{|N_i|} \sum_{j \in N_i}
+        \Big(1 - \frac{X_i \cdot X_j}{|X_i|\,|X_j|}\Big)
+
+    V' are the nodes with a neighbour. A node whose features are all zero is at distance 0 from
+    everything: nothing tells it apart any more.
+
+    Args:
+        x: Node features, of one layer or of several.
+        graph: The edges, an undirected one in both directions.
+
+    Shape:
+        x [..., N, m]; graph an Adjacency or edge_index [2, E]; result [...].
+
+    Raises:
+        ValueError: If x has no node, or another number of nodes than the graph.
+
+    Example:
+        >>> edges = torch.tensor([[0, 1], [1, 0]])
+        >>> mean_average_distance(torch.tensor([[1.0, 0.0], [0.0, 2.0]]), edges)
+        tensor(1.)
+
+    References:
+        Chen et al., Measuring and Relieving the Over-smoothing Problem for Graph Neural Networks,
+        AAAI 2020.
+    """
+    source, target = _edges(x, graph)
+    size = x.norm(dim=-1, keepdim=True)
+    unit = torch.where(size > 0, x / size, 0.0)
+    zero = (size[..., source, 0] == 0) | (size[..., target, 0] == 0)
+    distance = 1 - (unit[..., source, :] * unit[..., target, :]).sum(-1)
+    distance = distance.masked_fill(zero, 0.0)
+    degree = torch.bincount(target, minlength=x.shape[-2])
+    share = distance / degree[target].to(x.dtype)
+    return share.sum(-1) / (degree > 0).sum().clamp(min=1)
+
+
+def grid_graph(rows: int, columns: int) -> Adjacency:
+    """A grid in which every node is joined to its up to four neighbours, in both directions.
+
+    Args:
+        rows: Rows of the grid, >= 1.
+        columns: Columns, >= 1.
+
+    Raises:
+        ValueError: If a size is below 1.
+
+    Example:
+        >>> grid_graph(10, 10)
+        Adjacency(100 nodes, 360 edges)
+    """
+    _checks.positive_int("rows", rows)
+    _checks.positive_int("columns", columns)
+    node = torch.arange(rows * columns).reshape(rows, columns)
+    right = torch.stack([node[:, :-1].flatten(), node[:, 1:].flatten()])
+    down = torch.stack([node[:-1].flatten(), node[1:].flatten()])
+    edges = torch.cat([right, right.flip(0), down, down.flip(0)], dim=1)
+    return Adjacency(edges, rows * columns)
+
+
+def _edges(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
+    if not isinstance(x, Tensor) or x.dim() < 2 or x.shape[-2] == 0 or not x.is_floating_point():
+        raise ValueError(
+            _checks.message(
+                "x must be a floating-point tensor [..., N, m] with N >= 1",
+                _checks.described(x),
+                "pass node features, one row per node",
+            )
+        )
+    if not isinstance(graph, Adjacency):
+        graph = Adjacency(graph, x.shape[-2])
+    if graph.num_nodes != x.shape[-2]:
+        raise ValueError(
+            _checks.message(
+                f"the graph must have the {x.shape[-2]} nodes of x",
+                f"{graph}",
+                "pass the features of every node",
+            )
+        )
+    return graph.edge_index
+
+
+def plain_states(convs: list[torch.nn.Module], x: Tensor, graph: Adjacency) -> Tensor:
+    r"""The features of every layer of a plain network, :math:`X^n = \text{relu}(F_n(X^{n-1}))`.
+
+    Args:
+        convs: The convolutions F, one per layer.
+        x: Node features X^0.
+        graph: The edges.
+
+    Shape:
+        x [N, m]; result [L + 1, N, m].
+
+    Example:
+        >>> from anharmonic.models.graph.convolutions import NodewiseLinear
+        >>> plain_states([NodewiseLinear(2, 2)] * 5, torch.rand(100, 2), grid_graph(10, 10)).shape
+        torch.Size([6, 100, 2])
+    """
+    from anharmonic.models.graph.couplings import convolve
+
+    states = [x]
+    for conv in convs:
+        states.append(functional.relu(convolve(conv, states[-1], graph)))
+    return torch.stack(states)

@@ -1,0 +1,1 @@
+"""Deep graph networks around any PyTorch Geometric convolution, one file each."""

@@ -1,0 +1,278 @@
+r"""Couplings: what stands for F between the nodes, and how a convolution is called.
+
+Every class here is a convolution as PyTorch Geometric has them, called with ``(x, edge_index)``.
+``ResidualCoupling`` and ``ChannelGroupMean`` wrap another one as the published code does, which
+differs from the documents' equations; ``AttentionCoupling`` is GRAND's attention (Tran).
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from anharmonic import _checks
+from anharmonic.kernels.adjacency import Adjacency, edges_of
+
+RESIDUALS = ("v1", "v2", "plain")
+"""Kinds of published residual terms, see ``ResidualCoupling``."""
+
+
+def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> Any:
+    """Calls a convolution, with sparse products where it is GCN or mean GraphSAGE.
+
+    Args:
+        conv: The convolution.
+        x: Node features.
+        graph: ``edge_index``, a sparse adjacency or an ``Adjacency``. Of the last, convolutions
+            other than GCN, mean GraphSAGE and the couplings of this file get ``edge_index`` (and
+            ``edge_weight``, if it has weights).
+        *args: Further arguments of the convolution.
+        **options: Further arguments by name.
+
+    Shape:
+        x [N, m]; result what the convolution returns.
+
+    Example:
+        >>> convolve(AttentionCoupling(2), torch.zeros(3, 2), torch.zeros(2, 0).long()).shape
+        torch.Size([3, 2])
+    """
+    if not isinstance(graph, Adjacency) or getattr(conv, "takes_adjacency", False):
+        return conv(x, graph, *args, **options)
+    if not args and not options:
+        if _is_plain_gcn(conv):
+            mapped = graph.normalised.matmul(conv.lin(x))
+            return mapped if conv.bias is None else mapped + conv.bias
+        if _is_plain_sage(conv) and graph.weight is None:
+            mean = conv.lin_l(graph.mean(x))
+            return mean + conv.lin_r(x) if conv.root_weight else mean
+    if graph.weight is not None:
+        options.setdefault("edge_weight", graph.weight)
+    return conv(x, graph.edge_index, *args, **options)
+
+
+def _is_plain_gcn(conv: Any) -> bool:
+    return (
+        _is(conv, "GCNConv")
+        and conv.normalize
+        and conv.add_self_loops
+        and not conv.improved
+        and not conv.cached
+        and conv.flow == "source_to_target"
+    )
+
+
+def _is_plain_sage(conv: Any) -> bool:
+    return (
+        _is(conv, "SAGEConv")
+        and conv.aggr == "mean"
+        and not conv.project
+        and not conv.normalize
+        and conv.flow == "source_to_target"
+    )
+
+
+def _is(conv: Any, name: str) -> bool:
+    """Whether it is PyTorch Geometric's own class of that name; that package is not imported."""
+    library = sys.modules.get("torch_geometric.nn")
+    return library is not None and type(conv) is getattr(library, name)
+
+
+class ResidualCoupling(nn.Module):
+    r"""A convolution with the residual terms of GraphCON's published code.
+
+    With C the convolution, M its own linear map and R an affine map:
+
+    .. math::
+        \text{v1: } C(X) - R(M X), \qquad \text{v2: } C(X) - M X + R(X), \qquad
+        \text{plain: } C(X) + R(X)
+
+    Published: v1 for Cornell, v2 for Wisconsin, Texas and ZINC, plain for superpixels and GAT.
+
+    Args:
+        conv: The convolution; for v1 and v2 its attribute ``lin`` is the linear map.
+        in_channels: Width m of its input.
+        out_channels: Width of its output.
+        kind: "v1", "v2" or "plain".
+
+    Shape:
+        x [N, in_channels]; result [N, out_channels].
+
+    Raises:
+        ValueError: If kind is unknown, or conv has no ``lin`` where it is needed.
+
+    Example:
+        >>> from torch_geometric.nn import GCNConv
+        >>> coupling = ResidualCoupling(GCNConv(4, 4), 4, 4, "v2")
+        >>> coupling(torch.zeros(3, 4), torch.zeros(2, 0).long()).shape
+        torch.Size([3, 4])
+
+    References:
+        Rusch et al., Graph-Coupled Oscillator Networks, ICML 2022; the authors' code.
+    """
+
+    takes_adjacency = True
+
+    def __init__(
+        self, conv: nn.Module, in_channels: int, out_channels: int, kind: str = "v2"
+    ) -> None:
+        super().__init__()
+        self.kind = _checks.choice("kind", kind, RESIDUALS)
+        if self.kind != "plain" and not isinstance(getattr(conv, "lin", None), nn.Module):
+            raise ValueError(
+                _checks.message(
+                    f"kind={kind!r} needs a convolution with its linear map as attribute lin",
+                    type(conv).__name__,
+                    "pass a GCNConv, or use kind='plain'",
+                )
+            )
+        self.conv = conv
+        source = out_channels if self.kind == "v1" else in_channels
+        self.residual = nn.Linear(source, out_channels)
+
+    def forward(self, x: Tensor, edge_index: Any, *args: Any, **options: Any) -> Tensor:
+        """The convolution and its residual term."""
+        result = convolve(self.conv, x, edge_index, *args, **options)
+        if self.kind == "plain":
+            return cast("Tensor", result + self.residual(x))
+        mapped = self.conv.lin(x)  # type: ignore[operator]
+        if self.kind == "v1":
+            return cast("Tensor", result - self.residual(mapped))
+        return cast("Tensor", result - mapped + self.residual(x))
+
+    def reset_parameters(self) -> None:
+        """Draws all weights anew."""
+        self.conv.reset_parameters()  # type: ignore[operator]
+        self.residual.reset_parameters()
+
+
+class ChannelGroupMean(nn.Module):
+    r"""The mean over groups of neighbouring channels after elu, as published with GAT.
+
+    .. math::
+        G(X)_{ik} = \frac{1}{g} \sum_{r=0}^{g-1} \operatorname{elu}(C(X))_{i, g k + r}
+
+    The published code means to average attention heads, but averages neighbouring channels; a mean
+    over heads is ``GATConv(..., concat=False)``. The activation acts before the mean, so give
+    ``activation="identity"`` to the layer around it.
+
+    Args:
+        conv: A convolution with g times as many output as input channels.
+        group_size: Channels g >= 1 that are averaged. Default 4.
+
+    Shape:
+        x [N, m]; result [N, m], of g * m channels of the convolution.
+
+    Raises:
+        ValueError: If the convolution's width is no multiple of g.
+
+    Example:
+        >>> class Four(nn.Module):
+        ...     def forward(self, x, edge_index):
+        ...         return x.repeat(1, 4)
+        >>> ChannelGroupMean(Four())(torch.ones(3, 2), torch.zeros(2, 0).long()).shape
+        torch.Size([3, 2])
+
+    References:
+        The published code of GraphCON and Gradient Gating.
+    """
+
+    takes_adjacency = True
+
+    def __init__(self, conv: nn.Module, group_size: int = 4) -> None:
+        super().__init__()
+        self.conv = conv
+        self.group_size = _checks.positive_int("group_size", group_size)
+
+    def forward(self, x: Tensor, edge_index: Any, *args: Any, **options: Any) -> Tensor:
+        """The convolution, elu, and the mean over groups."""
+        result = functional.elu(convolve(self.conv, x, edge_index, *args, **options))
+        if result.shape[1] % self.group_size:
+            raise ValueError(
+                _checks.message(
+                    f"the convolution's width must be a multiple of group_size={self.group_size}",
+                    _checks.described(result),
+                    "give it group_size times as many output channels",
+                )
+            )
+        return result.view(len(x), result.shape[1] // self.group_size, self.group_size).mean(-1)
+
+    def reset_parameters(self) -> None:
+        """Draws the convolution's weights anew."""
+        self.conv.reset_parameters()  # type: ignore[operator]
+
+
+class AttentionCoupling(nn.Module):
+    r"""Scaled dot-product attention of GRAND, the coupling "Tran" of GraphCON.
+
+    .. math::
+        F(X) = \frac{1}{K} \sum_{k=1}^{K} A^{(k)}(X)\, X, \quad
+        A^{(k)}_{ij} = \operatorname{softmax}_{j \in N_i \cup \{i\}}
+        \frac{(W_Q X_i)^{(k)} \cdot (W_K X_j)^{(k)}}{\sqrt{d}}
+
+    Rows of A sum to 1, as (7.9) asks. A node's own features take part in the attention.
+
+    Args:
+        channels: Width m of input and output.
+        attention_channels: Width of queries and keys, a multiple of ``heads``. Default: m.
+        heads: Heads K >= 1, averaged; each has d = attention_channels / K channels.
+
+    Shape:
+        x [N, m]; result [N, m].
+
+    Raises:
+        ValueError: If a size is no positive number, or heads do not divide attention_channels.
+
+    Example:
+        >>> AttentionCoupling(4, heads=2)(torch.rand(3, 4), torch.tensor([[0, 1], [1, 2]])).shape
+        torch.Size([3, 4])
+
+    References:
+        Chamberlain et al., GRAND: Graph Neural Diffusion, ICML 2021.
+    """
+
+    takes_adjacency = True
+
+    def __init__(
+        self, channels: int, attention_channels: int | None = None, heads: int = 1
+    ) -> None:
+        super().__init__()
+        channels = _checks.positive_int("channels", channels)
+        wide = _checks.positive_int("attention_channels", attention_channels or channels)
+        self.heads = _checks.positive_int("heads", heads)
+        if wide % self.heads:
+            raise ValueError(
+                _checks.message(
+                    "attention_channels must be a multiple of heads",
+                    f"attention_channels={wide}, heads={heads}",
+                    "change one of them",
+                )
+            )
+        self.query = nn.Linear(channels, wide)
+        self.key = nn.Linear(channels, wide)
+
+    def forward(self, x: Tensor, edge_index: Any) -> Tensor:
+        """The attention-weighted mean of a node's neighbours and itself."""
+        graph = edge_index.edge_index if isinstance(edge_index, Adjacency) else edge_index
+        graph = graph if graph.layout == torch.strided else edges_of(graph)
+        nodes = torch.arange(x.shape[0], device=x.device)
+        source, target = torch.cat([graph, nodes.expand(2, -1)], dim=1)
+        shape = (x.shape[0], self.heads, self.query.out_features // self.heads)
+        q, k = self.query(x).view(shape), self.key(x).view(shape)
+        score = (q[target] * k[source]).sum(-1) / math.sqrt(q.shape[-1])
+        rows = target[:, None].expand_as(score)
+        highest = torch.full_like(q[..., 0], -math.inf)
+        highest = highest.scatter_reduce(0, rows, score.detach(), "amax")
+        weight = (score - highest[target]).exp()
+        total = torch.zeros_like(highest).index_add(0, target, weight)
+        weight = (weight / total[target]).mean(-1)
+        return torch.zeros_like(x).index_add(0, target, weight[:, None] * x[source])
+
+    def reset_parameters(self) -> None:
+        """Draws queries' and keys' weights anew."""
+        self.query.reset_parameters()
+        self.key.reset_parameters()

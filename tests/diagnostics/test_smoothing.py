@@ -1,0 +1,103 @@
+"""Dirichlet energy and mean average distance against hand-made numbers and their definitions."""
+
+import math
+
+import pytest
+import torch
+
+from anharmonic import Adjacency, GradientGating, GraphCON
+from anharmonic.diagnostics.smoothing import (
+    dirichlet_energy,
+    grid_graph,
+    mean_average_distance,
+    plain_states,
+)
+
+
+def draw(*shape, seed=0):
+    return torch.rand(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def test_grid_has_the_edges_of_a_grid():
+    graph = grid_graph(3, 4)
+    assert (graph.num_nodes, graph.num_edges) == (12, 2 * (3 * 3 + 2 * 4))
+    assert graph.in_degree.reshape(3, 4).tolist() == [[2, 3, 3, 2], [3, 4, 4, 3], [2, 3, 3, 2]]
+    assert torch.equal(graph.in_degree, graph.transposed.in_degree)
+
+
+def test_both_measures_node_by_node():
+    x, graph = draw(12, 3) - 0.5, grid_graph(3, 4)
+    energy, distances = 0.0, []
+    for i in range(12):
+        near = graph.edge_index[0][graph.edge_index[1] == i]
+        energy += sum((x[i] - x[j]).square().sum() for j in near)
+        cosines = [torch.cosine_similarity(x[i], x[j], dim=0) for j in near]
+        distances.append(1 - sum(cosines) / len(cosines))
+    assert torch.allclose(dirichlet_energy(x, graph), energy / 12)
+    assert torch.allclose(mean_average_distance(x, graph), sum(distances) / 12)
+
+
+def test_axioms_of_a_node_similarity_measure():
+    """Zero exactly on constant features; the square root of the energy is subadditive."""
+    graph, x, y = grid_graph(4, 5), draw(20, 3), draw(20, 3, seed=1)
+    constant = torch.ones(20, 1, dtype=torch.float64) * draw(1, 3)
+    assert dirichlet_energy(constant, graph) == 0
+    assert dirichlet_energy(x, graph) > 0
+    root = [dirichlet_energy(v, graph).sqrt() for v in (x, y, x + y)]
+    assert root[2] <= root[0] + root[1]
+    assert torch.allclose(dirichlet_energy(2 * x, graph), 4 * dirichlet_energy(x, graph))
+    assert torch.allclose(mean_average_distance(2 * x, graph), mean_average_distance(x, graph))
+
+
+def test_layers_at_once_are_layers_one_by_one():
+    x, graph = draw(5, 12, 3), grid_graph(3, 4)
+    for measure in (dirichlet_energy, mean_average_distance):
+        one = torch.stack([measure(layer, graph) for layer in x])
+        assert torch.allclose(measure(x, graph), one)
+        assert torch.allclose(measure(x, graph.edge_index), one)
+
+
+def test_zero_features_and_isolated_nodes_give_numbers():
+    graph = Adjacency(torch.tensor([[0, 1], [1, 0]]), 3)
+    x = torch.tensor([[0.0, 0.0], [1.0, 2.0], [5.0, 5.0]])
+    assert mean_average_distance(x, graph) == 0
+    assert dirichlet_energy(x, graph) == pytest.approx(10 / 3)
+    nothing = Adjacency(torch.zeros(2, 0, dtype=torch.int64), 3)
+    assert mean_average_distance(x, nothing) == 0
+
+
+@pytest.mark.parametrize("name", ["GCN", "GAT"])
+def test_plain_networks_oversmooth_and_wrapped_ones_do_not(name):
+    pytest.importorskip("torch_geometric", reason="the convolutions are PyG's")
+    from anharmonic.models.graph.convolutions import make_conv
+
+    torch.manual_seed(0)
+    graph, x = grid_graph(10, 10), torch.rand(100, 16)
+    convs = [make_conv(name, 16) for _ in range(100)]
+    with torch.no_grad():
+        plain = dirichlet_energy(plain_states(convs, x, graph), graph)
+        gated = GradientGating(convs, 100)(x, graph, return_states=True)[1].x
+        oscillating = GraphCON(convs, 100, damping=0.0)(x, graph, return_states=True)[1].x
+    assert plain[10] < 1e-2 * plain[0]
+    assert plain[100] < 1e-9 * plain[0]
+    assert dirichlet_energy(gated, graph)[100] > 0.1 * plain[0]
+    assert dirichlet_energy(oscillating, graph)[-1] > 0.1 * plain[0]
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [
+        (torch.zeros(3), r"x must be a floating-point tensor \[..., N, m\]"),
+        (torch.zeros(0, 3), "with N >= 1"),
+        (torch.zeros(4, 2).long(), "floating-point"),
+        (torch.zeros(4, 2), "the 3 nodes|the 4 nodes of x"),
+    ],
+)
+def test_bad_input(x, text):
+    graph = Adjacency(torch.zeros(2, 0, dtype=torch.int64), 3)
+    for measure in (dirichlet_energy, mean_average_distance):
+        with pytest.raises(ValueError, match=text):
+            measure(x, graph)
+    with pytest.raises(ValueError, match="rows must be an int >= 1"):
+        grid_graph(0, 3)
+    assert math.isfinite(float(dirichlet_energy(torch.zeros(3, 2), graph)))
