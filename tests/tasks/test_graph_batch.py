@@ -98,7 +98,9 @@ def test_nodes_are_one_full_batch() -> None:
 
 def test_errors() -> None:
     graph = Adjacency(torch.tensor([[0], [1]]), 3)
-    with pytest.raises(ValueError, match=r"y must have one row for each of 3 nodes; got shape \[2\]"):
+    with pytest.raises(
+        ValueError, match=r"y must have one row for each of 3 nodes; got shape \[2\]"
+    ):
         Nodes(torch.eye(3), graph, torch.zeros(2), torch.tensor([0]))
     with pytest.raises(ValueError, match="batch_size must be an int >= 1"):
         Nodes(torch.eye(3), graph, torch.zeros(3), torch.tensor([0])).batches(0)
