@@ -1,3 +1,4 @@
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -34,9 +35,21 @@ NAMES = [
     "chameleon-filtered",
     "squirrel-filtered",
     "synthetic-cora",
+    "twitch-de",
+    "tolokers",
+    "minesweeper",
+    "fb100-reed98",
+    "fb100-amherst41",
+    "fb100-johns-hopkins55",
+    "fb100-cornell5",
+    "genius",
+    "arxiv-year",
+    "snap-patents",
     "chameleon-traffic",
     "squirrel-traffic",
+    "ppi",
     "zinc-rebuilt",
+    "mnist-superpixels",
     "file",
 ]
 
@@ -61,9 +74,9 @@ def test_the_name_given_is_the_class_built(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_options_are_documented(name: str) -> None:
-    doc = task_class(name).__doc__ or ""
+    doc = inspect.getdoc(task_class(name)) or ""
     for option in task_options(name):
-        assert f"\n        {option}: " in doc
+        assert f"\n    {option}: " in doc
 
 
 def test_options_are_passed_on(tmp_path: Path) -> None:
@@ -104,6 +117,7 @@ def test_describe_reads_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert infos["adding"].target == "1 value per sequence"
     assert infos["cora"].input == "1433 numbers per node"
     assert infos["cora"].target == "7 classes per node"
+    assert infos["ppi"].target == "121 labels per node"
     assert infos["zinc-rebuilt"].target == "1 value per graph"
     assert [infos[name].samples for name in ("smnist", "cora", "zinc-rebuilt")] == [
         "sequences",

@@ -88,9 +88,26 @@ DEFAULTS = {
             "squirrel",
             "chameleon-filtered",
             "squirrel-filtered",
+            "genius",
+            "arxiv-year",
+            "snap-patents",
         )
     },
     "synthetic-cora": {"homophily": 0.0, "repeat": 1, "normalise_features": False},
+    **{
+        name: {"split": 0, "normalise_features": False}
+        for name in (
+            "twitch-de",
+            "tolokers",
+            "minesweeper",
+            "fb100-reed98",
+            "fb100-amherst41",
+            "fb100-johns-hopkins55",
+            "fb100-cornell5",
+        )
+    },
+    "ppi": {},
+    "mnist-superpixels": {"split_seed": 1234, "train_size": None},
     **{name: _TRAFFIC for name in ("chameleon-traffic", "squirrel-traffic")},
     "zinc-rebuilt": {"atoms": "onehot"},
     "file": {"target": "auto", "standardise": True, "missing": "error", "split_seed": 1234},

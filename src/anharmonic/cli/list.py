@@ -69,7 +69,15 @@ def _tasks_in_full() -> list[str]:
             )
         ):
             first, rest = ("", "    ") if place == 0 else ("    ", "      ")
-            out.append(textwrap.fill(line, WIDTH, initial_indent=first, subsequent_indent=rest))
+            out.append(
+                textwrap.fill(
+                    line,
+                    WIDTH,
+                    initial_indent=first,
+                    subsequent_indent=rest,
+                    break_on_hyphens=False,
+                )
+            )
     return out
 
 

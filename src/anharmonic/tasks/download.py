@@ -43,8 +43,16 @@ def data_folder(data_dir: Path | str | None = None) -> Path:
         'somewhere'
     """
     named = data_dir or os.environ.get("ANHARMONIC_DATA")
-    if named:
-        return Path(named).expanduser()
+    return Path(named).expanduser() if named else cache_folder()
+
+
+def cache_folder() -> Path:
+    """The user's cache, which takes what is made or downloaded where no folder is named.
+
+    Example:
+        >>> cache_folder().name
+        'anharmonic'
+    """
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "anharmonic"
     cache = os.environ.get("XDG_CACHE_HOME")
@@ -84,7 +92,7 @@ def fetch(url: str, destination: Path, checksum: str | None, *, progress: bool =
             received, announced = 0, 0
             bar = None
             for announced, chunk in _chunks(url, destination):
-                bar = bar or _bar(destination.name, announced, progress)
+                bar = bar or progress_bar(destination.name, announced, progress)
                 out.write(chunk)
                 digest.update(chunk)
                 received += len(chunk)
@@ -185,12 +193,23 @@ class _NoBar:
         """Shows nothing."""
 
 
-def _bar(name: str, total: int, progress: bool) -> Any:
+def progress_bar(name: str, total: int, progress: bool, unit: str = "B") -> Any:
+    """A bar with `update(count)` and `close()`.
+
+    Args:
+        name: What stands before it.
+        total: How much there is; 0 if not known.
+        progress: Whether it is shown.
+        unit: What is counted.
+
+    Raises:
+        ImportError: If it is to be shown and `tqdm` is missing.
+    """
     if not progress:
         return _NoBar()
     try:
         from tqdm import tqdm
     except ImportError as error:
-        raise missing_extra("tqdm", "train", "the progress bar of a download") from error
-    bar: Any = tqdm(total=total or None, desc=name, unit="B", unit_scale=True)
+        raise missing_extra("tqdm", "train", "a progress bar") from error
+    bar: Any = tqdm(total=total or None, desc=name, unit=unit, unit_scale=True)
     return bar

@@ -163,19 +163,27 @@ class Graphs:
     def __len__(self) -> int:
         return self.node_ends.shape[0] - 1
 
+    def chosen(self, indices: Tensor) -> Graphs:
+        """Some of the graphs (`indices`, int64 `[B]`), in this order."""
+        nodes, node_ends = _pieces(self.node_ends, indices)
+        edges, edge_ends = _pieces(self.edge_ends, indices)
+        y = self.y[nodes if self.per_node else indices]
+        return Graphs(
+            self.x[nodes], self.edges[:, edges], y, node_ends, edge_ends, per_node=self.per_node
+        )
+
     def take(self, indices: Tensor) -> GraphBatch:
         """Makes one batch of the graphs `indices` (int64 `[B]`), in this order."""
-        nodes, sizes = _pieces(self.node_ends, indices)
-        edges, counts = _pieces(self.edge_ends, indices)
-        first = sizes.cumsum(0) - sizes
-        edge_index = self.edges[:, edges] + first.repeat_interleave(counts)
+        part = self.chosen(indices)
+        nodes = part.x.shape[0]
+        first = part.node_ends[:-1].repeat_interleave(part.edge_ends.diff())
         return GraphBatch(
-            x=self.x[nodes].to(torch.float32),
-            graph=Adjacency(edge_index, len(nodes)),
-            y=target(self.y[nodes if self.per_node else indices]),
-            rows=torch.arange(len(nodes)) if self.per_node else None,
-            membership=torch.arange(len(indices)).repeat_interleave(sizes),
-            num_graphs=len(indices),
+            x=part.x.to(torch.float32),
+            graph=Adjacency(part.edges + first, nodes),
+            y=target(part.y),
+            rows=torch.arange(nodes) if self.per_node else None,
+            membership=torch.arange(len(part)).repeat_interleave(part.node_ends.diff()),
+            num_graphs=len(part),
         )
 
     def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[GraphBatch]:
@@ -192,10 +200,11 @@ class Graphs:
 
 
 def _pieces(ends: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-    """The entries of the chosen graphs one after the other, and how many each has."""
+    """The entries of the chosen graphs one after the other, and where those of each then end."""
     counts = ends[indices + 1] - ends[indices]
-    shift = ends[indices] - (counts.cumsum(0) - counts)
-    return torch.arange(int(counts.sum())) + shift.repeat_interleave(counts), counts
+    after = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    shift = ends[indices] - after[:-1]
+    return torch.arange(int(after[-1])) + shift.repeat_interleave(counts), after
 
 
 def target(y: Tensor) -> Tensor:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from anharmonic.tasks.base import stream
-from anharmonic.tasks.graphs.splits import per_class, share_sizes, shares, split_number
+from anharmonic.tasks.graphs.splits import per_class, share_sizes, shares
 
 Y = np.random.default_rng(0).integers(0, 4, 3000)
 
@@ -34,9 +34,3 @@ def test_errors() -> None:
     rare = np.where(np.arange(3000) < 10, 5, Y)
     with pytest.raises(ValueError, match=r"got 3000 nodes, as few as . of a class; use another"):
         per_class(rare, rare >= 0, stream("x", 0))
-    with pytest.raises(ValueError, match=r"split must be in \[0, 9\]; got split=10; choose a st"):
-        split_number(10, 10)
-    with pytest.raises(ValueError, match="split must be an int"):
-        split_number(-1, 10)
-    with pytest.raises(TypeError, match="split must be an int"):
-        split_number(True, 10)

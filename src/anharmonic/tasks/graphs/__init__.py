@@ -13,7 +13,19 @@ from anharmonic.tasks.graphs.heterophilic import (
     Texas,
     Wisconsin,
 )
+from anharmonic.tasks.graphs.large import ArxivYear, Genius, SnapPatents
 from anharmonic.tasks.graphs.molecules import ZincRebuilt
+from anharmonic.tasks.graphs.networks import (
+    FacebookAmherst41,
+    FacebookCornell5,
+    FacebookJohnsHopkins55,
+    FacebookReed98,
+    Minesweeper,
+    Tolokers,
+    TwitchDE,
+)
+from anharmonic.tasks.graphs.proteins import ProteinInteractions
+from anharmonic.tasks.graphs.superpixels import MNISTSuperpixels
 from anharmonic.tasks.graphs.synthetic_cora import SyntheticCora
 from anharmonic.tasks.graphs.traffic import ChameleonTraffic, SquirrelTraffic
 
@@ -33,8 +45,20 @@ GRAPH_TASKS: tuple[type[GraphTask], ...] = (
     ChameleonFiltered,
     SquirrelFiltered,
     SyntheticCora,
+    TwitchDE,
+    Tolokers,
+    Minesweeper,
+    FacebookReed98,
+    FacebookAmherst41,
+    FacebookJohnsHopkins55,
+    FacebookCornell5,
+    Genius,
+    ArxivYear,
+    SnapPatents,
     ChameleonTraffic,
     SquirrelTraffic,
+    ProteinInteractions,
     ZincRebuilt,
+    MNISTSuperpixels,
 )
 """All tasks on graphs, in the order in which they are listed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -35,9 +36,10 @@ class GraphTask(Task):
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         super().__init_subclass__(**arguments)
-        if cls.__doc__ and "\n    Args:\n" not in cls.__doc__:
-            _, found, after = (cls.__mro__[1].__doc__ or "").partition("\n    Args:\n")
-            cls.__doc__ = cls.__doc__.rstrip() + "\n" + found + after if found else cls.__doc__
+        doc = inspect.cleandoc(cls.__doc__ or "")
+        if doc and "\nArgs:\n" not in doc:
+            _, found, after = (inspect.getdoc(cls.__mro__[1]) or "").partition("\nArgs:\n")
+            cls.__doc__ = f"{doc}\n{found}{after}"
 
     def loaders(self, seed: int, batch_size: int) -> Loaders[GraphBatch]:
         """Batches for training, validation and test.

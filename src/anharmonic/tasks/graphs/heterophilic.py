@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import ClassVar
-
-from anharmonic._checks import boolean
-from anharmonic.tasks.graphs.base import NodeTask, OneGraph
-from anharmonic.tasks.graphs.files import features, prepared, stored_rows
+from anharmonic.tasks.graphs.files import prepared
 from anharmonic.tasks.graphs.geometric import through_geometric
-from anharmonic.tasks.graphs.splits import split_number
-from anharmonic.tasks.sources import Source, load_arrays
+from anharmonic.tasks.graphs.stored import StoredSplit
 
 _GEOM = "Geom-GCN (Pei et al. 2020), revision f1fc0d1"
 _PLATONOV = "heterophilous-graphs (Platonov et al. 2023), revision a431395"
-FIVE = tuple(str(i) for i in range(5))
 
 
-class DirectedPages(NodeTask):
+class DirectedPages(StoredSplit):
     """Pages or persons that link to each other, with some words each, in five classes.
 
     Links are directed as stored, self-links included; words are 0 or 1.
@@ -37,33 +30,10 @@ class DirectedPages(NodeTask):
         H. Pei et al.: Geom-GCN: Geometric Graph Convolutional Networks, 2020.
     """
 
-    metric = "accuracy"
     output_size = 5
-    class_names = FIVE
+    class_names = tuple(str(i) for i in range(5))
     source = _GEOM
     licence = "none stated"
-    # Sizes of the parts, of all splits or of each.
-    parts: ClassVar[tuple[tuple[int, int, int], ...]]
-    archive: ClassVar[Source]
-
-    def __init__(
-        self,
-        split: int = 0,
-        undirected: bool = False,
-        normalise_features: bool = False,
-        data_dir: Path | None = None,
-    ) -> None:
-        self.split = split_number(split, 10)
-        self.undirected = boolean("undirected", undirected)
-        self.normalise_features = boolean("normalise_features", normalise_features)
-        self.data_dir = data_dir
-        sizes = self.parts[split % len(self.parts)]
-        self.sizes = dict(zip(("train", "valid", "test"), sizes, strict=True))
-
-    def _read(self) -> OneGraph:
-        arrays = load_arrays(self.archive, self.data_dir, progress=self.progress)
-        rows = stored_rows(arrays, self.split)
-        return OneGraph(features(arrays), arrays["edge_index"], arrays["y"], rows)
 
 
 class Texas(DirectedPages):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import message, natural
+from anharmonic._checks import message
 from anharmonic.tasks.splits import Indices
 
 
@@ -98,21 +98,3 @@ def share_sizes(count: int) -> dict[str, int]:
     """
     train, valid = count // 2, count // 4
     return {"train": train, "valid": valid, "test": count - train - valid}
-
-
-def split_number(value: int, count: int) -> int:
-    """Checks the number of a stored split and returns it.
-
-    Raises:
-        TypeError: If it is not an integer.
-        ValueError: If there is no such split.
-
-    Example:
-        >>> split_number(9, 10)
-        9
-    """
-    if natural("split", value) >= count:
-        raise ValueError(
-            message(f"split must be in [0, {count - 1}]", f"split={value}", "choose a stored split")
-        )
-    return value

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
 from anharmonic._checks import boolean
-from anharmonic.tasks.base import Target
-from anharmonic.tasks.graphs.base import NodeTask, OneGraph
+from anharmonic.tasks.base import MetricName, Target
+from anharmonic.tasks.graphs.base import OneGraph
 from anharmonic.tasks.graphs.edges import by_first_appearance
 from anharmonic.tasks.graphs.files import features, prepared, stored_rows
-from anharmonic.tasks.graphs.splits import split_number
-from anharmonic.tasks.sources import Source, load_arrays
+from anharmonic.tasks.graphs.stored import StoredSplit
+from anharmonic.tasks.sources import load_arrays
 
 
-class Traffic(NodeTask):
+class Traffic(StoredSplit):
     """Wikipedia articles that link to each other; the target is their monthly traffic.
 
     Features are 0 or 1 (the full MUSAE features). Targets are divided by their maximum: most are
@@ -49,12 +48,10 @@ class Traffic(NodeTask):
     """
 
     target: Target = "value"
-    metric = "nmse"
+    metric: MetricName = "nmse"
     output_size = 1
     source = "MUSAE, revision 5f90123 (traffic, features); splits of Geom-GCN, revision f1fc0d1"
     licence = "GPL-3.0 (repository of MUSAE)"
-    parts: ClassVar[tuple[int, int, int]]
-    archive: ClassVar[Source]
 
     def __init__(
         self,
@@ -64,12 +61,8 @@ class Traffic(NodeTask):
         normalise_features: bool = False,
         data_dir: Path | None = None,
     ) -> None:
-        self.split = split_number(split, 10)
-        self.undirected = boolean("undirected", undirected)
+        super().__init__(split, undirected, normalise_features, data_dir)
         self.published_numbering = boolean("published_numbering", published_numbering)
-        self.normalise_features = boolean("normalise_features", normalise_features)
-        self.data_dir = data_dir
-        self.sizes = dict(zip(("train", "valid", "test"), self.parts, strict=True))
 
     def _read(self) -> OneGraph:
         arrays = load_arrays(self.archive, self.data_dir, progress=self.progress)
@@ -88,7 +81,7 @@ class ChameleonTraffic(Traffic):
 
     name = "chameleon-traffic"
     input_size = 3132
-    parts = (1092, 729, 456)
+    parts = ((1092, 729, 456),)
     metric_scale = 2277 * 508957 / 32170525  # nodes * largest traffic / total traffic
     archive = prepared("geom_chameleon")
 
@@ -101,6 +94,6 @@ class SquirrelTraffic(Traffic):
 
     name = "squirrel-traffic"
     input_size = 3148
-    parts = (2496, 1664, 1041)
+    parts = ((2496, 1664, 1041),)
     metric_scale = 5201 * 849131 / 145232033  # nodes * largest traffic / total traffic
     archive = prepared("geom_squirrel")
