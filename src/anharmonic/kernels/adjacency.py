@@ -319,7 +319,9 @@ def _node_count(value: Any) -> int:
         )
     if value < 0:
         raise ValueError(
-            _checks.message("num_nodes must be an int >= 0", f"num_nodes={value}", "pass x.shape[0]")
+            _checks.message(
+                "num_nodes must be an int >= 0", f"num_nodes={value}", "pass x.shape[0]"
+            )
         )
     return value
 

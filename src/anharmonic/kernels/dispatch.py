@@ -108,9 +108,7 @@ def forced() -> str:
     return _FORCED.get()
 
 
-def pick(
-    kernel: str, backend: str, tensors: Sequence[Tensor], unfit: str | None = None
-) -> Chain:
+def pick(kernel: str, backend: str, tensors: Sequence[Tensor], unfit: str | None = None) -> Chain:
     """Returns the chain of ``kernel`` that runs on these tensors.
 
     Args:

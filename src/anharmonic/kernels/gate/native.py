@@ -23,9 +23,7 @@ def gate_native(
     if plain(h):
         return _gate(h, rows.start, rows.other, None, None, p, mean, single_rate)
     back = graph.by_target if outgoing else graph.by_source
-    found = _gate_sum(
-        h, rows.start, rows.other, back.start, back.other, p, mean, single_rate
-    )
+    found = _gate_sum(h, rows.start, rows.other, back.start, back.other, p, mean, single_rate)
     return cast("Tensor", found)
 
 

@@ -23,9 +23,7 @@ def neighbour_sum_native(x: Tensor, graph: Adjacency) -> Tensor:
     if plain(x):
         return _sum(x, rows.start, rows.other, weight, None, None, None)
     back = graph.by_source
-    found = _neighbour_sum(
-        x, rows.start, rows.other, weight, back.start, back.other, back_weight
-    )
+    found = _neighbour_sum(x, rows.start, rows.other, weight, back.start, back.other, back_weight)
     return cast("Tensor", found)
 
 
