@@ -64,8 +64,8 @@ def native(name: str, flags: str) -> None:
         f"assert l.library(), l.why_not(); assert str(l.path()).startswith({str(package)!r})"
     )
     run(sys.executable, "-S", "-c", check, **environment)
-    names = ("library", "native", "memory", "elapsed", "dispatch", "stream")
-    tests = [TESTS / f"test_{name}.py" for name in names]
+    names = ("library", "native", "memory", "elapsed", "dispatch", "stream", "adjacency")
+    tests = [*(TESTS / f"test_{name}.py" for name in names), TESTS / "gate" / "test_gate.py"]
     run(
         sys.executable,
         "-S",

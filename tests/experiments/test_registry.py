@@ -20,6 +20,16 @@ DOCUMENTS = {
     "lem-ncifar",
     "lem-fitzhugh-nagumo",
     "lem-fhn-no-multiscale",
+    "graphcon-homophilic",
+    "graphcon-heterophilic",
+    "graphcon-depth-cora",
+    "g2-heterophilic",
+    "g2-node-regression",
+    "g2-synthetic-cora",
+    "g2-depth-cora",
+    "g2-rate-gnn-ablation",
+    "g2-single-rate-channels",
+    "g2-p-sensitivity",
 }
 OURS = {"demo", "spoken-digits"}
 

@@ -168,17 +168,32 @@ class TestMatmul:
             library.select(in_use)
         assert torch.allclose(found, dense(graph) @ x, rtol=1e-12, atol=1e-12)
 
-    def test_compiles_as_one_graph(self):
+    @backends
+    def test_compiles_as_one_graph(self, backend):
         graph = random_graph(6, 20, weighted=True)
         x = features(6, 3).requires_grad_()
-        compiled = torch.compile(
-            lambda x: graph.matmul(x).sin(), backend="aot_eager", fullgraph=True
-        )
-        eager = graph.matmul(x).sin()
-        traced = compiled(x)
-        assert torch.equal(eager, traced)
+
+        def call(x):
+            return neighbour_sum(x, graph, backend=backend).sin()
+
+        eager = call(x)
+        traced = torch.compile(call, backend="aot_eager", fullgraph=True)(x)
+        assert torch.allclose(eager, traced, rtol=1e-13)
         (gradient,) = torch.autograd.grad(eager.sum(), x)
-        assert torch.equal(torch.autograd.grad(traced.sum(), x)[0], gradient)
+        assert torch.allclose(torch.autograd.grad(traced.sum(), x)[0], gradient, rtol=1e-13)
+
+    @needs_library
+    def test_fake_results_have_the_shapes_of_real_ones(self):
+        graph = random_graph(6, 20, weighted=True)
+        rows, back = graph.by_target, graph.by_source
+        weight, back_weight = graph.row_weights(F64)
+        for x in (features(6, 3), features(3, 6).T):
+            torch.library.opcheck(
+                torch.ops.anharmonic.neighbour_sum.default,
+                (x.requires_grad_(), rows.start, rows.other, weight, back.start, back.other,
+                 back_weight),
+                test_utils=("test_schema", "test_faketensor", "test_autograd_registration"),
+            )  # fmt: skip
 
 
 class TestMean:

@@ -16,6 +16,7 @@ COMMANDS = {
     "train": "train a model on a task or on your own .npz or .ts file",
     "predict": "apply a trained model to a file and write a CSV",
     "table": "run the rows of a table of the documents, resuming where it stopped",
+    "search": "search the settings of a table's rows at random, judged by validation",
     "report": "print tables beside the reported numbers, or write HTML and Markdown",
     "bench": "time the layers here, beside torch.nn.LSTM",
     "list": "list models, tasks and tables",

@@ -241,7 +241,7 @@ def _round(
     turns: Mapping[str, Callable[[], None]], repeats: int, *, first: bool
 ) -> dict[str, list[float]]:
     taken: dict[str, list[float]] = {}
-    with _no_garbage_collection():
+    with no_garbage_collection():
         for number in range(repeats + 1):
             for entrant, turn in turns.items():
                 if not first and entrant not in (LSTM, OURS):
@@ -270,7 +270,8 @@ def _seconds(turn: Callable[[], None]) -> float:
 
 
 @contextlib.contextmanager
-def _no_garbage_collection() -> Iterator[None]:
+def no_garbage_collection() -> Iterator[None]:
+    """Collects garbage before a ``with`` block and not during it, so that no turn pays for it."""
     was_on = gc.isenabled()
     gc.collect()
     gc.disable()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal
 
 from anharmonic._checks import choice, message
 from anharmonic.experiments.budget import BUDGET, Budget, shrink
 from anharmonic.training.run import Run
+from anharmonic.training.sweep import Range
 
 Settings = Literal["documents", "published code", "ours"]
 
@@ -27,6 +28,9 @@ class Row:
         parameters: The printed parameter count, for example ``"68k"``.
         run: The run; ``None`` for a baseline that this package does not have.
         seeds: The seeds run when none are named.
+        split: The task's option that numbers its splits: seed 3 is then split 3 as well. Empty
+            where the split is one and the same.
+        search: What ``anharmonic search`` draws this row's settings from; empty for none.
         settings: Where the run's settings come from. ``"ours"``: the documents and the published
             code say nothing.
         note: What a reader has to know.
@@ -45,13 +49,15 @@ class Row:
     parameters: str = ""
     run: Run | None = None
     seeds: tuple[int, ...] = (0,)
+    split: str = ""
+    search: Mapping[str, Range] = field(default_factory=dict)
     settings: Settings = "documents"
     note: str = ""
 
     @property
     def id(self) -> str:
         """The name of the row on the command line, unique in its table."""
-        words = f"{self.group} {self.label}".lower()
+        words = f"{self.group} {self.label}".lower().replace("²", "2")
         return re.sub(r"[^a-z0-9.]+", "-", words).strip("-.")
 
     @property
@@ -60,14 +66,16 @@ class Row:
         return float(self.reported) if self.reported else None
 
     def runs(self, seeds: tuple[int, ...] | None = None) -> Iterator[Run]:
-        """One run per seed; nothing for a row without a run.
+        """One run per seed (and split); nothing for a row without a run.
 
         Args:
             seeds: The seeds; the row's own when ``None``.
         """
         if self.run is not None:
             for seed in self.seeds if seeds is None else seeds:
-                yield replace(self.run, seed=seed)
+                options = {self.split: seed} if self.split else {}
+                options = {**self.run.task_options, **options}
+                yield replace(self.run, seed=seed, task_options=options)
 
 
 def ours(

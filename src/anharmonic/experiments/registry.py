@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from anharmonic._checks import choice
-from anharmonic.experiments import cornn, demo, lem, smoothing, speech, unicornn
+from anharmonic.experiments import cornn, demo, g2, graphcon, lem, smoothing, speech, unicornn
 from anharmonic.experiments.base import Table
 from anharmonic.experiments.figures import Figure
 
 _TABLES: dict[str, Table] = {
-    table.id: table for module in (demo, cornn, unicornn, lem, speech) for table in module.TABLES
+    table.id: table
+    for module in (demo, cornn, unicornn, lem, speech, graphcon, g2)
+    for table in module.TABLES
 }
 
 _FIGURES: dict[str, Figure] = {figure.id: figure for figure in smoothing.FIGURES}

@@ -114,7 +114,8 @@ class Line:
 def compare(table: Table, results: Iterable[Result]) -> list[Line]:
     """Joins the rows of a table with results.
 
-    A result belongs to a row if their runs differ in nothing but the seed; a result marked
+    A result belongs to a row if their runs differ in nothing but the seed (and the number of the
+    split, see ``Row.split``); a result marked
     ``reduced`` if it has no more of anything that a budget may reduce (see ``budget.owners``). Of
     several results of one run the last counts.
 
@@ -127,10 +128,12 @@ def compare(table: Table, results: Iterable[Result]) -> list[Line]:
     """
     latest = {r.run.hash: r for r in results}
     runs = [row.run for row in table.rows if row.run is not None]
+    splits = {row.split for row in table.rows if row.split}
     full: dict[str, list[Result]] = {}
     reduced: dict[str, dict[str, list[Result]]] = {}
     for result in latest.values():
-        key = replace(result.run, seed=0).hash
+        kept = {k: v for k, v in result.run.task_options.items() if k not in splits}
+        key = replace(result.run, seed=0, task_options=kept).hash
         if result.run.reduced:
             for owner in owners(result.run, runs):
                 reduced.setdefault(owner.hash, {}).setdefault(key, []).append(result)

@@ -35,11 +35,11 @@ def fit(run: Run, place: Place | None = None) -> Result:
 
     Training runs on Linux and macOS.
 
-    The run's folder is ``place.out / "<task>-<model>-<hash>"``. After every epoch it gets a
-    ``resume.ckpt``; start the same run again after an interruption of any kind, and it ends with
-    the same bits (same machine, versions, device kind and thread count). At the end it holds
-    ``best`` (the model, see ``anharmonic.from_pretrained``) and ``result.json``, and the results
-    file gets one line.
+    The run's folder is ``place.out / "<task>-<model>-<hash>"``. After every epoch (once a second,
+    where an epoch is one step) it gets a ``resume.ckpt``; start the same run again after an
+    interruption of any kind, and it ends with the same bits (same machine, versions, device kind
+    and thread count). At the end it holds ``best`` (the model, see ``anharmonic.from_pretrained``)
+    and ``result.json``, and the results file gets one line.
 
     Args:
         run: What to train.
@@ -234,7 +234,7 @@ def _train(job: Job, unfixed: set[str]) -> Result:
                 raise
             signal.signal(signal.SIGINT, ctrl_c)
             text = (
-                f"Interrupted after {len(keeper.curve['epoch'])} of {run.epochs} epochs; "
+                f"Interrupted after {module.saved_epoch} of {run.epochs} epochs; "
                 f"the same command continues (state: {resume})."
             )
             _say(place, text)

@@ -24,9 +24,14 @@ from anharmonic.training.evaluate import evaluate
 from anharmonic.training.module import TrainingModule
 from anharmonic.training.resume import random_states, restore_random_states
 
+# Where an epoch is a single step (one graph), writing its state would take longer than the step.
+_SECONDS_BETWEEN_SAVES = 1.0
+
 
 class Keeper(Callback):
     """Validates and saves after every epoch, and carries what a resumed run needs.
+
+    Where an epoch is one step, the state is saved once a second, and after the last epoch.
 
     Args:
         valid: Validation batches.
@@ -47,6 +52,7 @@ class Keeper(Callback):
         self.higher_is_better = make_metric(task.metric).higher_is_better
         self._resume_path = resume_path
         self._random: list[dict[str, Any]] | None = None
+        self._saved_at = -math.inf
         self._sitting_started = time.monotonic()
         self._seconds_before = 0.0
         self._memory_before = 0.0
@@ -78,6 +84,8 @@ class Keeper(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Starts the clock of this sitting."""
         self._sitting_started = time.monotonic()
+        assert isinstance(pl_module, TrainingModule)
+        pl_module.saved_epoch = len(self.curve["epoch"])
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Gives back the random states of the last epoch's end.
@@ -121,7 +129,11 @@ class Keeper(Callback):
         if run.patience is not None and epoch - self.best_epoch >= run.patience:
             self.stopped_early = epoch < run.epochs
             trainer.should_stop = True
-        trainer.save_checkpoint(self._resume_path, weights_only=False)
+        over = trainer.should_stop or epoch == run.epochs
+        waited = time.monotonic() - self._saved_at >= _SECONDS_BETWEEN_SAVES
+        if over or waited or trainer.num_training_batches > 1:
+            trainer.save_checkpoint(self._resume_path, weights_only=False)
+            self._saved_at, pl_module.saved_epoch = time.monotonic(), epoch
 
     def on_exception(
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException

@@ -66,6 +66,7 @@ class TrainingModule(LightningModule):
         self.loss = loss
         self.train_batches = train
         self.resume_path = resume_path
+        self.saved_epoch = 0
         self.last_loss = math.nan
         self._losses: list[Tensor] = []
         self._entries: list[int] = []
@@ -161,8 +162,8 @@ class TrainingModule(LightningModule):
             else f"too weak clipping (clip_norm={run.clip_norm:g})"
         )
         kept = (
-            f"the state after epoch {epoch - 1} is kept in {self.resume_path}"
-            if epoch > 1
+            f"the state after epoch {self.saved_epoch} is kept in {self.resume_path}"
+            if self.saved_epoch
             else "no epoch was finished, so no state is kept"
         )
         text = _checks.message(

@@ -65,6 +65,14 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
             )
         )
     task = _read_task(folder / folders.TASK)
+    if task["readout"] in ("node", "graph"):
+        raise ValueError(
+            _checks.message(
+                "predict takes the run of a model for sequences",
+                f"{folder}, a run on the graphs of {task['task']}",
+                f"call anharmonic.from_pretrained({str(folder / folders.BEST)!r}) and the model",
+            )
+        )
     model = from_pretrained(folder / folders.BEST).eval()
     dataset = read_inputs(data, task["preprocessing"])
     values: list[NDArray[np.float32]] = []
@@ -123,8 +131,8 @@ def _read_task(path: Path) -> dict[str, Any]:
             else Preprocessing.from_dict(prepared)
         )
         content["class_names"] = tuple(content["class_names"])
-        _checks.choice("target", content["target"], ("class", "value"))
-        _checks.choice("readout", content["readout"], ("last", "all"))
+        _checks.choice("target", content["target"], ("class", "value", "labels"))
+        _checks.choice("readout", content["readout"], ("last", "all", "node", "graph"))
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(
             _checks.message(

@@ -45,7 +45,7 @@ AN_INLINE vec power_of(vec a, exponent p) {
     enum { SHIFT = 52, BIAS = 1023 };
     const natural root_of_half = 0x3fe6a09e667f3bcd;
     const real least_normal = 0x1p-1022, up = 0x1p54, raised = 54, shifter = 6755399441055744.0;
-    const real limit = 2200, infinity = __builtin_inf();
+    const real limit = 2040, infinity = __builtin_inf();
 #endif
     const whole_vec tiny = (whole_vec)(a < splat(least_normal));
     const natural_vec bits = (natural_vec)choose(tiny, a * splat(up), a);
@@ -73,7 +73,8 @@ AN_INLINE vec power_of(vec a, exponent p) {
 #endif
     log2_m *= s;
 
-    /* 2^(n1 + n2 + r): two whole numbers, since 2^n need not be a normal number */
+    /* 2^(n1 + n2 + r): two whole numbers, since 2^n need not be a normal number; within the limit
+     * 2^n1 and 2^n2 are */
     const vec rest = p.low * e + (p.high + p.low) * log2_m;
     const vec y = most(splat(-limit), least(splat(limit), p.high * e + rest));
     const vec shifted1 = y * splat(0.5) + splat(shifter), n1 = shifted1 - splat(shifter);

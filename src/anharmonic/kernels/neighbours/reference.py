@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -18,7 +19,7 @@ def neighbour_sum_reference(x: Tensor, graph: Adjacency) -> Tensor:
     # PyTorch has sparse products of these two only, and cannot trace or transform them.
     known = x.dtype in (torch.float32, torch.float64)
     if known and transformed() is None and not torch.compiler.is_compiling():
-        return cast("Tensor", _Product.apply(x, graph))
+        return _product(x, graph)
     source, target = graph.edge_index
     messages = x[source]
     if graph.weight is not None:
@@ -35,5 +36,8 @@ class _Product(torch.autograd.Function):
         return graph.sparse(x.dtype) @ x
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
-        return cast("Tensor", _Product.apply(grad, ctx.graph.transposed)), None
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return _product(grad, ctx.graph.transposed), None
+
+
+_product: Callable[[Tensor, Adjacency], Tensor] = _Product.apply

@@ -1,0 +1,89 @@
+"""Runs on graphs that several tables share, the ranges they are searched in, and what was chosen.
+
+Few settings of the graph experiments are published. Every model and its plain counterpart are
+therefore searched alike, at random in the documents' ranges, with the same number of trials, judged
+by validation (``anharmonic search``). What was chosen stands in ``chosen.json``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from anharmonic.experiments.base import Row, Table
+from anharmonic.training.run import Run
+from anharmonic.training.sweep import Range, changed
+
+TEN = tuple(range(10))
+"""Seeds, and splits, of the ten fixed splits."""
+
+_COMMON = {
+    "lr": Range(1e-4, 1e-2, log=True),
+    "hidden_size": Range(choices=(32, 64, 128, 256)),
+    "num_layers": Range(choices=(1, 2, 4, 8)),
+    "input_dropout": Range(0.0, 0.9),
+    "output_dropout": Range(0.0, 0.9),
+    "weight_decay": Range(1e-8, 1e-2, log=True),
+}
+SPACES: dict[str, dict[str, Range]] = {
+    "PlainGNN": _COMMON,
+    "GCNII": _COMMON,
+    "GraphCON": _COMMON,
+    "GradientGating": {
+        **_COMMON,
+        "p": Range(1.0, 5.0),
+        "separate_gate": Range(choices=(False, True)),
+    },
+}
+"""What a search draws from, by model: the documents' ranges for G², widened by nothing; the number
+of layers is ours."""
+
+SEARCH_NOTE = (
+    "Settings: random search in the documents' ranges, {trials} trials for every model, judged by "
+    "validation on split {seeds}."
+)
+
+
+def node_run(task: str, model: str, conv: str = "", **options: Any) -> Run:
+    """A run on the nodes of one graph: 200 steps at most, the best validated weights are tested.
+
+    Args:
+        task: The task.
+        model: The network.
+        conv: The convolution's name; empty for a network that has none to choose.
+        **options: Fields of the run and options of the model, by name.
+    """
+    start = Run(task, model, epochs=200, lr=3e-3, weight_decay=1e-4)
+    given = {"conv": conv} if conv else {}
+    return changed(start, {**given, **options})
+
+
+@cache
+def chosen() -> Mapping[str, Mapping[str, Any]]:
+    """What searches chose, by table and row."""
+    text = files("anharmonic.experiments").joinpath("chosen.json").read_text(encoding="utf-8")
+    found: Mapping[str, Mapping[str, Any]] = json.loads(text)
+    return found
+
+
+def tuned(table: Table) -> Table:
+    """The table with the settings that its search chose, as far as it was run.
+
+    Args:
+        table: The table; rows with ``search`` are looked at.
+    """
+    found = chosen().get(table.id, {})
+    rows: list[Row] = []
+    for row in table.rows:
+        entry = found.get(row.id)
+        if entry is not None and row.run is not None and row.search:
+            seeds = ", ".join(map(str, entry["seeds"]))
+            note = SEARCH_NOTE.format(trials=entry["trials"], seeds=seeds)
+            run = changed(row.run, entry["values"])
+            row = replace(row, run=run, note=" ".join(filter(None, (note, row.note))))
+        rows.append(row)
+    return replace(table, rows=tuple(rows))
