@@ -4,6 +4,7 @@ import pytest
 
 from anharmonic.experiments.base import Row, Table
 from anharmonic.models.heads import SequenceModel
+from anharmonic.models.registry import model_class
 from anharmonic.tasks.registry import make_task
 from anharmonic.training.run import Run
 
@@ -41,9 +42,14 @@ def parameters():
 
     def count(run):
         task = make_task(run.task, dict(run.task_options))
-        model = SequenceModel(
-            run.model, task.input_size, task.output_size, readout=task.readout, **run.model_options
-        )
+        if task.kind == "graph":
+            pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+            model = model_class(run.model)(task.input_size, task.output_size, **run.model_options)
+        else:
+            readout = task.readout
+            model = SequenceModel(
+                run.model, task.input_size, task.output_size, readout=readout, **run.model_options
+            )
         return sum(p.numel() for p in model.parameters())
 
     return count

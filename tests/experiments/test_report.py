@@ -17,6 +17,7 @@ from anharmonic.experiments.report import (
     remarks,
     terminal,
 )
+from anharmonic.training.run import Run
 
 
 @pytest.fixture
@@ -203,3 +204,19 @@ def test_a_joined_table_keeps_each_metric_and_note(table, run, make_result):
     said = remarks(both, lines)
     assert "first: A note | with a bar." in said and "other: Short." in said and "Of all." in said
     assert "**other: accuracy (x 1e-2), lower is better**" in markdown(both, lines)
+
+
+def test_a_seed_can_be_a_split_too(make_result):
+    pages = Run("texas", "PlainGNN", {}, {"conv": "MLP"}, epochs=9)
+    row = Row("MLP", run=pages, seeds=(0, 1, 2), split="split")
+    found = Table("pages", "", "", "", "accuracy", (row,), unit="%")
+    runs = list(row.runs())
+    assert [run.seed for run in runs] == [0, 1, 2]
+    assert [run.task_options["split"] for run in runs] == [0, 1, 2]
+    results = [make_result(run, test=80.0 + run.seed) for run in runs]
+    (line,) = compare(found, results)
+    assert line.full is not None and line.full.values == [80.0, 81.0, 82.0]
+    assert line.missing == ()
+    small = [replace(run, epochs=2, reduced=True) for run in runs]
+    (line,) = compare(found, [make_result(run) for run in small])
+    assert line.full is None and len(line.reduced) == 1 and len(line.reduced[0].results) == 3

@@ -1,5 +1,6 @@
 """Every table runs end to end, on the smallest budget and on stand-in data."""
 
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -75,7 +76,13 @@ def test_table_runs_and_is_reported(name, data, tmp_path, monkeypatch):
     monkeypatch.setattr(signals, "FSDD", replace(signals.FSDD, digest=None))
     monkeypatch.setattr(cifar, "CIFAR10", replace(cifar.CIFAR10, digest=None))
     found = table(name)
-    words = ["table", name, *words_of(found), "--seeds", "0", "--data-dir", str(data)]
+    seed = "0"
+    if any(row.split for row in found.rows) or "cora" in name:
+        pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+        if "ANHARMONIC_DATA" not in os.environ:
+            pytest.skip("graphs are read from ANHARMONIC_DATA, which is not set")
+        data, seed = os.environ["ANHARMONIC_DATA"], "1"
+    words = ["table", name, *words_of(found), "--seeds", seed, "--data-dir", str(data)]
     assert main([*words, "--threads", "1", "--no-progress"]) == 0
     lines = compare(found, read(tmp_path / "results" / f"{name}.jsonl"))
     for line in lines:

@@ -133,9 +133,10 @@ def compare(table: Table, results: Iterable[Result]) -> list[Line]:
     reduced: dict[str, dict[str, list[Result]]] = {}
     for result in latest.values():
         kept = {k: v for k, v in result.run.task_options.items() if k not in splits}
-        key = replace(result.run, seed=0, task_options=kept).hash
+        one = replace(result.run, seed=0, task_options=kept)
+        key = one.hash
         if result.run.reduced:
-            for owner in owners(result.run, runs):
+            for owner in owners(one, runs):
                 reduced.setdefault(owner.hash, {}).setdefault(key, []).append(result)
         else:
             full.setdefault(key, []).append(result)

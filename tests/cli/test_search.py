@@ -1,0 +1,46 @@
+"""The search from the command line: chosen values are kept, bad use is said."""
+
+import json
+
+import pytest
+
+from anharmonic.experiments import graphs, registry
+from anharmonic.experiments.base import Row, Table
+from anharmonic.training.run import Run
+from anharmonic.training.sweep import Range
+
+pytest.importorskip("optuna", reason="the search is Optuna's")
+TASK = {"length": 10, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2}
+
+
+@pytest.fixture
+def table(monkeypatch):
+    run = Run("adding", "LEM", TASK, {"hidden_size": 4}, epochs=1)
+    rows = (
+        Row("LEM", run=run, search={"lr": Range(1e-3, 1e-1, log=True)}, settings="ours"),
+        Row("fixed", run=run),
+    )
+    made = Table("tiny", "Tiny", "here", "adding", "mse", rows, direction="lower")
+    monkeypatch.setitem(registry._TABLES, "tiny", made)
+    return made
+
+
+def test_what_was_chosen_is_kept_and_used(cli, table, tmp_path, monkeypatch):
+    code, out, _ = cli("search", "tiny", "--trials", "2", "--no-progress")
+    assert code == 0 and out.startswith("lem: validation ") and "after 2 trials" in out
+    kept = json.loads((tmp_path / "searches" / "tiny.json").read_text())
+    assert kept["lem"]["trials"] == 2 and kept["lem"]["seeds"] == [0]
+    assert len((tmp_path / "searches" / "tiny.jsonl").read_text().splitlines()) == 2
+    assert cli("search", "tiny", "--trials", "2", "--no-progress")[1] == out  # nothing to do
+    monkeypatch.setattr(graphs, "chosen", lambda: {"tiny": kept})
+    row = graphs.tuned(table).row("lem")
+    assert row.run.lr == kept["lem"]["values"]["lr"]
+    assert "2 trials for every model" in row.note
+
+
+def test_bad_use(cli, table):
+    code, _, err = cli("search", "tiny", "--rows", "fixed")
+    assert code == 2 and "a row of tiny with ranges is one of lem; got fixed" in err
+    code, _, err = cli("search", "tyni")
+    assert code == 2 and "table must be one of" in err
+    assert cli("search")[2].startswith("usage: anharmonic search ID")
