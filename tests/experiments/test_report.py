@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from anharmonic.experiments.base import Row, join
+from anharmonic.experiments.base import Row, Table, join
 from anharmonic.experiments.budget import Budget, shrink
 from anharmonic.experiments.registry import table as table_of
 from anharmonic.experiments.report import (

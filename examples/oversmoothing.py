@@ -1,0 +1,75 @@
+"""What a thousand layers do to the differences between neighbours: plain GCN, gated, oscillating.
+
+A 10 x 10 grid, random features and random weights. The Dirichlet energy is the mean squared
+difference of a node's features to its neighbours'. A plain network loses it in a few layers: every
+node ends with the same features. Wrapped in one line, it keeps it.
+
+    python examples/oversmoothing.py --layers 1000 --picture oversmoothing.png   # a minute
+"""
+
+import argparse
+from pathlib import Path
+
+import torch
+from torch_geometric.nn import GCNConv
+
+import anharmonic as ah
+from anharmonic.diagnostics.smoothing import dirichlet_energy, grid_graph, plain_states
+
+WIDTH = 64
+
+
+def energies(layers):
+    """Dirichlet energy after every layer, by name of the network."""
+    torch.manual_seed(0)
+    graph, x = grid_graph(10, 10), torch.rand(100, WIDTH)
+    convs = [GCNConv(WIDTH, WIDTH) for _ in range(layers)]
+    gated = ah.GradientGating(convs, num_layers=layers)
+    oscillating = ah.GraphCON(convs, num_layers=layers, dt=0.1, damping=0.0)
+    with torch.no_grad():
+        found = {
+            "plain GCN": plain_states(convs, x, graph),
+            "GradientGating(GCN)": gated(x, graph, return_states=True)[1].x,
+            "GraphCON(GCN), undamped": oscillating(x, graph, return_states=True)[1].x,
+        }
+        return {name: dirichlet_energy(states, graph) for name, states in found.items()}
+
+
+def draw(path, found):
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 3.6), dpi=110)
+    for (name, energy), colour in zip(
+        found.items(), ("#d94801", "#2171b5", "#238b45"), strict=True
+    ):
+        shown = energy.clamp(min=1e-20)
+        axes.plot(range(1, len(shown)), shown[1:], color=colour, lw=1.8, label=name)
+    axes.set(xscale="log", yscale="log", xlabel="layer", ylabel="Dirichlet energy")
+    axes.set_ylim(1e-20, 1e5)
+    axes.set_xlim(1, len(shown) - 1)
+    axes.grid(color="0.92")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.6, 0.25), fontsize=9)
+    figure.tight_layout()
+    figure.savefig(path)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--layers", type=int, default=50)
+    parser.add_argument("--picture", type=Path)
+    arguments = parser.parse_args()
+    found = energies(arguments.layers)
+    for name, energy in found.items():
+        print(
+            f"{name:32s} {energy[1]:9.2e} after 1 layer, {energy[-1]:9.2e} after {len(energy) - 1}"
+        )
+    if arguments.picture is not None:
+        draw(arguments.picture, found)
+
+
+if __name__ == "__main__":
+    main()
