@@ -129,12 +129,15 @@ def test_gradcheck(kind, conv, edges):
     assert torch.autograd.gradcheck(lambda x: layer(x, edges), x, atol=1e-6)
 
 
+@pytest.mark.parametrize("sparse", [False, True])
 @over_layers
-def test_checkpoint_computes_the_same_and_keeps_less(kind, edges):
+def test_checkpoint_computes_the_same_and_keeps_less(kind, sparse, edges):
+    graph = Adjacency(edges, 7) if sparse else edges
     outputs, gradients, kept = [], [], []
     for checkpoint in (False, True):
         torch.manual_seed(0)
-        conv = pyg.GATConv(WIDTH, WIDTH, heads=2, concat=False, dropout=0.4)
+        gat = pyg.GATConv(WIDTH, WIDTH, heads=2, concat=False, dropout=0.4)
+        conv = pyg.GCNConv(WIDTH, WIDTH) if sparse else gat
         layer = LAYERS[kind](conv, checkpoint=checkpoint).double()
         layer.num_layers = 25
         x, sizes = features().requires_grad_(), []
@@ -145,7 +148,7 @@ def test_checkpoint_computes_the_same_and_keeps_less(kind, edges):
 
         torch.manual_seed(1)
         with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-            out = layer(x, edges)
+            out = layer(x, graph)
         kept.append(sum(sizes))
         outputs.append(out)
         gradients.append(

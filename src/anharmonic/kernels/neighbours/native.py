@@ -83,8 +83,8 @@ def _set_up(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def _differentiate(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    rows, back = ctx.saved_tensors[:3], ctx.saved_tensors[3:]
-    return (_neighbour_sum(grad, *back, *rows), *[None] * 6)
+    saved = ctx.saved_tensors  # read once, or a checkpoint would compute it twice
+    return (_neighbour_sum(grad, *saved[3:], *saved[:3]), *[None] * 6)
 
 
 _neighbour_sum = operator("neighbour_sum", _sum, _sum_fake, _differentiate, _set_up)
