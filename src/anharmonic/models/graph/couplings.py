@@ -46,7 +46,7 @@ def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> An
     if not args and not options:
         if _is_plain_gcn(conv):
             mapped = graph.normalised.matmul(conv.lin(x))
-            return mapped if conv.bias is None else mapped + conv.bias
+            return mapped if conv.bias is None else mapped.add_(conv.bias)
         if _is_plain_sage(conv) and graph.weight is None:
             mean = conv.lin_l(graph.mean(x))
             return mean + conv.lin_r(x) if conv.root_weight else mean

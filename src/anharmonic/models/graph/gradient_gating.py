@@ -178,7 +178,7 @@ class GradientGating(DeepGraphLayer):
             single_rate=self.single_rate,
         )
         rate = tau if self.rate_exponent == 1 else _power(tau, self.rate_exponent)
-        return (1 - rate) * x + rate * target, tau
+        return torch.lerp(x, target, rate.expand_as(x)), tau  # (1 - rate) x + rate target
 
     def extra_repr(self) -> str:
         """The settings."""

@@ -171,8 +171,10 @@ class GraphCON(DeepGraphLayer):
         gamma = torch.relu(self.raw_frequency) if self.trainable_frequency else self.frequency
         alpha = torch.relu(self.raw_damping) if self.trainable_damping else self.damping
         coupling = self._sigma(self._convolve(self.convs, n, x, call))
-        y = y + self.dt * (coupling - gamma * x - alpha * y)
-        x = x + self.dt * y
+        # Y + dt (σ(F) - γ X - α Y), in one new tensor.
+        y = (y * (1 - self.dt * alpha)).addcmul_(x, x.new_tensor(-self.dt) * gamma)
+        y = y.add_(coupling, alpha=self.dt)
+        x = torch.add(x, y, alpha=self.dt)
         return self._drop(x), self._drop(y)
 
     def _drop(self, state: Tensor) -> Tensor:

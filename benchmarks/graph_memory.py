@@ -1,0 +1,40 @@
+"""Peak memory of one training step of 128 graph layers, each case in a process of its own.
+
+python benchmarks/graph_memory.py --json benchmarks/graph_memory.json --readme benchmarks/README.md
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from anharmonic.diagnostics import graph_memory
+from anharmonic.diagnostics.speed_report import fill
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--json", type=Path, help="file for the numbers")
+    parser.add_argument("--readme", type=Path, help="page with a block <!-- graph-memory -->")
+    arguments = parser.parse_args()
+    result = graph_memory.measure(
+        threads=arguments.threads, say=lambda line: print(line, file=sys.stderr, flush=True)
+    )
+    text = graph_memory.table(result)
+    print(text)
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+    if arguments.readme is not None:
+        fill(arguments.readme, "graph-memory", text)
+    missed = [
+        one["title"]
+        for one in result["measurements"]
+        if not one["finite"] or (one["checkpoint"] and one["peak_mapped_mb"] > graph_memory.TARGET)
+    ]
+    print("\n".join(f"not reached: {title}" for title in missed))
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
