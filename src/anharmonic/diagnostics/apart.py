@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 _CODE = "from anharmonic.diagnostics.apart import child; child()"
 
 
-def call(
-    what: str, function: str, environment: Mapping[str, str] | None = None, **arguments: Any
-) -> Any:
+def call(what: str, function: str, **arguments: Any) -> Any:
     """Calls a function in a process of its own.
 
     Args:
         what: Its name in an error.
         function: Module and name, as "package.module:function".
-        environment: Variables of the process besides those of this one.
         **arguments: What JSON can write.
 
     Returns:
@@ -36,11 +31,7 @@ def call(
     """
     words = json.dumps({"function": function, "arguments": arguments})
     done = subprocess.run(
-        [sys.executable, "-c", _CODE, words],
-        env=os.environ | dict(environment or {}),
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", _CODE, words], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]

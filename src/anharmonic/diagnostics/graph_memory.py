@@ -16,9 +16,6 @@ from anharmonic.models.graph.graphcon import GraphCON
 
 NODES, EDGES = 19_717, 88_648
 """Those of Pubmed; the edges are drawn at random."""
-MAPPED = {"MALLOC_MMAP_THRESHOLD_": "1000000"}
-"""Makes glibc give every large tensor pages of its own. Before its version 2.38 it hardly ever
-reuses an aligned block that was freed, and memory grows to several times what is in use."""
 TARGET = 1000.0
 """Megabytes for 128 layers of width 64 with a checkpoint."""
 
@@ -44,8 +41,8 @@ def measure(
 
     Returns:
         JSON values: ``machine``, ``versions``, the sizes and ``measurements``, each with
-        ``peak_mb`` (above what the process held before the step), ``peak_mapped_mb`` (the same
-        with ``MAPPED`` in the environment) and whether all gradients are ``finite``.
+        ``peak_mb`` (above what the process held before the step) and whether all gradients are
+        ``finite``.
     """
     found = []
     for model in ("GraphCON", "GradientGating"):
@@ -53,22 +50,16 @@ def measure(
             for checkpoint in (False, True):
                 title = f"{model}, {graph}{', checkpoint' if checkpoint else ''}"
                 say(f"{title} ...")
-                peaks, finite = [], True
-                for environment in ({}, MAPPED):
-                    one = apart.call(
-                        title,
-                        f"{__name__}:one_step",
-                        environment,
-                        model=model,
-                        sparse=graph == "Adjacency",
-                        checkpoint=checkpoint,
-                        sizes=[layers, width, nodes, edges],
-                        threads=threads,
-                    )
-                    peaks.append(one["peak_mb"])
-                    finite &= one["finite"]
-                case = {"title": title, "checkpoint": checkpoint, "finite": finite}
-                found.append({**case, "peak_mb": peaks[0], "peak_mapped_mb": peaks[1]})
+                one = apart.call(
+                    title,
+                    f"{__name__}:one_step",
+                    model=model,
+                    sparse=graph == "Adjacency",
+                    checkpoint=checkpoint,
+                    sizes=[layers, width, nodes, edges],
+                    threads=threads,
+                )
+                found.append({"title": title, "checkpoint": checkpoint, **one})
     return {
         "machine": machine.cpu(),
         "versions": machine.versions(["torch", "torch_geometric"]),
@@ -118,17 +109,14 @@ def table(result: dict[str, Any]) -> str:
         result: What ``measure`` gave.
     """
     sizes = result["sizes"]
-    lines = [
-        f"| one training step, {sizes['layers']} layers of width {sizes['width']}, "
-        f"{sizes['nodes']:,} nodes, {sizes['edges']:,} edges | peak, MB | peak, MB, with "
-        f"{''.join(f'`{name}={value}`' for name, value in MAPPED.items())} | gradients |",
-        "| --- | ---: | ---: | --- |",
-    ]
-    lines += [
-        f"| {one['title']} | {one['peak_mb']:,.0f} | {one['peak_mapped_mb']:,.0f} | "
-        f"{'finite' if one['finite'] else 'NOT FINITE'} |"
-        for one in result["measurements"]
-    ]
+    size = (
+        f"{sizes['layers']} layers of width {sizes['width']}, {sizes['nodes']:,} nodes, "
+        f"{sizes['edges']:,} edges"
+    )
+    lines = [f"| one training step, {size} | peak, MB | gradients |", "| --- | ---: | --- |"]
+    for one in result["measurements"]:
+        gradients = "finite" if one["finite"] else "NOT FINITE"
+        lines.append(f"| {one['title']} | {one['peak_mb']:,.0f} | {gradients} |")
     computer, versions = result["machine"], result["versions"]
     kind = computer["instruction_set"] or "no compiled kernels"
     said = f"{computer['processor']}, {kind}; torch {versions['torch']}, "
