@@ -62,6 +62,25 @@ def node_run(task: str, model: str, conv: str = "", **options: Any) -> Run:
     return changed(start, {**given, **options})
 
 
+def depth_run(model: str, layers: int, **options: Any) -> Run:
+    """A run with GCN on the public split of Cora; the same settings at every depth.
+
+    Args:
+        model: The network.
+        layers: Layers of its block.
+        **options: Further options of the model.
+    """
+    settings = {
+        "hidden_size": 64,
+        "lr": 1e-2,
+        "weight_decay": 5e-4,
+        "input_dropout": 0.5,
+        "output_dropout": 0.5,
+    }
+    run = node_run("cora", model, "GCN", num_layers=layers, **settings, **options)
+    return replace(run, task_options={"normalise_features": True})
+
+
 @cache
 def chosen() -> Mapping[str, Mapping[str, Any]]:
     """What searches chose, by table and row."""

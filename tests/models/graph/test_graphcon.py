@@ -143,6 +143,17 @@ def test_one_layer_by_hand():
     assert torch.allclose(layer(x, edge_index), x + 0.5 * y, rtol=0, atol=1e-14)
 
 
+def test_with_all_settings_one_the_layers_are_those_of_the_plain_network():
+    x, edge_index = draw(5, 2), cycle(5)
+    conv = Neighbours(torch.full((10,), 0.3, dtype=torch.float64))
+    plain = x
+    for _ in range(6):
+        plain = torch.relu(conv(plain, edge_index))
+    assert torch.allclose(GraphCON(conv, 6)(x, edge_index), plain, rtol=0, atol=1e-14)
+    other = GraphCON(conv, 6, dt=0.5)(x, edge_index)
+    assert not torch.allclose(other, plain, atol=1e-2)
+
+
 def test_learned_scalars_get_gradients_and_stay_nonnegative():
     layer = GraphCON(
         Neighbours(), 3, 0.3, 0.8, 0.4, trainable_frequency=True, trainable_damping=True
