@@ -207,9 +207,10 @@ HOMOPHILIC = Table(
     note=(
         f"{_SPLITS} The documents have 5 splits with 20 initialisations each; ours 5 splits with "
         "one. γ = α = dt = 1, as printed; every layer is then exactly that of the plain network "
-        "with one shared convolution, so rows with dt and α searched stand beside. The published code for GraphCON-Tran is another model (source "
-        "terms, learned mixing, no activation) and takes the test accuracy at the best of many "
-        "integration times beyond the one trained for; ours is the documents' equation."
+        "with one shared convolution, so rows with dt and α searched stand beside. The published "
+        "code for GraphCON-Tran is another model (source terms, learned mixing, no activation) "
+        "and takes the test accuracy at the best of many integration times beyond the one trained "
+        "for; ours is the documents' equation."
     ),
 )
 

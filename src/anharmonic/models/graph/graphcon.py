@@ -84,8 +84,8 @@ class GraphCON(DeepGraphLayer):
         With dt = α = γ = 1, the documents' values for citation graphs and the defaults, the old
         velocity and position cancel: X^n = σ(F(X^{n-1})), the plain network, which oversmooths as
         such. For an oscillator take a smaller dt or damping. Uncoupled, the scheme is stable iff
-        dt²γ + 2 dt α <= 4; other settings give a ``StabilityWarning``. A convolution with running statistics (batch norm) updates them twice
-        with ``checkpoint``.
+        dt²γ + 2 dt α <= 4; other settings give a ``StabilityWarning``. A convolution with running
+        statistics (batch norm) updates them twice with ``checkpoint``.
 
     Example:
         >>> import anharmonic as ah, torch
