@@ -35,7 +35,7 @@ def test_what_was_chosen_is_kept_and_used(cli, table, tmp_path, monkeypatch):
     monkeypatch.setattr(graphs, "chosen", lambda: {"tiny": kept})
     row = graphs.tuned(table).row("lem")
     assert row.run.lr == kept["lem"]["values"]["lr"]
-    assert "2 trials for every model" in row.note
+    assert "2 trials for this row" in row.note
 
 
 def test_bad_use(cli, table):

@@ -13,6 +13,7 @@ from anharmonic.models.graph.couplings import (
     AttentionCoupling,
     ChannelGroupMean,
     ResidualCoupling,
+    convolve,
 )
 
 pyg = pytest.importorskip("torch_geometric.nn", reason="the layers wrap PyG's convolutions")
@@ -195,7 +196,29 @@ def test_edge_attributes_reach_the_convolution(kind, edges):
     torch.manual_seed(0)
     layer = LAYERS[kind](pyg.GATConv(WIDTH, WIDTH, edge_dim=3)).double()
     attributes = torch.rand(10, 3, dtype=torch.float64)
-    assert layer(features(), edges, edge_attr=attributes).shape == (7, WIDTH)
+    with_attributes = layer(features(), edges, edge_attr=attributes)
+    assert with_attributes.shape == (7, WIDTH)
+    assert not torch.allclose(with_attributes, layer(features(), edges), atol=1e-3)
+
+
+def test_weights_of_an_adjacency_are_used_or_refused(edges):
+    weighted = Adjacency(edges, 7, torch.rand(10, generator=torch.Generator().manual_seed(2)))
+    x = features().float()
+    for conv in (pyg.SAGEConv(WIDTH, WIDTH), AttentionCoupling(WIDTH)):
+        with pytest.raises(ValueError, match=r"without weight|needs a graph without weights"):
+            GraphCON(conv, 2)(x, weighted)
+    graph_conv = pyg.GraphConv(WIDTH, WIDTH)
+    expected = graph_conv(x, edges, weighted.weight)
+    assert torch.allclose(convolve(graph_conv, x, weighted), expected)
+    with pytest.raises(ValueError, match="takes edge_weight, once"):
+        GraphCON(graph_conv, 2)(x, weighted, edge_weight=weighted.weight)
+
+
+def test_hooks_of_a_convolution_are_run_on_an_adjacency_too(edges):
+    conv, calls = pyg.GCNConv(WIDTH, WIDTH), []
+    conv.register_forward_hook(lambda *a: calls.append(1))
+    GraphCON(conv, 3)(features().float(), Adjacency(edges, 7))
+    assert len(calls) == 3
 
 
 @over_layers

@@ -49,6 +49,12 @@ def test_axioms_of_a_node_similarity_measure():
     assert torch.allclose(mean_average_distance(2 * x, graph), mean_average_distance(x, graph))
 
 
+def test_distances_of_tiny_features_do_not_vanish():
+    x, graph = draw(12, 3).float(), grid_graph(3, 4)
+    tiny = mean_average_distance(x * 1e-30, graph)
+    assert torch.allclose(tiny, mean_average_distance(x, graph), rtol=1e-4)
+
+
 def test_layers_at_once_are_layers_one_by_one():
     x, graph = draw(5, 12, 3), grid_graph(3, 4)
     for measure in (dirichlet_energy, mean_average_distance):

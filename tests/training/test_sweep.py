@@ -68,6 +68,35 @@ def test_a_diverged_trial_is_the_worst(place, tmp_path, monkeypatch):
     assert best.run == calls[1]
 
 
+def test_an_interrupted_trial_is_done_again(place, tmp_path, monkeypatch):
+    whole = sweep(tiny(), SPACE, 2, place, tmp_path / "whole.journal")
+    monkeypatch.setattr(module, "fit", lambda run, place: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        sweep(tiny(), SPACE, 2, place, tmp_path / "cut.journal")
+    monkeypatch.undo()
+    assert sweep(tiny(), SPACE, 2, place, tmp_path / "cut.journal") == whole
+
+
+def test_other_seeds_or_ranges_are_another_study(place, tmp_path):
+    journal = tmp_path / "same.journal"
+    sweep(tiny(), SPACE, 1, place, journal)
+    sweep(tiny(), SPACE, 1, place, journal, seeds=(0, 1))
+    assert len(read(place.results_path)) == 2
+    sweep(tiny(), {**SPACE, "dt": Range(choices=(0.5,))}, 1, place, journal)
+    assert len(read(place.results_path)) == 3
+
+
+def test_nothing_is_chosen_where_all_diverged(place, tmp_path, monkeypatch):
+    from anharmonic.training.losses import DivergedError
+
+    def fit(run, place):
+        raise DivergedError("nan", step=0, epoch=1, value=float("nan"), lr=1.0)
+
+    monkeypatch.setattr(module, "fit", fit)
+    with pytest.raises(ValueError, match="2 trials that all diverged; narrow the ranges"):
+        sweep(tiny(), SPACE, 2, place, tmp_path / "x.journal")
+
+
 def test_bad_arguments(place, tmp_path):
     with pytest.raises(ValueError, match="low must be below high"):
         Range(1.0, 1.0)
@@ -81,3 +110,5 @@ def test_bad_arguments(place, tmp_path):
         sweep(tiny(), SPACE, 1, place, tmp_path / "x.journal", sampler="grid")
     with pytest.raises(ValueError, match="a key of model_options"):
         changed(tiny(), {"dampness": 1.0})
+    with pytest.raises(ValueError, match="a key of model_options"):
+        sweep(tiny(), {"dampness": Range()}, 1, place, tmp_path / "x.journal")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +66,7 @@ def run(words: Sequence[str]) -> int:
         **{o.name: values[o.name] for o in groups["place"]},
     )
     found = table(ids[0])
-    for row in _rows(found, values["rows"]):
+    for row in _rows(found, values["rows"], values["seeds"]):
         chosen = _search(found, row, values, place)
         _keep(folder / f"{found.id}.json", row, chosen, values["seeds"])
         print(f"{row.id}: validation {chosen.valid:.6g} after {chosen.trials} trials", flush=True)
@@ -74,15 +74,25 @@ def run(words: Sequence[str]) -> int:
     return 0
 
 
-def _rows(table: Table, names: Sequence[str]) -> list[Row]:
+def _rows(table: Table, names: Sequence[str], seeds: Sequence[int]) -> list[Row]:
     able = [row for row in table.rows if row.search]
     rows = [table.row(name) for name in names] or able
     if not able or any(not row.search for row in rows):
+        known = ", ".join(row.id for row in able) or "none: its settings are all printed"
         raise ValueError(
             message(
-                f"a row of {table.id} with ranges is one of {', '.join(r.id for r in able)}",
+                f"a row of {table.id} with ranges is one of {known}",
                 ", ".join(names) or "none",
                 "choose one of these; settings of other rows are printed or published",
+            )
+        )
+    fixed = [row.id for row in rows if row.split and tuple(seeds) != (0,)]
+    if fixed:
+        raise ValueError(
+            message(
+                f"--seeds must be 0 for {fixed[0]}, whose seed is the number of its split",
+                f"{tuple(seeds)}",
+                "leave it out",
             )
         )
     return rows
@@ -92,17 +102,8 @@ def _search(table: Table, row: Row, values: dict[str, Any], place: Place) -> Cho
     from anharmonic.training.sweep import sweep
 
     assert row.run is not None
-    seeds, run = values["seeds"], row.run
-    if row.split and seeds != (0,):
-        raise ValueError(
-            message(
-                f"--seeds must be 0 for {row.id}, whose seed is the number of its split",
-                f"{seeds}",
-                "leave it out",
-            )
-        )
     journal: Path = values["studies"] / table.id / f"{row.id}.journal"
-    return sweep(run, row.search, values["trials"], replace(place), journal, seeds=seeds)
+    return sweep(row.run, row.search, values["trials"], place, journal, seeds=values["seeds"])
 
 
 def _keep(path: Path, row: Row, chosen: Chosen, seeds: Sequence[int]) -> None:

@@ -71,6 +71,8 @@ def mean_average_distance(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
         AAAI 2020.
     """
     source, target = _edges(x, graph)
+    # By its largest entry first: squares of small numbers would vanish.
+    x = x / x.abs().amax(-1, keepdim=True).clamp(min=torch.finfo(x.dtype).tiny)
     size = x.norm(dim=-1, keepdim=True)
     unit = torch.where(size > 0, x / size, 0.0)
     zero = (size[..., source, 0] == 0) | (size[..., target, 0] == 0)

@@ -1,8 +1,9 @@
 """Runs on graphs that several tables share, the ranges they are searched in, and what was chosen.
 
-Few settings of the graph experiments are published. Every model and its plain counterpart are
-therefore searched alike, at random in the documents' ranges, with the same number of trials, judged
-by validation (``anharmonic search``). What was chosen stands in ``chosen.json``.
+Few settings of the graph experiments are published. ``anharmonic search`` draws them at random from
+the documents' ranges (those of G², for every model), judged by validation; equal seeds give every
+row the same candidates. What was chosen is written to ``searches/ID.json`` and copied from there to
+``chosen.json``, which the tables read; rows that were not searched say so.
 """
 
 from __future__ import annotations
@@ -39,13 +40,13 @@ SPACES: dict[str, dict[str, Range]] = {
         "separate_gate": Range(choices=(False, True)),
     },
 }
-"""What a search draws from, by model: the documents' ranges for G², widened by nothing; the number
-of layers is ours."""
+"""What a search draws from, by model: the documents' ranges for G²; numbers of layers are ours."""
 
 SEARCH_NOTE = (
-    "Settings: random search in the documents' ranges, {trials} trials for every model, judged by "
-    "validation on split {seeds}."
+    "Settings: random search, {trials} trials for this row, judged by validation on split {seeds}, "
+    "which is one of those reported."
 )
+UNSEARCHED = "Settings: our defaults, not searched yet."
 
 
 def node_run(task: str, model: str, conv: str = "", **options: Any) -> Run:
@@ -104,5 +105,7 @@ def tuned(table: Table) -> Table:
             note = SEARCH_NOTE.format(trials=entry["trials"], seeds=seeds)
             run = changed(row.run, entry["values"])
             row = replace(row, run=run, note=" ".join(filter(None, (note, row.note))))
+        elif row.run is not None and row.search:
+            row = replace(row, note=" ".join(filter(None, (UNSEARCHED, row.note))))
         rows.append(row)
     return replace(table, rows=tuple(rows))

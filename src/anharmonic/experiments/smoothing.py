@@ -22,7 +22,7 @@ from anharmonic.models.graph.graphcon import GraphCON
 _WIDTH = 64
 _NOTE = (
     "10 x 10 grid with 4 neighbours, features uniform in [0, 1], one draw of PyTorch Geometric's "
-    f"initial weights per layer (seed 0). The documents print no width; ours is {_WIDTH}."
+    f"initial weights per layer (seed 0), float64. The documents print no width; ours is {_WIDTH}."
 )
 _DECAY = "exponential decay to zero"
 
@@ -31,8 +31,8 @@ Measure = Callable[[Tensor, Adjacency | Tensor], Tensor]
 
 def _start(layers: int, conv: str) -> tuple[list[nn.Module], Tensor]:
     torch.manual_seed(0)
-    x = torch.rand(100, _WIDTH)
-    return [make_conv(conv, _WIDTH) for _ in range(layers)], x
+    x = torch.rand(100, _WIDTH).double()
+    return [make_conv(conv, _WIDTH).double() for _ in range(layers)], x
 
 
 def _curves(layers: int, measure: Measure, wrapped: str) -> dict[str, list[float]]:

@@ -5,15 +5,30 @@ Letters: `N` nodes, `E` edges, `F` features. An edge (j, i) sends from its sourc
 
 from __future__ import annotations
 
+import functools
 import warnings
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.kernels.neighbours import neighbour_sum
+
+_Derived = TypeVar("_Derived")
+
+
+def _kept(derive: Callable[[Adjacency], _Derived]) -> cached_property[_Derived]:
+    """A property computed once, as tensors that training may use later, even in inference mode."""
+
+    @functools.wraps(derive)
+    def outside(graph: Adjacency) -> _Derived:
+        with torch.inference_mode(False):
+            return derive(graph)
+
+    return cached_property(outside)
 
 
 class Rows(NamedTuple):
@@ -90,22 +105,22 @@ class Adjacency:
         weight = None if self.weight is None else self.weight.to(device)
         return Adjacency(self.edge_index.to(device), self.num_nodes, weight)
 
-    @cached_property
+    @_kept
     def by_target(self) -> Rows:
         """The edges sorted by their target."""
         return self._sorted(1)
 
-    @cached_property
+    @_kept
     def by_source(self) -> Rows:
         """The edges sorted by their source."""
         return self._sorted(0)
 
-    @cached_property
+    @_kept
     def in_degree(self) -> Tensor:
         """Number of edges that end at every node, int64 [N]."""
         return self.by_target.start.diff()
 
-    @cached_property
+    @_kept
     def transposed(self) -> Adjacency:
         """The graph with every edge turned round."""
         turned = Adjacency(self.edge_index.flip(0), self.num_nodes, self.weight)
@@ -113,7 +128,7 @@ class Adjacency:
         turned.__dict__["by_target"], turned.__dict__["by_source"] = self.by_source, self.by_target
         return turned
 
-    @cached_property
+    @_kept
     def normalised(self) -> Adjacency:
         r"""The operator of GCN, :math:`\hat D^{-1/2} (A + I) \hat D^{-1/2}` (7.5).
 
@@ -164,7 +179,7 @@ class Adjacency:
         """
         return self._averaging.matmul(x)
 
-    @cached_property
+    @_kept
     def _averaging(self) -> Adjacency:
         share = 1.0 / self.in_degree.double()
         averaging = Adjacency(self.edge_index, self.num_nodes, share[self.edge_index[1]])
@@ -191,8 +206,9 @@ class Adjacency:
             return None, None
         kept = self._row_weights.get(dtype)
         if kept is None:
-            weight = self.weight.to(dtype)
-            kept = weight[self.by_target.edge], weight[self.by_source.edge]
+            with torch.inference_mode(False):
+                weight = self.weight.to(dtype)
+                kept = weight[self.by_target.edge], weight[self.by_source.edge]
             self._row_weights[dtype] = kept
         return kept
 
@@ -207,7 +223,7 @@ class Adjacency:
             start, other, edge = self.by_target
             weight = torch.ones(self.num_edges, device=self.device)
             weight = weight if self.weight is None else self.weight[edge]
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), torch.inference_mode(False):
                 # CSR tensors say once that they are in beta; products and values are what we use.
                 warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
                 kept = torch.sparse_csr_tensor(

@@ -1,12 +1,14 @@
 """Search over settings: trials of a run with values drawn from ranges, judged by validation.
 
-The study is kept in a journal (Optuna's), one file that several processes can share; started again,
-a search goes on with the trials it has not done, with the values it would have drawn.
+The study is kept in a journal (Optuna's); started again, a search goes on with the trials it has
+not finished, with the values it would have drawn. One process at a time searches a study.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
+import json
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -16,6 +18,7 @@ from typing import Any, Literal
 
 from anharmonic import _checks
 from anharmonic.training.fit import fit
+from anharmonic.training.options import model_option_parameters
 from anharmonic.training.run import Place, Run
 
 
@@ -99,7 +102,7 @@ def sweep(
         The best trial.
 
     Raises:
-        ValueError: If the space is empty or a name is no setting of the run.
+        ValueError: If the space is empty, a name is no setting of the run, or every trial diverged.
         ImportError: If Optuna is missing.
 
     Example:
@@ -130,13 +133,15 @@ def sweep(
     from anharmonic.tasks.registry import make_task
     from anharmonic.training.losses import DivergedError
 
+    for name in space.keys() - Run.__dataclass_fields__.keys():
+        _checks.choice("a key of model_options", name, model_option_parameters(run.model))
     metric = make_task(run.task, run.task_options, place.data_dir, place.file).metric
     higher = make_metric(metric).higher_is_better
     study.parent.mkdir(parents=True, exist_ok=True)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     found = optuna.create_study(
         storage=JournalStorage(JournalFileBackend(str(study))),
-        study_name=changed(run, {}).hash,
+        study_name=_name(run, space, seeds, sampler),
         direction="maximize" if higher else "minimize",
         load_if_exists=True,
     )
@@ -151,16 +156,23 @@ def sweep(
             return -math.inf if higher else math.inf
         return statistics.fmean(result.valid for result in results)
 
-    done = len(_finished(found))
-    for number in range(done, trials):
+    for number in range(len(_complete(found)), trials):
         # Seeded by the trial's number, so that a search that goes on draws what it would have.
         kind = optuna.samplers.RandomSampler if sampler == "random" else optuna.samplers.TPESampler
         found.sampler = kind(seed=number)
         found.optimize(objective, n_trials=1)
     best = found.best_trial
+    if not math.isfinite(float(best.value)):  # type: ignore[arg-type]
+        raise ValueError(
+            _checks.message(
+                "a trial of the search must end with a finite loss",
+                f"{trials} trials that all diverged",
+                "narrow the ranges, above all that of lr",
+            )
+        )
     values = dict(best.user_attrs["values"])
     valid = float(best.value)  # type: ignore[arg-type]
-    return Chosen(changed(run, values), values, valid, len(_finished(found)))
+    return Chosen(changed(run, values), values, valid, len(_complete(found)))
 
 
 def changed(run: Run, values: Mapping[str, Any]) -> Run:
@@ -189,5 +201,13 @@ def _drawn(trial: Any, name: str, within: Range) -> Any:
     return float(f"{value:.4g}")
 
 
-def _finished(study: Any) -> list[Any]:
-    return [trial for trial in study.get_trials() if trial.state.is_finished()]
+def _complete(study: Any) -> list[Any]:
+    """The trials that ended with a value; an interrupted one is drawn again."""
+    return [trial for trial in study.get_trials() if trial.value is not None]
+
+
+def _name(run: Run, space: Mapping[str, Range], seeds: Sequence[int], sampler: str) -> str:
+    """Names a study by all that its trials depend on."""
+    ranges = {name: dataclasses.asdict(within) for name, within in space.items()}
+    text = json.dumps([run.hash, ranges, list(seeds), sampler], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -187,7 +187,34 @@ def test_dropout_acts_on_both_states_independently_and_only_in_training():
 def test_unstable_settings_are_said():
     with pytest.warns(StabilityWarning, match="dt\\^2 \\* frequency \\+ 2 \\* dt \\* damping <= 4"):
         GraphCON(Nothing(), 2, dt=1.0, frequency=1.0, damping=2.0)
-    GraphCON(Nothing(), 2, dt=1.0, frequency=4.0, damping=0.0)  # the border is stable enough
+    with pytest.warns(StabilityWarning, match="< 4 without damping"):
+        GraphCON(Nothing(), 2, dt=1.0, frequency=4.0, damping=0.0)  # grows with the layers
+    border = GraphCON(Nothing(), 500, dt=1.0, frequency=2.0, damping=1.0)
+    assert border(torch.ones(2, 1), cycle(2)).abs().max() < 10
+
+
+def test_a_learned_scalar_cannot_start_at_zero():
+    with pytest.raises(ValueError, match="damping must be > 0 if it is learned"):
+        GraphCON(Nothing(), 2, damping=0.0, trainable_damping=True)
+
+
+def test_an_activation_with_weights_is_one_module():
+    layer = GraphCON(Nothing(), 2, activation=torch.nn.PReLU())
+    assert list(layer.state_dict()) == ["_sigma.weight"]
+
+
+def test_under_inference_and_autocast():
+    pyg = pytest.importorskip("torch_geometric.nn", reason="the convolution is PyG's")
+    x, edges = torch.rand(4, 8), cycle(4)
+    for kind in (GraphCON, ah.GradientGating):
+        for conv in (pyg.GCNConv(8, 8), pyg.SAGEConv(8, 8)):
+            layer = kind(conv, 3)
+            with torch.inference_mode():
+                assert torch.allclose(layer(x, edges.clone()), layer(x, edges))
+            for graph in (edges, Adjacency(edges, 4)):
+                with torch.autocast("cpu", torch.bfloat16):
+                    half = layer(x, graph)
+                assert torch.allclose(half.float(), layer(x, graph), atol=0.1)
 
 
 @pytest.mark.parametrize(

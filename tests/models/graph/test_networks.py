@@ -42,7 +42,8 @@ def test_every_convolution_trains(name, conv):
 @pytest.mark.parametrize("name", list(GRAPH_NETWORKS))
 @pytest.mark.parametrize("pool", ["sum", "mean", "max"])
 def test_graph_level_pools_each_graph(name, pool):
-    model = make(name, level="graph", pool=pool).eval()
+    norm = {"norm": "pair"} if name == "PlainGNN" else {}
+    model = make(name, level="graph", pool=pool, **norm).eval()
     x = draw()
     both = model(
         torch.cat([x, x[:3]]),

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
+from anharmonic.kernels.adjacency import Adjacency
 from anharmonic.models.graph.convolutions import library
 from anharmonic.models.graph.couplings import convolve
 from anharmonic.models.graph.deep import activation_function, check_input
@@ -100,13 +101,13 @@ class PlainGNN(GraphNetwork):
     def _decoder_width(self) -> int:
         return self.hidden_size * (self.num_layers if self.jump == "cat" else 1)
 
-    def _block(self, x: Tensor, graph: Any) -> Tensor:
+    def _block(self, x: Tensor, graph: Any, membership: Tensor | None) -> Tensor:
         check_input(x, graph)
         layers = []
         for n in range(self.num_layers):
             x = convolve(self.convs[0 if self.shared else n], x, graph)
             if self.pair_norm is not None:
-                x = self.pair_norm(x)
+                x = self.pair_norm(x, membership)
             x = functional.dropout(self._sigma(x), self.dropout, self.training)
             layers.append(x)
         if self.jump == "cat":
@@ -188,10 +189,13 @@ class GCNII(GraphNetwork):
             lambda: library().GCN2Conv(self.hidden_size, self.alpha, self.theta, layer=n)
         )
 
-    def _block(self, x: Tensor, graph: Any) -> Tensor:
+    def _block(self, x: Tensor, graph: Any, membership: Tensor | None) -> Tensor:
         check_input(x, graph)
-        start, edges = x, getattr(graph, "edge_index", graph)
+        start, edges, weight = x, graph, None
+        if isinstance(graph, Adjacency):
+            edges = graph.edge_index
+            weight = None if graph.weight is None else graph.weight.to(x.dtype)
         for conv in self.convs:
             x = functional.dropout(x, self.dropout, self.training)
-            x = conv(x, start, edges).relu()
+            x = conv(x, start, edges, weight).relu()
         return x

@@ -7,6 +7,7 @@ differs from the documents' equations; ``AttentionCoupling`` is GRAND's attentio
 
 from __future__ import annotations
 
+import inspect
 import math
 import sys
 from typing import Any, cast
@@ -51,8 +52,26 @@ def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> An
             mean = conv.lin_l(graph.mean(x))
             return mean + conv.lin_r(x) if conv.root_weight else mean
     if graph.weight is not None:
-        options.setdefault("edge_weight", graph.weight)
+        if args or "edge_weight" in options or not _takes_weights(conv):
+            raise ValueError(
+                _checks.message(
+                    "an Adjacency with weights needs a convolution that takes edge_weight, once",
+                    f"{type(conv).__name__} with {len(args)} further arguments, {sorted(options)}",
+                    "build the Adjacency without weight, or pass edge_index and further arguments",
+                )
+            )
+        options["edge_weight"] = graph.weight.to(x.dtype)
     return conv(x, graph.edge_index, *args, **options)
+
+
+def _takes_weights(conv: nn.Module) -> bool:
+    return "edge_weight" in inspect.signature(conv.forward).parameters
+
+
+def _reset(conv: nn.Module) -> None:
+    """Draws a module's weights anew, if it knows how."""
+    if hasattr(conv, "reset_parameters"):
+        cast("Any", conv).reset_parameters()
 
 
 def _is_plain_gcn(conv: Any) -> bool:
@@ -79,7 +98,9 @@ def _is_plain_sage(conv: Any) -> bool:
 def _is(conv: Any, name: str) -> bool:
     """Whether it is PyTorch Geometric's own class of that name; that package is not imported."""
     library = sys.modules.get("torch_geometric.nn")
-    return library is not None and type(conv) is getattr(library, name)
+    if library is None or type(conv) is not getattr(library, name):
+        return False
+    return not (conv._forward_hooks or conv._forward_pre_hooks)  # which its call would run
 
 
 class ResidualCoupling(nn.Module):
@@ -146,7 +167,7 @@ class ResidualCoupling(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draws all weights anew."""
-        self.conv.reset_parameters()  # type: ignore[operator]
+        _reset(self.conv)
         self.residual.reset_parameters()
 
 
@@ -203,7 +224,7 @@ class ChannelGroupMean(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draws the convolution's weights anew."""
-        self.conv.reset_parameters()  # type: ignore[operator]
+        _reset(self.conv)
 
 
 class AttentionCoupling(nn.Module):
@@ -257,6 +278,12 @@ class AttentionCoupling(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Any) -> Tensor:
         """The attention-weighted mean of a node's neighbours and itself."""
+        if isinstance(edge_index, Adjacency) and edge_index.weight is not None:
+            raise ValueError(
+                _checks.message(
+                    "attention needs a graph without weights", f"{edge_index}", "leave weight out"
+                )
+            )
         graph = edge_index.edge_index if isinstance(edge_index, Adjacency) else edge_index
         graph = graph if graph.layout == torch.strided else edges_of(graph)
         nodes = torch.arange(x.shape[0], device=x.device)

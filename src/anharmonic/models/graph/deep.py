@@ -127,7 +127,7 @@ class DeepGraphLayer(nn.Module):
         """The edges in compressed rows; those of the last call are kept."""
         if isinstance(graph, Adjacency):
             return graph
-        if self._last is not None:
+        if self._last is not None and not graph.is_inference():
             seen, version, nodes, kept = self._last
             if seen() is graph and version == graph._version and nodes == num_nodes:
                 return kept
@@ -135,6 +135,8 @@ class DeepGraphLayer(nn.Module):
         if type(edges) is not Tensor:  # EdgeIndex, whose indexing checks and keeps more than wanted
             edges = edges.as_subclass(Tensor)
         kept = Adjacency(edges, num_nodes)
+        if graph.is_inference():  # no version counter would tell of a change
+            return kept
         self._last = (weakref.ref(graph), graph._version, num_nodes, kept)
         return kept
 

@@ -123,7 +123,6 @@ class GradientGating(DeepGraphLayer):
         self.neighbours = _checks.choice("neighbours", neighbours, ("in", "out"))
         self.single_rate = _checks.boolean("single_rate", single_rate)
         self.rate_exponent = _checks.number("rate_exponent", rate_exponent, low=0.0)
-        self.activation, self.gate_activation = activation, gate_activation
         self._sigma = activation_function("activation", activation)
         self._gate_sigma = activation_function("gate_activation", gate_activation)
 
@@ -178,6 +177,7 @@ class GradientGating(DeepGraphLayer):
             single_rate=self.single_rate,
         )
         rate = tau if self.rate_exponent == 1 else _power(tau, self.rate_exponent)
+        target, rate = target.to(x.dtype), rate.to(x.dtype)  # autocast makes some of them lower
         return torch.lerp(x, target, rate.expand_as(x)), tau  # (1 - rate) x + rate target
 
     def extra_repr(self) -> str:

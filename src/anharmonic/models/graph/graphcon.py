@@ -83,9 +83,11 @@ class GraphCON(DeepGraphLayer):
     Note:
         With dt = α = γ = 1, the documents' values for citation graphs and the defaults, the old
         velocity and position cancel: X^n = σ(F(X^{n-1})), the plain network, which oversmooths as
-        such. For an oscillator take a smaller dt or damping. Uncoupled, the scheme is stable iff
-        dt²γ + 2 dt α <= 4; other settings give a ``StabilityWarning``. A convolution with running
-        statistics (batch norm) updates them twice with ``checkpoint``.
+        such. For an oscillator take a smaller dt or damping. Uncoupled, features stay bounded iff
+        dt²γ + 2 dt α <= 4 (< 4 for α = 0) and γ + α > 0; other settings give a
+        ``StabilityWarning``. A convolution with running statistics (batch norm) updates them twice
+        with ``checkpoint``. Coupled, an undamped network with ReLU can still grow without bound; dt
+        = 0.1 kept it for 1000 layers.
 
     Example:
         >>> import anharmonic as ah, torch
@@ -120,7 +122,6 @@ class GraphCON(DeepGraphLayer):
         self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
         self.frequency = _checks.number("frequency", frequency, low=0.0)
         self.damping = _checks.number("damping", damping, low=0.0)
-        self.activation = activation
         self._sigma = activation_function("activation", activation)
         self.initial_velocity = _checks.choice(
             "initial_velocity", initial_velocity, ("features", "zero")
@@ -132,9 +133,22 @@ class GraphCON(DeepGraphLayer):
             self.raw_frequency = nn.Parameter(torch.tensor(self.frequency))
         if trainable_damping:
             self.raw_damping = nn.Parameter(torch.tensor(self.damping))
-        if self.dt**2 * self.frequency + 2 * self.dt * self.damping > 4:
+        for name, value, learned in (
+            ("frequency", self.frequency, trainable_frequency),
+            ("damping", self.damping, trainable_damping),
+        ):
+            if learned and value == 0:
+                raise ValueError(
+                    _checks.message(
+                        f"{name} must be > 0 if it is learned, as relu(raw_{name}) never leaves 0",
+                        f"{name}=0",
+                        "start with a small number",
+                    )
+                )
+        stiffness = self.dt**2 * self.frequency + 2 * self.dt * self.damping
+        if stiffness > 4 or (stiffness == 4 and self.damping == 0):
             warn_unstable(
-                "dt^2 * frequency + 2 * dt * damping <= 4 must hold",
+                "dt^2 * frequency + 2 * dt * damping <= 4 (< 4 without damping) must hold",
                 f"dt={self.dt:g}, frequency={self.frequency:g}, damping={self.damping:g}",
                 "use a smaller dt",
             )

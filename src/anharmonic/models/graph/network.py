@@ -76,7 +76,7 @@ class GraphNetwork(Stored):
     def _decoder_width(self) -> int:
         return self.hidden_size
 
-    def _block(self, x: Tensor, graph: Any) -> Tensor:
+    def _block(self, x: Tensor, graph: Any, membership: Tensor | None) -> Tensor:
         """The deep block: [N, m] to [N, m']."""
         raise NotImplementedError
 
@@ -125,7 +125,7 @@ class GraphNetwork(Stored):
                 )
             )
         x = functional.dropout(x, self.input_dropout, self.training)
-        x = self._block(self._encoder_sigma(self.encoder(x)), graph)
+        x = self._block(self._encoder_sigma(self.encoder(x)), graph, membership)
         x = functional.dropout(x, self.output_dropout, self.training)
         x = self.decoder(x)
         if self.level == "graph":

@@ -27,7 +27,7 @@ class GraphCONNetwork(GraphNetwork):
         dt: Step size, > 0.
         frequency: γ >= 0.
         damping: α >= 0.
-        activation: σ by name.
+        activation: σ by name; ``group_mean`` has elu in its place.
         dropout: Dropout in [0, 1) on both states before the first and after every layer.
         residual: The published code's residual terms: "v1", "v2", "plain"; None for none.
         group_mean: The published code's mean over neighbouring channels (GAT).
@@ -103,7 +103,7 @@ class GraphCONNetwork(GraphNetwork):
         self.checkpoint = checkpoint
         self._finish(dtype, device)
 
-    def _block(self, x: Tensor, graph: Any) -> Tensor:
+    def _block(self, x: Tensor, graph: Any, membership: Tensor | None) -> Tensor:
         return self.block(x, graph)  # type: ignore[no-any-return]
 
 
@@ -124,7 +124,7 @@ class GradientGatingNetwork(GraphNetwork):
         neighbours: "in" or "out" (as the published code).
         single_rate: Whether a node has one rate for all channels.
         rate_exponent: a >= 0, see ``GradientGating``.
-        activation: σ and σ̂ by name.
+        activation: σ and σ̂ by name; ``group_mean`` has elu in their place.
         group_mean: The published code's mean over neighbouring channels (GAT).
         level: One prediction per "node" or per "graph".
         pool: "sum", "mean" or "max" over a graph's nodes.
@@ -196,5 +196,5 @@ class GradientGatingNetwork(GraphNetwork):
         self.activation, self.checkpoint = activation, checkpoint
         self._finish(dtype, device)
 
-    def _block(self, x: Tensor, graph: Any) -> Tensor:
+    def _block(self, x: Tensor, graph: Any, membership: Tensor | None) -> Tensor:
         return self.block(x, graph)  # type: ignore[no-any-return]
