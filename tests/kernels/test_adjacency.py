@@ -330,6 +330,8 @@ class TestErrors:
         edges = self.EDGES.clone()
         graph = Adjacency(edges, 3)
         edges[0, 0] = 77
+        assert torch.equal(graph.edge_index, self.EDGES)
+        graph.edge_index[0, 0] = 77
         with pytest.raises(ValueError, match="values from 1 to 77"):
             graph.matmul(torch.ones(3, 1))
 

@@ -77,10 +77,11 @@ class Adjacency:
 
     def __init__(self, edge_index: Tensor, num_nodes: int, weight: Tensor | None = None) -> None:
         self.num_nodes = _node_count(num_nodes)
-        self.edge_index = check_edges(edge_index, self.num_nodes)
+        # A copy: what is derived from it must not change with the caller's tensor.
+        self.edge_index = check_edges(edge_index, self.num_nodes).clone()
         if weight is not None:
             _check_weight(weight, edge_index)
-        self.weight = weight
+        self.weight = None if weight is None else weight.clone()
         self._sparse: dict[torch.dtype, Tensor] = {}
         self._row_weights: dict[torch.dtype, tuple[Tensor, Tensor]] = {}
 
@@ -188,7 +189,7 @@ class Adjacency:
         return averaging
 
     def _sorted(self, end: int) -> Rows:
-        # Compiled code trusts these rows; the tensor is the caller's, who may have changed it.
+        # Compiled code trusts these rows, and the tensor can be changed from outside.
         check_edges(self.edge_index, self.num_nodes)
         ends = self.edge_index[end]
         edge = torch.argsort(ends, stable=True)
