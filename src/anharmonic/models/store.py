@@ -83,7 +83,7 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
     if STORED.get(type(model).__name__) is not type(model):
         raise TypeError(
             _checks.message(
-                "model must be one that names and numbers make again, such as LEM, SequenceModel or "
+                "model must be one that names and numbers make again, such as LEM or "
                 "GraphCONNetwork, and not of a class derived from one",
                 f"{type(model).__module__}.{type(model).__name__}",
                 "save other modules with torch.save(model.state_dict(), ...)",
