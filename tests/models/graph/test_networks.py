@@ -126,6 +126,14 @@ def test_wrong_feature_width_is_refused():
         make("GraphCON")(torch.zeros(5, 4), EDGES)
 
 
+@pytest.mark.parametrize(
+    "membership", [torch.zeros(4).long(), torch.zeros(5), torch.tensor([0, 0, 1, 1, 2])]
+)
+def test_wrong_membership_is_refused(membership):
+    with pytest.raises(ValueError, match=r"membership must be int64 \[N=5\], numbers in \[0, num"):
+        make("GraphCON", level="graph")(draw(), EDGES, membership, 2)
+
+
 def test_names_and_citations():
     assert list_models("graph") == list(GRAPH_NETWORKS)
     for name in GRAPH_NETWORKS:

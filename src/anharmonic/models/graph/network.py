@@ -114,7 +114,7 @@ class GraphNetwork(Stored):
             x [N, F]; membership int64 [N]; result [N, O] or, for level "graph", [B, O].
 
         Raises:
-            ValueError: If x has another number of features.
+            ValueError: If x has another number of features, or membership does not fit.
         """
         if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[1] != self.input_size:
             raise ValueError(
@@ -124,6 +124,8 @@ class GraphNetwork(Stored):
                     "give one row of features per node",
                 )
             )
+        if membership is not None:
+            _check_membership(membership, x.shape[0], num_graphs)
         x = functional.dropout(x, self.input_dropout, self.training)
         x = self._block(self._encoder_sigma(self.encoder(x)), graph, membership)
         x = functional.dropout(x, self.output_dropout, self.training)
@@ -156,6 +158,20 @@ def pooled(x: Tensor, membership: Tensor | None, num_graphs: int, pool: str) -> 
     how = {"sum": "sum", "mean": "mean", "max": "amax"}[pool]
     start = x.new_zeros(num_graphs, x.shape[1])
     return start.scatter_reduce(0, rows, x, how, include_self=False)
+
+
+def _check_membership(membership: Tensor, nodes: int, num_graphs: int) -> None:
+    fits = membership.shape == (nodes,) and membership.dtype == torch.int64
+    if fits and nodes and _checks.has_values(membership):
+        fits = 0 <= int(membership.min()) and int(membership.max()) < num_graphs
+    if not fits:
+        raise ValueError(
+            _checks.message(
+                f"membership must be int64 [N={nodes}], numbers in [0, num_graphs={num_graphs})",
+                _checks.described(membership),
+                "give every node the number of its graph, as PyTorch Geometric's batch vector",
+            )
+        )
 
 
 def _rate(name: str, value: float) -> float:
