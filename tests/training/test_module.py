@@ -25,6 +25,7 @@ def test_diverged_error_says_what_to_try(tiny, clip_norm, text):
     run = tiny(clip_norm=clip_norm, lr_drop_epoch=2)
     linear = torch.nn.Linear(1, 1)
     module = TrainingModule(run, linear, "squared_error", batches, "folder/resume.ckpt")
+    module.saved_epoch = 2
     module.trainer = type("Trainer", (), {"current_epoch": 2})()  # type: ignore[assignment]
     error = module.diverged("training loss", float("inf"), 17)
     assert (error.step, error.epoch, error.value) == (17, 3, float("inf"))
