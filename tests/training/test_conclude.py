@@ -8,7 +8,7 @@ from anharmonic.models.heads import SequenceModel
 from anharmonic.models.store import from_pretrained
 from anharmonic.tasks.registry import make_task
 from anharmonic.training import DivergedError
-from anharmonic.training.conclude import Job, conclude, remove_leftovers
+from anharmonic.training.conclude import Job, _thinned, conclude, remove_leftovers
 from anharmonic.training.results import read
 
 CURVE = {"epoch": [1, 2], "train_loss": [0.123456789, 0.1], "valid": [0.2, 0.3]}
@@ -73,3 +73,18 @@ def test_leftovers(tmp_path):
 
 def _bias(model):
     return next(name for name in model.state_dict() if "bias" in name)
+
+
+def test_a_long_curve_is_thinned_but_keeps_the_best_and_the_last():
+    epochs = list(range(1, 1502))
+    curve = {
+        "epoch": epochs,
+        "train_loss": [1 / e for e in epochs],
+        "valid": [float(e) for e in epochs],
+    }
+    thinned = _thinned(curve, best_epoch=778)
+    assert len(thinned["epoch"]) <= 103
+    assert thinned["epoch"][0] == 1 and thinned["epoch"][-1] == 1501 and 778 in thinned["epoch"]
+    assert thinned["valid"] == [float(epoch) for epoch in thinned["epoch"]]
+    short = {name: values[:100] for name, values in curve.items()}
+    assert _thinned(short, 3)["epoch"] == epochs[:100]

@@ -27,6 +27,8 @@ from anharmonic.training.run import Place, Run
 if TYPE_CHECKING:
     from anharmonic.training.keeper import Keeper
 
+_CURVE_POINTS = 100
+
 
 @dataclass(frozen=True)
 class Job:
@@ -96,13 +98,21 @@ def conclude(job: Job, keeper: Keeper, unfixed: set[str]) -> Result:
         versions=keeper.versions,
         commit=keeper.commit,
         started=keeper.started,
-        curve={name: [_rounded(v) for v in values] for name, values in keeper.curve.items()},
+        curve=_thinned(keeper.curve, best_epoch),
         nondeterministic=sorted(unfixed),
     )
     write_atomically(folder / folders.RESULT, result.to_json(indent=2) + "\n")
     remove_leftovers(folder)
     results.append(job.place.results_path, result)
     return result
+
+
+def _thinned(curve: dict[str, list[float]], best_epoch: int) -> dict[str, list[float]]:
+    """At most about a hundred epochs of a curve, the best and the last among them, rounded."""
+    count = len(curve["epoch"])
+    stride = -(-count // _CURVE_POINTS)
+    kept = sorted({*range(0, count, stride), best_epoch - 1, count - 1})
+    return {name: [_rounded(values[i]) for i in kept] for name, values in curve.items()}
 
 
 def _rounded(value: float) -> float:
