@@ -39,8 +39,7 @@ def _curves(layers: int, measure: Measure, wrapped: str) -> dict[str, list[float
     """Plain and wrapped GCN and GAT, layer by layer."""
     graph = grid_graph(10, 10)
     found = {}
-    random = torch.get_rng_state()
-    with torch.no_grad():
+    with torch.random.fork_rng(devices=()), torch.no_grad():
         for conv in ("GCN", "GAT"):
             convs, x = _start(layers, conv)
             found[conv] = measure(plain_states(convs, x, graph), graph).tolist()
@@ -53,7 +52,6 @@ def _curves(layers: int, measure: Measure, wrapped: str) -> dict[str, list[float
                 _, states = model(x, graph, return_states=True)
                 name = f"GraphCON-{conv}, α = {damping:g}"
                 found[name] = measure(states.x, graph).tolist()
-    torch.set_rng_state(random)
     return found
 
 

@@ -182,7 +182,7 @@ class Dataset:
             x = self.x[indices].to(torch.float32)
             if self.transform is not None:
                 x = self.transform(x)
-            return Batch(x, self._target(self.y[indices]), None)
+            return Batch(x, target(self.y[indices]), None)
         starts = self.offsets[indices]
         lengths = self.offsets[indices + 1] - starts
         steps = torch.arange(int(lengths.max()))
@@ -190,7 +190,7 @@ class Dataset:
         rows = (starts[:, None] + steps)[inside]
         x = _scattered(self.x[rows], inside)
         y = _scattered(self.y[rows], inside) if self.per_step else self.y[indices]
-        return Batch(x.to(torch.float32), self._target(y), lengths)
+        return Batch(x.to(torch.float32), target(y), lengths)
 
     def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[Batch]:
         """Cuts the data set into batches, the last of which may be smaller.
@@ -204,9 +204,15 @@ class Dataset:
         count = -(-len(chosen) // batch_size)
         return Batches(count, lambda i: self.take(chosen[i * batch_size : (i + 1) * batch_size]))
 
-    @staticmethod
-    def _target(y: Tensor) -> Tensor:
-        return y.to(torch.float32 if y.is_floating_point() else torch.int64)
+
+def target(y: Tensor) -> Tensor:
+    """Targets in the type of a batch: float32 values or int64 classes.
+
+    Example:
+        >>> target(torch.tensor([1], dtype=torch.uint8)).dtype
+        torch.int64
+    """
+    return y.to(torch.float32 if y.is_floating_point() else torch.int64)
 
 
 def step_mask(lengths: Tensor, steps: int) -> Tensor:

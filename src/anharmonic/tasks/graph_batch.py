@@ -12,7 +12,7 @@ from torch import Tensor
 
 from anharmonic._checks import described, message, positive_int
 from anharmonic.kernels.adjacency import Adjacency
-from anharmonic.tasks.dataset import Batches
+from anharmonic.tasks.dataset import Batches, target
 
 
 class GraphBatch(NamedTuple):
@@ -205,8 +205,3 @@ def _pieces(ends: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
     after = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
     shift = ends[indices] - after[:-1]
     return torch.arange(int(after[-1])) + shift.repeat_interleave(counts), after
-
-
-def target(y: Tensor) -> Tensor:
-    """Targets in the type of a batch: float32 values or int64 classes."""
-    return y.to(torch.float32 if y.is_floating_point() else torch.int64)

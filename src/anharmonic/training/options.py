@@ -78,11 +78,8 @@ def _try_to_make(model: str, options: dict[str, Any]) -> None:
     if model in GRAPH_NETWORKS:
         # Without the convolutions, whose library takes seconds to import.
         trial = type(kind.__name__, (kind,), {"_made": lambda network, make: NodewiseLinear(1, 1)})
-        states = torch.get_rng_state()
-        try:
+        with torch.random.fork_rng(devices=()):
             trial(1, 1, **options)
-        finally:
-            torch.set_rng_state(states)
         return
     # On the meta device, where drawing weights would load torch's compiler for no number.
     trial = type(kind.__name__, (kind,), {"reset_parameters": lambda layer: None})
