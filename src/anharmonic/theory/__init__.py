@@ -1,0 +1,1 @@
+"""The documents' propositions as code: bounds, exact formulas and explicit constructions."""

@@ -1,0 +1,179 @@
+"""Statements of the documents that can be run, by name.
+
+A statement is a sentence, the number it has in its document, what became of it when it was tried,
+and a function that checks it on a model of yours. The function returns both sides::
+
+    check = STATEMENTS["cornn-energy"].check(layer, x)
+    check.measured, check.bound, check.assumptions, check.holds
+
+Where the printed statement is false, it is kept under its own name with state "false", and its
+``example`` is the counterexample; the corrected one stands beside it with state "corrected".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from anharmonic import _checks
+
+State = Literal["holds", "corrected", "false", "open"]
+STATES: tuple[State, ...] = ("holds", "corrected", "false", "open")
+CHAPTERS = (
+    "coRNN",
+    "UnICORNN",
+    "Neural oscillators",
+    "LEM",
+    "GraphCON",
+    "Gradient Gating",
+    "Neural ODEs",
+)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A numbered statement of a document.
+
+    Args:
+        id: Its name here, in lower case with hyphens, the model first.
+        number: Its number there: T is the thesis, C, U, L, N the papers (see docs/theory.md); "T
+            2.2.4 = C 3.1" where two documents have it.
+        chapter: One of ``CHAPTERS``.
+        claim: The statement in a sentence, with its formula.
+        state: "holds"; "corrected", where ours differs from the printed one; "false", the printed
+            one, with a counterexample; "open", neither proved nor refuted.
+        remark: What was corrected, what the counterexample is, what is measured only.
+        check: Checks it on given arguments.
+        example: Checks it on an example of ours; for a false statement, its counterexample.
+    """
+
+    id: str
+    number: str
+    chapter: str
+    claim: str
+    state: State
+    remark: str
+    check: Callable[..., Check]
+    example: Callable[[], Check]
+
+
+@dataclass(frozen=True)
+class Check:
+    """Both sides of a statement, measured on one example.
+
+    Args:
+        measured: What was measured: a number, or a curve.
+        bound: What it is held against: a bound, or the value that a formula gives.
+        relation: "<=" or ">=" for a bound, "==" for a formula.
+        tolerance: How far "==" may be off, relative to the largest entry of the bound; how far a
+            bound may be passed by rounding, relative to itself.
+        assumptions: What the statement asks for, in words, and whether it is so here.
+        places: Where on the axis the entries of a curve are; their numbers where none are given.
+        axis: What the curve runs over, with unit.
+        quantity: What is measured, with unit.
+        statement: What was checked; filled in by the registry.
+    """
+
+    measured: Tensor
+    bound: Tensor
+    relation: Literal["<=", "==", ">="] = "<="
+    tolerance: float = 1e-12
+    assumptions: Mapping[str, bool] = field(default_factory=dict)
+    places: Tensor | None = None
+    axis: str = "step n"
+    quantity: str = "measured"
+    statement: Statement | None = None
+
+    def __post_init__(self) -> None:
+        """Makes tensors of both sides and gives the bound the shape of what was measured."""
+        measured = torch.as_tensor(self.measured, dtype=torch.float64).detach().cpu()
+        bound = torch.as_tensor(self.bound, dtype=torch.float64).detach().cpu()
+        object.__setattr__(self, "measured", measured)
+        object.__setattr__(self, "bound", bound.expand_as(measured))
+
+    @property
+    def holds(self) -> bool:
+        """Whether the relation holds, whatever became of the assumptions; NaN never does."""
+        if self.relation == "==":
+            off = (self.measured - self.bound).abs().max()
+            return bool(off <= self.tolerance * self.bound.abs().max())
+        sign = 1.0 if self.relation == "<=" else -1.0
+        slack = self.tolerance * self.bound.abs()
+        return bool((sign * (self.measured - self.bound) <= slack).all())
+
+    @property
+    def applies(self) -> bool:
+        """Whether every assumption is met here."""
+        return all(self.assumptions.values())
+
+    @property
+    def ratio(self) -> float:
+        """Measured over bound, where it is largest (for ">=" where it is smallest).
+
+        An entry that is zero on both sides counts as 0.
+        """
+        both = torch.where(self.measured == self.bound, self.bound.abs().sign(), torch.nan)
+        ratios = torch.where(both.isnan(), self.measured / self.bound, both)
+        return float(ratios.min() if self.relation == ">=" else ratios.max())
+
+    def __str__(self) -> str:
+        """One line: the statement, both sides and whether it holds."""
+        name = "" if self.statement is None else f"{self.statement.number}: "
+        verb = "holds" if self.holds else "fails"
+        outside = [text for text, met in self.assumptions.items() if not met]
+        where = f" (outside its assumptions: {'; '.join(outside)})" if outside else ""
+        at_most = {"<=": "at most", ">=": "at least", "==": "equal to"}[self.relation]
+        return f"{name}{verb}{where}, ratio {self.ratio:.4g}, should be {at_most} 1"
+
+
+STATEMENTS: dict[str, Statement] = {}
+"""Every statement by its name."""
+
+
+def statement(
+    id: str,
+    *,
+    number: str,
+    chapter: str,
+    claim: str,
+    state: State,
+    example: Callable[[], Check],
+    remark: str = "",
+) -> Callable[[Callable[..., Check]], Callable[..., Check]]:
+    """Registers the function below it as the check of a statement.
+
+    The check it returns carries the statement.
+
+    Args:
+        id: See ``Statement``.
+        number: See ``Statement``.
+        chapter: See ``Statement``.
+        claim: See ``Statement``.
+        state: See ``Statement``.
+        example: Returns the check of an example; it may call the function it is given to.
+        remark: See ``Statement``.
+
+    Raises:
+        ValueError: If the name is taken, or chapter or state are unknown.
+    """
+    _checks.choice("chapter", chapter, CHAPTERS)
+    _checks.choice("state", state, STATES)
+    if id in STATEMENTS:
+        raise ValueError(
+            _checks.message("statements need names of their own", f"{id!r} twice", "rename one")
+        )
+
+    def register(function: Callable[..., Check]) -> Callable[..., Check]:
+        @wraps(function)
+        def check(*args: object, **kwargs: object) -> Check:
+            return replace(function(*args, **kwargs), statement=STATEMENTS[id])
+
+        STATEMENTS[id] = Statement(id, number, chapter, claim, state, remark, check, example)
+        return check
+
+    return register

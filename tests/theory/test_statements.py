@@ -1,0 +1,46 @@
+"""The register of statements: every one runs, and says of itself what is true of it."""
+
+import pytest
+import torch
+
+from anharmonic.theory import bounds  # noqa: F401  (fills the register)
+from anharmonic.theory.statements import STATEMENTS, Check, statement
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_the_example_shows_what_the_statement_says_of_itself(name):
+    said = STATEMENTS[name]
+    check = said.example()
+    assert check.statement is said
+    assert check.measured.isfinite().all() and check.bound.isfinite().all()
+    if said.state in ("holds", "corrected"):
+        assert check.applies and check.holds, str(check)
+    if said.state == "false":  # a counterexample meets every assumption and fails
+        assert check.applies and not check.holds, str(check)
+
+
+def test_a_bound_that_is_passed_does_not_hold():
+    assert Check(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5])).holds
+    assert not Check(torch.tensor([1.0, 2.0]), torch.tensor(1.5)).holds
+    assert Check(torch.tensor([1.0, 2.0]), torch.tensor(1.5)).ratio == pytest.approx(2 / 1.5)
+    assert not Check(torch.tensor(float("nan")), torch.tensor(1.0)).holds
+    assert not Check(torch.tensor(1.0), torch.tensor(1.1), relation=">=").holds
+
+
+def test_a_formula_holds_within_its_tolerance():
+    assert Check(torch.tensor(1.01), torch.tensor(1.0), relation="==", tolerance=0.02).holds
+    assert not Check(torch.tensor(1.01), torch.tensor(1.0), relation="==", tolerance=1e-3).holds
+
+
+def test_what_lies_outside_the_assumptions_is_named():
+    check = Check(torch.tensor(2.0), torch.tensor(1.0), assumptions={"dt ≤ 1": False, "u": True})
+    assert not check.applies
+    assert str(check) == "fails (outside its assumptions: dt ≤ 1), ratio 2, should be at most 1"
+
+
+def test_names_are_taken_once():
+    taken = next(iter(STATEMENTS))
+    with pytest.raises(ValueError, match="names of their own"):
+        statement(taken, number="", chapter="coRNN", claim="", state="open", example=Check)
+    with pytest.raises(ValueError, match="state must be"):
+        statement("new", number="", chapter="coRNN", claim="", state="true", example=Check)
