@@ -11,7 +11,7 @@ from torch.nn import functional
 from anharmonic import _checks
 from anharmonic.kernels.adjacency import Adjacency
 from anharmonic.models.graph.convolutions import library
-from anharmonic.models.graph.couplings import convolve
+from anharmonic.models.graph.convolve import convolve
 from anharmonic.models.graph.deep import activation_function, check_input
 from anharmonic.models.graph.encoder_decoder import GraphNetwork
 

@@ -17,8 +17,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.kernels.adjacency import Adjacency, check_edges, edges_of
-from anharmonic.models.graph.couplings import convolve
+from anharmonic.kernels.adjacency import Adjacency
+from anharmonic.kernels.edges import check_edges, edges_of
+from anharmonic.models.graph.convolve import convolve
 
 Activation = Callable[[Tensor], Tensor]
 
