@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from anharmonic import Adjacency
+from anharmonic import Adjacency, GraphCON
 from anharmonic.models.graph.deep import activation_function, check_input, modules
 
 X, EDGES = torch.zeros(3, 2), torch.tensor([[0, 1], [1, 2]])
@@ -59,3 +59,18 @@ def test_good_input_passes(graph):
 def test_bad_input_is_refused(x, graph, error, text):
     with pytest.raises(error, match=text):
         check_input(x, graph)
+
+
+class Weighted(nn.Module):
+    """A coupling that takes a number per edge."""
+
+    def forward(self, x, edge_index, edge_weight=None, edge_attr=None):
+        return x
+
+
+@pytest.mark.parametrize("name", ["edge_weight", "edge_attr"])
+def test_one_entry_per_edge(name):
+    layer = GraphCON(Weighted(), 2)
+    layer(X, EDGES, **{name: torch.ones(2)})
+    with pytest.raises(ValueError, match=rf"{name} must have one entry for each of the E=2 edges"):
+        layer(X, EDGES, **{name: torch.ones(3)})
