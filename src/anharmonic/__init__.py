@@ -23,6 +23,10 @@ from anharmonic.models.sequence.baselines.lstm import LSTM, ChronoLSTM
 from anharmonic.models.sequence.baselines.rnn import RNN
 from anharmonic.models.sequence.cornn import CoRNN, CoRNNCell
 from anharmonic.models.sequence.lem import LEM, LEMCell
+from anharmonic.models.sequence.hamiltonian import hamiltonian
+from anharmonic.models.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
+from anharmonic.models.sequence.oscillator import NeuralOscillator
+from anharmonic.models.sequence.pendula import PendulumNetwork
 from anharmonic.models.sequence.unicornn import UnICORNN, UnICORNNCell
 from anharmonic.models.stability import StabilityWarning
 from anharmonic.models.store import from_pretrained, save_pretrained
@@ -41,6 +45,9 @@ __all__ = [
     "GradientGating",
     "GraphCON",
     "LEMCell",
+    "MultiLayerNeuralOscillator",
+    "NeuralOscillator",
+    "PendulumNetwork",
     "SequenceModel",
     "StabilityWarning",
     "State",
@@ -49,6 +56,7 @@ __all__ = [
     "__version__",
     "cite",
     "from_pretrained",
+    "hamiltonian",
     "list_models",
     "save_pretrained",
     "use_backend",
