@@ -606,7 +606,9 @@ def test_transforms_of_torch_func(name):
 def test_large_sizes(name):
     """Two halves equal one whole at 20,000 steps and 130 neurons; gradients reach the start."""
     torch.manual_seed(0)
-    layer = model_class(name)(F, 130, num_layers=2, dtype=torch.float64)
+    # Neural oscillators are chaotic over long times: they amplify roundings.
+    calm = {"dt": 0.005} if name.endswith("NeuralOscillator") else {}
+    layer = model_class(name)(F, 130, num_layers=2, **calm, dtype=torch.float64)
     x = sequences(2, 20_000)
     with torch.no_grad():
         whole, state = layer(x)

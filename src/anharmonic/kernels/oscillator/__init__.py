@@ -17,7 +17,7 @@ SCHEMES = ("symplectic-euler", "velocity-verlet")
 
 
 class OscillatorWeights(NamedTuple):
-    """Weights of one layer in one direction: V [H, F], W [H, H] or its diagonal w [H], b or None."""
+    """Weights of one layer in one direction: V [H, F], W [H, H] or a vector w [H], b or None."""
 
     weight_ih: Tensor
     weight_hh: Tensor
@@ -62,7 +62,8 @@ def oscillator(
     With :math:`f(y) = \sigma(W y + V u_n + b)`:
 
     .. math::
-        \text{symplectic-euler: } z_n &= z_{n-1} + dt\, f(y_{n-1}), \quad y_n = y_{n-1} + dt\, z_n \\
+        \text{symplectic-euler: } z_n &= z_{n-1} + dt\, f(y_{n-1}), \quad
+            y_n = y_{n-1} + dt\, z_n \\
         \text{velocity-verlet: } z_{n-1/2} &= z_{n-1} + \tfrac{dt}{2} f(y_{n-1}), \quad
             y_n = y_{n-1} + dt\, z_{n-1/2}, \quad z_n = z_{n-1/2} + \tfrac{dt}{2} f(y_n)
 

@@ -19,7 +19,6 @@ Reference: Lanthaler, Rusch and Mishra, Neural Oscillators are Universal, NeurIP
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -30,8 +29,6 @@ from anharmonic import _checks
 from anharmonic.kernels.oscillator import OscillatorWeights, only_reference
 from anharmonic.models.inputs import State
 from anharmonic.models.sequence.oscillator import SQUARED_FREQUENCIES, _NeuralOscillators
-from anharmonic.models.sequence.unicornn import UnICORNN
-from anharmonic.models.stability import warn_unstable
 
 
 class MultiLayerNeuralOscillator(_NeuralOscillators):
@@ -59,7 +56,7 @@ class MultiLayerNeuralOscillator(_NeuralOscillators):
         memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
             then, the rest computed again), "reversible" (the end state only; one direction,
             symplectic Euler, tanh), or "auto", which picks one of the first two.
-        dt: Step size, > 0. Default 0.1.
+        dt: Step size, > 0. Default 0.05.
         scheme: "symplectic-euler" or "velocity-verlet" (two evaluations of σ per step).
         activation: σ: "tanh", "sin", or "identity", which makes the layer linear.
         device: Where the parameters live.
@@ -76,11 +73,12 @@ class MultiLayerNeuralOscillator(_NeuralOscillators):
 
     Note:
         Nothing damps here: near rest neuron i is stable iff w_i = -ω² < 0, and its steps iff dt ω
-        < 2. So w starts from U(-1.5, -0.5); V and b start from U(-1/sqrt(n), 1/sqrt(n)), n the
-        width of the layer's input. |σ| <= 1 keeps |y_n| below (n dt)² whatever the weights. A
-        ``StabilityWarning`` is about the start. With ``elapsed`` e_n dt becomes dt e_n. Symplectic
-        Euler with tanh runs on UnICORNN's compiled kernel (``memory="reversible"`` on its grid),
-        the others on the reference. Unlike widths are computed as if all were the largest.
+        < 2. So w starts from U(-1.5, -0.5); V and b start as UnICORNN's: V Kaiming-uniform with
+        slope 8, b zero. |σ| <= 1 keeps |y_n| below (n dt)² whatever the weights. A
+        ``StabilityWarning`` is about the start; ``NeuralOscillator`` says what holds over long
+        times. With ``elapsed`` e_n dt becomes dt e_n. Symplectic Euler with tanh runs on UnICORNN's
+        compiled kernel (``memory="reversible"`` on its grid), the others on the reference. Unlike
+        widths are computed as if all were the largest.
 
     Example:
         >>> import torch
@@ -107,7 +105,7 @@ class MultiLayerNeuralOscillator(_NeuralOscillators):
         dropout: float = 0.0,
         bidirectional: bool = False,
         memory: str = "auto",
-        dt: float = 0.1,
+        dt: float = 0.05,
         scheme: str = "symplectic-euler",
         activation: str = "tanh",
         device: torch.device | str | None = None,
@@ -128,108 +126,6 @@ class MultiLayerNeuralOscillator(_NeuralOscillators):
                 )
             )
         self._make_layers(device=device, dtype=dtype)
-
-    @classmethod
-    def forced_harmonic(
-        cls,
-        frequencies: Sequence[float],
-        *,
-        activation: str = "identity",
-        input_scale: float = 1.0,
-        **options: Any,
-    ) -> MultiLayerNeuralOscillator:
-        r"""Harmonic oscillators that one input drives: w = -ω², V = s, b = 0 in one layer.
-
-        With ``activation="identity"`` and s = 1 this is (4.6), from rest a windowed sine transform:
-
-        .. math::
-            y_i'' = -\omega_i^2 y_i + u, \quad
-            y_i(t) = \frac{1}{\omega_i} \int_0^t u(t - s) \sin(\omega_i s)\, ds
-
-        With ``activation="tanh"`` and a small s it is Lemma 4.2.8: y / s tends to the same, with an
-        error of order s².
-
-        Args:
-            frequencies: ω of every oscillator, > 0.
-            activation: σ.
-            input_scale: s, not 0.
-            **options: Further arguments of the layer (``dt``, ``scheme``, ``dtype``, ...).
-
-        Raises:
-            ValueError: If there is no frequency, or one is not positive and finite, or s is 0.
-
-        Example:
-            >>> layer = MultiLayerNeuralOscillator.forced_harmonic([1.0, 2.0], dt=0.01)
-            >>> layer.weight_hh_l0.tolist()
-            [-1.0, -4.0]
-        """
-        omega = [
-            _checks.number(f"frequencies[{k}]", value, low=0.0, low_open=True)
-            for k, value in enumerate(frequencies)
-        ]
-        scale = _checks.number("input_scale", input_scale)
-        if not omega or scale == 0:
-            raise ValueError(
-                _checks.message(
-                    "forced_harmonic needs at least one frequency and an input_scale other than 0",
-                    f"{len(omega)} frequencies, input_scale={scale:g}",
-                    "name the frequencies and drive them",
-                )
-            )
-        layer = cls(1, len(omega), bias=False, activation=activation, **options)
-        if layer.dt * max(omega) >= 2:
-            warn_unstable(
-                "dt * frequency < 2 must hold",
-                f"dt={layer.dt:g}, frequency={max(omega):g}",
-                "use a smaller dt",
-            )
-        with torch.no_grad():
-            layer.weight_ih_l0.fill_(scale)
-            layer.weight_hh_l0.copy_(-torch.tensor(omega, dtype=torch.float64).square())
-        return layer
-
-    @classmethod
-    def from_unicornn(cls, unicornn: UnICORNN) -> MultiLayerNeuralOscillator:
-        """The neural oscillators that a UnICORNN with α = 0 and one time scale is.
-
-        UnICORNN has -tanh(A) where (4.2) has +σ(A), and tanh is odd: V, w and b change sign. Its
-        step h = dt σ̂(c) becomes dt.
-
-        Args:
-            unicornn: A layer with ``frequency=0``, all time scales equal and no skip connections.
-
-        Raises:
-            ValueError: If a neuron has a time scale of its own, or α or a skip connection is there.
-
-        Example:
-            >>> unicornn = UnICORNN(2, 3, dt=0.1, frequency=0.0)
-            >>> _ = torch.nn.init.zeros_(unicornn.timescale_l0)
-            >>> MultiLayerNeuralOscillator.from_unicornn(unicornn)
-            MultiLayerNeuralOscillator(2, 3, dt=0.05)
-        """
-        weights = unicornn.state_dict()
-        steps = torch.cat(
-            [
-                unicornn._steps[k // unicornn.num_directions]
-                * torch.sigmoid(weights[f"timescale{suffix}"].double())
-                for k, suffix in enumerate(unicornn._suffixes)
-            ]
-        )
-        uneven = bool((steps != steps[0]).any())
-        if unicornn.frequency or unicornn.skipped_layers or uneven:
-            raise ValueError(
-                _checks.message(
-                    "unicornn must have frequency=0, equal time scales and no skipped_layers",
-                    f"{unicornn}" + f", steps from {steps.min():g} to {steps.max():g}" * uneven,
-                    "set its timescales to one value, or keep the UnICORNN",
-                )
-            )
-        leave = ("dt", "frequency", "trainable_timescales", "skipped_layers")
-        words = {k: v for k, v in unicornn.config().items() if k not in leave}
-        example = unicornn._example
-        layer = cls(**words, dt=float(steps[0]), device=example.device, dtype=example.dtype)
-        layer.load_state_dict({k: -v for k, v in weights.items() if not k.startswith("timescale")})
-        return layer
 
     def _checked_widths(self, hidden_sizes: list[int]) -> list[int]:
         """The width of every layer."""
@@ -284,6 +180,6 @@ class MultiLayerNeuralOscillator(_NeuralOscillators):
     ) -> tuple[Tensor | None, Tensor, Tensor]:
         output, y, z = super()._kernel(x, suffixes, state, **call)
         if output is not None and self.hidden_sizes is not None:
-            output = output.unflatten(-1, (self.num_directions, -1))[..., : self.hidden_size]
-            output = output.flatten(-2)
+            by_direction = output.reshape(*output.shape[:-1], self.num_directions, -1)
+            output = by_direction[..., : self.hidden_size].flatten(-2)
         return output, y, z

@@ -77,8 +77,7 @@ class PendulumNetwork:
         self.lengths = _positive("lengths", lengths)
         _checks.has_shape("lengths", self.lengths, (count,), "give every pendulum a length")
         self.gravity = _checks.number("gravity", gravity, low=0.0, low_open=True)
-        kind = {"dtype": torch.float64, "device": self.masses.device}
-        couplings = _checks.tensor_like("couplings", couplings, **kind)
+        couplings = _float64("couplings", couplings)
         _checks.has_shape("couplings", couplings, (count, count), "couple every pair of masses")
         symmetric = couplings.isfinite().all() and torch.equal(couplings, couplings.t())
         if not symmetric or couplings.diagonal().any():
@@ -162,8 +161,8 @@ class PendulumNetwork:
             1, len(self.masses), bias=False, activation="sin", dtype=torch.float64, **options
         )
         with torch.no_grad():
-            layer.weight_ih_l0.zero_()
-            layer.weight_hh_l0.copy_(-self.transform)
+            layer._weight("weight_ih_l0").zero_()
+            layer._weight("weight_hh_l0").copy_(-self.transform)
         return layer
 
     def multilayer_oscillator(
@@ -184,7 +183,7 @@ class PendulumNetwork:
             dtype=torch.float64, **options,
         )  # fmt: skip
         with torch.no_grad():
-            layer.weight_ih_l0.zero_()
+            layer._weight("weight_ih_l0").zero_()
             for k, block in enumerate(blocks):
                 layer._weight(f"weight_hh_l{k}").copy_(-P.diagonal()[block])
                 if k:
@@ -213,8 +212,7 @@ class PendulumNetwork:
         return kept
 
     def _checked_forces(self, forces: Tensor) -> Tensor:
-        kind = {"dtype": torch.float64, "device": self.masses.device}
-        forces = _checks.tensor_like("forces", forces, **kind)
+        forces = _float64("forces", forces)
         if forces.dim() != 3 or forces.shape[-1] != len(self.masses) or 0 in forces.shape:
             raise ValueError(
                 _checks.message(
@@ -237,7 +235,7 @@ class PendulumNetwork:
         zero = torch.zeros_like(pushes[0])
         q, v = (zero, zero) if state is None else state
         for name, value in (("state.y", q), ("state.z", v)):
-            _checks.tensor_like(name, value, dtype=torch.float64, device=pushes.device)
+            _float64(name, value)
             _checks.has_shape(name, value, tuple(zero.shape), "its sizes are batch, pendula")
         found = []
         for push in pushes:
@@ -248,9 +246,14 @@ class PendulumNetwork:
         return torch.stack(found), State(q, v)
 
 
+def _float64(name: str, value: Tensor) -> Tensor:
+    """Checks for a tensor of float64 on the CPU."""
+    return _checks.tensor_like(name, value, dtype=torch.float64, device=torch.device("cpu"))
+
+
 def _positive(name: str, value: Tensor) -> Tensor:
     """Checks for a vector of positive, finite float64 on the CPU."""
-    value = _checks.tensor_like(name, value, dtype=torch.float64, device=torch.device("cpu"))
+    value = _float64(name, value)
     if value.dim() != 1 or not value.numel() or not (value.isfinite() & (value > 0)).all():
         raise ValueError(
             _checks.message(
