@@ -133,8 +133,8 @@ class NeuralOscillator(_NeuralOscillators):
         ``StabilityWarning`` is about the start. Driven long enough the oscillators are chaotic:
         between two runs of two layers under noise the difference grew threefold in 50 time units
         and five thousandfold in 250, and gradients grow with it, so choose dt by the length of the
-        sequence. With ``elapsed`` e_n dt becomes dt e_n. Symplectic Euler with tanh runs on coRNN's compiled
-        kernel, the others on the reference.
+        sequence. With ``elapsed`` e_n dt becomes dt e_n. Symplectic Euler with tanh runs on coRNN's
+        compiled kernel, the others on the reference.
 
     Example:
         >>> import torch

@@ -38,7 +38,7 @@ def harmonic_oscillators(
         frequencies: ω of every oscillator, > 0.
         activation: σ.
         input_scale: s, not 0.
-        **options: Further arguments of the layer (``dt``, ``scheme``, ``dtype``, ...).
+        **options: Further arguments of the one layer (``dt``, ``scheme``, ``dtype``, ...).
 
     Warns:
         StabilityWarning: If dt ω >= 2 for the fastest of them.
@@ -64,7 +64,9 @@ def harmonic_oscillators(
                 "name the frequencies and drive them",
             )
         )
-    layer = MultiLayerNeuralOscillator(1, len(omega), bias=False, activation=activation, **options)
+    layer = MultiLayerNeuralOscillator(
+        1, len(omega), 1, bias=False, activation=activation, **options
+    )
     if layer.dt * max(omega) >= 2:
         warn_unstable(
             "dt * frequency < 2 must hold",

@@ -51,7 +51,7 @@ class PendulumNetwork:
         masses and lengths [m], couplings [m, m].
 
     Raises:
-        TypeError: If a tensor is not float64 on the CPU.
+        TypeError: If a tensor, here or in a method, is not float64 on the CPU.
         ValueError: If a shape does not fit, or an entry is out of range.
 
     Example:
@@ -73,8 +73,7 @@ class PendulumNetwork:
     ) -> None:
         self.masses = _positive("masses", masses)
         count = len(self.masses)
-        lengths = torch.ones_like(self.masses) if lengths is None else lengths
-        self.lengths = _positive("lengths", lengths)
+        self.lengths = _positive("lengths", torch.ones_like(masses) if lengths is None else lengths)
         _checks.has_shape("lengths", self.lengths, (count,), "give every pendulum a length")
         self.gravity = _checks.number("gravity", gravity, low=0.0, low_open=True)
         couplings = _float64("couplings", couplings)
@@ -89,12 +88,7 @@ class PendulumNetwork:
                 )
             )
         self.couplings = couplings - torch.diag(couplings.sum(dim=1))
-        self.stiffness = self.masses * self.gravity / self.lengths
-
-    @property
-    def restoring(self) -> Tensor:
-        """K + C, [m, m]."""
-        return torch.diag(self.stiffness) + self.couplings
+        self.restoring = torch.diag(self.masses * self.gravity / self.lengths) + self.couplings
 
     @property
     def transform(self) -> Tensor:
@@ -114,10 +108,6 @@ class PendulumNetwork:
         Shape:
             forces [T, B, m]; state 2 times [B, m]. Returns the angles after every step [T, B, m]
             and the last state.
-
-        Raises:
-            TypeError: If a tensor is not float64.
-            ValueError: If a shape does not fit or dt is not positive.
         """
         P = self.transform.t()
         pushes = self._checked_forces(forces) / self.masses
@@ -144,8 +134,7 @@ class PendulumNetwork:
             forces [T, B, m]; state 2 times [B, m]. Returns y [T, B, m] and the last state.
 
         Raises:
-            TypeError: If a tensor is not float64.
-            ValueError: If a shape does not fit, dt is not positive, or the sizes do not sum to m.
+            ValueError: If the sizes do not sum to m.
         """
         P = self.transform if sizes is None else self._bidiagonal(sizes)
         pushes = torch.linalg.solve(self.restoring, self._checked_forces(forces).mT).mT
@@ -248,7 +237,15 @@ class PendulumNetwork:
 
 def _float64(name: str, value: Tensor) -> Tensor:
     """Checks for a tensor of float64 on the CPU."""
-    return _checks.tensor_like(name, value, dtype=torch.float64, device=torch.device("cpu"))
+    if not isinstance(value, Tensor) or value.dtype != torch.float64 or not value.is_cpu:
+        raise TypeError(
+            _checks.message(
+                f"{name} must be a float64 tensor on the CPU",
+                _checks.described(value),
+                "make it with torch.tensor(..., dtype=torch.float64)",
+            )
+        )
+    return value
 
 
 def _positive(name: str, value: Tensor) -> Tensor:
