@@ -22,7 +22,12 @@ from anharmonic.models.sequence.baselines.gru import GRU
 from anharmonic.models.sequence.baselines.lstm import LSTM, ChronoLSTM
 from anharmonic.models.sequence.baselines.rnn import RNN
 from anharmonic.models.sequence.cornn import CoRNN, CoRNNCell
+from anharmonic.models.sequence.hamiltonian import hamiltonian
 from anharmonic.models.sequence.lem import LEM, LEMCell
+from anharmonic.models.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
+from anharmonic.models.sequence.oscillator import NeuralOscillator
+from anharmonic.models.sequence.oscillator_cases import as_neural_oscillator, harmonic_oscillators
+from anharmonic.models.sequence.pendula import PendulumNetwork
 from anharmonic.models.sequence.unicornn import UnICORNN, UnICORNNCell
 from anharmonic.models.stability import StabilityWarning
 from anharmonic.models.store import from_pretrained, save_pretrained
@@ -41,14 +46,20 @@ __all__ = [
     "GradientGating",
     "GraphCON",
     "LEMCell",
+    "MultiLayerNeuralOscillator",
+    "NeuralOscillator",
+    "PendulumNetwork",
     "SequenceModel",
     "StabilityWarning",
     "State",
     "UnICORNN",
     "UnICORNNCell",
     "__version__",
+    "as_neural_oscillator",
     "cite",
     "from_pretrained",
+    "hamiltonian",
+    "harmonic_oscillators",
     "list_models",
     "save_pretrained",
     "use_backend",

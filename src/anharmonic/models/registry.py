@@ -43,7 +43,7 @@ def list_models(kind: str = "sequence") -> list[str]:
 
     Example:
         >>> list_models()
-        ['CoRNN', 'UnICORNN', 'LEM', 'RNN', 'LSTM', 'GRU', 'ChronoLSTM']
+        ['CoRNN', 'UnICORNN', 'LEM', 'NeuralOscillator', ...]
         >>> list_models("graph")
         ['GraphCON', 'GradientGating', 'PlainGNN', 'GCNII']
     """

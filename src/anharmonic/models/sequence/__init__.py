@@ -6,6 +6,8 @@ from anharmonic.models.sequence.baselines.lstm import LSTM, ChronoLSTM
 from anharmonic.models.sequence.baselines.rnn import RNN
 from anharmonic.models.sequence.cornn import CoRNN
 from anharmonic.models.sequence.lem import LEM
+from anharmonic.models.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
+from anharmonic.models.sequence.oscillator import NeuralOscillator
 from anharmonic.models.sequence.unicornn import UnICORNN
 from anharmonic.models.store import Stored
 
@@ -13,6 +15,8 @@ LAYERS: dict[str, type[Stored]] = {
     "CoRNN": CoRNN,
     "UnICORNN": UnICORNN,
     "LEM": LEM,
+    "NeuralOscillator": NeuralOscillator,
+    "MultiLayerNeuralOscillator": MultiLayerNeuralOscillator,
     "RNN": RNN,
     "LSTM": LSTM,
     "GRU": GRU,
