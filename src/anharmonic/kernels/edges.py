@@ -66,7 +66,7 @@ def edges_of(adjacency: Tensor) -> Tensor:
         adjacency [N, N]; result [2, E].
 
     Example:
-        >>> edges_of(torch.tensor([[0.0, 1.0], [0.0, 0.0]]).to_sparse_csr())
+        >>> edges_of(torch.tensor([[0.0, 1.0], [0.0, 0.0]]).to_sparse())
         tensor([[1],
                 [0]])
     """
