@@ -1,0 +1,203 @@
+r"""Layers of undamped oscillators (4.2) with weights that are written down, and their solution.
+
+.. math::
+    (y^l)'' = \sigma(w^l \odot y^l + V^l y^{l-1} + b^l), \quad y^0 = u, \quad z = A y^L + c
+
+from rest. Everything here is float64.
+
+Reference: T. K. Rusch, Physics-inspired machine learning, doctoral thesis, ETH Zurich, chapter 4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from anharmonic import _checks
+
+Signal = Callable[[Tensor], Tensor]
+"""An input u: times [K] -> values [K, ..., p]."""
+
+SCHEMES = ("symplectic-euler", "runge-kutta-nystrom")
+
+
+class OscillatorLayer(NamedTuple):
+    """The weights of one layer.
+
+    Args:
+        w: Weight of each neuron on itself; -ω² makes an oscillator of angular frequency ω.
+        V: Weights on the layer below, or on the input.
+        b: Biases.
+
+    Shape:
+        w [m], V [m, p], b [m].
+    """
+
+    w: Tensor
+    V: Tensor
+    b: Tensor
+
+
+class Oscillators(NamedTuple):
+    """A network of oscillators.
+
+    Args:
+        layers: The layers, the one that sees the input first.
+        A: Readout of the last layer.
+        c: Its offset.
+
+    Shape:
+        A [q, m_L], c [q].
+    """
+
+    layers: tuple[OscillatorLayer, ...]
+    A: Tensor
+    c: Tensor
+
+    @property
+    def neurons(self) -> int:
+        """Neurons of all layers."""
+        return sum(len(layer.w) for layer in self.layers)
+
+
+def solve(
+    network: Oscillators,
+    u: Signal,
+    *,
+    dt: float,
+    end: float,
+    start: float = 0.0,
+    scheme: str = "runge-kutta-nystrom",
+    activation: Callable[[Tensor], Tensor] = torch.tanh,
+) -> tuple[Tensor, Tensor]:
+    """The output of a network from rest, at every step.
+
+    Args:
+        network: The weights.
+        u: The input, for all times from start to end.
+        dt: Step size; times the largest frequency it should be well below 1.
+        end: Last time.
+        start: First time.
+        scheme: "runge-kutta-nystrom", of fourth order, or "symplectic-euler", of first order: the
+            velocity first, each layer sees the new state of the one below.
+        activation: σ: tanh; sin and the identity have the same slope at 0.
+
+    Shape:
+        Returns times [N + 1] and outputs [N + 1, ..., q].
+
+    Raises:
+        ValueError: If the scheme is unknown or the interval is empty.
+
+    Example:
+        >>> free_fall = OscillatorLayer(torch.zeros(1), torch.zeros(1, 1), torch.full((1,), 0.5))
+        >>> network = Oscillators((free_fall,), torch.ones(1, 1), torch.zeros(1))
+        >>> times, z = solve(network, lambda t: t[:, None], dt=0.1, end=2, activation=lambda x: x)
+        >>> float(z[-1])  # t²/4
+        1.0
+    """
+    _checks.choice("scheme", scheme, SCHEMES)
+    steps = round((end - start) / dt)
+    if steps < 1:
+        raise ValueError(
+            _checks.message(
+                "end must lie a step or more after start",
+                f"start={start:g}, end={end:g}, dt={dt:g}",
+                "choose a smaller dt or a later end",
+            )
+        )
+    layers, A, c = network
+    times = start + dt * torch.arange(steps + 1, dtype=A.dtype)
+    inputs = u(times)
+    if scheme == "runge-kutta-nystrom":
+        halfway = u(times[:-1] + dt / 2)
+    y = [inputs.new_zeros((*inputs.shape[1:-1], len(layer.w))) for layer in layers]
+    v = [torch.zeros_like(part) for part in y]
+
+    def pull(y: list[Tensor], drive: Tensor) -> list[Tensor]:
+        below = [drive, *y[:-1]]
+        return [
+            activation(torch.addcmul(down @ layer.V.T + layer.b, layer.w, here))
+            for layer, down, here in zip(layers, below, y, strict=True)
+        ]
+
+    outputs = [y[-1] @ A.T + c]
+    for n in range(steps):
+        if scheme == "symplectic-euler":
+            down = inputs[n + 1]
+            for l, layer in enumerate(layers):
+                v[l] = v[l] + dt * activation(down @ layer.V.T + layer.w * y[l] + layer.b)
+                y[l] = y[l] + dt * v[l]
+                down = y[l]
+        else:
+            first = pull(y, inputs[n])
+            ahead = [a + dt / 2 * b + dt**2 / 8 * f for a, b, f in zip(y, v, first, strict=True)]
+            middle = pull(ahead, halfway[n])
+            ahead = [a + dt * b + dt**2 / 2 * f for a, b, f in zip(y, v, middle, strict=True)]
+            last = pull(ahead, inputs[n + 1])
+            forces = list(zip(first, middle, last, strict=True))
+            y = [
+                a + dt * b + dt**2 / 6 * (f + 2 * g)
+                for a, b, (f, g, _) in zip(y, v, forces, strict=True)
+            ]
+            v = [b + dt / 6 * (f + 4 * g + h) for b, (f, g, h) in zip(v, forces, strict=True)]
+        outputs.append(y[-1] @ A.T + c)
+    return times, torch.stack(outputs)
+
+
+def sine_bank(frequencies: Tensor, scale: float, size: int = 1) -> OscillatorLayer:
+    """Oscillators of the given frequencies for every input, Lemma 4.2.8.
+
+    y'' = tanh(-ω² y + s u): then ω y / s is the windowed sine transform ∫ u(t-r) sin(ωr) dr over
+    [0, t], up to O(s²).
+
+    Args:
+        frequencies: ω, positive.
+        scale: s, small.
+        size: Inputs p; the neurons of the first input come first.
+    """
+    ones = torch.ones_like(frequencies)
+    return OscillatorLayer(
+        -frequencies.square().repeat(size),
+        scale * torch.kron(torch.eye(size, dtype=ones.dtype), ones[:, None]),
+        torch.zeros_like(frequencies).repeat(size),
+    )
+
+
+def sine_transform(frequencies: Tensor, scale: float) -> Oscillators:
+    """A layer that outputs the windowed sine transform of one input at the given frequencies.
+
+    Args:
+        frequencies: ω, positive.
+        scale: s, small.
+    """
+    readout = torch.diag(frequencies / scale)
+    return Oscillators((sine_bank(frequencies, scale),), readout, torch.zeros_like(frequencies))
+
+
+def time_neuron(size: int = 1) -> Oscillators:
+    """A neuron without weights whose force is 1/2: from rest it is t²/4 exactly.
+
+    Args:
+        size: Inputs, which it does not look at.
+    """
+    zero = torch.zeros(1, dtype=torch.float64)
+    layer = OscillatorLayer(
+        zero, torch.zeros(1, size, dtype=torch.float64), zero + math.atanh(0.5)
+    )
+    return Oscillators((layer,), torch.ones(1, 1, dtype=torch.float64), zero)
+
+
+def chain(first: Oscillators, second: Oscillators) -> Oscillators:
+    """Puts a network behind another: its first layer takes the readout of the other into V and b.
+
+    Args:
+        first: The network that sees the input.
+        second: The one that sees its output.
+    """
+    entry = second.layers[0]
+    joined = OscillatorLayer(entry.w, entry.V @ first.A, entry.b + entry.V @ first.c)
+    return Oscillators((*first.layers, joined, *second.layers[1:]), second.A, second.c)
