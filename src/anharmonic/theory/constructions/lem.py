@@ -82,9 +82,7 @@ def _gate(units: int, value: float = 1.0, name: str = "gate") -> Tensor:
     return torch.full((units,), bias, dtype=torch.float64)
 
 
-def emulate_system(
-    f: TanhNetwork, *, scale: float, output: TanhNetwork | None = None
-) -> Emulator:
+def emulate_system(f: TanhNetwork, *, scale: float, output: TanhNetwork | None = None) -> Emulator:
     r"""A LEM that follows φ_n = f(φ_{n-1}, u_n) from φ_0 = 0, theorem 5.2.7.
 
     .. math::

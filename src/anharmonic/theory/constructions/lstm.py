@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from anharmonic import _checks
 from anharmonic.models.sequence.lem import LEM
 from anharmonic.theory.constructions.lem import OPEN
+from anharmonic.theory.statements import Check, statement
 
 
 def lem_from_lstm(lstm: nn.LSTM) -> LEM:
@@ -47,9 +48,14 @@ def lem_from_lstm(lstm: nn.LSTM) -> LEM:
     V_i, V_f, V_g, V_o = lstm.weight_ih_l0.detach().split(H)
     W_i, W_f, W_g, W_o = lstm.weight_hh_l0.detach().split(H)
     b_i, b_f, b_g, b_o = (lstm.bias_ih_l0 + lstm.bias_hh_l0).detach().split(H)
-    _equal("the forget gate must have the negative weights of the input gate", [
-        (V_f, -V_i), (W_f, -W_i), (b_f, -b_i),
-    ])
+    _equal(
+        "the forget gate must have the negative weights of the input gate",
+        [
+            (V_f, -V_i),
+            (W_f, -W_i),
+            (b_f, -b_i),
+        ],
+    )
     _equal("the output gate must have no weights", [(V_o, 0 * V_o), (W_o, 0 * W_o)])
     _open("the output gate", b_o)
     layer = LEM(lstm.input_size, H, batch_first=lstm.batch_first, dtype=V_i.dtype)
@@ -72,9 +78,14 @@ def lstm_from_lem(layer: LEM) -> nn.LSTM:
     W_1, W_2, W_z = layer.weight_hh_l0.detach().split(H)
     b_1, b_2, b_z, b_y = layer.bias_l0.detach().split(H)
     W_y = layer.weight_zh_l0.detach()
-    _equal("W_y must be the identity, V_y and b_y zero", [
-        (W_y, torch.eye(H).to(W_y)), (V_y, 0 * V_y), (b_y, 0 * b_y),
-    ])
+    _equal(
+        "W_y must be the identity, V_y and b_y zero",
+        [
+            (W_y, torch.eye(H).to(W_y)),
+            (V_y, 0 * V_y),
+            (b_y, 0 * b_y),
+        ],
+    )
     _equal("the gate of y must have no weights", [(V_2, 0 * V_2), (W_2, 0 * W_2)])
     _open("the gate of y", b_2)
     lstm = nn.LSTM(F, H, batch_first=layer.batch_first, dtype=W_y.dtype)
@@ -146,3 +157,42 @@ def _open(name: str, bias: Tensor) -> None:
                 "set them so, see lstm_like",
             )
         )
+
+
+def _example() -> Check:
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(0)
+        layer = lstm_like(LEM(3, 8, dtype=torch.float64))
+        return equality(layer, torch.randn(50, 4, 3, dtype=torch.float64))
+
+
+@statement(
+    "lem-equals-lstm",
+    number="(5.6)",
+    chapter="LEM",
+    claim="A LEM with dt = 1 and y's gate open is an LSTM with c = z, h = y.",
+    state="corrected",
+    remark="It also needs W_y = I, V_y = 0, b_y = 0 in the LEM, and in the LSTM an open output "
+    "gate and the forget gate's weights the negative ones of the input gate.",
+    example=_example,
+)
+def equality(layer: LEM, x: Tensor) -> Check:
+    """The outputs of a LEM and of the LSTM made from it.
+
+    Args:
+        layer: A LEM as ``lstm_like`` makes it, float64.
+        x: The inputs.
+
+    Shape:
+        x [T, B, F]; measured and bound [T, B, H].
+
+    Raises:
+        ValueError: If the LEM is not of that form.
+    """
+    return Check(
+        measured=layer(x)[0],
+        bound=lstm_from_lem(layer)(x)[0],
+        relation="==",
+        tolerance=1e-14,
+        quantity="y and h",
+    )

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from anharmonic import _checks
 from anharmonic.theory.constructions.networks import TanhNetwork
 from anharmonic.theory.constructions.oscillators import (
     OscillatorLayer,
@@ -31,14 +32,16 @@ class InverseSine(NamedTuple):
         frequencies: ω_j.
         amplitudes: α_j.
         phases: ϑ_j.
+        smoothing: e: what is read lies e/2 further back in the mean than asked for.
 
     Shape:
-        All [n].
+        Frequencies, amplitudes and phases [n].
     """
 
     frequencies: Tensor
     amplitudes: Tensor
     phases: Tensor
+    smoothing: float
 
     def reads(self, delay: float | Tensor) -> Tensor:
         """Weights of the transforms L_t u(ω_j) whose sum is about u(t - delay).
@@ -69,10 +72,18 @@ def inverse_sine(smoothing: float, cutoff: float, neurons: int) -> InverseSine:
 
     Args:
         smoothing: e, width of the bump, > 0.
-        cutoff: Λ, the largest frequency; Λe of 60 or more makes what is cut off small.
-        neurons: n, half the lemma's N. The input is seen on an interval of length below 2π/Δω
-            minus the delay, Δω = 2Λ/(2n-1).
+        cutoff: Λ, the largest frequency, > 0.
+        neurons: n, half the lemma's N. Times and delays up to T need 2T + e < 2π/Δω, where
+            Δω = 2Λ/(2n-1).
+
+    Example:
+        >>> inverse = inverse_sine(0.1, 400, 800)
+        >>> inverse.reads(0.3).shape
+        torch.Size([800])
     """
+    _checks.number("smoothing", smoothing, low=0.0, low_open=True)
+    _checks.number("cutoff", cutoff, low=0.0, low_open=True)
+    _checks.positive_int("neurons", neurons)
     spacing = 2 * cutoff / (2 * neurons - 1)
     frequencies = spacing * (torch.arange(neurons, dtype=torch.float64) + 0.5)
     points = 200 + math.ceil(smoothing * cutoff)
@@ -82,7 +93,24 @@ def inverse_sine(smoothing: float, cutoff: float, neurons: int) -> InverseSine:
     transform = torch.complex(torch.cos(angles), torch.sin(angles)) @ (bump / bump.sum()).to(
         torch.complex128
     )
-    return InverseSine(frequencies, 2 * spacing / math.pi * transform.abs(), -transform.angle())
+    amplitudes = 2 * spacing / math.pi * transform.abs()
+    return InverseSine(frequencies, amplitudes, -transform.angle(), smoothing)
+
+
+def inverse_sine_up_to(end: float, smoothing: float) -> InverseSine:
+    """An inverse sine transform for times and delays up to ``end``, with Λ = 60/e.
+
+    What lies beyond the cut-off is then small enough to be differentiated twice, as Lemma 4.2.10
+    does; its neurons are about 23 end/e.
+
+    Args:
+        end: T > 0.
+        smoothing: e in (0, T/4].
+    """
+    _checks.number("end", end, low=0.0, low_open=True)
+    _checks.number("smoothing", smoothing, low=0.0, high=end / 4, low_open=True)
+    cutoff = 60 / smoothing
+    return inverse_sine(smoothing, cutoff, math.ceil(1.2 * end * cutoff / math.pi))
 
 
 def _linear(inverse: InverseSine, weights: Tensor, scale: float, size: int) -> Oscillators:
@@ -102,6 +130,13 @@ def delay(inverse: InverseSine, tau: float, scale: float, size: int = 1) -> Osci
         tau: τ >= 0.
         scale: s of the bank, small.
         size: Inputs p.
+
+    Example:
+        >>> from anharmonic.theory.constructions.oscillators import solve
+        >>> network = delay(inverse_sine_up_to(2.0, 0.1), 0.5 - 0.05, scale=1e-4)
+        >>> times, z = solve(network, lambda t: t[:, None] ** 2, dt=1e-3, end=2.0)
+        >>> round(float(z[-1, 0]), 3)  # 1.5²
+        2.25
     """
     return _linear(inverse, inverse.reads(tau), scale, size)
 
@@ -116,7 +151,7 @@ def running_integral(inverse: InverseSine, end: float, scale: float) -> Oscillat
         end: T, the last time it is right at.
         scale: s of the bank, small.
     """
-    omega, alpha, theta = inverse
+    omega, alpha, theta, _ = inverse
     return _linear(inverse, alpha * (theta.cos() - (omega * end - theta).cos()) / omega, scale, 1)
 
 
@@ -152,6 +187,25 @@ def function(network: TanhNetwork, inverse: InverseSine, lag: float, scale: floa
         (integrators,), torch.cat([output, -output], 1), torch.zeros(len(output), dtype=gamma.dtype)
     )
     return chain(eta, bank)._replace(c=output @ torch.tanh(gamma))
+
+
+def function_of_a_point(
+    network: TanhNetwork, inverse: InverseSine, lag: float, scale: float
+) -> Oscillators:
+    """Three layers whose output at t = 2 is F(ξ) for the input u(t) = t ξ, section 4.3.
+
+    They compute F(u(t - 1)). (The document's operator is (t - 1) F(u(1)) from t = 1 on, which is
+    the same at t = 2.) The delay is shortened by what the layers lag behind in the mean.
+
+    Args:
+        network: F, of one argument.
+        inverse: An inverse sine transform for times up to 2, with e + Δ < 1.
+        lag: Δ > 0.
+        scale: s of the banks, small.
+    """
+    tau = 1 - inverse.smoothing - lag
+    first = delay(inverse, tau, scale, size=network.inputs[0].shape[1])
+    return chain(first, function(network, inverse, lag, scale))
 
 
 def extended(u: Signal, before: float) -> Signal:

@@ -29,12 +29,13 @@ class OscillatorLayer(NamedTuple):
     """The weights of one layer.
 
     Args:
-        w: Weight of each neuron on itself; -ω² makes an oscillator of angular frequency ω.
+        w: Weight of each neuron on itself, where -ω² makes an oscillator of angular frequency ω; or
+            a matrix W of weights on one another, the general form (4.1).
         V: Weights on the layer below, or on the input.
         b: Biases.
 
     Shape:
-        w [m], V [m, p], b [m].
+        w [m] or [m, m], V [m, p], b [m].
     """
 
     w: Tensor
@@ -93,10 +94,8 @@ def solve(
         ValueError: If the scheme is unknown or the interval is empty.
 
     Example:
-        >>> free_fall = OscillatorLayer(torch.zeros(1), torch.zeros(1, 1), torch.full((1,), 0.5))
-        >>> network = Oscillators((free_fall,), torch.ones(1, 1), torch.zeros(1))
-        >>> times, z = solve(network, lambda t: t[:, None], dt=0.1, end=2, activation=lambda x: x)
-        >>> float(z[-1])  # t²/4
+        >>> times, z = solve(time_neuron(), lambda t: t[:, None], dt=0.1, end=2.0)
+        >>> round(float(z[-1, 0]), 12)  # t²/4
         1.0
     """
     _checks.choice("scheme", scheme, SCHEMES)
@@ -117,27 +116,27 @@ def solve(
     y = [inputs.new_zeros((*inputs.shape[1:-1], len(layer.w))) for layer in layers]
     v = [torch.zeros_like(part) for part in y]
 
-    def pull(y: list[Tensor], drive: Tensor) -> list[Tensor]:
-        below = [drive, *y[:-1]]
-        return [
-            activation(torch.addcmul(down @ layer.V.T + layer.b, layer.w, here))
-            for layer, down, here in zip(layers, below, y, strict=True)
-        ]
+    def pull(layer: OscillatorLayer, down: Tensor, here: Tensor) -> Tensor:
+        own = layer.w * here if layer.w.ndim == 1 else here @ layer.w.T
+        return activation(own + down @ layer.V.T + layer.b)
+
+    def force(y: list[Tensor], drive: Tensor) -> list[Tensor]:
+        return [pull(*three) for three in zip(layers, [drive, *y[:-1]], y, strict=True)]
 
     outputs = [y[-1] @ A.T + c]
     for n in range(steps):
         if scheme == "symplectic-euler":
             down = inputs[n + 1]
-            for l, layer in enumerate(layers):
-                v[l] = v[l] + dt * activation(down @ layer.V.T + layer.w * y[l] + layer.b)
-                y[l] = y[l] + dt * v[l]
-                down = y[l]
+            for k, layer in enumerate(layers):
+                v[k] = v[k] + dt * pull(layer, down, y[k])
+                y[k] = y[k] + dt * v[k]
+                down = y[k]
         else:
-            first = pull(y, inputs[n])
+            first = force(y, inputs[n])
             ahead = [a + dt / 2 * b + dt**2 / 8 * f for a, b, f in zip(y, v, first, strict=True)]
-            middle = pull(ahead, halfway[n])
+            middle = force(ahead, halfway[n])
             ahead = [a + dt * b + dt**2 / 2 * f for a, b, f in zip(y, v, middle, strict=True)]
-            last = pull(ahead, inputs[n + 1])
+            last = force(ahead, inputs[n + 1])
             forces = list(zip(first, middle, last, strict=True))
             y = [
                 a + dt * b + dt**2 / 6 * (f + 2 * g)
@@ -185,9 +184,7 @@ def time_neuron(size: int = 1) -> Oscillators:
         size: Inputs, which it does not look at.
     """
     zero = torch.zeros(1, dtype=torch.float64)
-    layer = OscillatorLayer(
-        zero, torch.zeros(1, size, dtype=torch.float64), zero + math.atanh(0.5)
-    )
+    layer = OscillatorLayer(zero, torch.zeros(1, size, dtype=torch.float64), zero + math.atanh(0.5))
     return Oscillators((layer,), torch.ones(1, 1, dtype=torch.float64), zero)
 
 
@@ -201,3 +198,25 @@ def chain(first: Oscillators, second: Oscillators) -> Oscillators:
     entry = second.layers[0]
     joined = OscillatorLayer(entry.w, entry.V @ first.A, entry.b + entry.V @ first.c)
     return Oscillators((*first.layers, joined, *second.layers[1:]), second.A, second.c)
+
+
+def embedded(network: Oscillators) -> Oscillators:
+    """The same network as one layer of the general form (4.1), the last layer's neurons first.
+
+    Args:
+        network: Layers of the form (4.2).
+    """
+    layers, A, c = network
+    W = torch.zeros(network.neurons, network.neurons, dtype=A.dtype)
+    sizes = [len(layer.w) for layer in layers]
+    starts = [sum(sizes[k + 1 :]) for k in range(len(sizes))]
+    for k, layer in enumerate(layers):
+        here = slice(starts[k], starts[k] + sizes[k])
+        W[here, here] = torch.diag(layer.w)
+        if k > 0:
+            W[here, starts[k - 1] : starts[k - 1] + sizes[k - 1]] = layer.V
+    padding = network.neurons - sizes[0]
+    V = torch.nn.functional.pad(layers[0].V, (0, 0, padding, 0))
+    b = torch.cat([layer.b for layer in reversed(layers)])
+    readout = torch.nn.functional.pad(A, (0, network.neurons - sizes[-1]))
+    return Oscillators((OscillatorLayer(W, V, b),), readout, c)
