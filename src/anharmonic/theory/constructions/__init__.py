@@ -1,6 +1,7 @@
-"""The documents' constructions: networks with weights that are written down, and how well they do."""
+"""The documents' constructions: networks with weights that are written down, and their errors."""
 
 from anharmonic.theory.constructions import (
+    inverse_statements,
     lem,
     lem_statements,
     lstm,
@@ -8,10 +9,14 @@ from anharmonic.theory.constructions import (
     operator_statements,
     operators,
     oscillators,
+    remark_statements,
+    signals,
     sine_statements,
+    systems,
 )
 
 __all__ = [
+    "inverse_statements",
     "lem",
     "lem_statements",
     "lstm",
@@ -19,5 +24,8 @@ __all__ = [
     "operator_statements",
     "operators",
     "oscillators",
+    "remark_statements",
+    "signals",
     "sine_statements",
+    "systems",
 ]

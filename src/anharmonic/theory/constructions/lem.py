@@ -34,13 +34,13 @@ class Emulator(NamedTuple):
 
     Args:
         layer: One layer, float64, dt = 1.
-        slow: For each slow variable its readout of y, [d, H].
-        fast: The readout of the fast variable from z, [d, H], or None if z has no meaning.
+        slow: For each slow variable, or for φ and an output, the readout of y, [d, H].
+        fast: The readout of the fast variable, or φ, from z, [d, H].
     """
 
     layer: LEM
     slow: tuple[Tensor, ...]
-    fast: Tensor | None = None
+    fast: Tensor
 
 
 def _layer(
@@ -58,15 +58,16 @@ def _layer(
     """The LEM with these weights; z and y may have different widths, what is missing is zero."""
     H = max(len(W_z), len(W_y))
     layer = LEM(inputs, H, dt=1.0, dtype=torch.float64)
+    W = dict(layer.named_parameters())
     with torch.no_grad():
-        for weight in layer.parameters():
+        for weight in W.values():
             weight.zero_()
         for block, value in enumerate((gate_z, gate_y, b_z, b_y)):
-            layer.bias_l0[block * H : block * H + len(value)] = value
-        layer.weight_ih_l0[2 * H : 2 * H + len(V_z)] = V_z
-        layer.weight_ih_l0[3 * H : 3 * H + len(V_y)] = V_y
-        layer.weight_hh_l0[2 * H : 2 * H + len(W_z), : W_z.shape[1]] = W_z
-        layer.weight_zh_l0[: len(W_y), : W_y.shape[1]] = W_y
+            W["bias_l0"][block * H : block * H + len(value)] = value
+        W["weight_ih_l0"][2 * H : 2 * H + len(V_z)] = V_z
+        W["weight_ih_l0"][3 * H : 3 * H + len(V_y)] = V_y
+        W["weight_hh_l0"][2 * H : 2 * H + len(W_z), : W_z.shape[1]] = W_z
+        W["weight_zh_l0"][: len(W_y), : W_y.shape[1]] = W_y
     return layer
 
 
@@ -98,7 +99,7 @@ def emulate_system(f: TanhNetwork, *, scale: float, output: TanhNetwork | None =
         output: o, a network of φ; None reads φ itself only.
 
     Returns:
-        The layer, with the readouts of φ and, if asked for, of o.
+        The layer, with the readouts of φ and, if asked for, of o from y, and of φ from z.
 
     Raises:
         ValueError: If the sizes do not go together.
@@ -135,7 +136,7 @@ def emulate_system(f: TanhNetwork, *, scale: float, output: TanhNetwork | None =
         gate_y=_gate(H),
     )
     read = () if output is None else (_padded(output.output, m, H),)
-    return Emulator(layer, (phi, *read))
+    return Emulator(layer, (phi, *read), _padded(f.output, 0, H))
 
 
 def emulate_scales(
@@ -175,7 +176,8 @@ def emulate_scales(
     m, M = len(fast.bias), sum(len(G.bias) for G in networks)
     H = max(m + D, M + d)
     copy_slow, copy_fast = identity(D, scale), identity(d, scale)
-    psi = _padded(torch.block_diag(*(G.output for G in networks)), 0, H)  # from y
+    outputs = torch.block_diag(*(G.output for G in networks))  # type: ignore[no-untyped-call]
+    psi = _padded(outputs, 0, H)  # from y
     phi_before = _padded(copy_fast.output, M, H)  # from y
     phi = _padded(fast.output, 0, H)  # from z
     psi_before = _padded(copy_slow.output, m, H)  # from z
@@ -194,7 +196,7 @@ def emulate_scales(
         gate_z=_gate(m + D),
         gate_y=torch.cat([*gates, _gate(d)]),
     )
-    return Emulator(layer, psi.split(sizes[1:-1]), phi)
+    return Emulator(layer, torch.split(psi, sizes[1:-1]), phi)
 
 
 def emulate_multiscale_method(

@@ -45,9 +45,11 @@ def lem_from_lstm(lstm: nn.LSTM) -> LEM:
                 "pass a plain layer",
             )
         )
-    V_i, V_f, V_g, V_o = lstm.weight_ih_l0.detach().split(H)
-    W_i, W_f, W_g, W_o = lstm.weight_hh_l0.detach().split(H)
-    b_i, b_f, b_g, b_o = (lstm.bias_ih_l0 + lstm.bias_hh_l0).detach().split(H)
+    blocks = _blocks(lstm)
+    V_i, V_f, V_g, V_o = blocks["weight_ih_l0"]
+    W_i, W_f, W_g, W_o = blocks["weight_hh_l0"]
+    both = zip(blocks["bias_ih_l0"], blocks["bias_hh_l0"], strict=True)
+    b_i, b_f, b_g, b_o = (one + other for one, other in both)
     _equal(
         "the forget gate must have the negative weights of the input gate",
         [
@@ -74,10 +76,11 @@ def lstm_from_lem(layer: LEM) -> nn.LSTM:
     """
     _plain(layer)
     H, F = layer.hidden_size, layer.input_size
-    V_1, V_2, V_z, V_y = layer.weight_ih_l0.detach().split(H)
-    W_1, W_2, W_z = layer.weight_hh_l0.detach().split(H)
-    b_1, b_2, b_z, b_y = layer.bias_l0.detach().split(H)
-    W_y = layer.weight_zh_l0.detach()
+    blocks = _blocks(layer)
+    V_1, V_2, V_z, V_y = blocks["weight_ih_l0"]
+    W_1, W_2, W_z = blocks["weight_hh_l0"]
+    b_1, b_2, b_z, b_y = blocks["bias_l0"]
+    (W_y,) = blocks["weight_zh_l0"]
     _equal(
         "W_y must be the identity, V_y and b_y zero",
         [
@@ -89,11 +92,12 @@ def lstm_from_lem(layer: LEM) -> nn.LSTM:
     _equal("the gate of y must have no weights", [(V_2, 0 * V_2), (W_2, 0 * W_2)])
     _open("the gate of y", b_2)
     lstm = nn.LSTM(F, H, batch_first=layer.batch_first, dtype=W_y.dtype)
+    W = dict(lstm.named_parameters())
     with torch.no_grad():
-        lstm.weight_ih_l0.copy_(torch.cat([V_1, -V_1, V_z, 0 * V_1]))
-        lstm.weight_hh_l0.copy_(torch.cat([W_1, -W_1, W_z, 0 * W_1]))
-        lstm.bias_ih_l0.copy_(torch.cat([b_1, -b_1, b_z, b_2]))
-        lstm.bias_hh_l0.zero_()
+        W["weight_ih_l0"].copy_(torch.cat([V_1, -V_1, V_z, 0 * V_1]))
+        W["weight_hh_l0"].copy_(torch.cat([W_1, -W_1, W_z, 0 * W_1]))
+        W["bias_ih_l0"].copy_(torch.cat([b_1, -b_1, b_z, b_2]))
+        W["bias_hh_l0"].zero_()
     return lstm
 
 
@@ -107,24 +111,33 @@ def lstm_like(layer: LEM) -> LEM:
         ValueError: If the layer is not of that kind.
     """
     _plain(layer)
-    H = layer.hidden_size
-    V_1, _, V_z, _ = layer.weight_ih_l0.detach().split(H)
-    W_1, _, W_z = layer.weight_hh_l0.detach().split(H)
-    b_1, _, b_z, _ = layer.bias_l0.detach().split(H)
-    like = LEM(layer.input_size, H, batch_first=layer.batch_first, dtype=V_1.dtype)
+    blocks = _blocks(layer)
+    V_1, _, V_z, _ = blocks["weight_ih_l0"]
+    W_1, _, W_z = blocks["weight_hh_l0"]
+    b_1, _, b_z, _ = blocks["bias_l0"]
+    like = LEM(layer.input_size, layer.hidden_size, batch_first=layer.batch_first, dtype=V_1.dtype)
     _set(like, V_1, V_z, W_1, W_z, b_1, b_z)
     return like
+
+
+def _blocks(layer: LEM | nn.LSTM) -> dict[str, tuple[Tensor, ...]]:
+    """Every parameter in blocks of H rows."""
+    return {
+        name: torch.split(weight.detach(), layer.hidden_size)
+        for name, weight in layer.named_parameters()
+    }
 
 
 def _set(
     layer: LEM, V_1: Tensor, V_z: Tensor, W_1: Tensor, W_z: Tensor, b_1: Tensor, b_z: Tensor
 ) -> None:
     """Gives a LEM the gate and update of z, opens the gate of y and makes y = tanh(z)."""
+    W = dict(layer.named_parameters())
     with torch.no_grad():
-        layer.weight_ih_l0.copy_(torch.cat([V_1, 0 * V_1, V_z, 0 * V_1]))
-        layer.weight_hh_l0.copy_(torch.cat([W_1, 0 * W_1, W_z]))
-        layer.weight_zh_l0.copy_(torch.eye(len(W_1)))
-        layer.bias_l0.copy_(torch.cat([b_1, 0 * b_1 + OPEN, b_z, 0 * b_1]))
+        W["weight_ih_l0"].copy_(torch.cat([V_1, 0 * V_1, V_z, 0 * V_1]))
+        W["weight_hh_l0"].copy_(torch.cat([W_1, 0 * W_1, W_z]))
+        W["weight_zh_l0"].copy_(torch.eye(len(W_1)))
+        W["bias_l0"].copy_(torch.cat([b_1, 0 * b_1 + OPEN, b_z, 0 * b_1]))
 
 
 def _plain(layer: LEM) -> None:

@@ -19,7 +19,6 @@ from anharmonic.theory.constructions.networks import TanhNetwork
 from anharmonic.theory.constructions.oscillators import (
     OscillatorLayer,
     Oscillators,
-    Signal,
     chain,
     sine_bank,
 )
@@ -206,19 +205,3 @@ def function_of_a_point(
     tau = 1 - inverse.smoothing - lag
     first = delay(inverse, tau, scale, size=network.inputs[0].shape[1])
     return chain(first, function(network, inverse, lag, scale))
-
-
-def extended(u: Signal, before: float) -> Signal:
-    """Continues an input linearly to 0 at -t₀, Remark 4.2.2.
-
-    Args:
-        u: An input on [0, T] that need not start at 0.
-        before: t₀ > 0.
-    """
-
-    def longer(t: Tensor) -> Tensor:
-        ramp = ((t + before) / before).clamp(max=1.0)
-        value = u(t.clamp(min=0.0))
-        return value * ramp.reshape(-1, *[1] * (value.ndim - 1))
-
-    return longer
