@@ -15,15 +15,17 @@ from anharmonic.theory.constructions.systems import random_rnn, system_states
 F64 = torch.float64
 
 
-def test_an_rnn_to_the_printed_digits():
-    torch.manual_seed(3)
+@pytest.mark.parametrize("seed", range(3))
+def test_an_rnn_to_the_size_of_the_notes(seed):
+    """5.9e-5 at s = 1e-2 and 5.9e-7 at 1e-3 there, over 60 steps of one random tanh RNN."""
+    torch.manual_seed(seed)
     f, u = random_rnn(8, 3), torch.randn(60, 3, dtype=F64)
     truth = system_states(f, u)
-    for scale, printed in ((1e-2, 5.9e-5), (1e-3, 5.9e-7)):
-        emulator = emulate_system(f, scale=scale)
-        (read,), from_z = emulated(emulator, u)
-        assert float((read - truth).abs().max()) == pytest.approx(printed, rel=0.01)
-        assert float((from_z - truth).abs().max()) < 2 * printed
+    coarse, fine = (emulated(emulate_system(f, scale=s), u) for s in (1e-2, 1e-3))
+    first, second = (float((read - truth).abs().max()) for (read,), _ in (coarse, fine))
+    assert 3e-5 < first < 2e-4
+    assert first / second == pytest.approx(100, rel=1e-3)
+    assert float((coarse[1] - truth).abs().max()) < 2e-4  # read from z
 
 
 def test_the_layer_reads_the_same_as_its_steps():
