@@ -6,6 +6,7 @@ import torch
 from anharmonic.theory.constructions.networks import (
     identity,
     plus_identity,
+    product,
     random_network,
     square,
 )
@@ -25,6 +26,11 @@ def test_the_square_is_wrong_by_a_third_of_s_squared_x_to_the_fourth(scale):
     x = torch.linspace(-1, 1, 11, dtype=F64)[:, None]
     off = x**2 - square(scale)(x)
     torch.testing.assert_close(off, scale**2 * x**4 / 3, rtol=0, atol=scale**4 + 1e-10)
+
+
+def test_the_product_of_two_numbers():
+    pairs = torch.cartesian_prod(*[torch.linspace(-1, 1, 5, dtype=F64)] * 2)
+    torch.testing.assert_close(product(1e-3)(pairs)[:, 0], pairs.prod(1), rtol=0, atol=2e-6)
 
 
 def test_plus_identity_adds_a_multiple_of_one_argument():

@@ -88,6 +88,18 @@ def test_what_is_cut_off_comes_back_as_the_square_of_the_cut_off(cutoff, lag, er
     assert found == pytest.approx(error, rel=0.02)
 
 
+@pytest.mark.parametrize("scale, low, high", [(1e-2, 0.5, 5.0), (1e-1, 3e-3, 5e-2)])
+def test_rounding_is_amplified_by_both_second_differences(scale, low, high):
+    """A square in float32: noise of 1/(s Δ)² roundings."""
+    inverse = inverse_sine_up_to(1.5, 0.2)
+    network = chain(delay(inverse, 0.0, SMALL), function(square(scale), inverse, 0.1, SMALL))
+    layers = tuple(type(layer)(*(w.float() for w in layer)) for layer in network.layers)
+    single = type(network)(layers, network.A.float(), network.c.float())
+    _, exact = solve(network, late_wave, dt=0.005, end=1.5)
+    _, rounded = solve(single, late_wave, dt=0.005, end=1.5)
+    assert low < float((rounded - exact).abs().max()) < high
+
+
 def test_sizes_of_the_three_layers():
     inverse = inverse_sine_up_to(1.0, 0.2)
     network = chain(delay(inverse, 0.0, SMALL), function(square(1e-2), inverse, 0.1, SMALL))

@@ -9,6 +9,7 @@ import torch
 from anharmonic.theory.constructions.oscillators import (
     OscillatorLayer,
     Oscillators,
+    beside,
     chain,
     embedded,
     sine_bank,
@@ -102,6 +103,14 @@ def test_a_chain_feeds_one_readout_to_the_next():
     t, z = solve(network, ramp, dt=0.01, end=2.0, activation=linear)
     torch.testing.assert_close(z[:, 0], t**4 / 48 + t**2 / 4, rtol=0, atol=1e-9)
     assert network.neurons == 2
+
+
+def test_networks_beside_each_other_keep_their_outputs():
+    one = sine_transform(torch.tensor([1.0, 2.0], dtype=F64), 0.1)
+    both = beside(one, time_neuron())
+    t, z = solve(both, ramp, dt=0.1, end=1.0)
+    torch.testing.assert_close(z[:, :2], solve(one, ramp, dt=0.1, end=1.0)[1])
+    torch.testing.assert_close(z[:, 2], t**2 / 4)
 
 
 @pytest.mark.parametrize("widths", [(1, 3), (2, 3, 4), (2, 4, 1, 3)])

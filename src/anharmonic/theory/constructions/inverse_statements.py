@@ -38,7 +38,7 @@ def maximum(u: Tensor) -> Tensor:
 
 @statement(
     "oscillators-fundamental-lemma",
-    number="Lemma 4.2.5",
+    number="T 4.2.5",
     chapter=CHAPTER,
     claim="A causal continuous operator is, up to e, a continuous function Ψ of the sine "
     "transforms at finitely many frequencies and of t²/4.",
@@ -81,7 +81,7 @@ def _lemma_6() -> list[InverseSine]:
 
 @statement(
     "oscillators-inverse-sine",
-    number="Lemma 4.2.6",
+    number="T 4.2.6",
     chapter=CHAPTER,
     claim="u(t-τ) = Σ_j α_j L_t u(ω_j) sin(ω_j τ - ϑ_j) up to e/2 times the slope of u.",
     state="corrected",
@@ -115,7 +115,7 @@ def inverse(u: Signal, t: float, transforms: Sequence[InverseSine]) -> Check:
 
 @statement(
     "oscillators-inverse-sine-printed",
-    number="Lemma 4.2.6 as printed",
+    number="T 4.2.6 as printed",
     chapter=CHAPTER,
     claim="The same with the mollifier F_e = F * ρ_e, ρ_e supported in [0, e].",
     state="false",
@@ -138,7 +138,7 @@ def inverse_printed(u: Signal, t: float, transforms: Sequence[InverseSine]) -> C
 
 @statement(
     "oscillators-uniform-continuity",
-    number="Lemma 4.2.7",
+    number="T 4.2.7",
     chapter=CHAPTER,
     claim="A continuous map is uniformly continuous near a compact set K: |F(u) - F(v)| is small "
     "for u in K and all v close to it, in K or not.",
@@ -180,7 +180,7 @@ def _pair(t: Tensor) -> Tensor:
 
 @statement(
     "oscillators-delay",
-    number="Lemma 4.2.9",
+    number="T 4.2.9",
     chapter=CHAPTER,
     claim="One layer of p N oscillators, linearly read, gives u(t - Δ) up to any e.",
     state="holds",

@@ -181,7 +181,7 @@ def _example() -> Check:
 
 @statement(
     "lem-equals-lstm",
-    number="(5.6)",
+    number="T (5.6)",
     chapter="LEM",
     claim="A LEM with dt = 1 and y's gate open is an LSTM with c = z, h = y.",
     state="corrected",

@@ -98,6 +98,21 @@ def square(scale: float) -> TanhNetwork:
     return TanhNetwork(weights, (inputs,), torch.full((3,), gamma, dtype=torch.float64))
 
 
+def product(scale: float) -> TanhNetwork:
+    """The product of two numbers, ((a + b)² - (a - b)²)/4, its argument (a, b).
+
+    Args:
+        scale: s of the squares, small.
+    """
+    one = square(scale)
+    (inputs,) = one.inputs
+    return TanhNetwork(
+        torch.cat([one.output, -one.output], 1) / 4,
+        (torch.cat([torch.cat([inputs, inputs], 1), torch.cat([inputs, -inputs], 1)]),),
+        one.bias.repeat(2),
+    )
+
+
 def plus_identity(network: TanhNetwork, argument: int, factor: float, scale: float) -> TanhNetwork:
     """Adds ``factor`` times one of its arguments to a network, as further hidden units.
 

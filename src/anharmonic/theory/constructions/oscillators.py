@@ -188,6 +188,21 @@ def time_neuron(size: int = 1) -> Oscillators:
     return Oscillators((layer,), torch.ones(1, 1, dtype=torch.float64), zero)
 
 
+def beside(first: Oscillators, second: Oscillators) -> Oscillators:
+    """Two networks of one layer each with the same input, their outputs after one another.
+
+    Args:
+        first: A network of one layer.
+        second: Another.
+    """
+    (one,), (other,) = first.layers, second.layers
+    layer = OscillatorLayer(*(torch.cat(pair) for pair in zip(one, other, strict=True)))
+    readout = torch.zeros(len(first.c) + len(second.c), len(layer.w), dtype=first.A.dtype)
+    readout[: len(first.c), : len(one.w)] = first.A
+    readout[len(first.c) :, len(one.w) :] = second.A
+    return Oscillators((layer,), readout, torch.cat([first.c, second.c]))
+
+
 def chain(first: Oscillators, second: Oscillators) -> Oscillators:
     """Puts a network behind another: its first layer takes the readout of the other into V and b.
 

@@ -25,7 +25,7 @@ END = 1.5
 
 @statement(
     "oscillators-input-not-from-zero",
-    number="Remark 4.2.2",
+    number="T 4.2.2",
     chapter=CHAPTER,
     claim="Without u(0) = 0: continue u by (t + t₀)/t₀ u(0) on [-t₀, 0] and start there.",
     state="holds",
@@ -68,7 +68,7 @@ def _small_square() -> Oscillators:
 
 @statement(
     "oscillators-discretised",
-    number="Remark 4.2.3",
+    number="T 4.2.3",
     chapter=CHAPTER,
     claim="The same holds for a discretisation with small enough steps.",
     state="holds",
@@ -117,7 +117,7 @@ def _points() -> Tensor:
 
 @statement(
     "oscillators-functions",
-    number="Section 4.3",
+    number="T 4.3",
     chapter=CHAPTER,
     claim="A function F is a network of oscillators driven by u(t) = t ξ and read at t = 2.",
     state="holds",

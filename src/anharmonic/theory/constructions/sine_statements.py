@@ -21,7 +21,7 @@ def _frequencies() -> Tensor:
 
 @statement(
     "oscillators-sine-transform-linear",
-    number="Lemma 4.2.4",
+    number="T 4.2.4",
     chapter=CHAPTER,
     claim="y'' = -ω² y + u from rest gives y(t) = L_t u(ω)/ω, L_t u(ω) = ∫ u(t-r) sin(ωr) dr.",
     state="holds",
@@ -54,7 +54,7 @@ def sine_transform_linear(u: Signal, frequencies: Tensor, t: float) -> Check:
 
 @statement(
     "oscillators-time",
-    number="Lemma 4.2.5 (t²/4)",
+    number="T 4.2.5 (t²/4)",
     chapter=CHAPTER,
     claim="A neuron with w = 0, V = 0, b = artanh(1/2) is at t²/4, whatever the input.",
     state="holds",
@@ -93,7 +93,7 @@ def _transform_error(
 
 @statement(
     "oscillators-sine-transform",
-    number="Lemma 4.2.8",
+    number="T 4.2.8",
     chapter=CHAPTER,
     claim="y'' = tanh(-ω² y + s u), read with A = ω/s, is L_t u(ω) up to O(s²).",
     state="corrected",
@@ -129,7 +129,7 @@ def sine_transform_order(
 
 @statement(
     "oscillators-sine-transform-printed",
-    number="Lemma 4.2.8 as printed",
+    number="T 4.2.8 as printed",
     chapter=CHAPTER,
     claim="Read with A = 1/s, it is L_t u(ω) up to an error that vanishes with s.",
     state="false",
