@@ -23,8 +23,8 @@ TAU, END, SCALE = 0.5, 1.5, 1e-4
 
 
 def u(t):
-    """A swelling wave, up to 2."""
-    return (t**2 * torch.sin(6 * t))[:, None]
+    """A swelling wave."""
+    return (t**2 * torch.sin(3 * t))[:, None]
 
 
 def network(inverse, lag, earlier):

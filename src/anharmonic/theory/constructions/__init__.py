@@ -1,6 +1,7 @@
 """The documents' constructions: networks with weights that are written down, and their errors."""
 
 from anharmonic.theory.constructions import (
+    hamiltonian_statements,
     inverse_statements,
     lem,
     lem_statements,
@@ -16,6 +17,7 @@ from anharmonic.theory.constructions import (
 )
 
 __all__ = [
+    "hamiltonian_statements",
     "inverse_statements",
     "lem",
     "lem_statements",

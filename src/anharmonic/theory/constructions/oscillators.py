@@ -11,7 +11,7 @@ Reference: T. K. Rusch, Physics-inspired machine learning, doctoral thesis, ETH 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import torch
@@ -81,7 +81,7 @@ def solve(
         network: The weights.
         u: The input, for all times from start to end.
         dt: Step size; times the largest frequency it should be well below 1.
-        end: Last time.
+        end: Last time, to the nearest step.
         start: First time.
         scheme: "runge-kutta-nystrom", of fourth order, or "symplectic-euler", of first order: the
             velocity first, each layer sees the new state of the one below.
@@ -108,11 +108,36 @@ def solve(
                 "choose a smaller dt or a later end",
             )
         )
-    layers, A, c = network
-    times = start + dt * torch.arange(steps + 1, dtype=A.dtype)
+    times = start + dt * torch.arange(steps + 1, dtype=network.A.dtype)
+    walk = states(network, u, times, dt=dt, scheme=scheme, activation=activation)
+    return times, torch.stack([y[-1] @ network.A.T + network.c for y, _ in walk])
+
+
+def states(
+    network: Oscillators,
+    u: Signal,
+    times: Tensor,
+    *,
+    dt: float,
+    scheme: str = "runge-kutta-nystrom",
+    activation: Callable[[Tensor], Tensor] = torch.tanh,
+) -> Iterator[tuple[list[Tensor], list[Tensor]]]:
+    """Positions and velocities of every layer, from rest, one time after the other.
+
+    Args:
+        network: The weights.
+        u: The input.
+        times: Equidistant times, dt apart.
+        dt: Step size.
+        scheme: See ``solve``.
+        activation: See ``solve``.
+
+    Shape:
+        times [K]; K pairs of lists of [..., m_l].
+    """
+    layers = network.layers
     inputs = u(times)
-    if scheme == "runge-kutta-nystrom":
-        halfway = u(times[:-1] + dt / 2)
+    halfway = u(times[:-1] + dt / 2)
     y = [inputs.new_zeros((*inputs.shape[1:-1], len(layer.w))) for layer in layers]
     v = [torch.zeros_like(part) for part in y]
 
@@ -123,10 +148,10 @@ def solve(
     def force(y: list[Tensor], drive: Tensor) -> list[Tensor]:
         return [pull(*three) for three in zip(layers, [drive, *y[:-1]], y, strict=True)]
 
-    outputs = [y[-1] @ A.T + c]
-    for n in range(steps):
+    yield y, v
+    for n in range(len(times) - 1):
         if scheme == "symplectic-euler":
-            down = inputs[n + 1]
+            y, v, down = [*y], [*v], inputs[n + 1]
             for k, layer in enumerate(layers):
                 v[k] = v[k] + dt * pull(layer, down, y[k])
                 y[k] = y[k] + dt * v[k]
@@ -143,8 +168,7 @@ def solve(
                 for a, b, (f, g, _) in zip(y, v, forces, strict=True)
             ]
             v = [b + dt / 6 * (f + 4 * g + h) for b, (f, g, h) in zip(v, forces, strict=True)]
-        outputs.append(y[-1] @ A.T + c)
-    return times, torch.stack(outputs)
+        yield y, v
 
 
 def sine_bank(frequencies: Tensor, scale: float, size: int = 1) -> OscillatorLayer:
