@@ -5,7 +5,7 @@ from which the input of 0.5 ago is read; the last two, an integrator and as many
 are what a nonlinear operator would need, here for the identity (theorem 4.2.1 of the thesis). What
 is read is smoothed over e and so lags behind; reading the first layer that much earlier cures it.
 
-    python examples/causal_operator.py --smallest 0.04 --picture operator.png   # a minute
+    python examples/causal_operator.py --smallest 0.04 --picture operator.png   # half a minute
 """
 
 import argparse

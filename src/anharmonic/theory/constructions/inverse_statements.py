@@ -16,15 +16,13 @@ CHAPTER = "Neural oscillators"
 SMALL = 1e-4  # s of a bank whose own error is not looked at
 
 
-def _by_smoothing(
-    errors: Tensor, bound: Tensor, smoothings: Sequence[float], u: Signal, at: float = 0.0
-) -> Check:
+def _by_smoothing(errors: Tensor, bound: Tensor, smoothings: Sequence[float], u: Signal) -> Check:
     """Errors of several smoothings; cut-off and grid may add a hundredth."""
     return Check(
         measured=errors,
         bound=bound,
         tolerance=0.01,
-        assumptions={"u(0) = 0": bool((u(torch.tensor([at], dtype=F64)) == 0).all())},
+        assumptions={"u(0) = 0": bool((u(torch.zeros(1, dtype=F64)) == 0).all())},
         places=torch.tensor(smoothings),
         axis="smoothing e",
         quantity="largest error",

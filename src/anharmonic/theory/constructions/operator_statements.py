@@ -91,7 +91,8 @@ def _lagging(
     remark="Error at most Δ + e/2 times the slope of f(u): a mean lag, not noise. The second "
     "difference does not blow up like 1/Δ²: the three delays are read from the same neurons, "
     "where it is -ω² times a factor in [0, 1]. It multiplies what is cut off beyond Λ by up to "
-    "Λ² instead, so Λe has to grow slowly as e falls.",
+    "Λ² instead, so Λe has to grow slowly as e falls (e = 0.2, Δ = 1e-3: an error of 0.6 at "
+    "Λe = 40, of 0.005 at 120).",
     example=lambda: function_error(square(1.0), waves, END, (0.3, 0.15)),
 )
 def function_error(f: TanhNetwork, u: Signal, end: float, smoothings: Sequence[float]) -> Check:
