@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from anharmonic.theory import bounds  # noqa: F401  (fills the register)
+from anharmonic.theory import bounds, constructions  # noqa: F401  (fill the register)
 from anharmonic.theory.statements import STATEMENTS, Check, statement
 
 
