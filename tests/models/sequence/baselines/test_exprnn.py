@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import anharmonic as ah
+from anharmonic.models.sequence.baselines.skew import skew_matrix
 
 F64 = torch.float64
 
@@ -68,8 +69,6 @@ def test_modrelu_by_hand():
 @pytest.mark.parametrize("initialisation", ["cayley", "henaff"])
 def test_angles_of_the_blocks_have_the_printed_distribution(initialisation):
     layer = make(601, initialisation=initialisation)  # an odd size leaves one neuron alone
-    from anharmonic.models.sequence.baselines.skew import skew_matrix
-
     A = skew_matrix(layer.weight_skew_l0.detach(), 601)
     s = A.diagonal(1)[::2]  # blocks (0 s; -s 0)
     assert torch.count_nonzero(A) == 2 * len(s) == 600
