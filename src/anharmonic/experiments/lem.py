@@ -244,7 +244,7 @@ FITZHUGH_NAGUMO = Table(
     ),
     note=(
         f"{_FHN_NOTE} Two values of expRNN's rate (0.001, 0.003) and of Lipschitz RNN's dt (0.05, "
-        "0.5) were tried for 20 epochs; FastGRNN's rate is the first one tried."
+        "0.5) were tried for 20 epochs; FastGRNN's rate is untuned."
     ),
 )
 
