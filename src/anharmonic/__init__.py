@@ -18,7 +18,15 @@ from anharmonic.models.graph.graphcon import GraphCON
 from anharmonic.models.heads import SequenceModel
 from anharmonic.models.inputs import State
 from anharmonic.models.registry import list_models
+from anharmonic.models.sequence.baselines.antisymmetric import (
+    AntisymmetricRNN,
+    GatedAntisymmetricRNN,
+)
+from anharmonic.models.sequence.baselines.exprnn import ExpRNN
+from anharmonic.models.sequence.baselines.fastrnn import FastGRNN, FastRNN
 from anharmonic.models.sequence.baselines.gru import GRU
+from anharmonic.models.sequence.baselines.indrnn import IndRNN
+from anharmonic.models.sequence.baselines.lipschitz import LipschitzRNN
 from anharmonic.models.sequence.baselines.lstm import LSTM, ChronoLSTM
 from anharmonic.models.sequence.baselines.rnn import RNN
 from anharmonic.models.sequence.cornn import CoRNN, CoRNNCell
@@ -40,12 +48,19 @@ __all__ = [
     "LSTM",
     "RNN",
     "Adjacency",
+    "AntisymmetricRNN",
     "ChronoLSTM",
     "CoRNN",
     "CoRNNCell",
+    "ExpRNN",
+    "FastGRNN",
+    "FastRNN",
+    "GatedAntisymmetricRNN",
     "GradientGating",
     "GraphCON",
+    "IndRNN",
     "LEMCell",
+    "LipschitzRNN",
     "MultiLayerNeuralOscillator",
     "NeuralOscillator",
     "PendulumNetwork",

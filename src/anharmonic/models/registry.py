@@ -42,8 +42,8 @@ def list_models(kind: str = "sequence") -> list[str]:
         ValueError: If the kind is unknown.
 
     Example:
-        >>> list_models()
-        ['CoRNN', 'UnICORNN', 'LEM', 'NeuralOscillator', ...]
+        >>> list_models()[:4]
+        ['CoRNN', 'UnICORNN', 'LEM', 'NeuralOscillator']
         >>> list_models("graph")
         ['GraphCON', 'GradientGating', 'PlainGNN', 'GCNII']
     """

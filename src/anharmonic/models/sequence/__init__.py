@@ -1,7 +1,15 @@
 """Recurrent models, one file each."""
 
 from anharmonic import _checks
+from anharmonic.models.sequence.baselines.antisymmetric import (
+    AntisymmetricRNN,
+    GatedAntisymmetricRNN,
+)
+from anharmonic.models.sequence.baselines.exprnn import ExpRNN
+from anharmonic.models.sequence.baselines.fastrnn import FastGRNN, FastRNN
 from anharmonic.models.sequence.baselines.gru import GRU
+from anharmonic.models.sequence.baselines.indrnn import IndRNN
+from anharmonic.models.sequence.baselines.lipschitz import LipschitzRNN
 from anharmonic.models.sequence.baselines.lstm import LSTM, ChronoLSTM
 from anharmonic.models.sequence.baselines.rnn import RNN
 from anharmonic.models.sequence.cornn import CoRNN
@@ -21,6 +29,13 @@ LAYERS: dict[str, type[Stored]] = {
     "LSTM": LSTM,
     "GRU": GRU,
     "ChronoLSTM": ChronoLSTM,
+    "AntisymmetricRNN": AntisymmetricRNN,
+    "GatedAntisymmetricRNN": GatedAntisymmetricRNN,
+    "ExpRNN": ExpRNN,
+    "IndRNN": IndRNN,
+    "FastRNN": FastRNN,
+    "FastGRNN": FastGRNN,
+    "LipschitzRNN": LipschitzRNN,
 }
 """Sequence layers by name: this package's first, then the baselines."""
 
