@@ -1,5 +1,23 @@
 """What the documents prove about each model, by subject, as checks that can be run."""
 
-from anharmonic.theory.bounds import cornn_energy, cornn_sensitivity
+from anharmonic.theory.bounds import (
+    cornn_energy,
+    cornn_gradients,
+    cornn_jacobian,
+    cornn_long_term,
+    cornn_partial,
+    cornn_sensitivity,
+    cornn_training,
+    cornn_variation,
+)
 
-__all__ = ["cornn_energy", "cornn_sensitivity"]
+__all__ = [
+    "cornn_energy",
+    "cornn_gradients",
+    "cornn_jacobian",
+    "cornn_long_term",
+    "cornn_partial",
+    "cornn_sensitivity",
+    "cornn_training",
+    "cornn_variation",
+]

@@ -59,7 +59,7 @@ def large(
         with torch.no_grad():
             for weight in layer.parameters():
                 weight.mul_(3.0)
-        return layer, *(3.0 * torch.randn(inputs, 200, 1, 3, dtype=torch.float64))
+        return layer, *(3.0 * torch.randn(inputs, 100, 1, 3, dtype=torch.float64))
 
 
 def times(x: Tensor, dt: float) -> Tensor:
