@@ -9,6 +9,11 @@ from anharmonic.theory.bounds import (
     cornn_sensitivity,
     cornn_training,
     cornn_variation,
+    unicornn_depth,
+    unicornn_energy,
+    unicornn_gradients,
+    unicornn_long_term,
+    unicornn_structure,
 )
 
 __all__ = [
@@ -20,4 +25,9 @@ __all__ = [
     "cornn_sensitivity",
     "cornn_training",
     "cornn_variation",
+    "unicornn_depth",
+    "unicornn_energy",
+    "unicornn_gradients",
+    "unicornn_long_term",
+    "unicornn_structure",
 ]
