@@ -45,6 +45,34 @@ def total_gradient(
     return dict(zip(names, torch.autograd.grad(loss, values), strict=True))
 
 
+def last_gradient(
+    layer: SequenceLayer,
+    x: Tensor,
+    target: Tensor,
+    state: tuple[Tensor, Tensor] | None = None,
+) -> dict[str, Tensor]:
+    """The gradient of the last step's loss E_n with respect to every parameter, by name.
+
+    Args:
+        layer: A layer.
+        x: One sequence; its last step is n.
+        target: The target of the last step.
+        state: The initial state; zeros if None.
+
+    Shape:
+        x [n, 1, F]; target [1, H].
+
+    Example:
+        >>> from anharmonic import LEM
+        >>> last_gradient(LEM(2, 3), torch.randn(5, 1, 2), torch.zeros(1, 3))["bias_l0"].shape
+        torch.Size([12])
+    """
+    output, _ = layer(x, state, output="last")
+    names, values = zip(*layer.named_parameters(), strict=True)
+    found = torch.autograd.grad(0.5 * (output - target).square().sum(), values)
+    return dict(zip(names, found, strict=True))
+
+
 def partial_gradient(
     layer: SequenceLayer,
     x: Tensor,

@@ -63,7 +63,7 @@ def _unstable_rest() -> Check:
             weight.zero_()
         layer.get_parameter("weight_hy_l0")[0, 0] = 0.5
         layer.get_parameter("bias_l0")[1] = 20.0
-    return gradient_printed(layer, torch.zeros(120, 1, 1, dtype=torch.float64))
+    return gradient_printed(layer, torch.zeros(60, 1, 1, dtype=torch.float64))
 
 
 @statement(
