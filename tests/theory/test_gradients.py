@@ -99,3 +99,16 @@ def test_weights_by_their_short_names():
     assert torch.equal(found["timescale"], layer.timescale_l1)
     assert torch.equal(found["bias"], torch.zeros(3, dtype=torch.float64))
     assert not any(value.requires_grad for value in found.values())
+
+
+def test_batches_are_refused():
+    layer, x = LAYERS[0], torch.zeros(4, 2, 2, dtype=torch.float64)
+    target = x.new_zeros(2, 3)
+    for call in (
+        lambda: jacobians(layer, x),
+        lambda: partial_gradient(layer, x, target, 1),
+        lambda: last_gradient(layer, x, target),
+        lambda: total_gradient(layer, x, target),
+    ):
+        with pytest.raises(ValueError, match=r"one sequence, \[T, 1, F\]; got shape \[4, 2, 2\]"):
+            call()

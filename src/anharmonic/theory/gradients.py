@@ -13,7 +13,7 @@ from torch.func import functional_call
 from anharmonic import _checks
 from anharmonic.models.base import SequenceLayer
 from anharmonic.models.inputs import State
-from anharmonic.theory.trajectories import trajectory
+from anharmonic.theory.trajectories import check_one_sequence, trajectory
 
 
 def total_gradient(
@@ -33,12 +33,16 @@ def total_gradient(
     Shape:
         x [T, 1, F]; targets [T, 1, H].
 
+    Raises:
+        ValueError: If x is not one sequence.
+
     Example:
         >>> from anharmonic import CoRNN
         >>> found = total_gradient(CoRNN(2, 3), torch.randn(5, 1, 2), torch.zeros(5, 1, 3))
         >>> found["weight_hy_l0"].shape
         torch.Size([3, 3])
     """
+    check_one_sequence(x)
     output, _ = layer(x, state)
     loss = 0.5 * (output - targets).square().sum() / len(x)
     names, values = zip(*layer.named_parameters(), strict=True)
@@ -62,11 +66,15 @@ def last_gradient(
     Shape:
         x [n, 1, F]; target [1, H].
 
+    Raises:
+        ValueError: If x is not one sequence.
+
     Example:
         >>> from anharmonic import LEM
         >>> last_gradient(LEM(2, 3), torch.randn(5, 1, 2), torch.zeros(1, 3))["bias_l0"].shape
         torch.Size([12])
     """
+    check_one_sequence(x)
     output, _ = layer(x, state, output="last")
     names, values = zip(*layer.named_parameters(), strict=True)
     found = torch.autograd.grad(0.5 * (output - target).square().sum(), values)
@@ -93,7 +101,7 @@ def partial_gradient(
         x [n, 1, F]; target [1, H].
 
     Raises:
-        ValueError: If the step is not one of 1 to n.
+        ValueError: If the step is not one of 1 to n, or x is not one sequence.
 
     Example:
         >>> from anharmonic import LEM
@@ -101,6 +109,7 @@ def partial_gradient(
         >>> found["bias_l0"].shape
         torch.Size([12])
     """
+    check_one_sequence(x)
     if not 1 <= step <= len(x):
         raise ValueError(
             _checks.message(
@@ -138,12 +147,16 @@ def jacobians(
     Shape:
         x [T, 1, F]; returns [T, 2LH, 2LH].
 
+    Raises:
+        ValueError: If x is not one sequence.
+
     Example:
         >>> from anharmonic import UnICORNN
         >>> steps = jacobians(UnICORNN(1, 2), torch.ones(3, 1, 1))
         >>> torch.allclose(torch.linalg.det(steps), torch.ones(3))
         True
     """
+    check_one_sequence(x)
     path = trajectory(layer, x, state)
     # The steps are independent given where each starts: they make one batch.
     y, z = (s[:-1, :, 0].transpose(0, 1).clone().requires_grad_() for s in path)

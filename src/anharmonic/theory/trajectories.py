@@ -26,6 +26,22 @@ def check_single(layer: SequenceLayer) -> None:
         )
 
 
+def check_one_sequence(x: Tensor) -> None:
+    """Checks that an input is one sequence in a batch of one, time first.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    if x.dim() != 3 or x.shape[1] != 1:
+        raise ValueError(
+            _checks.message(
+                "the statement is about one sequence, [T, 1, F]",
+                f"shape {list(x.shape)}",
+                "pass one sequence of the batch, x[:, :1]",
+            )
+        )
+
+
 def weights(layer: SequenceLayer, level: int = 0) -> dict[str, Tensor]:
     """The weights of one layer of a stack, without gradient, by their names less the ``_l0``.
 

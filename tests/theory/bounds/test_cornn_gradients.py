@@ -84,3 +84,14 @@ def test_stacks_are_refused():
     for check in (gradient, gradient_explicit):
         with pytest.raises(ValueError, match="one layer in one direction"):
             check(layer, x, targets)
+
+
+@pytest.mark.parametrize(
+    ("steps", "dt", "gamma", "epsilon"), [(784, 0.042, 2.7, 4.7), (1000, 0.034, 1.3, 12.7)]
+)
+def test_gradients_of_tuned_settings_stay_small_where_the_bound_says_nothing(
+    steps, dt, gamma, epsilon
+):
+    check = gradient_explicit(*network(0, dt, "explicit", gamma, epsilon, steps=steps))
+    assert check.applies and check.holds
+    assert float(check.measured) < 10 and float(check.bound) > 1e10

@@ -45,3 +45,14 @@ def test_other_gates_are_refused():
     layer = LEM(2, 3, multiscale=False, dtype=torch.float64)
     with pytest.raises(ValueError, match="learned gates without a floor"):
         jacobian(layer, torch.zeros(3, 1, 2, dtype=torch.float64))
+
+
+def test_without_recurrent_weights():
+    layer, x = network(0, 0.5, scale=0.0)
+    assert jacobian_norms(layer, x).holds
+
+
+def test_batches_are_refused():
+    layer, x = network(0, 0.5)
+    with pytest.raises(ValueError, match="one sequence"):
+        jacobian(layer, torch.cat([x, x], dim=1))

@@ -21,7 +21,7 @@ from anharmonic.models.sequence.cornn import CoRNN
 from anharmonic.theory.bounds.cornn_energy import drive, large, scalars, unit_assumptions
 from anharmonic.theory.gradients import jacobians, row_sum
 from anharmonic.theory.statements import Check, statement
-from anharmonic.theory.trajectories import check_single, trajectory, weights
+from anharmonic.theory.trajectories import check_one_sequence, check_single, trajectory, weights
 
 
 def blocks(
@@ -29,6 +29,7 @@ def blocks(
 ) -> tuple[Tensor, Tensor]:
     """The B and C of every step, x [T, 1, F] -> [T, H, H] each."""
     check_single(layer)
+    check_one_sequence(x)
     dt, gamma, epsilon = scalars(layer)
     path, values = trajectory(layer, x, state), weights(layer)
     W, Wz = values["weight_hy"], values["weight_hz"]

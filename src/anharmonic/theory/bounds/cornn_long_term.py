@@ -181,7 +181,7 @@ def _pushed(scheme: str) -> CoRNN:
     state="open",
     remark=(
         "A network at rest is not of that order: measured are slopes of 3 for fixed k and of 1 for "
-        "k = n/5, both at t_n = 1, whatever pushes it."
+        "k = n/5, both at t_n = 1. The next orders are ĉ δ(1+δ) dt^(5/2) in T, ĉ δ dt^(5/2) in C."
     ),
     example=lambda: long_term_order(_pushed("implicit"), fraction=0.0),
 )

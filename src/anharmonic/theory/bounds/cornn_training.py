@@ -127,7 +127,7 @@ def training(layer: CoRNN, x: Tensor, targets: Tensor, *, rate: float, r: float)
     """
     dt, m = scalars(layer)[0], layer.hidden_size
     span, room = len(x) * dt, min(1.0, dt ** (r - 1) * (1 + dt) - 1)
-    steepest = target_size(layer, targets) * span * math.exp(span * (1 + room))
+    steepest = target_size(layer, targets) * span * math.exp(min(700.0, span * (1 + room)))
     promised = math.floor(room / (rate * m * steepest))
     return Check(
         measured=_descent(layer, x, targets, rate, max(1, promised)),

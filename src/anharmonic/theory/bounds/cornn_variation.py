@@ -20,12 +20,13 @@ from anharmonic.theory.bounds.cornn_energy import drive, large, scalars, times
 from anharmonic.theory.flows import runge_kutta
 from anharmonic.theory.gradients import column_sum, row_sum
 from anharmonic.theory.statements import Check, statement
-from anharmonic.theory.trajectories import check_single, weights
+from anharmonic.theory.trajectories import check_one_sequence, check_single, weights
 
 
 def variation(layer: CoRNN, x: Tensor, substeps: int) -> Tensor:
     """Q = y_θ·y_θ + z_θ·z_θ/γ at the times n dt, from rest, x [T, 1, F] -> [T, H, H] by W_ij."""
     check_single(layer)
+    check_one_sequence(x)
     dt, gamma, epsilon = scalars(layer)
     values, H = weights(layer), layer.hidden_size
     W, Wz = values["weight_hy"], values["weight_hz"]

@@ -25,7 +25,7 @@ from anharmonic.models.sequence.lem import LEM
 from anharmonic.theory.bounds.lem_states import check_gates, envelope, scaled
 from anharmonic.theory.gradients import column_sum, jacobians, row_sum
 from anharmonic.theory.statements import Check, statement
-from anharmonic.theory.trajectories import trajectory, weights
+from anharmonic.theory.trajectories import check_one_sequence, trajectory, weights
 
 
 class Seen(NamedTuple):
@@ -42,6 +42,7 @@ class Seen(NamedTuple):
 def seen(layer: LEM, x: Tensor) -> Seen:
     """A to D [T, H] and the states [T + 1, H] of one sequence from rest, x [T, 1, F]."""
     check_gates(layer)
+    check_one_sequence(x)
     values, path = weights(layer), trajectory(layer, x)
     y, z = path.y[:, 0, 0], path.z[:, 0, 0]
     drive = x[:, 0] @ values["weight_ih"].T + values["bias"]
@@ -128,7 +129,7 @@ def jacobian_norms(layer: LEM, x: Tensor, *, columns: bool = False) -> Check:
     norm = column_sum if columns else row_sum
     size = 1 + (2 + envelope(len(x), layer.dt)) * most
     return Check(
-        measured=torch.maximum(norm(E) / size, norm(F) / (most * size)),
+        measured=torch.maximum(norm(E) / size, (norm(F) / (most * size)).nan_to_num(0.0)),
         bound=torch.ones(()),
         assumptions={"dt ≤ 1": layer.dt <= 1},
         quantity="larger of ‖E‖∞ and ‖F‖∞, each over its bound",

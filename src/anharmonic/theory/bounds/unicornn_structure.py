@@ -20,7 +20,7 @@ from anharmonic import _checks
 from anharmonic.models.sequence.unicornn import UnICORNN
 from anharmonic.theory.gradients import jacobians
 from anharmonic.theory.statements import Check, statement
-from anharmonic.theory.trajectories import check_single, trajectory, weights
+from anharmonic.theory.trajectories import check_one_sequence, check_single, trajectory, weights
 
 
 def step_sizes(layer: UnICORNN, level: int = 0) -> Tensor:
@@ -118,6 +118,7 @@ def gradient_hamiltonian(layer: UnICORNN, x: Tensor, *, parameter: str) -> Check
             parameter.
     """
     check_single(layer)
+    check_one_sequence(x)
     _checks.choice("parameter", parameter, ("weight_hh", "weight_ih", "bias"))
     path, values, h = trajectory(layer, x), weights(layer), step_sizes(layer)[:, None]
     y, w = path.y[:-1, 0, 0], values["weight_hh"]
