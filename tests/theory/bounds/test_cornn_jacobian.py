@@ -75,3 +75,13 @@ def test_stacks_are_refused():
     for check in (jacobian, jacobian_blocks, product, lambda *a: jacobian_norm(*a, r=1.0)):
         with pytest.raises(ValueError, match="one layer in one direction"):
             check(layer, x)
+
+
+def test_learned_scalars_are_those_in_use():
+    layer, x = network(0, 0.2)
+    learned = CoRNN(2, 3, dt=0.2, scheme="implicit", trainable_dt=True, dtype=torch.float64)
+    with torch.no_grad():
+        learned.raw_dt.fill_(-1.0)  # dt = σ̂(-1) = 0.269, not the 0.2 it was made with
+    assert jacobian(learned, x).holds and jacobian(layer, x).holds
+    with pytest.raises(ValueError, match="one sequence"):
+        jacobian(layer, torch.cat([x, x], dim=1))

@@ -73,6 +73,8 @@ def test_bad_input():
         long_term(layer, x, target, 13, state)
     with pytest.raises(ValueError, match="fraction"):
         long_term_order(layer, fraction=1.0)
+    with pytest.raises(ValueError, match="trainable_dt=True"):
+        long_term_order(CoRNN(1, 3, trainable_dt=True, dtype=torch.float64), fraction=0.0)
     stack = CoRNN(2, 3, num_layers=2, dtype=torch.float64)
     for check in (long_term, long_term_printed):
         with pytest.raises(ValueError, match="one layer in one direction"):

@@ -107,7 +107,7 @@ def gradient_printed(layer: CoRNN, x: Tensor, targets: Tensor, *, r: float) -> C
         x [N, 1, F]; targets [N, 1, H]; measured and bound [].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction.
+        ValueError: If the layer is not single, or x is not one sequence.
     """
     return Check(
         measured=largest_gradient(layer, x, targets),
@@ -141,7 +141,7 @@ def gradient(layer: CoRNN, x: Tensor, targets: Tensor) -> Check:
         x [N, 1, F]; targets [N, 1, H]; measured and bound [].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction.
+        ValueError: If the layer is not single, or x is not one sequence.
     """
     return Check(
         measured=largest_gradient(layer, x, targets),
@@ -190,7 +190,7 @@ def gradient_explicit_printed(layer: CoRNN, x: Tensor, targets: Tensor, *, r: fl
         x [N, 1, F]; targets [N, 1, H]; measured and bound [].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction.
+        ValueError: If the layer is not single, or x is not one sequence.
     """
     (dt, gamma, epsilon), values = scalars(layer), weights(layer)
     W, Wz = float(row_sum(values["weight_hy"])), float(row_sum(values["weight_hz"]))
@@ -232,7 +232,7 @@ def gradient_explicit(layer: CoRNN, x: Tensor, targets: Tensor) -> Check:
         x [N, 1, F]; targets [N, 1, H]; measured and bound [].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction.
+        ValueError: If the layer is not single, or x is not one sequence.
     """
     return Check(
         measured=largest_gradient(layer, x, targets),

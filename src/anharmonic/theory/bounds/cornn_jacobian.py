@@ -19,7 +19,7 @@ from torch import Tensor
 
 from anharmonic.models.sequence.cornn import CoRNN
 from anharmonic.theory.bounds.cornn_energy import drive, large, scalars, unit_assumptions
-from anharmonic.theory.gradients import jacobians, row_sum
+from anharmonic.theory.gradients import column_sum, jacobians, row_sum
 from anharmonic.theory.statements import Check, statement
 from anharmonic.theory.trajectories import check_one_sequence, check_single, trajectory, weights
 
@@ -69,7 +69,7 @@ def jacobian(layer: CoRNN, x: Tensor) -> Check:
         x [T, 1, F]; measured and bound [T, 2H, 2H].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction.
+        ValueError: If the layer is not single, or x is not one sequence.
     """
     dt = scalars(layer)[0]
     B, C = blocks(layer, x)
@@ -97,7 +97,7 @@ def jacobian_blocks(layer: CoRNN, x: Tensor) -> Check:
         x [T, 1, F]; measured and bound [T].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction.
+        ValueError: If the layer is not single, or x is not one sequence.
     """
     (B, C), small = blocks(layer, x), eta(layer)
     dt = scalars(layer)[0]
@@ -135,7 +135,7 @@ def jacobian_norm(layer: CoRNN, x: Tensor, *, r: float) -> Check:
         x [T, 1, F]; measured and bound [T].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction.
+        ValueError: If the layer is not single, or x is not one sequence.
     """
     dt = scalars(layer)[0]
     check_single(layer)
@@ -163,21 +163,21 @@ def _product(C: Tensor) -> Tensor:
 
 def _corners(layer: CoRNN, x: Tensor, shift: int) -> Check:
     """The off-diagonal blocks of ∂X_N/∂X_0 against the product formula, to second order."""
-    dt, H = scalars(layer)[0], layer.hidden_size
+    (dt, gamma, _), H = scalars(layer), layer.hidden_size
     B, C = blocks(layer, x)
     steps = range(len(x))
     exact = _product(jacobians(layer, x))
     upper = dt * torch.stack([_product(C[: max(0, j + 1 - shift)]) for j in steps]).sum(0)
     lower = torch.stack([_product(C[j + 1 :]) @ B[j] for j in steps]).sum(0)
     values = weights(layer)
-    size = 1 + float(row_sum(values["weight_hy"]) + row_sum(values["weight_hz"]))
+    size = gamma + float(column_sum(values["weight_hy"]) + column_sum(values["weight_hz"]))
     span = len(x) * dt
     return Check(
         measured=torch.stack([exact[:H, H:], exact[H:, :H]]),
         bound=torch.stack([upper, lower]),
         relation="==",
         tolerance=span**2 * size,
-        assumptions={"t_n - t_k ≤ 0.1": span <= 0.1},
+        assumptions={"(t_n - t_k)(1 + γ + ‖W‖_1 + ‖𝒲‖_1) ≤ 0.3": span * (1 + size) <= 0.3},
         quantity="off-diagonal blocks of ∂X_n/∂X_k",
     )
 
@@ -198,7 +198,7 @@ def _two_steps() -> tuple[CoRNN, Tensor]:
     state="holds",
     remark=(
         "C_i and B_i are those of step i + 1. Leading order is taken as a relative remainder of at "
-        "most (t_n - t_k)² (1 + ‖W‖∞ + ‖𝒲‖∞)."
+        "most (t_n - t_k)² (γ + ‖W‖_1 + ‖𝒲‖_1)."
     ),
     example=lambda: product(*_two_steps()),
 )
@@ -213,7 +213,7 @@ def product(layer: CoRNN, x: Tensor) -> Check:
         x [T, 1, F]; measured and bound [2, H, H].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction.
+        ValueError: If the layer is not single, or x is not one sequence.
     """
     return _corners(layer, x, shift=0)
 
@@ -240,6 +240,6 @@ def product_paper(layer: CoRNN, x: Tensor) -> Check:
         x [T, 1, F]; measured and bound [2, H, H].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction.
+        ValueError: If the layer is not single, or x is not one sequence.
     """
     return _corners(layer, x, shift=1)

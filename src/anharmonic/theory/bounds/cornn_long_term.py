@@ -20,7 +20,7 @@ from anharmonic.theory.bounds.cornn_energy import (
     unit_assumptions,
 )
 from anharmonic.theory.bounds.cornn_jacobian import blocks
-from anharmonic.theory.gradients import partial_gradient, row_sum
+from anharmonic.theory.gradients import column_sum, partial_gradient, row_sum
 from anharmonic.theory.statements import Check, statement
 from anharmonic.theory.trajectories import check_single, trajectory, weights
 
@@ -50,13 +50,16 @@ def _against(
 ) -> Check:
     (dt, gamma, _), values = scalars(layer), weights(layer)
     span = (len(x) - step + 1) * dt
-    size = gamma + float(row_sum(values["weight_hy"]) + row_sum(values["weight_hz"]))
+    size = gamma + float(column_sum(values["weight_hy"]) + column_sum(values["weight_hz"]))
     return Check(
         measured=gradient,
         bound=formula,
         relation="==",
         tolerance=span**2 * size,
-        assumptions={"t_n - t_k + dt ≤ 0.1": span <= 0.1 + 1e-12, **assumptions},
+        assumptions={
+            "(t_n - t_k + dt)(1 + γ + ‖W‖_1 + ‖𝒲‖_1) ≤ 0.3": span * (1 + size) <= 0.3,
+            **assumptions,
+        },
         quantity="∂E_n^(k)/∂W_ij",
     )
 
@@ -107,7 +110,7 @@ def long_term_printed(
         x [n, 1, F]; target [1, H]; state [1, 1, H] each; measured and bound [H, H].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, or the step is not one of 1
+        ValueError: If the layer is not single, x is not one sequence, or the step is not one of 1
             to n.
     """
     check_single(layer)
@@ -129,7 +132,7 @@ def long_term_printed(
     state="corrected",
     remark=(
         "Whatever the inputs; for the explicit scheme with δ = 1. The relative remainder is held "
-        "against (t_n - t_k + dt)² (γ + ‖W‖∞ + ‖𝒲‖∞), and falls with dt²."
+        "against (t_n - t_k + dt)² (γ + ‖W‖_1 + ‖𝒲‖_1), and falls with dt²."
     ),
     example=lambda: long_term(*_from_a_state("implicit")),
 )
@@ -153,7 +156,7 @@ def long_term(
         x [n, 1, F]; target [1, H]; state [1, 1, H] each; measured and bound [H, H].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, or the step is not one of 1
+        ValueError: If the layer is not single, x is not one sequence, or the step is not one of 1
             to n.
     """
     check_single(layer)
@@ -197,8 +200,8 @@ def long_term_order(layer: CoRNN, *, fraction: float) -> Check:
         measured and bound []: the slope in dt and 3/2.
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, or the fraction is out of
-            range.
+        ValueError: If the layer has more than one layer or direction or a trainable dt, or the
+            fraction is out of range.
     """
     return _order(layer, fraction, unit_assumptions(layer))
 
@@ -224,8 +227,8 @@ def long_term_order_explicit(layer: CoRNN, *, fraction: float) -> Check:
         measured and bound []: the slope in dt and 3/2.
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, or the fraction is out of
-            range.
+        ValueError: If the layer has more than one layer or direction or a trainable dt, or the
+            fraction is out of range.
     """
     return _order(layer, fraction, explicit_assumptions(layer))
 
@@ -233,6 +236,12 @@ def long_term_order_explicit(layer: CoRNN, *, fraction: float) -> Check:
 def _order(layer: CoRNN, fraction: float, assumptions: dict[str, bool]) -> Check:
     check_single(layer)
     _checks.number("fraction", fraction, low=0.0, high=1.0, high_open=True)
+    if layer.trainable_dt:
+        raise ValueError(
+            _checks.message(
+                "the order is measured by setting dt", "trainable_dt=True", "pass a fixed dt"
+            )
+        )
     sizes, positions = [], []
     for n in REFINED:
         refined = copy.deepcopy(layer)

@@ -99,7 +99,7 @@ def partial_printed(
         x [n, 1, F]; target [1, H]; measured and bound [len(steps)].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, a step is not one of 1 to n,
+        ValueError: If the layer is not single, x is not one sequence, a step is not one of 1 to n,
             or there is no such parameter.
     """
     dt = scalars(layer)[0]
@@ -148,7 +148,7 @@ def partial_any_printed(
         x [n, 1, F]; target [1, H]; measured and bound [len(steps)].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, a step is not one of 1 to n,
+        ValueError: If the layer is not single, x is not one sequence, a step is not one of 1 to n,
             or there is no such parameter.
     """
     dt, m = scalars(layer)[0], layer.hidden_size
@@ -203,7 +203,7 @@ def partial(
         x [n, 1, F]; target [1, H]; measured and bound [len(steps)].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, a step is not one of 1 to n,
+        ValueError: If the layer is not single, x is not one sequence, a step is not one of 1 to n,
             or there is no such parameter.
     """
     measured = _partials(layer, x, target, steps, parameter)

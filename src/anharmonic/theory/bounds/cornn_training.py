@@ -75,7 +75,7 @@ def training_printed(layer: CoRNN, x: Tensor, targets: Tensor, *, rate: float, r
         x [N, 1, F]; targets [N, 1, H]; measured and bound, one for each training step.
 
     Raises:
-        ValueError: If the layer has more than one layer or direction.
+        ValueError: If the layer is not single, or x is not one sequence.
     """
     dt, m = scalars(layer)[0], layer.hidden_size
     promised = 2 * (1 + dt) / (3 * rate * target_size(layer, targets) * m * dt ** (1 - r))
@@ -123,7 +123,7 @@ def training(layer: CoRNN, x: Tensor, targets: Tensor, *, rate: float, r: float)
         x [N, 1, F]; targets [N, 1, H]; measured and bound, one for each training step.
 
     Raises:
-        ValueError: If the layer has more than one layer or direction.
+        ValueError: If the layer is not single, or x is not one sequence.
     """
     dt, m = scalars(layer)[0], layer.hidden_size
     span, room = len(x) * dt, min(1.0, dt ** (r - 1) * (1 + dt) - 1)

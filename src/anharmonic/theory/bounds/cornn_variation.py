@@ -91,7 +91,7 @@ def gradient_printed(layer: CoRNN, x: Tensor, substeps: int = 4) -> Check:
         x [T, 1, F]; measured and bound [T].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction.
+        ValueError: If the layer is not single, or x is not one sequence.
     """
     dt, gamma, _ = scalars(layer)
     t = times(x, dt)
@@ -138,7 +138,7 @@ def gradient_continuous(layer: CoRNN, x: Tensor, substeps: int = 4) -> Check:
         x [T, 1, F]; measured and bound [T].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction.
+        ValueError: If the layer is not single, or x is not one sequence.
     """
     dt, gamma, _ = scalars(layer)
     t, values = times(x, dt), weights(layer)

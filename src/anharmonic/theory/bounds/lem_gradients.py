@@ -84,7 +84,7 @@ def gradient_printed(layer: LEM, x: Tensor, target: Tensor) -> Check:
         x [n, 1, F]; target [1, H]; measured and bound [].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, or other gates.
+        ValueError: If the layer is not single with such gates, or x is not one sequence.
     """
     return _whole(layer, x, target, False, 1.0)
 
@@ -110,7 +110,7 @@ def gradient(layer: LEM, x: Tensor, target: Tensor) -> Check:
         x [n, 1, F]; target [1, H]; measured and bound [].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, or other gates.
+        ValueError: If the layer is not single with such gates, or x is not one sequence.
     """
     return _whole(layer, x, target, True, 1.0)
 
@@ -141,7 +141,7 @@ def gradient_wide(layer: LEM, x: Tensor, target: Tensor) -> Check:
         x [n, 1, F]; target [1, H]; measured and bound [].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, or other gates.
+        ValueError: If the layer is not single with such gates, or x is not one sequence.
     """
     return _whole(layer, x, target, False, float(layer.hidden_size))
 
@@ -201,7 +201,7 @@ def partial_printed(layer: LEM, x: Tensor, target: Tensor, *, steps: Sequence[in
         x [n, 1, F]; target [1, H]; measured and bound [len(steps)].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, or other gates, or a step is
+        ValueError: If the layer is not single with such gates, x is not one sequence, or a step is
             not one of 1 to n.
     """
     return _each(layer, x, target, steps, recurrent=False, columns=False)
@@ -232,7 +232,7 @@ def partial(layer: LEM, x: Tensor, target: Tensor, *, steps: Sequence[int]) -> C
         x [n, 1, F]; target [1, H]; measured and bound [len(steps)].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, or other gates, or a step is
+        ValueError: If the layer is not single with such gates, x is not one sequence, or a step is
             not one of 1 to n.
     """
     return _each(layer, x, target, steps, recurrent=True, columns=True)

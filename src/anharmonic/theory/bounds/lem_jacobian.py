@@ -95,7 +95,7 @@ def jacobian(layer: LEM, x: Tensor) -> Check:
         x [T, 1, F]; measured and bound [T, 2H, 2H].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, or other gates.
+        ValueError: If the layer is not single with such gates, or x is not one sequence.
     """
     E, F = parts(layer, x)
     formula = torch.eye(E.shape[-1], dtype=x.dtype) + layer.dt * E + layer.dt**2 * F
@@ -123,7 +123,7 @@ def jacobian_norms(layer: LEM, x: Tensor, *, columns: bool = False) -> Check:
         x [T, 1, F]; measured and bound [T].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, or other gates.
+        ValueError: If the layer is not single with such gates, or x is not one sequence.
     """
     (E, F), most = parts(layer, x), eta(layer, columns=columns)
     norm = column_sum if columns else row_sum

@@ -29,13 +29,13 @@ def _representation(layer: LEM, x: Tensor, target: Tensor, step: int, sign: floa
     later = gate[step:]
     through = (later * (1 - later) * (torch.tanh(run.D[step:]) - run.y[step:-1])).sum(0)
     by_row = dt * error + dt**2 * (W2.T @ (error * through) + sign * later.sum(0) * error)
-    span = (len(x) - step + 1) * dt
+    reach = (len(x) - step + 1) * dt * (1 + eta(layer, columns=True))
     return Check(
         measured=found,
         bound=torch.outer(here * by_row, run.z[step]),
         relation="==",
-        tolerance=(span * (1 + eta(layer))) ** 2,
-        assumptions={"(t_n - t_{k-1})(1 + η) ≤ 0.3": span * (1 + eta(layer)) <= 0.3},
+        tolerance=reach**2,
+        assumptions={"(t_n - t_{k-1})(1 + η) ≤ 0.3": reach <= 0.3},
         quantity="∂E_n^(k)/∂W_y",
     )
 
@@ -74,7 +74,7 @@ def long_term_printed(layer: LEM, x: Tensor, target: Tensor, step: int) -> Check
         x [n, 1, F]; target [1, H]; measured and bound [H, H].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, or other gates, or the step
+        ValueError: If the layer is not single with such gates, x is not one sequence, or the step
             is not one of 1 to n.
     """
     return _representation(layer, x, target, step, 1.0)
@@ -91,8 +91,8 @@ def long_term_printed(layer: LEM, x: Tensor, target: Tensor, step: int) -> Check
     ),
     state="corrected",
     remark=(
-        "For fixed n and k. The relative remainder is held against ((t_n - t_{k-1})(1 + η))², and "
-        "falls with dt²."
+        "For fixed n and k. The relative remainder is held against ((t_n - t_{k-1})(1 + η))², η by "
+        "column sums, and falls with dt²."
     ),
     example=lambda: long_term(*_few_steps()),
 )
@@ -109,7 +109,7 @@ def long_term(layer: LEM, x: Tensor, target: Tensor, step: int) -> Check:
         x [n, 1, F]; target [1, H]; measured and bound [H, H].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, or other gates, or the step
+        ValueError: If the layer is not single with such gates, x is not one sequence, or the step
             is not one of 1 to n.
     """
     return _representation(layer, x, target, step, -1.0)

@@ -68,7 +68,7 @@ def long_term_deep_printed(
         x [n, 1, F]; target [1, H]; state [L, 1, H] each; measured and bound [H].
 
     Raises:
-        ValueError: If the step is not one of 1 to n.
+        ValueError: If x is not one sequence, or the step is not one of 1 to n.
     """
     power = largest_step(layer) ** (2 * layer.num_layers - 2) * len(x) * largest_step(layer)
     return _small_time(layer, x, target, step, state, power, 0.5)
@@ -105,7 +105,7 @@ def long_term_deep(
         x [n, 1, F]; target [1, H]; state [L, 1, H] each; measured and bound [H].
 
     Raises:
-        ValueError: If the step is not one of 1 to n.
+        ValueError: If x is not one sequence, or the step is not one of 1 to n.
     """
     L, alpha = layer.num_layers, layer.frequency
     span = (len(x) - step + 1) * largest_step(layer)

@@ -97,7 +97,7 @@ def gradient_printed(layer: UnICORNN, x: Tensor, targets: Tensor) -> Check:
         x [N, 1, F]; targets [N, 1, H]; measured and bound [].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction.
+        ValueError: If the layer is not single, or x is not one sequence.
     """
     check_single(layer)
     return _check(layer, x, targets)
@@ -129,7 +129,7 @@ def gradient(layer: UnICORNN, x: Tensor, targets: Tensor) -> Check:
         x [N, 1, F]; targets [N, 1, H]; measured and bound [].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction.
+        ValueError: If the layer is not single, or x is not one sequence.
     """
     check_single(layer)
     return _check(layer, x, targets, **_expansions(layer, x))

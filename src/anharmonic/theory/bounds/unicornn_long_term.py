@@ -84,7 +84,7 @@ def long_term_printed(
         x [n, 1, F]; target [1, H]; state [1, 1, H] each; measured and bound [H].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, or the step is not one of 1
+        ValueError: If the layer is not single, x is not one sequence, or the step is not one of 1
             to n.
     """
     check_single(layer)
@@ -110,9 +110,9 @@ def long_term_printed(
     ),
     state="corrected",
     remark=(
-        "Exact. P is of unit-determinant 2 × 2 matrices, near h sin(ω τ)/ω: bounded in t_n where "
-        "the neuron oscillates, so that the gradient neither grows with t_n nor dies away with "
-        "n - k."
+        "Exact, up to the rounding of 1 - tanh². P is of unit-determinant 2 × 2 matrices, near "
+        "h sin(ω τ)/ω: bounded in t_n where the neuron oscillates, so that the gradient neither "
+        "grows with t_n nor dies away with n - k."
     ),
     example=lambda: long_term(*ready(1, 10.0, 500)),
 )
@@ -132,7 +132,7 @@ def long_term(
         x [n, 1, F]; target [1, H]; state [1, 1, H] each; measured and bound [H].
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, or the step is not one of 1
+        ValueError: If the layer is not single, x is not one sequence, or the step is not one of 1
             to n.
     """
     check_single(layer)

@@ -114,7 +114,7 @@ def gradient_hamiltonian(layer: UnICORNN, x: Tensor, *, parameter: str) -> Check
         x [T, 1, F]; measured and bound [2, T, H, F] (F = 1 for w and b): z, then y.
 
     Raises:
-        ValueError: If the layer has more than one layer or direction, or there is no such
+        ValueError: If the layer is not single, x is not one sequence, or there is no such
             parameter.
     """
     check_single(layer)
@@ -177,7 +177,7 @@ def volume(layer: UnICORNN, x: Tensor) -> Check:
         x [T, 1, F]; measured and bound [T].
 
     Raises:
-        ValueError: If the layer is bidirectional.
+        ValueError: If the layer is bidirectional, or x is not one sequence.
     """
     found = torch.linalg.det(jacobians(layer, x))
     return Check(found, torch.ones(()), "==", quantity="det ∂X_n/∂X_{n-1}")
