@@ -17,7 +17,8 @@ from anharmonic.theory.trajectories import check_single, states, weights
 
 def scalars(layer: CoRNN) -> tuple[float, float, float]:
     """The dt, γ and ε in use, as numbers."""
-    dt, gamma, epsilon = (float(value) for value in layer.scalars())
+    with torch.no_grad():
+        dt, gamma, epsilon = (float(value) for value in layer.scalars())
     return dt, gamma, epsilon
 
 
