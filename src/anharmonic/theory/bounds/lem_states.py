@@ -1,19 +1,16 @@
-"""What the documents prove about LEM's states and its kinship with the LSTM (thesis, chapter 5)."""
+"""What the documents prove about LEM's states (thesis, chapter 5)."""
 
 from __future__ import annotations
 
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.models.sequence.lem import LEM
 from anharmonic.theory.statements import Check, statement
-from anharmonic.theory.trajectories import check_single, states, weights
-
-OPEN = 40.0
-"""A gate's bias for which σ̂ is 1 in float64."""
+from anharmonic.theory.trajectories import check_single, states
 
 
 def check_gates(layer: LEM) -> None:
@@ -81,87 +78,4 @@ def pointwise(layer: LEM, x: Tensor) -> Check:
         bound=envelope(len(x), layer.dt),
         assumptions={"dt ≤ 1": layer.dt <= 1},
         quantity="largest |y_n^i|, |z_n^i|",
-    )
-
-
-def lstm(layer: LEM) -> nn.LSTM:
-    """The LSTM that equals a LEM of T (5.6): i from the gate of z, f = 1 - i, o = 1.
-
-    Args:
-        layer: One layer, one direction, learned gates without a floor.
-
-    Raises:
-        ValueError: If the layer has more than one layer or direction, or other gates.
-
-    Example:
-        >>> lstm(LEM(2, 3))
-        LSTM(2, 3)
-    """
-    check_gates(layer)
-    values, H = weights(layer), layer.hidden_size
-    same = nn.LSTM(layer.input_size, H, dtype=values["bias"].dtype)
-    given = {"bias_hh_l0": torch.zeros(4 * H)}
-    for name, to in (("weight_ih", "weight_ih"), ("weight_hh", "weight_hh"), ("bias", "bias_ih")):
-        gate, _, update = values[name][: 3 * H].chunk(3)
-        given[f"{to}_l0"] = torch.cat([gate, -gate, update, torch.zeros_like(gate)])
-    given["bias_ih_l0"][3 * H :] = OPEN
-    same.load_state_dict(given)
-    return same
-
-
-def _like_an_lstm() -> tuple[LEM, Tensor]:
-    layer, x = scaled(5, 1.0, 3.0, 50)
-    H = layer.hidden_size
-    with torch.no_grad():
-        for name, value in (("weight_ih", 0.0), ("weight_hh", 0.0), ("bias", OPEN)):
-            layer.get_parameter(f"{name}_l0")[H : 2 * H] = value  # e_n = 1
-        layer.get_parameter("weight_ih_l0")[3 * H :] = 0.0
-        layer.get_parameter("bias_l0")[3 * H :] = 0.0
-        layer.get_parameter("weight_zh_l0").copy_(torch.eye(H))  # y_n = tanh(z_n)
-    return layer, x
-
-
-@statement(
-    "lem-lstm",
-    number="T (5.6)",
-    chapter="LEM",
-    claim="With e_n = dt = 1, W_y = I, V_y = 0 and b_y = 0, LEM is an LSTM with f = 1 - i, o = 1.",
-    state="corrected",
-    remark=(
-        "The document says c = z, h = y, i_n = a_n, f_n = 1 - a_n, o_n = e_n = 1; equality also "
-        "needs W_y = I, V_y = 0, b_y = 0 of LEM and W_f = -W_i, V_f = -V_i, b_f = -b_i."
-    ),
-    example=lambda: equals_lstm(*_like_an_lstm()),
-)
-def equals_lstm(layer: LEM, x: Tensor) -> Check:
-    """The outputs of a LEM against those of the LSTM made of its weights.
-
-    Args:
-        layer: One layer, one direction, learned gates without a floor, float64.
-        x: The inputs.
-
-    Shape:
-        x [T, B, F]; measured and bound [T, B, H].
-
-    Raises:
-        ValueError: If the layer has more than one layer or direction, or other gates.
-    """
-    same = lstm(layer)
-    values, H = weights(layer), layer.hidden_size
-    bias, one = values["bias"], torch.eye(H, dtype=x.dtype)
-    gate = [values["weight_ih"][H : 2 * H], values["weight_hh"][H : 2 * H]]
-    return Check(
-        measured=layer(x)[0],
-        bound=same(x)[0],
-        relation="==",
-        assumptions={
-            "dt = 1": layer.dt == 1,
-            "e_n = 1": all(bool((w == 0).all()) for w in gate)
-            and bool((bias[H : 2 * H] >= OPEN).all()),
-            "W_y = I": torch.equal(values["weight_zh"], one),
-            "V_y = 0, b_y = 0": bool(
-                (values["weight_ih"][3 * H :] == 0).all() and (bias[3 * H :] == 0).all()
-            ),
-        },
-        quantity="y_n and h_n",
     )
