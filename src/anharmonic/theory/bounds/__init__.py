@@ -2,18 +2,24 @@
 
 from anharmonic.theory.bounds import (
     cornn,
+    gating_decay,
+    gradient_gating,
     graphcon_damping,
     graphcon_energy,
     graphcon_gradients,
     graphcon_states,
+    held_node,
     oversmoothing,
 )
 
 __all__ = [
     "cornn",
+    "gating_decay",
+    "gradient_gating",
     "graphcon_damping",
     "graphcon_energy",
     "graphcon_gradients",
     "graphcon_states",
+    "held_node",
     "oversmoothing",
 ]

@@ -124,8 +124,8 @@ def gradient(layer: GraphCON, x: Tensor, edge_index: Tensor, target: Tensor) -> 
     state="false",
     example=lambda: gradient_printed(*_on_a_cycle(1000)),
     remark="On a cycle with constant features, N = 10, dt = 0.01, the gradient is 1.6e-3 for every "
-    "number v of nodes, while the bound is 1.8e-3 at v = 100 and 1.8e-4 at v = 1000. The order of its prefactor is read from a "
-    "damaged line.",
+    "number v of nodes, while the bound is 1.8e-3 at v = 100 and 1.8e-4 at v = 1000. (The order of "
+    "its prefactor is read from a damaged line.)",
 )
 def gradient_printed(layer: GraphCON, x: Tensor, edge_index: Tensor, target: Tensor) -> Check:
     """The gradients of all layers against the bound with 1/v; arguments as ``gradient``."""

@@ -1,4 +1,4 @@
-"""What the documents say oversmoothing is (thesis, chapters 6 and 7), with GraphCON as the case.
+"""What the documents say oversmoothing is (thesis, chapters 6 to 8), with both models as cases.
 
 D is the Dirichlet energy (6.2), (1/v) Σ_iΣ_{j∈N_i}|X_i - X_j|².
 """
@@ -19,6 +19,7 @@ from anharmonic.theory.graphs import (
     neighbours,
     random_graph,
 )
+from anharmonic.theory.integrate import linear_flow
 from anharmonic.theory.statements import Check, statement
 
 _EDGES = random_graph(12, 8, seed=0)
@@ -112,6 +113,45 @@ def similarity_subadditive_printed(x: Tensor, y: Tensor, edge_index: Tensor) -> 
     return _subadditive(x, y, edge_index, 1.0)
 
 
+def _to_one_constant(xs: Tensor, coupling: Tensor, times: Tensor) -> Check:
+    energy = dirichlet(xs, coupling)
+    quarters = [part.max() for part in energy.tensor_split(4)]
+    rate = (energy[0] / energy[-1]).log() / (times[-1] - times[0]) / 2
+    return Check(
+        measured=xs.flatten(1).norm(dim=1),
+        bound=100 * xs[0].norm() * (-rate * times).exp(),
+        assumptions={
+            "D decays exponentially": all(b < 0.1 * a for a, b in itertools.pairwise(quarters))
+        },
+        places=times,
+        axis="time t",
+        quantity="distance from c",
+    )
+
+
+def _to_all_constants(xs: Tensor, coupling: Tensor, times: Tensor) -> Check:
+    weights = joined(coupling)
+    values = laplacian_values(weights)
+    apart = (xs - xs.mean(1, keepdim=True)).square().sum((1, 2))
+    energy = difference_sum(xs, weights)
+    return Check(
+        measured=torch.stack([apart, energy]),
+        bound=torch.stack([energy / (2 * values[1]), 2 * values[-1] * apart]),
+        assumptions={"connected": bool(values[1] > 1e-12)},
+        places=times,
+        axis="time t",
+        quantity="squared distance from the constants; v D",
+    )
+
+
+def _ungated(coupling: Tensor, x: Tensor, times: Tensor) -> Tensor:
+    return linear_flow(coupling - torch.eye(len(x), dtype=x.dtype), x, times)
+
+
+def _near_constant() -> tuple[Tensor, Tensor, Tensor]:
+    return metropolis_matrix(_EDGES, 12), 0.1 * features(12, 1, 0), _TIMES
+
+
 @statement(
     "oversmoothing-point-printed",
     number="T 7.2.3",
@@ -119,9 +159,7 @@ def similarity_subadditive_printed(x: Tensor, y: Tensor, edge_index: Tensor) -> 
     claim="If D decays exponentially, some (c, 0) is exponentially stable: what starts near c "
     "comes to c at that rate.",
     state="false",
-    example=lambda: oversmoothing_point_printed(
-        metropolis_matrix(_EDGES, 12), 0.1 * features(12, 1, 0), _TIMES, 0.5
-    ),
+    example=lambda: oversmoothing_point_printed(*_near_constant(), 0.5),
     remark="In the linearised system D decays like e^(-αt), while features started near c end at "
     "another constant. The converse, that exponential stability means oversmoothing, stands.",
 )
@@ -139,17 +177,7 @@ def oversmoothing_point_printed(
     Shape:
         coupling [v, v]; x [v, m]; times, measured and bound [K].
     """
-    xs, _ = oscillation(coupling, x, 0 * x, times, damping)
-    energy = dirichlet(xs, coupling)
-    rate = (energy[0] / energy[-1]).log() / (times[-1] - times[0]) / 2
-    return Check(
-        measured=xs.flatten(1).norm(dim=1),
-        bound=100 * x.norm() * (-rate * times).exp(),
-        assumptions={"D decays exponentially": _decays(energy)},
-        places=times,
-        axis="time t",
-        quantity="distance from (c, 0)",
-    )
+    return _to_one_constant(oscillation(coupling, x, 0 * x, times, damping)[0], coupling, times)
 
 
 @statement(
@@ -157,11 +185,9 @@ def oversmoothing_point_printed(
     number="T 7.2.3",
     chapter="GraphCON",
     claim="D decays exponentially iff the distance to the set of constant features does: "
-    "Σ|X_i - mean|² ≤ v D/(2λ), and ≥ v D/(2λ_max).",
+    "Σ|X_i - mean|² ≤ v D/(2λ) and v D ≤ 2λ_max Σ|X_i - mean|².",
     state="corrected",
-    example=lambda: oversmoothing_set(
-        metropolis_matrix(_EDGES, 12), 0.1 * features(12, 1, 0), _TIMES, 0.5
-    ),
+    example=lambda: oversmoothing_set(*_near_constant(), 0.5),
     remark="The set of constants in place of a single one.",
 )
 def oversmoothing_set(coupling: Tensor, x: Tensor, times: Tensor, damping: float) -> Check:
@@ -176,22 +202,50 @@ def oversmoothing_set(coupling: Tensor, x: Tensor, times: Tensor, damping: float
     Shape:
         coupling [v, v]; x [v, m]; times [K]; measured and bound [2, K].
     """
-    xs, _ = oscillation(coupling, x, 0 * x, times, damping)
-    weights = joined(coupling)
-    values = laplacian_values(weights)
-    apart = (xs - xs.mean(1, keepdim=True)).square().sum((1, 2))
-    energy = difference_sum(xs, weights)
-    return Check(
-        measured=torch.stack([apart, energy]),
-        bound=torch.stack([energy / (2 * values[1]), 2 * values[-1] * apart]),
-        assumptions={"connected": bool(values[1] > 1e-12)},
-        places=times,
-        axis="time t",
-        quantity="squared distance from the constants; v D",
-    )
+    return _to_all_constants(oscillation(coupling, x, 0 * x, times, damping)[0], coupling, times)
 
 
-def _decays(energy: Tensor) -> bool:
-    """Whether the upper envelope falls by a factor in every quarter of the time."""
-    quarters = energy.tensor_split(4)
-    return all(bool(b.max() < 0.1 * a.max()) for a, b in itertools.pairwise(quarters))
+@statement(
+    "g2-oversmoothing-point-printed",
+    number="T 8.2.2",
+    chapter="Gradient Gating",
+    claim="If D decays exponentially, some constant c is exponentially stable.",
+    state="false",
+    example=lambda: gating_point_printed(*_near_constant()),
+    remark="As for T 7.2.3, here without gating: features end at their mean, not at c.",
+)
+def gating_point_printed(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
+    """The distance from c along X' = A X - X, against the exponential at which D decays.
+
+    Args:
+        coupling: A.
+        x: Features X(0) as distances from c.
+        times: Where to look.
+
+    Shape:
+        coupling [v, v]; x [v, m]; times, measured and bound [K].
+    """
+    return _to_one_constant(_ungated(coupling, x, times), coupling, times)
+
+
+@statement(
+    "g2-oversmoothing-set",
+    number="T 8.2.2",
+    chapter="Gradient Gating",
+    claim="D decays exponentially iff the distance to the set of constant features does.",
+    state="corrected",
+    example=lambda: gating_set(*_near_constant()),
+    remark="As for T 7.2.3.",
+)
+def gating_set(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
+    """Both distances along X' = A X - X, each bounded by the other.
+
+    Args:
+        coupling: A.
+        x: Features X(0).
+        times: Where to look.
+
+    Shape:
+        coupling [v, v]; x [v, m]; times [K]; measured and bound [2, K].
+    """
+    return _to_all_constants(_ungated(coupling, x, times), coupling, times)
