@@ -9,7 +9,10 @@ from anharmonic.theory.bounds import (
     graphcon_gradients,
     graphcon_states,
     held_node,
+    ode_adjoints,
     oversmoothing,
+    skew_fields,
+    skew_models,
 )
 
 __all__ = [
@@ -21,5 +24,8 @@ __all__ = [
     "graphcon_gradients",
     "graphcon_states",
     "held_node",
+    "ode_adjoints",
     "oversmoothing",
+    "skew_fields",
+    "skew_models",
 ]

@@ -93,7 +93,7 @@ def _gated(
     "C = a/((d v)^(p/2) (v Δ_1/2)^(p/2+1)).",
     state="corrected",
     example=lambda: gated_decay(
-        metropolis_matrix(_EDGES, 10), deviations(10, 0), 2.0, slow_times(1e5, 61)
+        metropolis_matrix(_EDGES, 10), deviations(10, 0), 2.0, slow_times(1e5, 41)
     ),
     remark="With the corrected Poincaré constant. Quasi-linear: tanh dropped, and with it T1, the "
     "part of dS/dt that comes from unequal rates; so the coupling here is A_ij(τ_i + τ_j)/2. An "
@@ -125,7 +125,7 @@ def gated_decay(coupling: Tensor, x: Tensor, p: float, times: Tensor, steps: int
     claim="The same with C = a/(d^(p+1) v^(p/2) Δ_1^((p+2)/2)).",
     state="false",
     example=lambda: gated_decay_printed(
-        metropolis_matrix(path(40), 40), ramp(40) / 40, 2.0, slow_times(1e4, 41)
+        metropolis_matrix(path(40), 40), ramp(40) / 40, 2.0, slow_times(3e4, 41), 15
     ),
     remark="It rests on T 8.2.4: a ramp on the path of 40 nodes decays more slowly.",
 )
@@ -144,7 +144,7 @@ def gated_decay_printed(
     " D(t) ≥ (D(0)^(-p/2) + (p/2) K t)^(-2/p), K = 4d√(v d), for every A with rows of sum 1.",
     state="corrected",
     example=lambda: gated_lower(
-        random_walk_matrix(_EDGES, 10), features(10, 1, 0).abs(), 2.0, slow_times(1e4, 61)
+        random_walk_matrix(_EDGES, 10), features(10, 1, 0).abs(), 2.0, slow_times(1e4, 41)
     ),
     remark="The lower bound that the document's argument lacks; no node held, no symmetry.",
 )
