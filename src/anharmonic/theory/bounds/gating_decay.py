@@ -40,7 +40,16 @@ def slow_times(end: float, points: int) -> Tensor:
 
 def _slowly(field: Callable[[Tensor], Tensor], x: Tensor, times: Tensor, steps: int) -> Tensor:
     """Solves X' = field(X) on the axis s = log(1 + t), where an algebraic decay is smooth."""
-    return rk4(lambda z, s: s.exp() * field(z), x, times.log1p(), steps)
+    states = rk4(lambda z, s: s.exp() * field(z), x, times.log1p(), steps)
+    if not states.isfinite().all():
+        raise ValueError(
+            _checks.message(
+                "the solution must stay finite",
+                f"not so with steps={steps}",
+                "take more steps between two times, or smaller features",
+            )
+        )
+    return states
 
 
 def _differences(x: Tensor, weights: Tensor, p: float) -> Tensor:
