@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def all_statements() -> dict[str, Statement]:
-    """Every statement by its name, chapter by chapter; imports the files that register them.
+    """Every statement by its name, in the documents' order; imports the files that register them.
 
     Example:
         >>> all_statements()["cornn-energy-explicit"].number
@@ -21,5 +22,21 @@ def all_statements() -> dict[str, Statement]:
 
     for module in pkgutil.walk_packages(__path__, f"{__name__}."):
         importlib.import_module(module.name)
-    chapters = sorted(STATEMENTS.values(), key=lambda s: CHAPTERS.index(s.chapter))
-    return {statement.id: statement for statement in chapters}
+    ordered = sorted(
+        STATEMENTS.values(), key=lambda s: (CHAPTERS.index(s.chapter), _place(s.number))
+    )
+    return {statement.id: statement for statement in ordered}
+
+
+def _place(number: str) -> tuple[bool, list[int]]:
+    """Where a statement stands in its chapter: by its first number, appendices and equations last.
+
+    Example:
+        >>> sorted(["(7.4)", "N A.1", "T 7.2.10", "T 7.2.9 = C 1"], key=_place)
+        ['T 7.2.9 = C 1', 'T 7.2.10', 'N A.1', '(7.4)']
+    """
+    found = re.search(r"(A\.)?\d+(\.\d+)*", number)
+    if found is None:
+        return True, []
+    parts = [int(part) for part in found[0].removeprefix("A.").split(".")]
+    return number.startswith("("), ([1000] if found[1] else []) + parts

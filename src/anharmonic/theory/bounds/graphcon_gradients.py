@@ -159,7 +159,7 @@ def _leading(layer: GraphCON, x: Tensor, edge_index: Tensor, target: Tensor, dep
 
 def _shallow() -> tuple[GraphCON, Tensor, Tensor, Tensor]:
     edges = random_graph(8, 4, seed=0)
-    layer = gcn_layer(edges, 8, 0.5 + features(20, 1, 2)[:, 0].abs(), 1e-5)
+    layer = gcn_layer(edges, 8, 0.5 + features(20, 1, 2)[:, 0].abs(), 1e-4)
     return layer, features(8, 1, 0), edges, features(8, 1, 1)
 
 
