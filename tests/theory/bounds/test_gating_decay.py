@@ -39,7 +39,7 @@ def test_gated_decay_is_algebraic(p, size, spread):
 
 def test_the_printed_constant_is_passed_on_a_long_path():
     coupling = metropolis_matrix(path(40), 40)
-    arguments = coupling, ramp(40) / 40, 2.0, slow_times(3e4, 21), 30
+    arguments = coupling, ramp(40) / 40, 2.0, slow_times(3e4, 11), 50
     printed = gated_decay_printed(*arguments)
     assert printed.applies and not printed.holds
     assert gated_decay(*arguments).holds

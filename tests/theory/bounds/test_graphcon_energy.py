@@ -123,11 +123,11 @@ def test_without_damping_differences_stay(seed):
 
 def test_the_mean_potential_is_that_of_quadrature():
     _, coupling, x, y = case(1)
-    times = torch.linspace(0, 40, 8001).double()
+    times = torch.linspace(0, 40, 2001).double()
     y = y - y.mean(0)
     xs, _ = oscillation(coupling, x, y, times, 0.0)
     potential = (xs * (xs - coupling @ xs)).sum((1, 2))
     check = undamped_spread(coupling, x, y, times[-1:])
     assert float(torch.trapezoid(potential, times) / 40) == pytest.approx(
-        float(check.measured[0]), rel=1e-5
+        float(check.measured[0]), rel=1e-4
     )

@@ -181,7 +181,7 @@ def row_matrix(conv: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
     "least Σ_k E_k (1 - 1/(t√λ_k))/2, E_k the energy of mode k > 1 of I - A.",
     state="holds",
     example=lambda: undamped_spread(*_example_energy()),
-    remark="The quantitative form of what energy conservation says about oversmoothing.",
+    remark="Not in the document: what conservation of energy says about oversmoothing, in numbers.",
 )
 def undamped_spread(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor) -> Check:
     """The potential energy's running mean, exactly, against its bound.
