@@ -12,6 +12,7 @@ from anharmonic.theory.bounds import (
     ode_adjoints,
     oversmoothing,
     skew_fields,
+    skew_jacobians,
     skew_models,
 )
 
@@ -27,5 +28,6 @@ __all__ = [
     "ode_adjoints",
     "oversmoothing",
     "skew_fields",
+    "skew_jacobians",
     "skew_models",
 ]
