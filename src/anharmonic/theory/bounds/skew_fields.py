@@ -29,7 +29,8 @@ def _mean_along(field: PointField, x: Tensor) -> Tensor:
     return torch.stack(values).sum(0)
 
 
-def isis_skew(*matrices: Tensor) -> bool:
+def is_skew(*matrices: Tensor) -> bool:
+    """Whether all are skew-symmetric, up to rounding."""
     return all(
         bool((m + m.mT).abs().max() <= 1e-10 * m.abs().max().clamp(min=1e-300)) for m in matrices
     )
