@@ -24,11 +24,13 @@ def points(svg, kind):
 
 def test_only_curves_are_drawn():
     five = torch.arange(5.0)
-    assert has_curve(curve(five, 1.0))
+    assert has_curve(curve(five, 1.0)) and has_curve(curve(five[:3], 1.0))
     assert has_curve(curve(torch.stack([five, five]), 1.0, axis="time t"))
-    assert not has_curve(curve(five[:4], 1.0))
+    assert not has_curve(curve(five[:2], 1.0))
     assert not has_curve(curve(torch.tensor(1.0), 1.0))
-    assert not has_curve(curve(five, 1.0, axis="column j"))
+    assert not has_curve(curve(five, 1.0, axis="node i"))
+    assert not has_curve(curve(torch.ones(4, 4), 1.0))
+    assert not has_curve(curve(torch.ones(100, 8, 8), 1.0))
     assert not has_curve(curve(five * 0, 1e-13))  # an identity up to rounding
 
 
@@ -88,3 +90,10 @@ def test_panels_stand_in_rows_of_three():
 def test_there_must_be_a_curve():
     with pytest.raises(ValueError, match="there must be a curve to draw"):
         panels([])
+
+
+def test_long_names_are_narrowed():
+    for quantity, narrow in (("q", 0), ("q" * 60, 1)):
+        assert (
+            panels([curve(torch.arange(6.0), 6.0, quantity=quantity)]).count("textLength") == narrow
+        )

@@ -31,16 +31,19 @@ _STYLE = (
 
 
 def has_curve(check: Check) -> bool:
-    """Whether there is something to draw: at least five entries along an axis, beyond rounding.
+    """Whether there is something to draw: one curve or a few over steps, layers, times or sizes.
+
+    Matrices, values by node and identities up to rounding are left to the table.
 
     Example:
         >>> has_curve(Check(torch.tensor(1.0), torch.tensor(2.0)))
         False
     """
-    if check.measured.dim() == 0 or check.measured.shape[-1] < 5:
+    shape = check.measured.shape
+    if len(shape) not in (1, 2) or shape[-1] < (3 if len(shape) == 1 else 2 * shape[0] + 1):
         return False
-    along = check.axis.split()[0] in ("step", "layer", "time", "width")
-    return along and bool(check.bound.abs().max() > 1e-10)
+    by_entry = check.axis.split()[:1] in (["node"], ["entry"], ["column"])
+    return not by_entry and bool(check.bound.abs().max() > 1e-10)
 
 
 def panels(checks: Sequence[Check]) -> str:
@@ -122,7 +125,7 @@ def _panel(check: Check) -> str:
     out.append(
         f'<text class="title" x="6" y="12">{escape(title)}</text>'
         f'<text x="6" y="25">{escape(name)}</text>'
-        f'<text x="6" y="38">{escape(says)}</text>'
+        f'<text x="6" y="38"{_fitted(says)}>{escape(says)}</text>'
         f'<text x="{_LEFT + wide}" y="{_TOP + high + 26}" text-anchor="end">{escape(scales)}</text>'
     )
     return "".join(out)
@@ -144,10 +147,16 @@ def _slow(x: Tensor) -> bool:
     return len(x) > 2 and float(x[0]) == 0 and bool((x[-1] - x[-2]) > 100 * (x[1] - x[0]))
 
 
+def _fitted(text: str) -> str:
+    """Narrows a line that is wider than a panel."""
+    squeeze = f' textLength="{WIDTH - 14}" lengthAdjust="spacingAndGlyphs"'
+    return squeeze if len(text) > 46 else ""
+
+
 def _across(x: Tensor) -> Axis:
     low, high = float(x.min()), float(x.max())
     steps = x.diff().abs()
-    return Axis(low, high, log=low > 0 and bool(steps.max() > 10 * steps.min()))
+    return Axis(low, high, log=0 < 20 * low <= high and bool(steps.max() > 1.5 * steps.min()))
 
 
 def _up(values: Tensor) -> Axis:

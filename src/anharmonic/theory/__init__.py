@@ -29,14 +29,16 @@ def all_statements() -> dict[str, Statement]:
 
 
 def _place(number: str) -> tuple[bool, list[int]]:
-    """Where a statement stands in its chapter: by its first number, appendices and equations last.
+    """Where a statement stands in its chapter: the theses' numbers first, their appendices last.
+
+    After them come equations and what only a paper has.
 
     Example:
-        >>> sorted(["(7.4)", "N A.1", "T 7.2.10", "T 7.2.9 = C 1"], key=_place)
-        ['T 7.2.9 = C 1', 'T 7.2.10', 'N A.1', '(7.4)']
+        >>> sorted(["T (7.4)", "C 3.3", "N A.1", "T 7.2.10", "T 7.2.9 = C 1"], key=_place)
+        ['T 7.2.9 = C 1', 'T 7.2.10', 'N A.1', 'C 3.3', 'T (7.4)']
     """
     found = re.search(r"(A\.)?\d+(\.\d+)*", number)
     if found is None:
         return True, []
     parts = [int(part) for part in found[0].removeprefix("A.").split(".")]
-    return number.startswith("("), ([1000] if found[1] else []) + parts
+    return not re.match(r"[TN] [A\d]", number), ([1000] if found[1] else []) + parts

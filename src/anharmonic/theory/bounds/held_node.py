@@ -169,7 +169,7 @@ def deviations(nodes: int, seed: int) -> Tensor:
 
 @statement(
     "g2-relaxed",
-    number="Remark 8.2.6",
+    number="T 8.2.6",
     chapter="Gradient Gating",
     claim="The assumptions of T 8.2.3 can be relaxed (A not symmetric, no node held): S still "
     "decays exponentially, S(t) ≤ κ² S(0) e^(-2rt), r the spectral gap, κ the eigenvectors' "
