@@ -24,9 +24,10 @@ def points(svg, kind):
 
 def test_only_curves_are_drawn():
     five = torch.arange(5.0)
-    assert has_curve(curve(five, 1.0)) and has_curve(curve(five[:3], 1.0))
+    assert has_curve(curve(five, 1.0)) and not has_curve(curve(five[:3], 1.0))
+    assert has_curve(curve(five[:3], 1.0, places=five[:3], axis="width m"))
     assert has_curve(curve(torch.stack([five, five]), 1.0, axis="time t"))
-    assert not has_curve(curve(five[:2], 1.0))
+    assert not has_curve(curve(five[:2], 1.0, places=five[:2]))
     assert not has_curve(curve(torch.tensor(1.0), 1.0))
     assert not has_curve(curve(five, 1.0, axis="node i"))
     assert not has_curve(curve(torch.ones(4, 4), 1.0))

@@ -40,7 +40,10 @@ def has_curve(check: Check) -> bool:
         False
     """
     shape = check.measured.shape
-    if len(shape) not in (1, 2) or shape[-1] < (3 if len(shape) == 1 else 2 * shape[0] + 1):
+    least = 5 if check.places is None else 3
+    if len(shape) not in (1, 2) or shape[-1] < least:
+        return False
+    if len(shape) == 2 and shape[1] <= 2 * shape[0]:
         return False
     by_entry = check.axis.split()[:1] in (["node"], ["entry"], ["column"])
     return not by_entry and bool(check.bound.abs().max() > 1e-10)
