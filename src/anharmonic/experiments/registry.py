@@ -5,13 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from anharmonic._checks import choice
-from anharmonic.experiments import cornn, demo, g2, graphcon, lem, smoothing, speech, unicornn
+from anharmonic.experiments import (
+    cornn,
+    demo,
+    g2,
+    g2_variations,
+    graphcon,
+    graphcon_batches,
+    lem,
+    smoothing,
+    speech,
+    unicornn,
+)
 from anharmonic.experiments.base import Table
 from anharmonic.experiments.figures import Figure
 
 _TABLES: dict[str, Table] = {
     table.id: table
-    for module in (demo, cornn, unicornn, lem, speech, graphcon, g2)
+    for module in (
+        demo,
+        cornn,
+        unicornn,
+        lem,
+        speech,
+        graphcon,
+        graphcon_batches,
+        g2,
+        g2_variations,
+    )
     for table in module.TABLES
 }
 
