@@ -18,6 +18,7 @@ COMMANDS = {
     "table": "run the rows of a table of the documents, resuming where it stopped",
     "search": "search the settings of a table's rows at random, judged by validation",
     "report": "print tables beside the reported numbers, or write HTML and Markdown",
+    "theory": "check the statements that the documents prove about the models",
     "bench": "time the layers here, beside torch.nn.LSTM",
     "list": "list models, tasks and tables",
     "info": "say what is installed here and which backend computes, and why",

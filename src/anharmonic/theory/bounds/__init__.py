@@ -1,41 +1,4 @@
-"""What the documents prove about each model, by subject, as checks that can be run."""
+"""What the documents prove about each model, by subject, as checks that can be run.
 
-from anharmonic.theory.bounds import (
-    cornn_energy,
-    cornn_gradients,
-    cornn_jacobian,
-    cornn_long_term,
-    cornn_partial,
-    cornn_sensitivity,
-    cornn_training,
-    cornn_variation,
-    lem_gradients,
-    lem_jacobian,
-    lem_long_term,
-    lem_states,
-    unicornn_depth,
-    unicornn_energy,
-    unicornn_gradients,
-    unicornn_long_term,
-    unicornn_structure,
-)
-
-__all__ = [
-    "cornn_energy",
-    "cornn_gradients",
-    "cornn_jacobian",
-    "cornn_long_term",
-    "cornn_partial",
-    "cornn_sensitivity",
-    "cornn_training",
-    "cornn_variation",
-    "lem_gradients",
-    "lem_jacobian",
-    "lem_long_term",
-    "lem_states",
-    "unicornn_depth",
-    "unicornn_energy",
-    "unicornn_gradients",
-    "unicornn_long_term",
-    "unicornn_structure",
-]
+``anharmonic.theory.all_statements`` imports every file here.
+"""
