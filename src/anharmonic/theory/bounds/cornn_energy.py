@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from anharmonic.models.sequence.cornn import CoRNN
-from anharmonic.theory.flows import runge_kutta
+from anharmonic.theory.integrate import rk4
 from anharmonic.theory.statements import Check, statement
 from anharmonic.theory.trajectories import check_single, states, weights
 
@@ -34,15 +34,16 @@ def flow(layer: CoRNN, x: Tensor, substeps: int) -> tuple[Tensor, Tensor]:
     dt, gamma, epsilon = scalars(layer)
     W, Wz = weights(layer)["weight_hy"], weights(layer)["weight_hz"]
     state, found = x.new_zeros(2, x.shape[1], layer.hidden_size), []
+    step = x.new_tensor([0.0, dt])
     for force in drive(layer, x):
 
-        def field(state: Tensor, force: Tensor = force) -> Tensor:
+        def field(state: Tensor, _: Tensor, force: Tensor = force) -> Tensor:
             y, z = state
             return torch.stack(
                 [z, torch.tanh(y @ W.T + z @ Wz.T + force) - gamma * y - epsilon * z]
             )
 
-        state = runge_kutta(field, state, dt, substeps)
+        state = rk4(field, state, step, substeps)[-1]
         found.append(state)
     y, z = torch.stack(found, dim=1)
     return y, z

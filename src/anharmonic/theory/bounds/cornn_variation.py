@@ -17,8 +17,8 @@ from torch import Tensor
 
 from anharmonic.models.sequence.cornn import CoRNN
 from anharmonic.theory.bounds.cornn_energy import drive, large, scalars, times
-from anharmonic.theory.flows import runge_kutta
 from anharmonic.theory.gradients import column_sum, row_sum
+from anharmonic.theory.integrate import rk4
 from anharmonic.theory.statements import Check, statement
 from anharmonic.theory.trajectories import check_one_sequence, check_single, weights
 
@@ -32,7 +32,7 @@ def variation(layer: CoRNN, x: Tensor, substeps: int) -> Tensor:
     W, Wz = values["weight_hy"], values["weight_hz"]
     unit = torch.eye(H, dtype=x.dtype)
 
-    def field(state: Tensor, force: Tensor) -> Tensor:
+    def field(state: Tensor, _: Tensor, force: Tensor) -> Tensor:
         # state [2, 1 + H², H]: y and z, then their derivatives with respect to each W_ij
         (y, by_y), (z, by_z) = (half.split([1, H * H]) for half in state)
         value = torch.tanh(y @ W.T + z @ Wz.T + force)
@@ -42,8 +42,9 @@ def variation(layer: CoRNN, x: Tensor, substeps: int) -> Tensor:
         return torch.stack([state[1], forces - gamma * state[0] - epsilon * state[1]])
 
     state, found = x.new_zeros(2, 1 + H * H, H), []
+    step = x.new_tensor([0.0, dt])
     for force in drive(layer, x):
-        state = runge_kutta(partial(field, force=force), state, dt, substeps)
+        state = rk4(partial(field, force=force), state, step, substeps)[-1]
         by_y, by_z = state[:, 1:]
         found.append((by_y.square() + by_z.square() / gamma).sum(-1).view(H, H))
     return torch.stack(found)
