@@ -17,12 +17,15 @@ from anharmonic.models.graph.gradient_gating import GradientGating
 from anharmonic.models.graph.graphcon import GraphCON
 from anharmonic.models.heads import SequenceModel
 from anharmonic.models.inputs import State
+from anharmonic.models.ode.matrix_form import NeuralODE
+from anharmonic.models.ode.network import NeuralODENetwork
 from anharmonic.models.registry import list_models
 from anharmonic.models.sequence.baselines.gru import GRU
 from anharmonic.models.sequence.baselines.lstm import LSTM, ChronoLSTM
 from anharmonic.models.sequence.baselines.rnn import RNN
 from anharmonic.models.sequence.cornn import CoRNN, CoRNNCell
 from anharmonic.models.sequence.lem import LEM, LEMCell
+from anharmonic.models.sequence.skew import SkewRNN
 from anharmonic.models.sequence.unicornn import UnICORNN, UnICORNNCell
 from anharmonic.models.stability import StabilityWarning
 from anharmonic.models.store import from_pretrained, save_pretrained
@@ -41,7 +44,10 @@ __all__ = [
     "GradientGating",
     "GraphCON",
     "LEMCell",
+    "NeuralODE",
+    "NeuralODENetwork",
     "SequenceModel",
+    "SkewRNN",
     "StabilityWarning",
     "State",
     "UnICORNN",

@@ -124,7 +124,8 @@ def _run_table(full: Table, table: Table, values: dict[str, Any], place: Place) 
     rows = _rows(table, values["rows"])
     seeds = values["seeds"] or None
     done = {r.hash for r in read_results(path)}
-    todo = [(row, run) for row in rows for run in row.runs(seeds) if run.hash not in done]
+    wanted = {run.hash: (row, run) for row in rows[::-1] for run in [*row.runs(seeds)][::-1]}
+    todo = [pair for name, pair in reversed(wanted.items()) if name not in done]
     if values["dry_run"]:
         _list(table, rows, {run.hash for _, run in todo}, seeds)
         return []

@@ -1,4 +1,4 @@
-r"""How the gradient with respect to the state changes over time, in neural ODEs and sequence layers.
+r"""How the gradient with respect to the state changes over time, in neural ODEs and sequences.
 
 The adjoint of a neural ODE z' = f(z, t), with a loss L of the end state,
 
@@ -79,13 +79,14 @@ def adjoint_norms(
     plain = ode.problem._replace(adjoint=False)
     with torch.no_grad():
         (_, path), _ = solve(backwards, (end.detach(), a / sizes), times, plain)
-    return path.flip(0).norm(dim=-1) * sizes[:, 0]
+    norms: Tensor = path.flip(0).norm(dim=-1) * sizes[:, 0]
+    return norms
 
 
 def state_gradient_norms(
     layer: Any, x: Tensor, loss: Callable[[Tensor], Tensor], state: Any = None
 ) -> Tensor:
-    """The norms |dL/dstate_t| of a sequence layer, the discrete adjoint, before and after all steps.
+    """The norms |dL/dstate_t| of a sequence layer, the discrete adjoint, before and after steps.
 
     All variables of the state are taken together. The layer is walked step by step.
 
@@ -145,4 +146,5 @@ def adjoint_score(norms: Tensor) -> Tensor:
     low, high = torch.quantile(
         norms.double(), torch.tensor([0.05, 0.95], dtype=torch.float64, device=norms.device), dim=0
     ).clamp_min(torch.finfo(torch.float64).tiny)
-    return high / low
+    score: Tensor = high / low
+    return score

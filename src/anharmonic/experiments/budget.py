@@ -25,6 +25,10 @@ BUDGET: dict[str, dict[str, tuple[str, ...]]] = {
     "smnist": {"length": ("pool",), **_IMAGES},
     "psmnist": {"length": ("pool",), **_IMAGES},
     "noise-padded-cifar10": {"length": ("length",), "form": ("form",), **_IMAGES},
+    "beijing-air": {
+        "train_size": ("train_size",),
+        "eval_size": ("valid_size", "test_size"),
+    },
     "spoken-digits": {"length": ("max_length",), "train_size": ("train_size",)},
 }
 """By task: what a smaller budget may have less of, and the task's options that say so."""

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from anharmonic._checks import choice
-from anharmonic.experiments import cornn, demo, g2, graphcon, lem, smoothing, speech, unicornn
+from anharmonic.experiments import (
+    cornn,
+    demo,
+    g2,
+    graphcon,
+    lem,
+    nestaas,
+    smoothing,
+    speech,
+    unicornn,
+)
 from anharmonic.experiments.base import Table
 from anharmonic.experiments.figures import Figure
 
 _TABLES: dict[str, Table] = {
     table.id: table
-    for module in (demo, cornn, unicornn, lem, speech, graphcon, g2)
+    for module in (demo, cornn, unicornn, lem, speech, graphcon, g2, nestaas)
     for table in module.TABLES
 }
 

@@ -9,16 +9,19 @@ from anharmonic.kernels.cornn import CoRNNWeights, cornn
 from anharmonic.kernels.dispatch import available_backends, use_backend
 from anharmonic.kernels.gate import gradient_gate
 from anharmonic.kernels.lem import LEMWeights, lem
+from anharmonic.kernels.skew import SkewWeights, skew
 from anharmonic.kernels.unicornn import UnICORNNWeights, unicornn
 
 __all__ = [
     "CoRNNWeights",
     "LEMWeights",
+    "SkewWeights",
     "UnICORNNWeights",
     "available_backends",
     "cornn",
     "gradient_gate",
     "lem",
+    "skew",
     "unicornn",
     "use_backend",
 ]

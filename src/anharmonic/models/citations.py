@@ -102,6 +102,7 @@ _PAPERS = {
     "CoRNN": ["cornn"],
     "UnICORNN": ["unicornn"],
     "LEM": ["lem"],
+    "SkewRNN": ["nestaas"],
     "RNN": ["rnn"],
     "LSTM": ["lstm"],
     "GRU": ["gru"],

@@ -55,7 +55,7 @@ def list_models(kind: str = "sequence") -> list[str]:
 
     Example:
         >>> list_models()
-        ['CoRNN', 'UnICORNN', 'LEM', 'RNN', 'LSTM', 'GRU', 'ChronoLSTM']
+        ['CoRNN', 'UnICORNN', 'LEM', 'SkewRNN', 'RNN', 'LSTM', 'GRU', 'ChronoLSTM']
         >>> list_models("graph")
         ['GraphCON', 'GradientGating', 'PlainGNN', 'GCNII']
         >>> list_models("tabular")

@@ -86,8 +86,8 @@ class Task(ABC):
         name: The name in the registry.
         kind: What an input is, a "sequence", a "graph" or "tabular", a row of numbers.
         target: "class" (one class), "value" (real numbers) or "labels" (several yes-or-no labels).
-        readout: "last" (one output per sequence), "all" (one per step), "node", "graph" or "row" (one
-            per node, graph or row).
+        readout: "last" (one output per sequence), "all" (one per step), "node", "graph" or "row"
+            (one per node, graph or row).
         metric: A name `anharmonic.tasks.metrics` knows, e.g. "accuracy".
         metric_scale: Factor on the metric, for errors in units of a constant of the data.
         input_size: Features `F` per step, per node or per row.

@@ -14,7 +14,17 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anharmonic._checks import choice, described, message, missing_extra, natural, positive_int
-from anharmonic.tasks.base import Batch, Batches, MetricName, Readout, Splits, Target, Task, counted, stream
+from anharmonic.tasks.base import (
+    Batch,
+    Batches,
+    MetricName,
+    Readout,
+    Splits,
+    Target,
+    Task,
+    counted,
+    stream,
+)
 from anharmonic.tasks.dataset import target as as_target
 from anharmonic.tasks.sources import BEIJING_AIR, load_arrays
 from anharmonic.tasks.splits import cut

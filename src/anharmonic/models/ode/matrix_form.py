@@ -165,8 +165,8 @@ class NeuralODE(Stored):
             matrix, origin = math.sqrt(2 * d), math.sqrt(2 * w)
         with torch.no_grad():
             for head, divisor in ((self.head, matrix), (self.origin_head, origin)):
-                head.weight /= divisor
-                head.bias /= divisor
+                for parameter in (head.weight, head.bias):
+                    parameter.div_(divisor)
 
     def state_matrix(self, z: Tensor, t: Tensor | float) -> Tensor:
         """The matrix A(z, t).
@@ -189,7 +189,7 @@ class NeuralODE(Stored):
                     "differentiate vector_field instead",
                 )
             )
-        B = self.head(self.trunk(_with_time(z, t))).unflatten(-1, (self.hidden_size,) * 2)
+        B: Tensor = self.head(self.trunk(_with_time(z, t))).unflatten(-1, (self.hidden_size,) * 2)
         if self.matrix_activation == "tanh":
             B = torch.tanh(B)
         return (B - B.mT) / math.sqrt(2.0) if self.dynamics == "skew" else B

@@ -104,25 +104,25 @@ def checked_times(times: Any, like: Tensor) -> Tensor:
         >>> checked_times([0.0, 0.5, 1.0], torch.zeros(1)).tolist()
         [0.0, 0.5, 1.0]
     """
-    times = torch.as_tensor(times, dtype=like.dtype, device=like.device)
-    if times.dim() != 1 or len(times) < 2:
+    checked: Tensor = torch.as_tensor(times, dtype=like.dtype, device=like.device)
+    if checked.dim() != 1 or len(checked) < 2:
         raise ValueError(
             _checks.message(
                 "times must be a list of at least two, the initial state's first",
-                _checks.described(times),
+                _checks.described(checked),
                 "pass for example [0.0, 1.0]",
             )
         )
-    if not times.isfinite().all() or not (times.diff() > 0).all():
-        near = [f"{t:g}" for t in times.tolist()[:5]] + ["..."] * (len(times) > 5)
+    if not checked.isfinite().all() or not (checked.diff() > 0).all():
+        near = [f"{t:g}" for t in checked.tolist()[:5]] + ["..."] * (len(checked) > 5)
         raise ValueError(
             _checks.message(
-                f"times must be finite and strictly increasing in {times.dtype}",
+                f"times must be finite and strictly increasing in {checked.dtype}",
                 ", ".join(near),
                 "sort them and remove repetitions; to go backwards in time, solve for -f",
             )
         )
-    return times
+    return checked
 
 
 class _Counted(nn.Module):
@@ -185,9 +185,10 @@ def solve(
         ImportError: If torchdiffeq is missing.
 
     Example:
-        >>> path, evaluations = solve(lambda t, z: -z, torch.ones(1), torch.tensor([0., 1.]), Solver())
+        >>> times = torch.tensor([0.0, 1.0])
+        >>> path, evaluations = solve(lambda t, z: -z, torch.ones(1), times, Solver())
         >>> f"{path[1].item():.3f}", evaluations
-        ('0.368', 14)
+        ('0.368', 20)
     """
     try:
         import torchdiffeq

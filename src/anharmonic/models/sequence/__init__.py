@@ -6,6 +6,7 @@ from anharmonic.models.sequence.baselines.lstm import LSTM, ChronoLSTM
 from anharmonic.models.sequence.baselines.rnn import RNN
 from anharmonic.models.sequence.cornn import CoRNN
 from anharmonic.models.sequence.lem import LEM
+from anharmonic.models.sequence.skew import SkewRNN
 from anharmonic.models.sequence.unicornn import UnICORNN
 from anharmonic.models.store import Stored
 
@@ -13,6 +14,7 @@ LAYERS: dict[str, type[Stored]] = {
     "CoRNN": CoRNN,
     "UnICORNN": UnICORNN,
     "LEM": LEM,
+    "SkewRNN": SkewRNN,
     "RNN": RNN,
     "LSTM": LSTM,
     "GRU": GRU,
