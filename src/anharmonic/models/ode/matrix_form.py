@@ -59,7 +59,7 @@ class NeuralODE(Stored):
         end_time: Length of the time interval, > 0.
         solver: torchdiffeq's name: adaptive "dopri5", "dopri8", "bosh3", "fehlberg2",
             "adaptive_heun", or with fixed steps "euler", "midpoint", "heun2", "heun3", "rk4",
-            "explicit_adams", "implicit_adams".
+            "implicit_adams".
         rtol: Relative tolerance of an adaptive step, > 0.
         atol: Absolute tolerance of an adaptive step, > 0.
         step_size: Step of a solver with fixed steps, > 0; None for the adaptive ones.
