@@ -156,7 +156,8 @@ class SkewRNN(SequenceLayer):
         V_s = weights.weight_ih[:H]
         b_s = 0.0 if weights.bias is None else weights.bias[:H]
         s = torch.sigmoid(y @ W_s.t() + x_t @ V_s.t() + b_s)
-        return s.unsqueeze(-1) * (M - M.t()) / math.sqrt(2.0) * s.unsqueeze(-2)
+        scale = s.unsqueeze(-1) * s.unsqueeze(-2)  # symmetric to the last bit
+        return scale * (M - M.t()) / math.sqrt(2.0)
 
     # ---- the model -------------------------------------------------------------------------
     def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
