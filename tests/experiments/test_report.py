@@ -243,5 +243,5 @@ def test_a_part_may_measure_something_of_the_curve(table, run, make_result):
     assert lines[0].full.values == [results[0].valid] * 4
     assert missing(both, lines) == []
     assert missing(both, compare(both, results[:3])) == [
-        "anharmonic table joined --rows cost-lem --seeds 3"
+        "anharmonic table joined --rows loss-lem --seeds 3"
     ]

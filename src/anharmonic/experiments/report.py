@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from anharmonic.experiments.base import Row, Table
 from anharmonic.experiments.budget import less, owners
 from anharmonic.training.results import Result
+from anharmonic.training.run import Run
 
 ABSENT = "not in this package yet"
 NOT_RUN = "not run"
@@ -323,8 +324,11 @@ def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
 
 def missing(table: Table, lines: Iterable[Line]) -> list[str]:
     """The commands that run what has no full result yet: rows, or some seeds of a row."""
-    # (Rows of several parts may be of one run.)
-    lines = list({line.row.run: line for line in lines if line.row.run is not None}.values())
+    first: dict[Run, Line] = {}  # rows of several parts may be of one run
+    for line in lines:
+        if line.row.run is not None:
+            first.setdefault(line.row.run, line)
+    lines = list(first.values())
     if all(line.full is None for line in lines):
         return [command(table)] if lines else []
     absent: dict[tuple[int, ...], list[Row]] = {}

@@ -91,7 +91,7 @@ def prepare_fsdd(files: Sequence[Path]) -> Arrays:
     }
 
 
-_AIR_COLUMNS = ("PM2.5", "PM10", "SO2", "NO2", "CO", "O3", "TEMP", "PRES", "DEWP", "RAIN", "WSPM")
+AIR_COLUMNS = ("PM2.5", "PM10", "SO2", "NO2", "CO", "O3", "TEMP", "PRES", "DEWP", "RAIN", "WSPM")
 
 
 def prepare_beijing_air(files: Sequence[Path]) -> Arrays:
@@ -110,7 +110,7 @@ def prepare_beijing_air(files: Sequence[Path]) -> Arrays:
         )
     rows = {station: list(csv.DictReader(io.StringIO(t))) for station, t in tables.items()}
     values = [
-        [[_number(row[name]) for name in _AIR_COLUMNS] for row in station]
+        [[_number(row[name]) for name in AIR_COLUMNS] for row in station]
         for station in rows.values()
     ]
     winds = [[row["wd"].replace("NA", "") for row in station] for station in rows.values()]
@@ -119,7 +119,7 @@ def prepare_beijing_air(files: Sequence[Path]) -> Arrays:
     start = f"{first['year']}-{int(first['month']):02}-{int(first['day']):02}"
     return {
         "values": np.array(values, np.float32),
-        "columns": np.array(_AIR_COLUMNS),
+        "columns": np.array(AIR_COLUMNS),
         "stations": np.array(list(rows)),
         "wind_dir": np.array([[names.index(w) for w in station] for station in winds], np.uint8),
         "wind_dir_names": np.array(names),
