@@ -19,6 +19,7 @@ from anharmonic.models.heads import SequenceModel
 from anharmonic.models.inputs import State
 from anharmonic.models.ode.matrix_form import NeuralODE
 from anharmonic.models.ode.network import NeuralODENetwork
+from anharmonic.models.ode.solve import StiffError
 from anharmonic.models.registry import list_models
 from anharmonic.models.sequence.baselines.gru import GRU
 from anharmonic.models.sequence.baselines.lstm import LSTM, ChronoLSTM
@@ -50,6 +51,7 @@ __all__ = [
     "SkewRNN",
     "StabilityWarning",
     "State",
+    "StiffError",
     "UnICORNN",
     "UnICORNNCell",
     "__version__",

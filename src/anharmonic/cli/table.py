@@ -189,8 +189,12 @@ def _rows(table: Table, names: Sequence[str]) -> list[Row]:
 def _list(table: Table, rows: Sequence[Row], todo: set[str], seeds: tuple[int, ...] | None) -> None:
     print(f"{table.id}: {table.title}")
     width = max((len(row.id) for row in rows), default=0)
+    listed: set[str] = set()  # rows of several parts may be of one run
     for row in rows:
         for run in row.runs(seeds):
+            if run.hash in listed:
+                continue
+            listed.add(run.hash)
             state = "would run" if run.hash in todo else "has a result"
             options = " ".join(
                 f"{k}={v}" for k, v in {**run.task_options, **run.model_options}.items()

@@ -54,11 +54,11 @@ class Budget:
     """At most so long sequences: adding, lorenz96, noise-padded-cifar10, spoken-digits; for smnist
     and psmnist 196, 49, 16 or 4, by averaging pixels."""
     train_size: int | None = None
-    """At most so many training sequences per epoch: smnist, psmnist, noise-padded-cifar10,
-    spoken-digits, adding (whole batches, at least one)."""
+    """At most so many training sequences or rows per epoch: smnist, psmnist, noise-padded-cifar10,
+    spoken-digits, beijing-air, adding (whole batches, at least one)."""
     eval_size: int | None = None
-    """At most so many validation and so many test sequences: smnist, psmnist,
-    noise-padded-cifar10, adding."""
+    """At most so many validation and so many test sequences or rows: smnist, psmnist,
+    noise-padded-cifar10, beijing-air, adding."""
     form: Literal["original", "jpeg"] | None = None
     """Which images, noise-padded-cifar10 only; "jpeg" counts as reduced, since it loses detail."""
 
