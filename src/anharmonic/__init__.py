@@ -17,6 +17,9 @@ from anharmonic.models.graph.gradient_gating import GradientGating
 from anharmonic.models.graph.graphcon import GraphCON
 from anharmonic.models.heads import SequenceModel
 from anharmonic.models.inputs import State
+from anharmonic.models.ode.matrix_form import NeuralODE
+from anharmonic.models.ode.network import NeuralODENetwork
+from anharmonic.models.ode.solve import StiffError
 from anharmonic.models.registry import list_models
 from anharmonic.models.sequence.baselines.antisymmetric import (
     AntisymmetricRNN,
@@ -36,6 +39,7 @@ from anharmonic.models.sequence.multilayer_oscillator import MultiLayerNeuralOsc
 from anharmonic.models.sequence.oscillator import NeuralOscillator
 from anharmonic.models.sequence.oscillator_cases import as_neural_oscillator, harmonic_oscillators
 from anharmonic.models.sequence.pendula import PendulumNetwork
+from anharmonic.models.sequence.skew import SkewRNN
 from anharmonic.models.sequence.unicornn import UnICORNN, UnICORNNCell
 from anharmonic.models.stability import StabilityWarning
 from anharmonic.models.store import from_pretrained, save_pretrained
@@ -62,11 +66,15 @@ __all__ = [
     "LEMCell",
     "LipschitzRNN",
     "MultiLayerNeuralOscillator",
+    "NeuralODE",
+    "NeuralODENetwork",
     "NeuralOscillator",
     "PendulumNetwork",
     "SequenceModel",
+    "SkewRNN",
     "StabilityWarning",
     "State",
+    "StiffError",
     "UnICORNN",
     "UnICORNNCell",
     "__version__",

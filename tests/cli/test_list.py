@@ -6,7 +6,7 @@ from anharmonic.tasks.registry import describe_tasks, list_tasks
 
 
 def all_models():
-    return [*list_models(), *list_models("graph")]
+    return [*list_models(), *list_models("graph"), *list_models("tabular")]
 
 
 def all_tables():

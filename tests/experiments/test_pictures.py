@@ -1,4 +1,5 @@
 import math
+import re
 from dataclasses import replace
 
 import pytest
@@ -81,3 +82,25 @@ def test_curves_skip_what_is_not_finite(table, run, make_result):
 
 def test_curves_are_empty_without_results(table):
     assert curves(table, compare(table, [])) == ""
+
+
+def test_curves_of_medians_have_a_band(table, run, make_result):
+    results = []
+    for seed, shift in enumerate((0.0, 1.0, 5.0)):
+        result = make_result(replace(run, seed=seed))
+        epochs = len(result.curve["epoch"])
+        values = [10.0 + shift + epoch for epoch in range(epochs)]
+        results.append(replace(result, curve={**result.curve, "nfe": values}))
+    shown = replace(table, measure="nfe", quartiles=True, metric="NFE", scale=1.0, baseline=None)
+    text = curves(shown, compare(shown, results))
+    assert text.count("<polyline") == 1 and text.count('<polygon class="band c0"') == 1
+    assert "NFE, median and quartiles of the seeds, against epochs" in text
+    line = re.search(r'<polyline class="c0" points="([^"]*)"', text)[1].split()
+    band = re.search(r'<polygon class="band c0" points="([^"]*)"', text)[1].split()
+    assert len(band) == 2 * len(line)
+    # At every epoch the median is 0.5 above the lower quartile and 2 below the upper.
+    heights = [float(point.split(",")[1]) for point in line]
+    low = [float(point.split(",")[1]) for point in band[: len(line)]]
+    high = [float(point.split(",")[1]) for point in band[len(line) :]][::-1]
+    for middle, below, above in zip(heights, low, high, strict=True):
+        assert (middle - above) == pytest.approx(4 * (below - middle), rel=0.05)

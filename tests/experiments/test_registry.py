@@ -37,6 +37,8 @@ DOCUMENTS = {
     "g2-p-sensitivity",
     "g2-multirate-exponent",
     "g2-large-scale",
+    "nestaas-regression",
+    "nestaas-classification",
 }
 OURS = {"demo", "spoken-digits"}
 
@@ -51,8 +53,11 @@ def test_table_is_consistent(name):
     assert found.id == name
     ids = [row.id for row in found.rows]
     assert len(ids) == len(set(ids)) and all(re.fullmatch(r"[a-z0-9.-]+", i) for i in ids)
-    hashes = [row.run.hash for row in found.rows if row.run is not None]
+    # Parts of a table with a measure of their own may show the same runs.
+    hashes = [(row.group, row.run.hash) for row in found.rows if row.run is not None]
     assert len(hashes) == len(set(hashes)) > 0
+    if not any(part.measure != "test" for part in found.parts):
+        assert len({name for _, name in hashes}) == len(hashes)
     for row in found.rows:
         assert row.reported or row.outcome or row.run is not None
         assert row.value is None or row.value > 0

@@ -220,3 +220,28 @@ def test_a_seed_can_be_a_split_too(make_result):
     small = [replace(run, epochs=2, reduced=True) for run in runs]
     (line,) = compare(found, [make_result(run) for run in small])
     assert line.full is None and len(line.reduced) == 1 and len(line.reduced[0].results) == 3
+
+
+def test_a_part_may_measure_something_of_the_curve(table, run, make_result):
+    """The value at the epoch of the chosen weights, summed up by median and quartiles."""
+    results = []
+    for seed, last in enumerate((1.0, 2.0, 3.0, 9.0)):
+        result = make_result(replace(run, seed=seed), valid=(0.3, 0.1, 0.2))
+        curve = {**result.curve, "nfe": [50.0, last, 60.0]}
+        results.append(replace(result, curve=curve, best_epoch=2))
+    rows = (Row("LEM", run=run, seeds=(0, 1, 2, 3)),)
+    words = {"source": "", "task": "", "rows": rows, "direction": "lower", "quartiles": True}
+    parts = (
+        Table(id="a", title="loss", metric="loss", measure="valid", **words),
+        Table(id="b", title="cost", metric="NFE", measure="nfe", form=".1f", **words),
+    )
+    both = join("joined", "Both", "Document", parts)
+    lines = compare(both, results)
+    assert [row.id for row in both.rows] == ["loss-lem", "cost-lem"]
+    assert lines[1].full.text == "2.5 (1.8 to 4.5)"
+    assert lines[1].full.mean == 2.5 and lines[1].full.interval == (1.75, 4.5)
+    assert lines[0].full.values == [results[0].valid] * 4
+    assert missing(both, lines) == []
+    assert missing(both, compare(both, results[:3])) == [
+        "anharmonic table joined --rows loss-lem --seeds 3"
+    ]

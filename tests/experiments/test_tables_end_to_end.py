@@ -10,7 +10,8 @@ from anharmonic.cli.main import main
 from anharmonic.experiments.budget import BUDGET
 from anharmonic.experiments.registry import list_tables, table
 from anharmonic.experiments.report import compare
-from anharmonic.tasks import cifar, images, signals
+from anharmonic.tasks import cifar, images, signals, tabular
+from anharmonic.tasks.prepare import AIR_COLUMNS
 from anharmonic.training.results import read
 
 LENGTHS = {
@@ -44,6 +45,13 @@ def data(tmp_path_factory):
         for part, count in (("train", train), ("test", test)):
             arrays[f"x_{part}"], arrays[f"y_{part}"] = stand_in(rng, count, shape)
         np.savez_compressed(folder / "sequence" / f"{name}.npz", **arrays)
+    np.savez_compressed(
+        folder / "sequence" / "beijing_air.npz",
+        values=np.tile(rng.standard_normal((1, 1096, 11)), (12, 32, 1))[:, :35064].astype("f4"),
+        columns=np.array(AIR_COLUMNS),
+        stations=np.arange(12).astype(str),
+        time0="2013-03-01T00",
+    )
     label, speaker, take = (a.ravel().astype(np.uint8) for a in np.mgrid[:10, :6, :50])
     np.savez_compressed(
         folder / "sequence" / "fsdd.npz",
@@ -74,6 +82,8 @@ def test_table_runs_and_is_reported(name, data, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(images, "MNIST", replace(images.MNIST, digest=None))
     monkeypatch.setattr(signals, "FSDD", replace(signals.FSDD, digest=None))
+    beijing = replace(tabular.BEIJING_AIR, digest=None)
+    monkeypatch.setattr(tabular, "BEIJING_AIR", beijing)
     monkeypatch.setattr(cifar, "CIFAR10", replace(cifar.CIFAR10, digest=None))
     found = table(name)
     seed = "0"

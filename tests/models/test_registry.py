@@ -5,8 +5,9 @@ from anharmonic.models.registry import canonical_name, list_models, model_class
 
 
 def test_names():
-    ours = ["CoRNN", "UnICORNN", "LEM", "NeuralOscillator", "MultiLayerNeuralOscillator"]
-    assert ah.list_models()[:9] == [*ours, "RNN", "LSTM", "GRU", "ChronoLSTM"]
+    oscillators = ["NeuralOscillator", "MultiLayerNeuralOscillator"]
+    ours = ["CoRNN", "UnICORNN", "LEM", *oscillators, "SkewRNN"]
+    assert ah.list_models()[:10] == [*ours, "RNN", "LSTM", "GRU", "ChronoLSTM"]
     for name in list_models():
         assert model_class(name).__name__ == name
         assert canonical_name(name.upper()) == name == canonical_name(name.lower())

@@ -138,3 +138,16 @@ def test_errors() -> None:
         make_metric("mse").update(torch.zeros(2), batch(torch.zeros(2, 1)))
     with pytest.raises(ValueError, match=r"prediction must be \[B, C\] and y \[B\]"):
         make_metric("accuracy").update(torch.zeros(2, 5, 3), batch(torch.tensor([0, 1])))
+
+
+def test_cross_entropy_is_the_mean_over_samples() -> None:
+    metric = make_metric("cross_entropy")
+    assert not metric.higher_is_better
+    for rows in (slice(0, 2), slice(2, 3)):
+        scores = torch.tensor([[0.0, 0.0], [1.0, 3.0], [2.0, -1.0]])[rows]
+        y = torch.tensor([0, 1, 1])[rows]
+        metric.update(scores, Batch(torch.zeros(len(y), 1, 1), y, None))
+    exact = (math.log(2) + math.log1p(math.exp(-2)) + math.log1p(math.exp(3))) / 3
+    assert metric.value() == pytest.approx(exact, rel=1e-12)
+    with pytest.raises(ValueError, match=r"prediction must be \[B, C\] and y \[B\]"):
+        metric.update(torch.zeros(2), Batch(torch.zeros(2, 1, 1), torch.zeros(2), None))

@@ -9,7 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anharmonic.tasks.prepare import prepare_cifar10, prepare_fsdd, prepare_mnist
+from anharmonic.tasks.prepare import (
+    prepare_beijing_air,
+    prepare_cifar10,
+    prepare_fsdd,
+    prepare_mnist,
+)
 
 
 def write_idx(path: Path, array: np.ndarray) -> Path:
@@ -104,3 +109,40 @@ def test_fsdd_of_another_rate(tmp_path: Path) -> None:
         ValueError, match=r"mono, 16 bit, 8000 Hz; got 1 channels, 16 bit, 16000 Hz"
     ):
         prepare_fsdd([path])
+
+
+def test_beijing_air(tmp_path: Path) -> None:
+    """Archives inside the archive are opened; stations are sorted; NA is missing."""
+    names = ("PM2.5", "PM10", "SO2", "NO2", "CO", "O3", "TEMP", "PRES", "DEWP", "RAIN")
+    head = ",".join(("No", "year", "month", "day", "hour", *names, "wd", "WSPM", "station"))
+    rows = [
+        "1,2013,3,1,0,4,NA,3,4,300,77,-0.7,1023,-18.8,0,NNW,4.4,X",
+        "2,2013,3,1,1,8,8,4,7,NA,77,-1.1,1023.2,-18.2,0,NA,4.7,X",
+    ]
+    inner = tmp_path / "inner.zip"
+    with zipfile.ZipFile(inner, "w") as archive:
+        for station, lines in (("B", rows), ("A", rows[::-1])):
+            text = "\n".join((head, *lines)) + "\n"
+            archive.writestr(f"folder/PRSA_Data_{station}_20130301-20170228.csv", text)
+    path = tmp_path / "outer.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.write(inner, "PRSA2017.zip")
+        archive.writestr("data.csv", "another table")
+    arrays = prepare_beijing_air([path])
+    assert arrays["stations"].tolist() == ["A", "B"]
+    assert arrays["columns"].tolist() == [*names, "WSPM"]
+    assert arrays["values"].shape == (2, 2, 11) and arrays["values"].dtype == np.float32
+    np.testing.assert_array_equal(arrays["values"][1, :, 4], [300, np.nan])
+    np.testing.assert_array_equal(arrays["values"][0, :, 1], [8, np.nan])
+    np.testing.assert_array_equal(arrays["values"][1, :, 10], np.float32([4.4, 4.7]))
+    assert arrays["wind_dir_names"].tolist() == ["", "NNW"]
+    assert arrays["wind_dir"].tolist() == [[0, 1], [1, 0]]
+    assert str(arrays["time0"]) == "2013-03-01T01"
+
+
+def test_beijing_air_without_tables(tmp_path: Path) -> None:
+    path = tmp_path / "empty.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("data.csv", "")
+    with pytest.raises(ValueError, match=r"must hold the tables PRSA_Data_\*.csv; got none"):
+        prepare_beijing_air([path])

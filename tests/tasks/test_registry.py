@@ -50,6 +50,8 @@ NAMES = [
     "ppi",
     "zinc-rebuilt",
     "mnist-superpixels",
+    "breast-cancer",
+    "beijing-air",
     "file",
 ]
 

@@ -43,7 +43,7 @@ def run(words: Sequence[str]) -> int:
 def _models() -> list[tuple[str, str]]:
     from anharmonic.models.registry import list_models, model_class
 
-    names = [*list_models(), *list_models("graph")]
+    names = [*list_models(), *list_models("graph"), *list_models("tabular")]
     return [(name, _first_line(model_class(name))) for name in names]
 
 

@@ -124,7 +124,8 @@ def _run_table(full: Table, table: Table, values: dict[str, Any], place: Place) 
     rows = _rows(table, values["rows"])
     seeds = values["seeds"] or None
     done = {r.hash for r in read_results(path)}
-    todo = [(row, run) for row in rows for run in row.runs(seeds) if run.hash not in done]
+    wanted = {run.hash: (row, run) for row in rows[::-1] for run in [*row.runs(seeds)][::-1]}
+    todo = [pair for name, pair in reversed(wanted.items()) if name not in done]
     if values["dry_run"]:
         _list(table, rows, {run.hash for _, run in todo}, seeds)
         return []
@@ -188,8 +189,12 @@ def _rows(table: Table, names: Sequence[str]) -> list[Row]:
 def _list(table: Table, rows: Sequence[Row], todo: set[str], seeds: tuple[int, ...] | None) -> None:
     print(f"{table.id}: {table.title}")
     width = max((len(row.id) for row in rows), default=0)
+    listed: set[str] = set()  # rows of several parts may be of one run
     for row in rows:
         for run in row.runs(seeds):
+            if run.hash in listed:
+                continue
+            listed.add(run.hash)
             state = "would run" if run.hash in todo else "has a result"
             options = " ".join(
                 f"{k}={v}" for k, v in {**run.task_options, **run.model_options}.items()

@@ -214,7 +214,7 @@ def general_help() -> str:
         "Where it runs (changes no number)",
         plain_help(field_options(Place, ("file",))),
     ]
-    for model in (*list_models(), *list_models("graph")):
+    for model in (*list_models(), *list_models("graph"), *list_models("tabular")):
         parts += ["", f"Model {model}", plain_help(model_options(model))]
     for task in list_tasks():
         title = "Your own file" if task == "file" else f"Task {task}"

@@ -126,6 +126,10 @@ class Table:
         baseline: A trivial solution's value and what it does.
         note: What a reader has to know.
         parts: The tables that this one joins (see ``join``); a part's title is its rows' group.
+        measure: What of a result is compared: its "test" or "valid" metric, or a name in its curve
+            ("nfe", "adjoint_score"), then at the epoch of the chosen weights.
+        quartiles: Whether seeds are summed up by median and quartiles, as documents that show
+            bands do, and not by mean and deviation.
     """
 
     id: str
@@ -141,6 +145,8 @@ class Table:
     baseline: tuple[float, str] | None = None
     note: str = ""
     parts: tuple[Table, ...] = ()
+    measure: str = "test"
+    quartiles: bool = False
 
     def part(self, group: str) -> Table:
         """The table that says the metric of a group of rows: the part of that title, or itself.

@@ -25,6 +25,10 @@ BUDGET: dict[str, dict[str, tuple[str, ...]]] = {
     "smnist": {"length": ("pool",), **_IMAGES},
     "psmnist": {"length": ("pool",), **_IMAGES},
     "noise-padded-cifar10": {"length": ("length",), "form": ("form",), **_IMAGES},
+    "beijing-air": {
+        "train_size": ("train_size",),
+        "eval_size": ("valid_size", "test_size"),
+    },
     "spoken-digits": {"length": ("max_length",), "train_size": ("train_size",)},
     "mnist-superpixels": {"train_size": ("train_size",)},
 }
@@ -51,11 +55,11 @@ class Budget:
     """At most so long sequences: adding, lorenz96, noise-padded-cifar10, spoken-digits; for smnist
     and psmnist 196, 49, 16 or 4, by averaging pixels."""
     train_size: int | None = None
-    """At most so many training sequences per epoch: smnist, psmnist, noise-padded-cifar10,
-    spoken-digits, mnist-superpixels, adding (whole batches, at least one)."""
+    """At most so many training sequences or rows per epoch: smnist, psmnist, noise-padded-cifar10,
+    spoken-digits, mnist-superpixels, beijing-air, adding (whole batches, at least one)."""
     eval_size: int | None = None
-    """At most so many validation and so many test sequences: smnist, psmnist,
-    noise-padded-cifar10, adding."""
+    """At most so many validation and so many test sequences or rows: smnist, psmnist,
+    noise-padded-cifar10, beijing-air, adding."""
     form: Literal["original", "jpeg"] | None = None
     """Which images, noise-padded-cifar10 only; "jpeg" counts as reduced, since it loses detail."""
 

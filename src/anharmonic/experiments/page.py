@@ -93,6 +93,7 @@ color:var(--soft);top:.1rem}
 .area line,.area polyline{vector-effect:non-scaling-stroke;fill:none}
 .area .grid{stroke:var(--grid)}.area .base{stroke:var(--soft);stroke-dasharray:2 4}
 .area polyline{stroke-width:1.8;stroke-linejoin:round}.area .dashed{stroke-dasharray:6 4}
+.area .band{opacity:.16;fill:currentColor;stroke:none}
 .area .end{position:absolute;width:7px;height:7px;margin:0 0 -3.5px -3.5px;border-radius:50%;
 background:currentColor}
 .yaxis,.xaxis{position:relative;font-size:.75rem;color:var(--soft)}

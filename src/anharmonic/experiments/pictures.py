@@ -7,12 +7,14 @@ size on every screen; colours are the page's variables, so that both themes work
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
 from anharmonic.experiments.base import Table
 from anharmonic.experiments.report import Line, Ours, reported
+from anharmonic.training.results import Result
 
 COLOURS = 7
 """How many line colours the page's style defines."""
@@ -153,10 +155,12 @@ def points(table: Table, lines: Iterable[Line]) -> str:
 
 
 def curves(table: Table, lines: Iterable[Line]) -> str:
-    """Validation metric against epochs, one colour per model; empty if nothing ran.
+    """The table's measure against epochs, one colour per model; empty if nothing ran.
 
-    Runs on a reduced budget are dashed and named so.
+    One line per seed, or with ``Table.quartiles`` the median in a band between the quartiles. Runs
+    on a reduced budget are dashed and named so.
     """
+    measure = table.measure if table.measure != "test" else "valid"
     drawn: list[tuple[str, int, bool, Ours]] = []
     # Every row that can run has its colour, whether it ran or not: no later result changes it.
     for place, line in enumerate(ln for ln in lines if ln.row.run is not None):
@@ -166,17 +170,17 @@ def curves(table: Table, lines: Iterable[Line]) -> str:
             name = f"{line.row.label} [{ours.budget}]"
             drawn.append((name, place % COLOURS, True, ours))
     tracks = [
-        (colour, dashed, _finite(result.curve["epoch"], result.curve["valid"], table.scale))
+        (colour, dashed, track)
         for _, colour, dashed, ours in drawn
-        for result in ours.results
+        for track in (_quartiles if table.quartiles else _by_seed)(ours.results, measure, table)
     ]
-    values = [v for _, _, track in tracks for _, v in track]
+    values = [v for _, _, track in tracks for _, *levels in track for v in levels]
     if not values:
         return ""
     base = [table.baseline[0]] if table.baseline else []
     y = Axis.around([*values, *base], _bounds(table))
-    last = max(e for _, _, track in tracks for e, _ in track)
-    first = min(e for _, _, track in tracks for e, _ in track)
+    last = max(point[0] for _, _, track in tracks for point in track)
+    first = min(point[0] for _, _, track in tracks for point in track)
     x = Axis(first, last) if last > first else Axis(first - 1, first + 1)
     body = "".join(
         f'<line class="grid" x1="0" x2="100" y1="{100 - y.at(t):.2f}" y2="{100 - y.at(t):.2f}"/>'
@@ -189,11 +193,17 @@ def curves(table: Table, lines: Iterable[Line]) -> str:
         )
     dots = ""
     for colour, dashed, track in tracks:
-        path = " ".join(f"{x.at(e):.2f},{100 - y.at(v):.2f}" for e, v in track)
+        path = " ".join(f"{x.at(e):.2f},{100 - y.at(v):.2f}" for e, v, *_ in track)
+        if table.quartiles:
+            edge = [(e, low) for e, _, low, _ in track] + [(e, high) for e, _, _, high in track][
+                ::-1
+            ]
+            around = " ".join(f"{x.at(e):.2f},{100 - y.at(v):.2f}" for e, v in edge)
+            body += f'<polygon class="band c{colour}" points="{around}"/>'
         kind = f"c{colour}{' dashed' * dashed}"
         body += f'<polyline class="{kind}" points="{path}"/>'
         if track:
-            epoch, value = track[-1]
+            epoch, value, *_ = track[-1]
             dots += (
                 f'<b class="end c{colour}" '
                 f'style="left:{x.at(epoch):.2f}%;bottom:{y.at(value):.2f}%"></b>'
@@ -209,6 +219,8 @@ def curves(table: Table, lines: Iterable[Line]) -> str:
         meaning = table.baseline[1] if table.baseline else ""
         legend += f'<span><b class="key base"></b>{escape(meaning)}</span>'
     note = ", log scale" if y.log else ""
+    said = f"{table.metric} on the validation set" if measure == "valid" else table.metric
+    said += ", median and quartiles of the seeds" if table.quartiles else ""
     return (
         '<figure class="curves"><div class="plot">'
         f'<div class="yaxis">{left}</div><div class="area">'
@@ -216,9 +228,35 @@ def curves(table: Table, lines: Iterable[Line]) -> str:
         f'aria-label="learning curves">{body}</svg>{dots}</div>'
         f'<div class="xaxis">{below}</div></div>'
         f'<div class="legend">{legend}</div>'
-        f"<figcaption>{escape(table.metric)} on the validation set{note}, against epochs"
-        "</figcaption></figure>"
+        f"<figcaption>{escape(said)}{note}, against epochs</figcaption></figure>"
     )
+
+
+Track = list[tuple[float, ...]]
+"""Points of a line: epoch and value, with a band its lower and upper edge too."""
+
+
+def _by_seed(results: Sequence[Result], measure: str, table: Table) -> list[Track]:
+    """One line per seed."""
+    return [
+        [*_finite(result.curve["epoch"], result.curve.get(measure, []), table.scale)]
+        for result in results
+    ]
+
+
+def _quartiles(results: Sequence[Result], measure: str, table: Table) -> list[Track]:
+    """One line: median, lower and upper quartile over the seeds that have the epoch."""
+    by_epoch: dict[float, list[float]] = {}
+    for track in _by_seed(results, measure, table):
+        for epoch, value in track:
+            by_epoch.setdefault(epoch, []).append(value)
+    out: Track = []
+    for epoch, values in sorted(by_epoch.items()):
+        low, middle, high = (
+            statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
+        )
+        out.append((epoch, middle, low, high))
+    return [out]
 
 
 def _finite(

@@ -13,6 +13,7 @@ from anharmonic.experiments import (
     graphcon,
     graphcon_batches,
     lem,
+    nestaas,
     smoothing,
     speech,
     unicornn,
@@ -32,6 +33,7 @@ _TABLES: dict[str, Table] = {
         graphcon_batches,
         g2,
         g2_variations,
+        nestaas,
     )
     for table in module.TABLES
 }

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from anharmonic.experiments.base import Row, Table
 from anharmonic.experiments.budget import less, owners
 from anharmonic.training.results import Result
+from anharmonic.training.run import Run
 
 ABSENT = "not in this package yet"
 NOT_RUN = "not run"
@@ -33,38 +34,48 @@ class Ours:
         scale: Our metric times this is the printed number.
         form: Format of our numbers.
         budget: What was reduced, in words; empty for full runs.
+        measure: What of a result is compared, see ``Table.measure``.
+        quartiles: Whether seeds are summed up by median and quartiles.
     """
 
     results: tuple[Result, ...]
     scale: float = 1.0
     form: str = ".2f"
     budget: str = ""
+    measure: str = "test"
+    quartiles: bool = False
 
     @property
     def values(self) -> list[float]:
-        """The test metrics in the table's unit."""
-        return [r.test * self.scale for r in self.results]
+        """The measured values in the table's unit."""
+        return [measured(r, self.measure) * self.scale for r in self.results]
 
     @property
     def mean(self) -> float:
-        """Their mean."""
-        return statistics.fmean(self.values)
+        """Their mean; with ``quartiles`` their median."""
+        return (statistics.median if self.quartiles else statistics.fmean)(self.values)
 
     @property
     def interval(self) -> tuple[float, float]:
-        """One standard deviation either side from three seeds on, else the range."""
+        """One deviation either side (or the quartiles) from three seeds on, else the range."""
         if len(self.values) < 3:
             return min(self.values), max(self.values)
+        if self.quartiles:
+            low, _, high = statistics.quantiles(self.values, n=4, method="inclusive")
+            return low, high
         deviation = statistics.stdev(self.values)
         return self.mean - deviation, self.mean + deviation
 
     @property
     def text(self) -> str:
-        """``mean ± deviation`` from three seeds on, with two the range, with one itself."""
+        """``mean ± deviation`` from three seeds on, with two the range, with one itself.
+
+        With ``quartiles`` median and quartiles from three seeds on.
+        """
         mean = format(self.mean, self.form)
         if len(self.values) == 1:
             return mean
-        if len(self.values) == 2:
+        if len(self.values) == 2 or self.quartiles:
             low, high = (format(v, self.form) for v in self.interval)
             return f"{mean} ({low} to {high})"
         return f"{mean} ± {format(statistics.stdev(self.values), self.form)}"
@@ -73,6 +84,19 @@ class Ours:
     def seconds(self) -> float:
         """Mean training time of one seed."""
         return statistics.fmean(r.seconds for r in self.results)
+
+
+def measured(result: Result, measure: str) -> float:
+    """One number of a result.
+
+    Args:
+        result: The result.
+        measure: "test", "valid", or a name in its curve: the value at the epoch of its weights.
+    """
+    if measure in ("test", "valid"):
+        return float(getattr(result, measure))
+    at = result.curve["epoch"].index(result.best_epoch)
+    return float(result.curve[measure][at])
 
 
 @dataclass(frozen=True)
@@ -127,7 +151,7 @@ def compare(table: Table, results: Iterable[Result]) -> list[Line]:
         One line per row, in the table's order.
     """
     latest = {r.run.hash: r for r in results}
-    runs = [row.run for row in table.rows if row.run is not None]
+    runs = list(dict.fromkeys(row.run for row in table.rows if row.run is not None))
     splits = {row.split for row in table.rows if row.split}
     full: dict[str, list[Result]] = {}
     reduced: dict[str, dict[str, list[Result]]] = {}
@@ -146,7 +170,7 @@ def compare(table: Table, results: Iterable[Result]) -> list[Line]:
         ordered = tuple(sorted(found, key=lambda r: r.run.seed))
         run = ordered[0].run
         budget = f"reduced budget: {less(run, row.run)}" if run.reduced and row.run else ""
-        return Ours(ordered, part.scale, part.form, budget)
+        return Ours(ordered, part.scale, part.form, budget, part.measure, part.quartiles)
 
     lines = []
     for row in table.rows:
@@ -300,7 +324,11 @@ def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
 
 def missing(table: Table, lines: Iterable[Line]) -> list[str]:
     """The commands that run what has no full result yet: rows, or some seeds of a row."""
-    lines = [line for line in lines if line.row.run is not None]
+    first: dict[Run, Line] = {}  # rows of several parts may be of one run
+    for line in lines:
+        if line.row.run is not None:
+            first.setdefault(line.row.run, line)
+    lines = list(first.values())
     if all(line.full is None for line in lines):
         return [command(table)] if lines else []
     absent: dict[tuple[int, ...], list[Row]] = {}

@@ -10,18 +10,21 @@ from anharmonic.kernels.dispatch import available_backends, use_backend
 from anharmonic.kernels.gate import gradient_gate
 from anharmonic.kernels.lem import LEMWeights, lem
 from anharmonic.kernels.oscillator import OscillatorWeights, oscillator
+from anharmonic.kernels.skew import SkewWeights, skew
 from anharmonic.kernels.unicornn import UnICORNNWeights, unicornn
 
 __all__ = [
     "CoRNNWeights",
     "LEMWeights",
     "OscillatorWeights",
+    "SkewWeights",
     "UnICORNNWeights",
     "available_backends",
     "cornn",
     "gradient_gate",
     "lem",
     "oscillator",
+    "skew",
     "unicornn",
     "use_backend",
 ]

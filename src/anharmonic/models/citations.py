@@ -119,6 +119,17 @@ _ENTRIES = {
   booktitle = {International Conference on Learning Representations},
   year = {2021},
 }""",
+    "nestaas": """@misc{nestaas2022theoretically,
+  title = {Theoretically Motivated Neural {ODE} Architectures for Stable Adjoint Behavior},
+  author = {Nestaas, F.},
+  year = {2022},
+}""",
+    "node": """@inproceedings{chen2018neural,
+  title = {Neural Ordinary Differential Equations},
+  author = {Chen, Ricky T. Q. and Rubanova, Yulia and Bettencourt, Jesse and Duvenaud, David},
+  booktitle = {Advances in Neural Information Processing Systems},
+  year = {2018},
+}""",
     "chrono": """@inproceedings{tallec2018chrono,
   title = {Can recurrent neural networks warp time?},
   author = {Tallec, Corentin and Ollivier, Yann},
@@ -133,6 +144,7 @@ _PAPERS = {
     "LEM": ["lem"],
     "NeuralOscillator": ["oscillators"],
     "MultiLayerNeuralOscillator": ["oscillators"],
+    "SkewRNN": ["nestaas"],
     "RNN": ["rnn"],
     "LSTM": ["lstm"],
     "GRU": ["gru"],
@@ -148,6 +160,7 @@ _PAPERS = {
     "GradientGating": ["g2"],
     "PlainGNN": ["pyg"],
     "GCNII": ["gcnii"],
+    "NeuralODE": ["nestaas", "node"],
 }
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from anharmonic import _checks
 from anharmonic.models.graph.baselines import GCNII, PlainGNN
 from anharmonic.models.graph.encoder_decoder import GraphNetwork
 from anharmonic.models.graph.gradient_gating_network import GradientGatingNetwork
 from anharmonic.models.graph.graphcon_network import GraphCONNetwork
 from anharmonic.models.heads import SequenceModel
+from anharmonic.models.ode.matrix_form import NeuralODE
+from anharmonic.models.ode.network import NeuralODENetwork
 from anharmonic.models.sequence import LAYERS
 from anharmonic.models.sequence.cornn import CoRNNCell
 from anharmonic.models.sequence.lem import LEMCell
@@ -22,11 +26,20 @@ GRAPH_NETWORKS: dict[str, type[GraphNetwork]] = {
 }
 """Networks for graph tasks by name: this package's first, then the baselines."""
 
-_MODELS: dict[str, type[Stored]] = {**LAYERS, **GRAPH_NETWORKS}
-_OTHERS: tuple[type[Stored], ...] = (CoRNNCell, UnICORNNCell, LEMCell, SequenceModel)
+TABULAR_NETWORKS: dict[str, type[Stored]] = {"NeuralODE": NeuralODENetwork}
+"""Networks for tables of numbers by name."""
+
+_BY_KIND: dict[str, Mapping[str, type[Stored]]] = {
+    "sequence": LAYERS,
+    "graph": GRAPH_NETWORKS,
+    "tabular": TABULAR_NETWORKS,
+}
+_MODELS: dict[str, type[Stored]] = {**LAYERS, **GRAPH_NETWORKS, **TABULAR_NETWORKS}
+_OTHERS: tuple[type[Stored], ...] = (CoRNNCell, UnICORNNCell, LEMCell, SequenceModel, NeuralODE)
 
 STORED: dict[str, type[Stored]] = {
-    c.__name__: c for c in (*LAYERS.values(), *_OTHERS, *GRAPH_NETWORKS.values())
+    c.__name__: c
+    for c in (*LAYERS.values(), *_OTHERS, *GRAPH_NETWORKS.values(), *TABULAR_NETWORKS.values())
 }
 """Every class that can be saved and loaded, by name."""
 
@@ -36,7 +49,7 @@ def list_models(kind: str = "sequence") -> list[str]:
 
     Args:
         kind: "sequence" for the layers that ``SequenceModel`` takes by name, "graph" for the
-            networks of graph tasks.
+            networks of graph tasks, "tabular" for those of tables of numbers.
 
     Raises:
         ValueError: If the kind is unknown.
@@ -46,9 +59,24 @@ def list_models(kind: str = "sequence") -> list[str]:
         ['CoRNN', 'UnICORNN', 'LEM', 'NeuralOscillator']
         >>> list_models("graph")
         ['GraphCON', 'GradientGating', 'PlainGNN', 'GCNII']
+        >>> list_models("tabular")
+        ['NeuralODE']
     """
-    _checks.choice("kind", kind, ("sequence", "graph"))
-    return list(LAYERS if kind == "sequence" else GRAPH_NETWORKS)
+    return list(_BY_KIND[_checks.choice("kind", kind, _BY_KIND)])
+
+
+def model_kind(name: str) -> str:
+    """What a model takes: a "sequence", a "graph" or "tabular" data.
+
+    Raises:
+        ValueError: If there is no such model.
+
+    Example:
+        >>> model_kind("LEM"), model_kind("GraphCON")
+        ('sequence', 'graph')
+    """
+    known = canonical_name(name)
+    return next(kind for kind, models in _BY_KIND.items() if known in models)
 
 
 def canonical_name(name: str) -> str:
@@ -68,7 +96,7 @@ def canonical_name(name: str) -> str:
 
 
 def model_class(name: str) -> type[Stored]:
-    """The class of a model: a sequence layer or a network for graph tasks.
+    """The class of a model: a sequence layer, or a network for graph tasks or tables.
 
     Raises:
         ValueError: If there is no such model.

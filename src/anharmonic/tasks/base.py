@@ -29,9 +29,9 @@ __all__ = [
 ]
 
 Target = Literal["class", "value", "labels"]
-Readout = Literal["last", "all", "node", "graph"]
+Readout = Literal["last", "all", "node", "graph", "row"]
 Loss = Literal["cross_entropy", "binary_cross_entropy", "squared_error", "absolute_error"]
-MetricName = Literal["accuracy", "f1", "mse", "rmse", "nrmse", "nmse", "mae"]
+MetricName = Literal["accuracy", "f1", "cross_entropy", "mse", "rmse", "nrmse", "nmse", "mae"]
 AnyPart = TypeVar("AnyPart", bound=Part)
 
 
@@ -84,24 +84,24 @@ class Task(ABC):
 
     Attributes:
         name: The name in the registry.
-        kind: What an input is, a "sequence" or a "graph".
+        kind: What an input is, a "sequence", a "graph" or "tabular", a row of numbers.
         target: "class" (one class), "value" (real numbers) or "labels" (several yes-or-no labels).
-        readout: "last" (one output per sequence), "all" (one per step), "node" or "graph" (one per
-            node or graph).
+        readout: "last" (one output per sequence), "all" (one per step), "node", "graph" or "row"
+            (one per node, graph or row).
         metric: A name `anharmonic.tasks.metrics` knows, e.g. "accuracy".
         metric_scale: Factor on the metric, for errors in units of a constant of the data.
-        input_size: Features `F` per step, or per node.
+        input_size: Features `F` per step, per node or per row.
         output_size: Classes, values or labels `O`.
         source: Where the data come from; says so where they are not the original ones.
         licence: Licence of the data.
-        sizes: Number of sequences, nodes or graphs: "train", "valid", "test".
+        sizes: Number of sequences, nodes, graphs or rows: "train", "valid", "test".
         class_names: Name of every class; empty for "value" and "labels".
         progress: Whether a download shows a progress bar.
         hint: What the user may have meant otherwise, a sentence; empty where there is no doubt.
     """
 
     name: ClassVar[str]
-    kind: ClassVar[Literal["sequence", "graph"]] = "sequence"
+    kind: ClassVar[Literal["sequence", "graph", "tabular"]] = "sequence"
     target: Target
     readout: Readout
     metric: MetricName

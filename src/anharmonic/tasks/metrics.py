@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from anharmonic._checks import choice, described, message, number
 from anharmonic.tasks.base import Batch, step_mask
@@ -88,14 +89,7 @@ class Accuracy(Metric):
 
     def update(self, prediction: Tensor, batch: Batch | GraphBatch) -> None:
         """Adds a batch; `prediction` holds scores `[B, C]`."""
-        if prediction.dim() != 2 or prediction.shape[0] != batch.y.shape[0] or batch.y.dim() != 1:
-            raise ValueError(
-                message(
-                    "prediction must be [B, C] and y [B]",
-                    f"prediction {described(prediction)}, y {described(batch.y)}",
-                    "use readout 'last' or 'mean' for a class task",
-                )
-            )
+        _are_scores(prediction, batch)
         scores = prediction.detach()
         self._has_nan |= bool(scores.isnan().any())
         self._right += int((scores.argmax(1) == batch.y.to(scores.device)).sum())
@@ -103,6 +97,33 @@ class Accuracy(Metric):
 
     def _total(self) -> float:
         return math.nan if self._has_nan else 100.0 * self._right / self._count
+
+
+class CrossEntropy(Metric):
+    """Mean cross entropy of the classes in nats: what training on classes minimises.
+
+    Example:
+        >>> metric = CrossEntropy()
+        >>> metric.update(torch.zeros(1, 2), Batch(torch.zeros(1, 1, 1), torch.tensor([0]), None))
+        >>> round(metric.value(), 4)
+        0.6931
+    """
+
+    name: ClassVar[str] = "cross_entropy"
+
+    def __init__(self, scale: float = 1.0) -> None:
+        super().__init__(scale)
+        self._sum = 0.0
+
+    def update(self, prediction: Tensor, batch: Batch | GraphBatch) -> None:
+        """Adds a batch; `prediction` holds scores `[B, C]`."""
+        _are_scores(prediction, batch)
+        scores, y = prediction.detach().to("cpu", torch.float64), batch.y.cpu()
+        self._sum += float(functional.cross_entropy(scores, y, reduction="sum"))
+        self._count += y.shape[0]
+
+    def _total(self) -> float:
+        return self._sum / self._count
 
 
 class MeanSquaredError(Metric):
@@ -249,6 +270,17 @@ def _errors(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tens
     return error, y
 
 
+def _are_scores(prediction: Tensor, batch: Batch | GraphBatch) -> None:
+    if prediction.dim() != 2 or prediction.shape[0] != batch.y.shape[0] or batch.y.dim() != 1:
+        raise ValueError(
+            message(
+                "prediction must be [B, C] and y [B]",
+                f"prediction {described(prediction)}, y {described(batch.y)}",
+                "use readout 'last' or 'mean' for a class task",
+            )
+        )
+
+
 def _same_shape(prediction: Tensor, batch: Batch | GraphBatch) -> None:
     if prediction.shape != batch.y.shape:
         raise ValueError(
@@ -265,6 +297,7 @@ _METRICS: dict[str, type[Metric]] = {
     for kind in (
         Accuracy,
         MicroF1,
+        CrossEntropy,
         MeanSquaredError,
         RootMeanSquaredError,
         NormalisedRootMeanSquaredError,
@@ -278,7 +311,7 @@ def make_metric(name: str, scale: float = 1.0) -> Metric:
     """Makes a fresh metric by its name.
 
     Args:
-        name: "accuracy", "f1", "mse", "rmse", "nrmse", "nmse" or "mae".
+        name: "accuracy", "f1", "cross_entropy", "mse", "rmse", "nrmse", "nmse" or "mae".
         scale: Factor on its value, > 0; a task says it as `metric_scale`.
 
     Raises:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import io
 import tarfile
@@ -88,3 +89,56 @@ def prepare_fsdd(files: Sequence[Path]) -> Arrays:
         "speakers": np.array(speakers),
         "sample_rate": np.array(8000, np.int64),
     }
+
+
+AIR_COLUMNS = ("PM2.5", "PM10", "SO2", "NO2", "CO", "O3", "TEMP", "PRES", "DEWP", "RAIN", "WSPM")
+
+
+def prepare_beijing_air(files: Sequence[Path]) -> Arrays:
+    """The hourly tables of the 12 stations, in the order of their names; NaN where one is missing.
+
+    The archive of the source holds another one with the tables.
+    """
+    tables = dict(sorted(_air_tables(files[0].read_bytes()).items()))
+    if not tables:
+        raise ValueError(
+            message(
+                f"{files[0].name} must hold the tables PRSA_Data_*.csv",
+                "none of them",
+                "download it again",
+            )
+        )
+    rows = {station: list(csv.DictReader(io.StringIO(t))) for station, t in tables.items()}
+    values = [
+        [[_number(row[name]) for name in AIR_COLUMNS] for row in station]
+        for station in rows.values()
+    ]
+    winds = [[row["wd"].replace("NA", "") for row in station] for station in rows.values()]
+    names = sorted({wind for station in winds for wind in station} | {""})
+    first = next(iter(rows.values()))[0]
+    start = f"{first['year']}-{int(first['month']):02}-{int(first['day']):02}"
+    return {
+        "values": np.array(values, np.float32),
+        "columns": np.array(AIR_COLUMNS),
+        "stations": np.array(list(rows)),
+        "wind_dir": np.array([[names.index(w) for w in station] for station in winds], np.uint8),
+        "wind_dir_names": np.array(names),
+        "time0": np.array(f"{start}T{int(first['hour']):02}"),
+    }
+
+
+def _air_tables(content: bytes) -> dict[str, str]:
+    """The text of every table in an archive and in the archives inside it, by station."""
+    found: dict[str, str] = {}
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for name in archive.namelist():
+            stem = Path(name).stem.split("_")
+            if name.endswith(".zip"):
+                found |= _air_tables(archive.read(name))
+            elif name.endswith(".csv") and stem[:2] == ["PRSA", "Data"]:
+                found[stem[2]] = archive.read(name).decode()
+    return found
+
+
+def _number(text: str) -> float:
+    return float("nan") if text in ("", "NA") else float(text)

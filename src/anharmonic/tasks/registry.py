@@ -17,6 +17,7 @@ from anharmonic.tasks.graphs import GRAPH_TASKS, GraphTask
 from anharmonic.tasks.images import Digits, PermutedSequentialMNIST, SequentialMNIST
 from anharmonic.tasks.signals import SpokenDigits
 from anharmonic.tasks.synthetic import AddingProblem
+from anharmonic.tasks.tabular import BeijingAir, BreastCancer, TabularTask
 
 _KINDS: tuple[type[Task], ...] = (
     AddingProblem,
@@ -28,6 +29,8 @@ _KINDS: tuple[type[Task], ...] = (
     NoisePaddedCIFAR10,
     SpokenDigits,
     *GRAPH_TASKS,
+    BreastCancer,
+    BeijingAir,
     FileTask,
 )
 _TASKS = {kind.name: kind for kind in _KINDS}
@@ -135,7 +138,7 @@ class TaskInfo:
         name: The name in the registry.
         summary: One line.
         sizes: Samples for training, validation and test; empty where the file decides.
-        samples: What a sample is: "sequences", "nodes" or "graphs".
+        samples: What a sample is: "sequences", "nodes", "graphs" or "rows".
         input: Shape of the inputs, in words.
         target: What is predicted, in words.
         metric: Name of the metric.
@@ -180,7 +183,10 @@ def _describe(name: str) -> TaskInfo:
             licence=kind.licence,
         )
     task = kind()
-    level = task.level if isinstance(task, GraphTask) else "sequence"
+    level = "row" if isinstance(task, TabularTask) else "sequence"
+    per = "row" if isinstance(task, TabularTask) else "step"
+    if isinstance(task, GraphTask):
+        level, per = task.level, "node"
     place = "step" if task.readout == "all" else level
     one, many = {
         "class": ("class", "classes"),
@@ -192,8 +198,7 @@ def _describe(name: str) -> TaskInfo:
         summary=summary,
         sizes=dict(task.sizes),
         samples=f"{level}s",
-        input=f"{counted(task.input_size, 'number')} per "
-        + ("node" if isinstance(task, GraphTask) else "step"),
+        input=f"{counted(task.input_size, 'number')} per {per}",
         target=f"{counted(task.output_size, one, many)} per {place}",
         metric=task.metric,
         source=task.source,

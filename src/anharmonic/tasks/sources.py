@@ -27,7 +27,13 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import message
 from anharmonic.tasks.download import DownloadError, data_folder, fetch, verify
-from anharmonic.tasks.prepare import Arrays, prepare_cifar10, prepare_fsdd, prepare_mnist
+from anharmonic.tasks.prepare import (
+    Arrays,
+    prepare_beijing_air,
+    prepare_cifar10,
+    prepare_fsdd,
+    prepare_mnist,
+)
 
 _RAW = "raw"  # folder of files that a person downloaded
 
@@ -286,4 +292,15 @@ FSDD = Source(
     ),
     prepare_fsdd,
     "13947e657508149240ff5d0930b9bbe053c19b219327ff6720f9121faff0b32f",
+)
+BEIJING_AIR = Source(
+    "beijing_air",
+    (
+        Remote(
+            "https://archive.ics.uci.edu/static/public/501/beijing+multi+site+air+quality+data.zip",
+            None,  # the content is checked
+        ),
+    ),
+    prepare_beijing_air,
+    "a6c8722e25a37e5496a402b9b2267a5fa2d3701c2e2be8cee62181990daf5981",
 )

@@ -16,7 +16,7 @@ from torch import nn
 from anharmonic import _checks
 from anharmonic.diagnostics.machine import hardware
 from anharmonic.models.heads import SequenceModel
-from anharmonic.models.registry import GRAPH_NETWORKS, model_class
+from anharmonic.models.registry import model_class, model_kind
 from anharmonic.tasks.base import Task
 from anharmonic.tasks.registry import make_task
 from anharmonic.training import folder as folders
@@ -179,8 +179,10 @@ def _seeded_model(run: Run, task: Task) -> nn.Module:
     random.seed(run.seed)
     np.random.seed(run.seed)  # noqa: NPY002 - the global generator, for other people's code
     torch.manual_seed(run.seed)
-    if run.model in GRAPH_NETWORKS:
-        sizes = (task.input_size, task.output_size)
+    sizes = (task.input_size, task.output_size)
+    if model_kind(run.model) == "tabular":
+        return model_class(run.model)(*sizes, **run.model_options)
+    if model_kind(run.model) == "graph":
         return model_class(run.model)(*sizes, level=task.readout, **run.model_options)
     readout = "all" if task.readout == "all" else run.readout
     return SequenceModel(
@@ -198,10 +200,12 @@ def _train(job: Job, unfixed: set[str]) -> Result:
     from anharmonic.training.progress import Progress
     from anharmonic.training.quiet import quiet_lightning
     from anharmonic.training.resume import AtomicCheckpointIO
+    from anharmonic.training.watch import watch_of
 
     run, place = job.run, job.place
     resume = job.folder / folders.RESUME
-    keeper = Keeper(job.loaders.valid, job.task, resume, _circumstances(job))
+    watch = watch_of(job.model, job.task, job.loaders.valid)
+    keeper = Keeper(job.loaders.valid, job.task, resume, _circumstances(job), watch)
     module = TrainingModule(run, job.model, job.task.loss, job.loaders.train, str(resume))
     plugins: list[Any] = [AtomicCheckpointIO()]
     if SLURMEnvironment.detect():

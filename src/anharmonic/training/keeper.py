@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ class Keeper(Callback):
         task: The task, which has the metric.
         resume_path: The resume file.
         circumstances: What resuming should find unchanged (versions, device, threads).
+        watch: What else is measured of the model after every epoch, by name; None for nothing.
     """
 
     def __init__(
@@ -46,8 +48,10 @@ class Keeper(Callback):
         task: Task,
         resume_path: Path,
         circumstances: dict[str, str],
+        watch: Callable[[], dict[str, float]] | None = None,
     ) -> None:
         self._valid = valid
+        self._watch = watch
         self.metric, self._scale = task.metric, task.metric_scale
         self.higher_is_better = make_metric(task.metric).higher_is_better
         self._resume_path = resume_path
@@ -118,8 +122,11 @@ class Keeper(Callback):
             raise pl_module.diverged(f"validation {self.metric}", value, steps)
         epoch = trainer.current_epoch + 1
         better = value > self.best_valid if self.higher_is_better else value < self.best_valid
-        for name, entry in (("epoch", epoch), ("train_loss", loss), ("valid", value)):
-            self.curve[name].append(entry)
+        entries = {"epoch": epoch, "train_loss": loss, "valid": value}
+        if self._watch is not None:
+            entries |= self._watch()
+        for name, entry in entries.items():
+            self.curve.setdefault(name, []).append(entry)
         if better or self.best_epoch == 0:
             self.best_epoch = epoch
             self.best_weights = {

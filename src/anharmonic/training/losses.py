@@ -75,7 +75,7 @@ def share_of(batch: Batch | GraphBatch, rank: int, world: int, loss: str) -> Sha
     if first == last:
         first, last, weight = 0, 1, 0.0
     lengths = None if batch.lengths is None else batch.lengths[first:last]
-    part = Batch(batch.x[first:last], batch.y[first:last], lengths)
+    part = batch._replace(x=batch.x[first:last], y=batch.y[first:last], lengths=lengths)
     return Share(part, weight, entries)
 
 

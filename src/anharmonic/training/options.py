@@ -14,7 +14,7 @@ import torch
 
 from anharmonic import _checks
 from anharmonic.models.graph.convolutions import NodewiseLinear
-from anharmonic.models.registry import GRAPH_NETWORKS, list_models, model_class
+from anharmonic.models.registry import list_models, model_class, model_kind
 from anharmonic.tasks.registry import PLACES, task_class
 
 _DEFAULT_HIDDEN_SIZE = 128
@@ -75,7 +75,7 @@ def check_model_options(model: str, given: Any) -> dict[str, Any]:
 
 def _try_to_make(model: str, options: dict[str, Any]) -> None:
     kind = model_class(model)
-    if model in GRAPH_NETWORKS:
+    if model_kind(model) == "graph":
         # Without the convolutions, whose library takes seconds to import.
         trial = type(kind.__name__, (kind,), {"_made": lambda network, make: NodewiseLinear(1, 1)})
         with torch.random.fork_rng(devices=()):
@@ -83,7 +83,8 @@ def _try_to_make(model: str, options: dict[str, Any]) -> None:
         return
     # On the meta device, where drawing weights would load torch's compiler for no number.
     trial = type(kind.__name__, (kind,), {"reset_parameters": lambda layer: None})
-    trial(1, **options, device="meta")
+    sizes = (1, 1) if model_kind(model) == "tabular" else (1,)
+    trial(*sizes, **options, device="meta")
 
 
 def check_readout(task: str, task_readout: str | None, readout: str) -> None:
@@ -111,7 +112,7 @@ def check_readout(task: str, task_readout: str | None, readout: str) -> None:
 
 
 def check_kinds(task: str, model: str) -> None:
-    """Refuses a model for sequences on a task of graphs, and the other way round.
+    """Refuses a model on a task of another kind, such as one for sequences on a task of graphs.
 
     Args:
         task: Name of the task.
@@ -124,10 +125,11 @@ def check_kinds(task: str, model: str) -> None:
         >>> check_kinds("adding", "LEM")
     """
     kind = task_class(task).kind
-    if (model in GRAPH_NETWORKS) != (kind == "graph"):
+    if model_kind(model) != kind:
         raise ValueError(
             _checks.message(
-                f"task {task!r} needs a model for {kind}s",
+                f"task {task!r} needs a model for "
+                + ("tables of numbers" if kind == "tabular" else f"{kind}s"),
                 f"model={model!r}",
                 f"choose one of {', '.join(list_models(kind))}",
             )

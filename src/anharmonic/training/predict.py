@@ -65,11 +65,11 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
             )
         )
     task = _read_task(folder / folders.TASK)
-    if task["readout"] in ("node", "graph"):
+    if task["readout"] not in ("last", "all"):
         raise ValueError(
             _checks.message(
                 "predict takes the run of a model for sequences",
-                f"{folder}, a run on the graphs of {task['task']}",
+                f"{folder}, a run on the task {task['task']}",
                 f"call anharmonic.from_pretrained({str(folder / folders.BEST)!r}) and the model",
             )
         )
@@ -132,7 +132,7 @@ def _read_task(path: Path) -> dict[str, Any]:
         )
         content["class_names"] = tuple(content["class_names"])
         _checks.choice("target", content["target"], ("class", "value", "labels"))
-        _checks.choice("readout", content["readout"], ("last", "all", "node", "graph"))
+        _checks.choice("readout", content["readout"], ("last", "all", "node", "graph", "row"))
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(
             _checks.message(

@@ -65,8 +65,8 @@ class Result:
     started: str
     """When the run first started: ISO 8601, UTC."""
     curve: dict[str, list[float]]
-    """"epoch", "train_loss" and "valid" to 6 digits: every epoch up to 100, of longer runs about
-    100 of them, the best and the last included."""
+    """"epoch", "train_loss" and "valid" to 6 digits (also "nfe" and "adjoint_score" of a neural
+    ODE): every epoch up to 100, of longer runs about 100, the best and the last included."""
     nondeterministic: list[str] = field(default_factory=list)
     """Operations without a deterministic form on this device: with any, resuming is not exact."""
 

@@ -16,6 +16,7 @@ from anharmonic.models.sequence.cornn import CoRNN
 from anharmonic.models.sequence.lem import LEM
 from anharmonic.models.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
 from anharmonic.models.sequence.oscillator import NeuralOscillator
+from anharmonic.models.sequence.skew import SkewRNN
 from anharmonic.models.sequence.unicornn import UnICORNN
 from anharmonic.models.store import Stored
 
@@ -25,6 +26,7 @@ LAYERS: dict[str, type[Stored]] = {
     "LEM": LEM,
     "NeuralOscillator": NeuralOscillator,
     "MultiLayerNeuralOscillator": MultiLayerNeuralOscillator,
+    "SkewRNN": SkewRNN,
     "RNN": RNN,
     "LSTM": LSTM,
     "GRU": GRU,

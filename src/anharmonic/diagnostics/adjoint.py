@@ -1,0 +1,150 @@
+r"""How the gradient with respect to the state changes over time, in neural ODEs and sequences.
+
+The adjoint of a neural ODE z' = f(z, t), with a loss L of the end state,
+
+.. math::
+    a(t) = \frac{dL(z(t_1))}{dz(t)}, \qquad a' = -a \,\frac{\partial f}{\partial z}
+
+is solved backwards together with z. Its norm is constant where the Jacobian of f is skew-symmetric.
+The adjoint score is the ratio of two quantiles of the norm over time, q95 / q05; 1 is best.
+
+Reference: Nestaas, Theoretically Motivated Neural ODE Architectures for Stable Adjoint Behavior,
+2022, Proposition 2.2 and Lemma 2.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from anharmonic import _checks
+from anharmonic.models.ode.matrix_form import NeuralODE
+from anharmonic.models.ode.solve import solve
+
+POINTS = 100
+"""Times at which the document takes the norm."""
+
+
+def adjoint_norms(
+    ode: NeuralODE, z: Tensor, loss: Callable[[Tensor], Tensor], points: int = POINTS
+) -> Tensor:
+    """The norms |a(t)| of a neural ODE at equally spaced times from 0 to ``end_time``.
+
+    Solved with the ODE's own solver and tolerances; its ``nfe`` stays that of a solve of z alone.
+
+    Args:
+        ode: The neural ODE.
+        z: The initial states.
+        loss: The loss of the end states: their shape to a number, a sum over the batch.
+        points: Times, >= 2.
+
+    Shape:
+        z [B, H]; result [points, B], first the norm at time 0.
+
+    Raises:
+        ValueError: If there are fewer than two times, or z does not fit.
+        StiffError: If a solve needs too small steps or too many evaluations.
+
+    Example:
+        >>> ode = NeuralODE(3, "skew")
+        >>> adjoint_norms(ode, torch.ones(2, 3), lambda end: end.square().sum()).shape
+        torch.Size([100, 2])
+    """
+    if _checks.positive_int("points", points) < 2:
+        raise ValueError(
+            _checks.message("points must be at least 2", f"points={points}", "take about 100")
+        )
+    with torch.no_grad():
+        end = ode(z)
+    with torch.enable_grad():
+        end = end.requires_grad_()
+        (a,) = torch.autograd.grad(loss(end), end)
+    # The equation is linear: solved for directions, so that no gradient is below the tolerance.
+    sizes = a.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(a.dtype).tiny)
+    last = ode.end_time
+
+    def backwards(s: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+        """d/ds of z and a at the time last - s."""
+        z, a = state
+        with torch.enable_grad():
+            z = z.detach().requires_grad_()
+            f = ode.vector_field(z, last - s)
+        (grown,) = torch.autograd.grad(f, z, a)
+        return -f.detach(), grown
+
+    times = torch.linspace(0.0, last, points, dtype=z.dtype, device=z.device)
+    plain = ode.problem._replace(adjoint=False)
+    with torch.no_grad():
+        (_, path), _ = solve(backwards, (end.detach(), a / sizes), times, plain)
+    norms: Tensor = path.flip(0).norm(dim=-1) * sizes[:, 0]
+    return norms
+
+
+def state_gradient_norms(
+    layer: Any, x: Tensor, loss: Callable[[Tensor], Tensor], state: Any = None
+) -> Tensor:
+    """The norms |dL/dstate_t| of a sequence layer, the discrete adjoint, before and after steps.
+
+    All variables of the state are taken together. The layer is walked step by step.
+
+    Args:
+        layer: A unidirectional sequence layer, without dropout or in evaluation mode.
+        x: The sequences, time first.
+        loss: The loss of the output at the last step: [B, H] to a number, a sum over the batch.
+        state: The initial state; zeros if None.
+
+    Shape:
+        x [T, B, F]; result [T + 1, B], first that of the initial state.
+
+    Raises:
+        ValueError: If x is not [T, B, F], or the layer cannot be walked step by step.
+
+    Example:
+        >>> from anharmonic.models.sequence.lem import LEM
+        >>> layer = LEM(2, 4, dt=0.1)
+        >>> state_gradient_norms(layer, torch.ones(9, 3, 2), lambda y: y.sum()).shape
+        torch.Size([10, 3])
+    """
+    if not isinstance(x, Tensor) or x.dim() != 3:
+        raise ValueError(
+            _checks.message(
+                "x must be a tensor [T, B, F]", _checks.described(x), "put time first, then batch"
+            )
+        )
+    with torch.enable_grad():
+        if state is None:
+            _, like = layer.step(x[0])
+            state = type(like)(*(torch.zeros_like(part) for part in like))
+        states = [type(state)(*(part.detach().requires_grad_() for part in state))]
+        for x_t in x:
+            output, state = layer.step(x_t, states[-1])
+            states.append(state)
+        parts = [part for state in states for part in state]
+        grads = torch.autograd.grad(loss(output), parts, materialize_grads=True)
+    squares = [grad.square().sum(dim=(0, 2)) for grad in grads]
+    width = len(state)
+    per_step = [sum(squares[i : i + width]) for i in range(0, len(squares), width)]
+    return torch.stack(per_step).sqrt()  # type: ignore[arg-type]
+
+
+def adjoint_score(norms: Tensor) -> Tensor:
+    """The ratio q95 / q05 of norms over time: 1 where they are constant, else larger.
+
+    Args:
+        norms: Norms, time first.
+
+    Shape:
+        norms [T, B]; result float64 [B].
+
+    Example:
+        >>> adjoint_score(torch.tensor([[1.0, 1.0], [1.0, 3.0]])).tolist()
+        [1.0, 2.636...]
+    """
+    low, high = torch.quantile(
+        norms.double(), torch.tensor([0.05, 0.95], dtype=torch.float64, device=norms.device), dim=0
+    ).clamp_min(torch.finfo(torch.float64).tiny)
+    score: Tensor = high / low
+    return score

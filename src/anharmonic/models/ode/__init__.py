@@ -1,0 +1,1 @@
+"""Neural ODEs: continuous depth, solved adaptively."""

@@ -1,0 +1,216 @@
+"""Initial value problems through torchdiffeq: checked, counted, and refused when too stiff.
+
+The package is an extra, imported when something is solved.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from anharmonic import _checks
+
+ADAPTIVE = ("dopri5", "dopri8", "bosh3", "fehlberg2", "adaptive_heun")
+"""Solvers that choose their steps by ``rtol`` and ``atol``."""
+FIXED = ("euler", "midpoint", "heun2", "heun3", "rk4", "implicit_adams")
+"""Solvers with a given ``step_size``; torchdiffeq's explicit_adams is left out, it is unstable."""
+
+
+class StiffError(RuntimeError):
+    """A solve needs too small steps, or too many evaluations."""
+
+
+class Solver(NamedTuple):
+    """How a problem is solved.
+
+    Attributes:
+        method: torchdiffeq's name of the solver.
+        rtol: Relative tolerance of a step, > 0.
+        atol: Absolute tolerance of a step, > 0.
+        step_size: Step of the solvers in ``FIXED``, > 0; None for those in ``ADAPTIVE``.
+        adjoint: Whether gradients come from the adjoint equation, solved backwards; else from
+            backpropagation through the solver's steps.
+        max_evaluations: Evaluations allowed in a solve (and its adjoint), >= 1.
+    """
+
+    method: str = "dopri5"
+    rtol: float = 1e-4
+    atol: float = 1e-6
+    step_size: float | None = None
+    adjoint: bool = False
+    max_evaluations: int = 10_000
+
+
+def checked_solver(
+    method: str,
+    rtol: float,
+    atol: float,
+    step_size: float | None,
+    adjoint: bool,
+    max_evaluations: int,
+) -> Solver:
+    """Checks how a problem is to be solved; the arguments are those of ``Solver``.
+
+    Raises:
+        ValueError: If a name is unknown, a number out of range, or ``step_size`` does not go with
+            the solver.
+        TypeError: If an argument is of the wrong kind.
+
+    Example:
+        >>> checked_solver("rk4", 1e-4, 1e-6, 0.1, False, 1000).step_size
+        0.1
+    """
+    _checks.choice("solver", method, (*ADAPTIVE, *FIXED))
+    rtol = _checks.number("rtol", rtol, low=0.0, low_open=True)
+    atol = _checks.number("atol", atol, low=0.0, low_open=True)
+    if (step_size is None) != (method in ADAPTIVE):
+        fixed = method in FIXED
+        raise ValueError(
+            _checks.message(
+                f"solver={method!r} {'needs a step_size' if fixed else 'chooses its own steps'}",
+                f"step_size={step_size}",
+                "pass a step, or take an adaptive solver such as 'dopri5'"
+                if fixed
+                else "set rtol and atol instead, or take a solver with fixed steps such as 'rk4'",
+            )
+        )
+    if step_size is not None:
+        step_size = _checks.number("step_size", step_size, low=0.0, low_open=True)
+    return Solver(
+        method,
+        rtol,
+        atol,
+        step_size,
+        _checks.boolean("adjoint", adjoint),
+        _checks.positive_int("max_evaluations", max_evaluations),
+    )
+
+
+def checked_times(times: Any, like: Tensor) -> Tensor:
+    """Checks the times of a solve and returns them in the dtype and on the device of ``like``.
+
+    Args:
+        times: At least two, strictly increasing; the first is that of the initial state.
+        like: The initial state.
+
+    Raises:
+        ValueError: If they are not such times.
+
+    Example:
+        >>> checked_times([0.0, 0.5, 1.0], torch.zeros(1)).tolist()
+        [0.0, 0.5, 1.0]
+    """
+    checked: Tensor = torch.as_tensor(times, dtype=like.dtype, device=like.device)
+    if checked.dim() != 1 or len(checked) < 2:
+        raise ValueError(
+            _checks.message(
+                "times must be a list of at least two, the initial state's first",
+                _checks.described(checked),
+                "pass for example [0.0, 1.0]",
+            )
+        )
+    if not checked.isfinite().all() or not (checked.diff() > 0).all():
+        near = [f"{t:g}" for t in checked.tolist()[:5]] + ["..."] * (len(checked) > 5)
+        raise ValueError(
+            _checks.message(
+                f"times must be finite and strictly increasing in {checked.dtype}",
+                ", ".join(near),
+                "sort them and remove repetitions; to go backwards in time, solve for -f",
+            )
+        )
+    return checked
+
+
+class _Counted(nn.Module):
+    """Dynamics as torchdiffeq calls them, counted, that stop a hopeless solve with one error."""
+
+    def __init__(self, dynamics: Callable[[Tensor, Any], Any], solver: Solver) -> None:
+        super().__init__()
+        self.dynamics = dynamics
+        self.solver = solver
+        self.evaluations = 0
+
+    def forward(self, t: Tensor, z: Any) -> Any:
+        self.evaluations += 1
+        if self.evaluations > self.solver.max_evaluations:
+            raise self.too_stiff(f"more than max_evaluations={self.solver.max_evaluations}")
+        return self.dynamics(t, z)
+
+    def callback_step(self, t0: Tensor, z: Any, dt: Tensor) -> None:
+        """Called by the solver before every step, forwards."""
+        if not (t0 + dt > t0 and t0 - dt < t0):
+            raise self.too_stiff(f"a step of {float(dt):g} at time {float(t0):g}")
+        self.check_finite(z)
+
+    callback_step_adjoint = callback_step  # and backwards, in the adjoint method
+
+    def check_finite(self, z: Any) -> None:
+        for part in (z,) if isinstance(z, Tensor) else z:
+            if _checks.has_values(part) and not math.isfinite(float(part.detach().abs().sum())):
+                raise self.too_stiff("a state that is not finite")
+
+    def too_stiff(self, came: str) -> StiffError:
+        solver = self.solver
+        how = (
+            f"rtol={solver.rtol:g}, atol={solver.atol:g}"
+            if solver.step_size is None
+            else f"step_size={solver.step_size:g}"
+        )
+        return StiffError(
+            _checks.message(
+                f"solver {solver.method!r} ({how}) must reach the end in steps that it can take",
+                f"{came}, so the dynamics are too stiff for it or their values overflow",
+                "loosen rtol and atol, bound the dynamics (matrix_activation='tanh', a smaller lr "
+                "or weight_decay), shorten the time, or raise max_evaluations",
+            )
+        )
+
+
+def solve(
+    dynamics: Callable[[Tensor, Any], Any], start: Any, times: Tensor, solver: Solver
+) -> tuple[Any, int]:
+    """Solves z' = dynamics(t, z) from ``start``.
+
+    Args:
+        dynamics: Gives the derivative; a ``torch.nn.Module`` for the adjoint method.
+        start: State at the first time, a tensor or a tuple of tensors.
+        times: Strictly increasing, at least two.
+        solver: How.
+
+    Returns:
+        The states at all times (tensors with one axis more in front), and the number of evaluations
+        of the dynamics that it took.
+
+    Raises:
+        StiffError: If the steps become too small, or the evaluations too many; with the adjoint
+            method also from ``backward``.
+        ImportError: If torchdiffeq is missing.
+
+    Example:
+        >>> times = torch.tensor([0.0, 1.0])
+        >>> path, evaluations = solve(lambda t, z: -z, torch.ones(1), times, Solver())
+        >>> f"{path[1].item():.3f}", evaluations
+        ('0.368', 20)
+    """
+    try:
+        import torchdiffeq
+    except ImportError as error:
+        raise _checks.missing_extra("torchdiffeq", "ode", "solving a neural ODE") from error
+    counted = _Counted(dynamics, solver)
+    options = None if solver.step_size is None else {"step_size": solver.step_size}
+    method = torchdiffeq.odeint_adjoint if solver.adjoint else torchdiffeq.odeint
+    path = method(
+        counted,
+        start,
+        times,
+        rtol=solver.rtol,
+        atol=solver.atol,
+        method=solver.method,
+        options=options,
+    )
+    counted.check_finite(path)  # solvers with fixed steps go on through infinities
+    return path, counted.evaluations

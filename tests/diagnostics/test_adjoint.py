@@ -1,0 +1,107 @@
+"""The adjoint over time: its equation, backpropagation at inner times, the score, layers."""
+
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic.diagnostics.adjoint import adjoint_norms, adjoint_score, state_gradient_norms
+from anharmonic.models.ode.matrix_form import DYNAMICS
+from anharmonic.models.registry import list_models, model_class
+
+F64 = torch.float64
+
+
+def noise(*shape, seed=0):
+    return torch.randn(*shape, dtype=F64, generator=torch.Generator().manual_seed(seed))
+
+
+def make(dynamics, **options):
+    torch.manual_seed(0)
+    options = {"width": 6, "rtol": 1e-9, "atol": 1e-11, "dtype": F64, **options}
+    ode = ah.NeuralODE(4, dynamics, **options)
+    with torch.no_grad():
+        ode.head.weight.mul_(5)
+    return ode
+
+
+def loss(end):
+    return (end.sin() * torch.arange(1, 5)).sum()
+
+
+@pytest.mark.parametrize("dynamics", DYNAMICS)
+@pytest.mark.parametrize("adjoint", [False, True])
+def test_norms_are_those_of_backpropagation(dynamics, adjoint):
+    pytest.importorskip("torchdiffeq")
+    ode, z = make(dynamics, end_time=0.9, adjoint=adjoint), noise(3, 4)
+    norms = adjoint_norms(ode, z, loss, points=7)
+    times = torch.linspace(0, 0.9, 7, dtype=F64).tolist()
+    with torch.no_grad():
+        path = ode.trajectory(z, times)
+    for k in range(6):
+        inner = path[k].clone().requires_grad_()
+        (a,) = torch.autograd.grad(loss(ode.trajectory(inner, [times[k], 0.9])[-1]), inner)
+        torch.testing.assert_close(norms[k], a.norm(dim=1), rtol=1e-6, atol=0)
+    end = path[-1].clone().requires_grad_()
+    (a,) = torch.autograd.grad(loss(end), end)
+    torch.testing.assert_close(norms[-1], a.norm(dim=1), rtol=1e-12, atol=0)
+    assert (norms.amax(0) / norms.amin(0)).max() > 1.001
+
+
+@pytest.mark.parametrize("dynamics", DYNAMICS)
+def test_the_adjoint_equation(dynamics):
+    """a' = -a df/dz (Proposition 2.2): central differences of backpropagated a(t)."""
+    pytest.importorskip("torchdiffeq")
+    ode, z, h = make(dynamics, rtol=1e-11, atol=1e-13), noise(1, 4), 1e-4
+    found = []
+    with torch.no_grad():
+        path = ode.trajectory(z, [0.0, 0.5 - h, 0.5, 0.5 + h])
+    for k, t in ((1, 0.5 - h), (2, 0.5), (3, 0.5 + h)):
+        inner = path[k].clone().requires_grad_()
+        found.append(torch.autograd.grad(loss(ode.trajectory(inner, [t, 1.0])[-1]), inner)[0][0])
+    J = torch.autograd.functional.jacobian(lambda v: ode.vector_field(v[None], 0.5)[0], path[2][0])
+    slope = (found[2] - found[0]) / (2 * h)
+    torch.testing.assert_close(slope, -found[1] @ J, rtol=1e-6, atol=1e-6)
+    assert slope.norm() > 1e-2
+
+
+def test_small_gradients_are_measured_as_well():
+    pytest.importorskip("torchdiffeq")
+    ode, z = make("unrestricted", rtol=1e-6, atol=1e-8), noise(2, 4)
+    whole = adjoint_norms(ode, z, loss, points=9)
+    small = adjoint_norms(ode, z, lambda end: 1e-12 * loss(end), points=9)
+    torch.testing.assert_close(small * 1e12, whole, rtol=1e-9, atol=0)
+
+
+def test_score_of_known_norms():
+    steady = torch.full((100, 2), 3.0)
+    assert torch.equal(adjoint_score(steady), torch.ones(2, dtype=F64))
+    line = torch.arange(1.0, 102.0)[:, None]  # 1 to 101: q05 = 6, q95 = 96
+    torch.testing.assert_close(adjoint_score(line), torch.tensor([16.0], dtype=F64))
+    assert adjoint_score(torch.zeros(100, 1)).item() == 1.0
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_state_gradients_of_every_layer(name):
+    """At the start and in between: those of the layer started there."""
+    torch.manual_seed(0)
+    layer = model_class(name)(2, 3, num_layers=2, dtype=F64)
+    x, out = noise(6, 4, 2), lambda y: y.sin().sum()
+    norms = state_gradient_norms(layer, x, out)
+    assert norms.shape == (7, 4)
+    for start in (0, 3):
+        _, state = layer.step(x[0])
+        state = type(state)(*(torch.zeros_like(part) for part in state))
+        for x_t in x[:start]:
+            _, state = layer.step(x_t, state)
+        parts = [part.detach().requires_grad_() for part in state]
+        y, _ = layer(x[start:], type(state)(*parts), output="last")
+        grads = torch.autograd.grad(out(y), parts)
+        exact = sum(grad.square().sum(dim=(0, 2)) for grad in grads).sqrt()
+        torch.testing.assert_close(norms[start], exact, rtol=1e-10, atol=1e-14)
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="points must be at least 2; got points=1"):
+        adjoint_norms(make("skew"), noise(2, 4), loss, points=1)
+    with pytest.raises(ValueError, match=r"x must be a tensor \[T, B, F\]; got shape \[3, 2\]"):
+        state_gradient_norms(ah.LEM(2, 3), torch.zeros(3, 2), lambda y: y.sum())
