@@ -36,7 +36,7 @@ def test_energy_of_cornn_by_hand():
 
 def test_energy_of_free_damped_oscillators_decays_as_its_equation_says():
     """From rest with a constant bias to y = tanh(b)/γ: the energy ends at tanh(b)²/(2γ) each."""
-    layer = still(CoRNN(1, 3, dt=0.05, frequency=2.0, damping=1.0, dtype=torch.float64))
+    layer = still(CoRNN(1, 3, dt=0.1, frequency=2.0, damping=1.0, dtype=torch.float64))
     with torch.no_grad():
         layer.bias_l0.fill_(0.7)
     found = energy_along(layer, torch.zeros(800, 1, 1).double())

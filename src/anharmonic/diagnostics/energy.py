@@ -99,7 +99,7 @@ def unicornn_hamiltonian(layer: UnICORNN, y: Tensor, z: Tensor, x: Tensor) -> Te
 def _drive(layer: UnICORNN, k: int, y: Tensor, x: Tensor) -> Tensor:
     """What layer k adds to w y, from the input and the positions below it."""
     below = x if k == 0 else y[..., k - 1, :, :]
-    drive = below @ getattr(layer, f"weight_ih_l{k}").detach().t()
+    drive: Tensor = below @ getattr(layer, f"weight_ih_l{k}").detach().t()
     if layer.bias:
         drive = drive + getattr(layer, f"bias_l{k}").detach()
     skipped = layer.skipped_layers

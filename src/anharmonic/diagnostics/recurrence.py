@@ -75,7 +75,7 @@ class Recurrence:
         """Takes flat states [..., B, M] apart, into [..., L, B, H] each."""
         sizes = [levels * width for levels, width in self.shapes]
         return tuple(
-            part.unflatten(-1, shape).movedim(-2, -3).contiguous()
+            part.reshape(*part.shape[:-1], *shape).movedim(-2, -3).contiguous()
             for part, shape in zip(torch.split(state, sizes, dim=-1), self.shapes, strict=True)
         )
 
