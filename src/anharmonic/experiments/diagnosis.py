@@ -134,8 +134,12 @@ def _learning(trained: Trained) -> Section:
     curve, result = trained.result.curve, trained.result
     drawn, axes = plots.panels(2)
     epochs = [float(e) for e in curve["epoch"]]
-    plots.lines(axes[0], {"": (epochs, curve["train_loss"])}, x="epoch", y="training loss")
-    plots.lines(axes[1], {"": (epochs, curve["valid"])}, x="epoch", y=f"validation {result.metric}")
+    for axis, name, y in (
+        (axes[0], "train_loss", "training loss"),
+        (axes[1], "valid", f"validation {result.metric}"),
+    ):
+        wide = min(curve[name]) > 0 and max(curve[name]) > 30 * min(curve[name])
+        plots.lines(axis, {"": (epochs, curve[name])}, x="epoch", y=y, log="y" if wide else "")
     numbers = {
         f"test {result.metric}": f"{result.test:.6g}",
         f"validation {result.metric}": f"{result.valid:.6g} (epoch {result.best_epoch})",
