@@ -27,8 +27,9 @@ def test_every_diagnostic_of_every_layer_is_json_and_changes_nothing(name):
     torch.manual_seed(0)
     model = SequenceModel(name, 2, 3, hidden_size=4, num_layers=2, dropout=0.5)
     before = {k: v.clone() for k, v in model.state_dict().items()}
+    probe = Probe((torch.randn(5, 30, 2),), loss)
     state = torch.get_rng_state()
-    found = measure(model, Probe((torch.randn(5, 30, 2),), loss), applicable(name))
+    found = measure(model, probe, applicable(name))
     assert list(found) == applicable(name)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert not any("failed" in entry for entry in found.values())

@@ -36,11 +36,11 @@ def _heuristics(place: Place) -> Curves:
         for part, names in ((_FREE, _SINGLE), (_HELD, _CONTROLLED), (_TWO, _PAIRS)):
             for name in names:
                 path = OSCILLATORS[name].trajectory(inputs, _DT)[:, -1]
-                kept = torch.where(path.abs() > _LIMIT, torch.nan, path)[::5].tolist()
+                kept = torch.where(path.abs() > _LIMIT, torch.nan, path)[::10].tolist()
                 values[f"{part}, {said}: {name}"] = kept
-                places[f"{part}, {said}: {name}"] = [5 * _DT * k for k in range(len(kept))]
-        values[f"{said}: u"] = inputs[4::5].tolist()
-        places[f"{said}: u"] = t[4::5].tolist()
+                places[f"{part}, {said}: {name}"] = [10 * _DT * k for k in range(len(kept))]
+        values[f"{said}: u"] = inputs[9::10].tolist()
+        places[f"{said}: u"] = t[9::10].tolist()
     return Curves(values, places)
 
 
