@@ -116,7 +116,7 @@ def test_predict_is_for_sequences(place):
 
 @pytest.mark.parametrize("model", ["GraphCON", "GCNII"])
 def test_smoothing_is_logged_and_changes_no_bit(model, place, tmp_path):
-    one = run(model=model, epochs=3)
+    one = replace(run(epochs=3), model=model)
     plain = fit(one, place)
     watched = replace(place, out=tmp_path / "watched", diagnose=("smoothing",))
     assert fit(one, watched).curve == plain.curve

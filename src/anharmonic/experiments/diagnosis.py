@@ -168,16 +168,20 @@ def _gradients(trained: Trained) -> Iterator[Section]:
     )
     wanted = size <= JACOBIAN_SIZE
     drawn, axes = plots.panels(2 if wanted else 1)
-    words = {"x": "distance k in steps", "y": "|∂loss_N / ∂state_(N-k)|"}
-    plots.lines(axes[0], curves, **words, log="y")
+    plots.lines(axes[0], curves, x="distance k in steps", y="|∂loss_N / ∂state_(N-k)|", log="y")
     numbers = {
         f"gradient at distance {k}": f"{middle[k]:.3g}" for k in sorted({0, steps // 2, steps})
     }
     if wanted:
         norms = gradients.jacobian_norms(layer, x[-JACOBIAN_STEPS:, :1])
         places = [float(k) for k in range(len(norms))]
-        words = {"x": "steps k", "y": "spectral norm over k steps"}
-        plots.lines(axes[1], {"": (places, norms.tolist())}, **words, log="y")
+        plots.lines(
+            axes[1],
+            {"": (places, norms.tolist())},
+            x="steps k",
+            y="spectral norm over k steps",
+            log="y",
+        )
         about += f" Right: product of the Jacobians of the last {len(norms) - 1} steps, from rest."
         numbers[f"Jacobian over {len(norms) - 1} steps"] = f"{norms[-1]:.3g}"
     yield Section("Gradients over time", numbers, drawn, about)
@@ -199,8 +203,9 @@ def _timescales(trained: Trained) -> Iterator[Section]:
             f"layer {k + 1}": (list(map(float, range(len(row)))), row.tolist())
             for k, row in enumerate(steps)
         }
-        words = {"x": "neuron, in the order of its step", "y": "effective step h"}
-        plots.lines(axes[0], curves, **words, log="y")
+        plots.lines(
+            axes[0], curves, x="neuron, in the order of its step", y="effective step h", log="y"
+        )
         numbers = {
             f"steps of layer {k + 1}": f"{row[0]:.3g} to {row[-1]:.3g}"
             for k, row in enumerate(steps)
@@ -245,8 +250,7 @@ def _energy(trained: Trained) -> Iterator[Section]:
             places = [float(k) for k in range(len(errors))]
             drift[name] = (places, errors.tolist())
             numbers[f"error of undone steps, {name}"] = f"{errors.max():.2g} of the largest state"
-        words = {"x": "steps undone", "y": "error / largest state"}
-        plots.lines(axes[1], drift, **words, log="y")
+        plots.lines(axes[1], drift, x="steps undone", y="error / largest state", log="y")
         about += " Right: states rebuilt from the last one by (3.7), against the real ones."
     yield Section("Energy", numbers, drawn, about)
 

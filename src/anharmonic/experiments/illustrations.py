@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -20,7 +21,7 @@ _DT, _END, _LIMIT = 0.02, 20.0, 8.0
 _SINGLE = ("SHO", "FHO", "FDO")
 _CONTROLLED = ("CFDO", "coRNN", "DUFF")
 _PAIRS = ("UC", "ORD", "FC")
-_INPUTS = {
+_INPUTS: dict[str, Callable[[Tensor], Tensor]] = {
     "u = cos 4t": lambda t: (4 * t).cos(),
     "u in steps": lambda t: 1.0 * (t > 2) - 1.5 * (t > 8) + 1.0 * (t > 14),
 }
