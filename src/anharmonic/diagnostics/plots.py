@@ -86,6 +86,7 @@ def lines(
     title: str = "",
     log: Log = "",
     low: float | None = None,
+    legend: bool = True,
 ) -> None:
     """Draws curves with a legend.
 
@@ -98,6 +99,7 @@ def lines(
         title: Above the panel.
         log: Which axes are logarithmic.
         low: Where the y axis begins; below the smallest value if None.
+        legend: Whether a legend names the curves, if there are several.
     """
     matplotlib = _matplotlib()
     with matplotlib.rc_context(_STYLE):
@@ -117,7 +119,7 @@ def lines(
             getattr(axes, f"set_{axis}scale")("log")
         if low is not None:
             axes.set_ylim(bottom=low)
-        if len(curves) > 1:
+        if legend and len(curves) > 1:
             axes.legend(handlelength=2.6)
 
 
