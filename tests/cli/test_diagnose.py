@@ -54,6 +54,14 @@ def test_the_page_may_be_elsewhere_and_without_a_log(cli, tmp_path):
     assert "trained with --diagnose weights" in page
 
 
+def test_what_a_layer_does_not_have_is_said_and_the_rest_is_there(cli, tmp_path):
+    folder = trained(cli, tmp_path, "cornn", "--bidirectional")
+    code, out, err = cli("diagnose", folder)
+    assert code == 0, err
+    assert out.count("not measured  the layer must walk in one direction") == 3
+    assert "\nWeights\n  η of layer 1" in out
+
+
 def test_a_run_on_the_user_s_file_needs_it(cli, data, tmp_path):
     words = ("--hidden-size", "3", "--epochs", "1", "--threads", "1", "--no-progress")
     code, out, err = cli("train", "lem", data, *words)

@@ -1,6 +1,5 @@
 """Measuring while training changes nothing that a run is known by."""
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -97,10 +96,3 @@ def test_names_are_those_of_the_measures():
     from anharmonic.training.run import Diagnostic
 
     assert get_args(Diagnostic) == tuple(MEASURES)
-
-
-def test_a_damaged_line_is_left_out_and_the_last_of_an_epoch_counts(tmp_path):
-    path = tmp_path / "log.jsonl"
-    path.write_text('{"epoch": 1, "a": 1}\n{"epoch": 0}\n{"epoch": 1, "a": 2}\n{"epo')
-    with pytest.warns(UserWarning, match="line 4 is left out"):
-        assert read_log(path) == [{"epoch": 0}, json.loads('{"epoch": 1, "a": 2}')]

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from anharmonic._checks import message
 from anharmonic.diagnostics.timescales import effective_steps, gates, scale_histogram
 from anharmonic.experiments.budget import Budget, shrink
 from anharmonic.experiments.figures import Curves, Figure
@@ -38,8 +39,11 @@ def _log(run: Run, place: Place) -> list[dict[str, Any]]:
     log = read_log(path)
     if not log:
         raise FileNotFoundError(
-            f"{path} must hold what was measured while the run trained; got nothing there; remove "
-            f"the run's line from {place.results_path} and start the command again."
+            message(
+                f"{path} must hold what was measured while the run trained",
+                "nothing there",
+                f"remove the run's line from {place.results_path} and start the command again",
+            )
         )
     return log
 
