@@ -27,8 +27,8 @@ def test_of_a_linear_map_is_the_log_of_its_largest_eigenvalue():
 
 def test_of_the_logistic_map_is_log_2():
     """x -> 4 x (1 - x) has the exponent log 2 on almost every orbit."""
-    found = map_lyapunov_exponent(lambda x, _: 4 * x * (1 - x), start(0.2137), free(20_000))
-    assert found[-1].item() == pytest.approx(math.log(2), abs=0.01)  # seen: within 0.001
+    found = map_lyapunov_exponent(lambda x, _: 4 * x * (1 - x), start(0.2137), free(4000))
+    assert found[-1].item() == pytest.approx(math.log(2), abs=0.01)
 
 
 def test_of_a_stable_cycle_is_negative():
@@ -62,20 +62,20 @@ def test_of_a_layer_is_that_of_its_map():
 def test_a_strong_random_tanh_network_is_chaotic_and_ours_are_not():
     """Sompolinsky, Crisanti and Sommers 1988: gain above 1 is chaotic, below it is not."""
     torch.manual_seed(0)
-    x = torch.zeros(400, 1, 1, dtype=torch.float64)
+    x = torch.zeros(300, 1, 1, dtype=torch.float64)
 
     def tanh_network(gain):
-        layer = nn.RNN(1, 60, bias=False, dtype=torch.float64)
+        layer = nn.RNN(1, 40, bias=False, dtype=torch.float64)
         with torch.no_grad():
-            layer.weight_hh_l0.normal_(0, gain / math.sqrt(60))
+            layer.weight_hh_l0.normal_(0, gain / math.sqrt(40))
             layer.weight_ih_l0.normal_()
         drive = x.clone()
         drive[0] = 1.0
-        return lyapunov_exponent(layer, drive, discard=200)[-1]
+        return lyapunov_exponent(layer, drive, discard=150)[-1]
 
     assert tanh_network(3.0) > 0.1
     assert tanh_network(0.8) < -0.1
-    noise = torch.randn(400, 1, 1, dtype=torch.float64)
+    noise = torch.randn(300, 1, 1, dtype=torch.float64)
     assert lyapunov_exponent(CoRNN(1, 8, dt=0.1, dtype=torch.float64), noise)[-1] < 0
     # Symplectic: the exponents come in pairs of opposite sign, the largest is not below 0.
     oscillators = UnICORNN(1, 8, dt=0.1, dtype=torch.float64)
@@ -84,10 +84,10 @@ def test_a_strong_random_tanh_network_is_chaotic_and_ours_are_not():
 
 def test_float32_is_near_and_the_seed_repeats():
     torch.manual_seed(0)
-    layer, x = CoRNN(2, 4, dt=0.1), torch.randn(300, 1, 2)
-    single = lyapunov_exponent(layer, x, discard=100)[-1]
-    assert torch.equal(single, lyapunov_exponent(layer, x, discard=100)[-1])
-    double = lyapunov_exponent(layer.double(), x.double(), discard=100)[-1]
+    layer, x = CoRNN(2, 4, dt=0.1), torch.randn(150, 1, 2)
+    single = lyapunov_exponent(layer, x, discard=50)[-1]
+    assert torch.equal(single, lyapunov_exponent(layer, x, discard=50)[-1])
+    double = lyapunov_exponent(layer.double(), x.double(), discard=50)[-1]
     assert abs(single - double) < 1e-4
 
 
