@@ -50,6 +50,15 @@ def test_what_a_logarithm_has_no_place_for_is_left_out(axes):
     assert axis.get_legend() is None and axis.get_ylim()[0] == pytest.approx(1e-3)
 
 
+def test_whole_places_have_whole_ticks(axes):
+    _, (axis,) = axes
+    plots.lines(axis, {"": ([0.0, 1.0, 2.0], [1.0, 2.0, 4.0])}, x="epoch", y="y")
+    assert all(tick == int(tick) for tick in axis.get_xticks())
+    _, (axis,) = plots.panels(1)
+    plots.lines(axis, {"": ([0.0, 0.5, 2.0], [1.0, 2.0, 4.0])}, x="time", y="y")
+    assert not all(tick == int(tick) for tick in axis.get_xticks())
+
+
 def test_histograms_have_their_counts_and_law(axes):
     _, (axis,) = axes
     one = scale_histogram(torch.tensor([0.1, 1.0, 1.0, 10.0, 10.0, 10.0, 10.0]), bins=3)

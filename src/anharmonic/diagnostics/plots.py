@@ -115,6 +115,8 @@ def lines(
             if shown:
                 places, heights = zip(*shown, strict=True)
                 axes.plot(places, heights, color=colour, linestyle=dash, lw=1.5, label=name)
+        if all(place == int(place) for at, _ in curves.values() for place in at):
+            axes.xaxis.get_major_locator().set_params(integer=True)
         for axis in log:
             getattr(axes, f"set_{axis}scale")("log")
         if low is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import torch
@@ -202,14 +203,14 @@ def _lyapunov(trained: Trained) -> Iterator[Section]:
     places = [float(discard + n + 1) for n in range(len(found))]
     plots.lines(axes[0], {"": (places, found.tolist())}, x="step", y="exponent in 1/step")
     last = float(found[-1])
-    kind = "nearby states part: chaotic" if last > 0 else "nearby states meet"
+    growth = math.exp(min(last * len(found), 700.0))
+    said = f"{last:.3g} per step: a small difference is {growth:.2g} times as large"
     about = (
         "Mean growth of a tangent along one validation sequence, up to each step; the first fifth "
         "does not count."
     )
-    yield Section(
-        "Largest Lyapunov exponent", {"exponent": f"{last:.3g} per step ({kind})"}, drawn, about
-    )
+    numbers = {"exponent": f"{said} after {len(found)} steps"}
+    yield Section("Largest Lyapunov exponent", numbers, drawn, about)
 
 
 def _smoothing(trained: Trained) -> Iterator[Section]:
