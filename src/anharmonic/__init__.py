@@ -18,11 +18,24 @@ from anharmonic.models.graph.graphcon import GraphCON
 from anharmonic.models.heads import SequenceModel
 from anharmonic.models.inputs import State
 from anharmonic.models.registry import list_models
+from anharmonic.models.sequence.baselines.antisymmetric import (
+    AntisymmetricRNN,
+    GatedAntisymmetricRNN,
+)
+from anharmonic.models.sequence.baselines.exprnn import ExpRNN
+from anharmonic.models.sequence.baselines.fastrnn import FastGRNN, FastRNN
 from anharmonic.models.sequence.baselines.gru import GRU
+from anharmonic.models.sequence.baselines.indrnn import IndRNN
+from anharmonic.models.sequence.baselines.lipschitz import LipschitzRNN
 from anharmonic.models.sequence.baselines.lstm import LSTM, ChronoLSTM
 from anharmonic.models.sequence.baselines.rnn import RNN
 from anharmonic.models.sequence.cornn import CoRNN, CoRNNCell
+from anharmonic.models.sequence.hamiltonian import hamiltonian
 from anharmonic.models.sequence.lem import LEM, LEMCell
+from anharmonic.models.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
+from anharmonic.models.sequence.oscillator import NeuralOscillator
+from anharmonic.models.sequence.oscillator_cases import as_neural_oscillator, harmonic_oscillators
+from anharmonic.models.sequence.pendula import PendulumNetwork
 from anharmonic.models.sequence.unicornn import UnICORNN, UnICORNNCell
 from anharmonic.models.stability import StabilityWarning
 from anharmonic.models.store import from_pretrained, save_pretrained
@@ -35,20 +48,33 @@ __all__ = [
     "LSTM",
     "RNN",
     "Adjacency",
+    "AntisymmetricRNN",
     "ChronoLSTM",
     "CoRNN",
     "CoRNNCell",
+    "ExpRNN",
+    "FastGRNN",
+    "FastRNN",
+    "GatedAntisymmetricRNN",
     "GradientGating",
     "GraphCON",
+    "IndRNN",
     "LEMCell",
+    "LipschitzRNN",
+    "MultiLayerNeuralOscillator",
+    "NeuralOscillator",
+    "PendulumNetwork",
     "SequenceModel",
     "StabilityWarning",
     "State",
     "UnICORNN",
     "UnICORNNCell",
     "__version__",
+    "as_neural_oscillator",
     "cite",
     "from_pretrained",
+    "hamiltonian",
+    "harmonic_oscillators",
     "list_models",
     "save_pretrained",
     "use_backend",

@@ -9,11 +9,11 @@ import torch
 from torch import nn
 
 from anharmonic import Adjacency, GradientGating, GraphCON
+from anharmonic.models.graph.convolve import convolve
 from anharmonic.models.graph.couplings import (
     AttentionCoupling,
     ChannelGroupMean,
     ResidualCoupling,
-    convolve,
 )
 
 pyg = pytest.importorskip("torch_geometric.nn", reason="the layers wrap PyG's convolutions")

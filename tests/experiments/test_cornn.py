@@ -10,6 +10,8 @@ from anharmonic.experiments.registry import table
         ("cornn-psmnist", "cornn-256", 134_154),
         ("cornn-ncifar", "cornn", 46_474),
         ("cornn-lorenz96", "f-8-cornn", 8_901),
+        ("cornn-smnist", "anti.sym.-rnn", 9_674),
+        ("cornn-psmnist", "fastgrnn", 18_060),
     ],
 )
 def test_parameters_are_those_of_the_documents(name, row, count, parameters):
@@ -28,6 +30,30 @@ def test_settings_are_the_printed_ones():
         "damping": 4.1,
     }
     assert run.task_options == {"permutation": "cornn"}
+
+
+@pytest.mark.parametrize(
+    ("row", "printed", "count"),
+    [
+        ("fastrnn", "16k", 30_092),
+        ("anti.sym.-rnn", "36k", 60_042),
+        ("gated-anti.sym.-rnn", "37k", 84_874),
+        ("lipschitz-rnn", "134k", 158_474),
+    ],
+)
+def test_printed_counts_that_96_inputs_do_not_give(row, printed, count, parameters):
+    found = table("cornn-ncifar").row(row)
+    assert (found.parameters, parameters(found.run)) == (printed, count)
+    assert "60k, 85k and 158k; FastRNN has 30k" in table("cornn-ncifar").note
+
+
+def test_models_of_others_know_the_length():
+    rows = {row.id: row.run for row in table("cornn-adding").rows}
+    assert rows["t-2000-fastrnn"].model_options == {
+        "hidden_size": 128,
+        "update_weight": 1 / 2000,
+        "carry_weight": 1 - 1 / 2000,
+    }
 
 
 def test_adding_at_500_is_6000_steps():

@@ -10,6 +10,14 @@ from anharmonic.experiments.registry import table
         ("lem-psmnist", "lem-published-code", 67_850),
         ("lem-ncifar", "lem", 116_490),
         ("lem-fitzhugh-nagumo", "lem", 1_169),
+        ("lem-fitzhugh-nagumo", "exprnn", 1_376),
+        ("lem-fitzhugh-nagumo", "lipschitz-rnn", 1_225),
+        ("lem-fitzhugh-nagumo", "fastgrnn", 1_023),
+        ("lem-smnist", "anti.sym.-rnn", 9_674),
+        ("lem-smnist", "lipschitz-rnn", 34_314),
+        ("lem-psmnist", "exprnn", 68_950),
+        ("lem-ncifar", "lipschitz-rnn", 46_474),
+        ("lem-ncifar", "exprnn", 103_150),
     ],
 )
 def test_parameters_are_those_of_the_documents(name, row, count, parameters):
@@ -28,10 +36,17 @@ def test_psmnist_offers_both_settings(row, settings):
 
 def test_fitzhugh_nagumo_runs_three_seeds():
     rows = [row for row in table("lem-fitzhugh-nagumo").rows if row.run is not None]
-    assert [row.label for row in rows] == ["LSTM", "coRNN", "LEM"]
+    assert [row.label for row in rows] == [
+        "LSTM",
+        "expRNN",
+        "Lipschitz RNN",
+        "FastGRNN",
+        "coRNN",
+        "LEM",
+    ]
     assert all(row.seeds == (0, 1, 2) for row in rows)
     assert all((row.run.epochs, row.run.batch_size) == (400, 32) for row in rows)
-    assert [row.run.model_options["hidden_size"] for row in rows] == [16, 24, 16]
+    assert [row.run.model_options["hidden_size"] for row in rows] == [16, 50, 24, 30, 24, 16]
 
 
 def test_without_multiscale_has_no_gates():

@@ -23,6 +23,11 @@ DOCUMENTS = {
     "graphcon-homophilic",
     "graphcon-heterophilic",
     "graphcon-depth-cora",
+    "graphcon-ppi",
+    "graphcon-zinc",
+    "graphcon-depth-zinc",
+    "graphcon-mnist-superpixel",
+    "graphcon-depth-mnist",
     "g2-heterophilic",
     "g2-node-regression",
     "g2-synthetic-cora",
@@ -30,6 +35,8 @@ DOCUMENTS = {
     "g2-rate-gnn-ablation",
     "g2-single-rate-channels",
     "g2-p-sensitivity",
+    "g2-multirate-exponent",
+    "g2-large-scale",
 }
 OURS = {"demo", "spoken-digits"}
 

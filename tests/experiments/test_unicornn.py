@@ -5,7 +5,11 @@ from anharmonic.experiments.registry import table
 
 @pytest.mark.parametrize(
     ("name", "row", "count"),
-    [("unicornn-psmnist", "unicornn-128", 35_338), ("unicornn-ncifar", "unicornn", 47_498)],
+    [
+        ("unicornn-psmnist", "unicornn-128", 35_338),
+        ("unicornn-ncifar", "unicornn", 47_498),
+        ("unicornn-ncifar", "lipschitz-rnn", 158_474),
+    ],
 )
 def test_parameters_are_those_of_the_documents(name, row, count, parameters):
     found = table(name).row(row)
@@ -25,6 +29,14 @@ def test_printed_counts_that_leave_out_a_vector_per_layer(name, row, count, prin
     assert parameters(found.run) == count
     layers, units = (found.run.model_options[k] for k in ("num_layers", "hidden_size"))
     assert found.parameters == printed == f"{round((count - layers * units) / 1000)}k"
+
+
+def test_indrnn_lacks_the_parameters_of_batch_normalisation(parameters):
+    found = table("unicornn-psmnist").row("indrnn")
+    count = parameters(found.run)
+    assert count == 84_874
+    assert found.parameters == "86k" == f"{round((count + 6 * 2 * 128) / 1000)}k"
+    assert found.run.model_options["longest_dependency"] == 784
 
 
 def test_both_learning_rates_of_noise_padded_cifar_are_offered():

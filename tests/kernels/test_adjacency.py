@@ -6,7 +6,7 @@ import torch
 import anharmonic as ah
 from anharmonic import kernels
 from anharmonic.kernels import library
-from anharmonic.kernels.adjacency import Adjacency, check_edges
+from anharmonic.kernels.adjacency import Adjacency
 from anharmonic.kernels.neighbours import neighbour_sum
 
 F64 = torch.float64
@@ -334,10 +334,6 @@ class TestErrors:
         graph.edge_index[0, 0] = 77
         with pytest.raises(ValueError, match="values from 1 to 77"):
             graph.matmul(torch.ones(3, 1))
-
-    def test_check_edges_returns_what_it_was_given(self):
-        assert check_edges(self.EDGES, 3) is self.EDGES
-        assert check_edges(torch.empty(2, 0, dtype=torch.int64), 0).shape == (2, 0)
 
     @needs_library
     def test_forced_backend_says_why_it_cannot(self):

@@ -44,7 +44,7 @@ def test_readouts_are_what_they_say():
     torch.testing.assert_close(net(x), net.linear(output))
 
 
-@pytest.mark.parametrize("layer", ["CoRNN", "UnICORNN", "LEM"])
+@pytest.mark.parametrize("layer", ["CoRNN", "UnICORNN", "LEM", "LipschitzRNN"])
 @pytest.mark.parametrize("readout", ["last", "mean", "all"])
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_elapsed(layer, readout, bidirectional):
@@ -124,12 +124,59 @@ def test_x_must_be_a_batch(readout):
         # torch's LSTM and GRU keep two biases per gate.
         ("LSTM", (1, 256, 10), {}, 266_762 + 4 * 256),
         ("GRU", (1, 256, 10), {}, 200_714 + 3 * 256),
+        ("AntisymmetricRNN", (1, 128, 10), {}, 9_674),  # 10k
+        ("AntisymmetricRNN", (9, 120, 2), {}, 8_582),  # 8k
+        ("AntisymmetricRNN", (76, 128, 12), {}, 19_532),  # 20k
+        ("ExpRNN", (6, 64, 5), {}, 2_789),  # 2.8k
+        ("ExpRNN", (1, 360, 10), {}, 68_950),  # 69k
+        ("ExpRNN", (96, 360, 10), {}, 103_150),  # 103k
+        ("ExpRNN", (2, 256, 1), {}, 33_665),  # 34k
+        ("ExpRNN", (1, 50, 1), {}, 1_376),  # 1k
+        ("IndRNN", (6, 32, 5), {"num_layers": 2}, 1_509),  # 1.6k with batch normalisation's 128
+        ("IndRNN", (2, 128, 1), {"num_layers": 3}, 33_921),  # 34k
+        ("FastRNN", (9, 80, 2), {}, 7_364),  # 7k
+        ("FastGRNN", (9, 80, 2), {}, 7_444),  # 7k
+        ("FastGRNN", (1, 128, 10), {}, 18_060),  # 18k
+        ("LipschitzRNN", (1, 128, 10), {}, 34_314),  # 34k
+        ("LipschitzRNN", (96, 128, 10), {}, 46_474),  # 46k
+        ("LipschitzRNN", (96, 256, 10), {}, 158_474),  # 158k
+        ("LipschitzRNN", (1, 24, 1), {}, 1_225),  # 1k
+        # Language modelling: 131k and 76k without a readout, 1.3M with one.
+        ("FastRNN", (256, 256, 1), {}, 131_072 + 256 + 2 + 257),
+        ("LipschitzRNN", (160, 160, 1), {}, 76_800 + 160 + 161),
+        ("ExpRNN", (128, 1437, 50), {}, 1_289_039),
+        ("LipschitzRNN", (128, 764, 50), {}, 1_304_198),
     ],
 )
 def test_parameter_counts(layer, sizes, options, count):
     inputs, hidden, outputs = sizes
     net = ah.SequenceModel(layer, inputs, outputs, hidden_size=hidden, device="meta", **options)
     assert sum(p.numel() for p in net.parameters()) == count
+
+
+@pytest.mark.parametrize(
+    "layer, sizes, options, count, printed, fits",
+    [
+        # The rows of noise-padded CIFAR-10 have 96 inputs; these three counts have 3 or 1.
+        ("AntisymmetricRNN", (96, 256, 10), {}, 60_042, "36k", (3, 36_234)),
+        ("GatedAntisymmetricRNN", (96, 256, 10), {}, 84_874, "37k", (3, 37_258)),
+        ("LipschitzRNN", (96, 256, 10), {}, 158_474, "134k", (1, 134_154)),
+        ("FastRNN", (96, 128, 10), {}, 30_092, "16k", None),
+        ("ExpRNN", (1, 512, 10), {}, 136_970, "127k", None),
+        # Google12, whose inputs are not stated: 76 fit four of its models, 72 these two.
+        ("FastGRNN", (76, 128, 12), {}, 27_918, "27k", (72, 27_406)),
+        ("ExpRNN", (76, 128, 12), {}, 19_532, "19k", (72, 19_020)),
+        # Without the two vectors a neuron that batch normalisation trains: 1,536 in all.
+        ("IndRNN", (1, 128, 10), {"num_layers": 6}, 84_874, "86k", None),
+    ],
+)
+def test_printed_counts_that_the_equations_do_not_give(layer, sizes, options, count, printed, fits):
+    test_parameter_counts(layer, sizes, options, count)
+    assert f"{round(count / 1000)}k" != printed
+    if fits is not None:
+        inputs, near = fits
+        test_parameter_counts(layer, (inputs, *sizes[1:]), options, near)
+        assert f"{round(near / 1000)}k" == printed
 
 
 def test_save_and_load(tmp_path):

@@ -20,6 +20,7 @@ COMMANDS = {
     "diagnose": "look into a trained run: gradients, time scales, energies; numbers and a page",
     "search": "search the settings of a table's rows at random, judged by validation",
     "report": "print tables beside the reported numbers, or write HTML and Markdown",
+    "theory": "check the statements that the documents prove about the models",
     "bench": "time the layers here, beside torch.nn.LSTM",
     "list": "list models, tasks, tables and figures",
     "info": "say what is installed here and which backend computes, and why",

@@ -148,7 +148,7 @@ def plain_states(convs: list[torch.nn.Module], x: Tensor, graph: Adjacency) -> T
         >>> plain_states([NodewiseLinear(2, 2)] * 5, torch.rand(100, 2), grid_graph(10, 10)).shape
         torch.Size([6, 100, 2])
     """
-    from anharmonic.models.graph.couplings import convolve
+    from anharmonic.models.graph.convolve import convolve
 
     states = [x]
     for conv in convs:

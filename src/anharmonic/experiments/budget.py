@@ -26,6 +26,7 @@ BUDGET: dict[str, dict[str, tuple[str, ...]]] = {
     "psmnist": {"length": ("pool",), **_IMAGES},
     "noise-padded-cifar10": {"length": ("length",), "form": ("form",), **_IMAGES},
     "spoken-digits": {"length": ("max_length",), "train_size": ("train_size",)},
+    "mnist-superpixels": {"train_size": ("train_size",)},
 }
 """By task: what a smaller budget may have less of, and the task's options that say so."""
 
@@ -51,7 +52,7 @@ class Budget:
     and psmnist 196, 49, 16 or 4, by averaging pixels."""
     train_size: int | None = None
     """At most so many training sequences per epoch: smnist, psmnist, noise-padded-cifar10,
-    spoken-digits, adding (whole batches, at least one)."""
+    spoken-digits, mnist-superpixels, adding (whole batches, at least one)."""
     eval_size: int | None = None
     """At most so many validation and so many test sequences: smnist, psmnist,
     noise-padded-cifar10, adding."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from anharmonic.experiments.base import Row, Table
-from anharmonic.experiments.graphs import SPACES, TEN, depth_run, node_run, tuned
+from anharmonic.experiments.graphs import SPACES, TEN, node_run, tuned
 
 _TASKS = {
     "Texas": "texas",
@@ -16,7 +16,7 @@ _TASKS = {
     "Chameleon": "chameleon",
     "Cornell": "cornell-old",
 }
-_FIXED = "Ten fixed splits, one run each."
+FIXED = "Ten fixed splits, one run each."
 _MODELS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "GCNII": ("GCNII", "", {}),
     "PairNorm": ("PlainGNN", "GCN", {"norm": "pair"}),
@@ -132,7 +132,7 @@ HETEROPHILIC = Table(
         _CODE,
     ),
     note=(
-        f"{_FIXED} p and the separate gate of G²-GraphSAGE are the printed ones. Cornell is the "
+        f"{FIXED} p and the separate gate of G²-GraphSAGE are the printed ones. Cornell is the "
         "faulty file of the time (features and labels of Texas). Chameleon and Squirrel hold many "
         "duplicate nodes that leak across splits."
     ),
@@ -196,7 +196,7 @@ REGRESSION = Table(
         *_regression("Squirrel", "squirrel-traffic", 1),
     ),
     note=(
-        f"{_FIXED} Settings of the published code (its default is one for all; hidden 64, 3 "
+        f"{FIXED} Settings of the published code (its default is one for all; hidden 64, 3 "
         "layers, p = 5), without its ReLU on the output. In that code the nodes of the graph are "
         "renumbered against features and targets, so that edges join wrong nodes; ours join the "
         "right ones (task option published_numbering repeats the fault). The metric is the MSE "
@@ -250,109 +250,6 @@ SYNTHETIC = Table(
     ),
 )
 
-DEPTH = Table(
-    id="g2-depth-cora",
-    title="Depth on Cora, gradient gating",
-    source="thesis Figure 8.3",
-    task="semi-supervised node classification, public split",
-    metric="accuracy",
-    unit="%",
-    form=".1f",
-    rows=tuple(
-        Row(
-            label,
-            f"{layers} layers",
-            outcome={2: outcome}.get(layers, ""),
-            run=depth_run(model, layers, **options),
-            seeds=(0, 1, 2),
-            settings="ours",
-        )
-        for layers in (2, 4, 8, 16, 32, 64, 128)
-        for label, model, options, outcome in (
-            ("GCN", "PlainGNN", {}, "collapses after 8 layers"),
-            ("GraphCON-GCN, dt = 0.3", "GraphCON", {"dt": 0.3}, "drops after 64 layers"),
-            ("G²-GCN", "GradientGating", {}, "small increase with depth, best at 128"),
-        )
-    ),
-    note="The documents print no settings; ours are the same at every depth. γ = α = 1, p = 2.",
-)  # fmt: skip
-
-
-def _variant(label: str, group: str, numbers: tuple[str, str], **options: Any) -> Row:
-    """G²-GraphSAGE with the settings of its row in Table 8.2, but for what is named."""
-    base = HETEROPHILIC_TUNED.row(f"{group}-g2-graphsage".lower())
-    assert base.run is not None
-    run = replace(base.run, model_options={**base.run.model_options, **options})
-    return replace(base, label=label, run=run, reported=numbers[0], spread=numbers[1], search={})
-
-
 HETEROPHILIC_TUNED = tuned(HETEROPHILIC)
 
-_MULTI = {"Film": ("37.14", "1.01"), "Squirrel": ("64.26", "2.38"), "Chameleon": ("71.40", "2.38")}
-_SHARED = {"Film": ("36.83", "1.26"), "Squirrel": ("55.78", "1.61"), "Chameleon": ("65.04", "2.27")}
-_SINGLE = {"Film": ("36.67", "0.56"), "Squirrel": ("44.03", "1.01"), "Chameleon": ("60.29", "3.45")}
-
-ABLATION = Table(
-    id="g2-rate-gnn-ablation",
-    title="A network of its own for the gate",
-    source="thesis Tables 8.6 and 8.7",
-    task="node classification",
-    metric="accuracy",
-    unit="%",
-    rows=tuple(
-        row
-        for group in _MULTI
-        for row in (
-            _variant("separate gate", group, _MULTI[group], separate_gate=True),
-            _variant("shared", group, _SHARED[group], separate_gate=False),
-        )
-    ),
-    note=f"{_FIXED} Settings of G²-GraphSAGE in g2-heterophilic, searched or not as there.",
-)
-
-SINGLE = Table(
-    id="g2-single-rate-channels",
-    title="One rate per node against one per node and channel",
-    source="thesis Table 8.8",
-    task="node classification",
-    metric="accuracy",
-    unit="%",
-    rows=tuple(
-        row
-        for group in _MULTI
-        for row in (
-            _variant("a rate per channel", group, _MULTI[group]),
-            _variant("a single rate", group, _SINGLE[group], single_rate=True),
-        )
-    ),
-    note=f"{_FIXED} Settings of G²-GraphSAGE in g2-heterophilic, searched or not as there.",
-)
-
-SENSITIVITY = Table(
-    id="g2-p-sensitivity",
-    title="Accuracy against the gate's exponent p",
-    source="thesis Figure 8.7",
-    task="node classification",
-    metric="accuracy",
-    unit="%",
-    form=".1f",
-    rows=tuple(
-        replace(
-            _variant(f"p = {p}", group, ("", ""), p=float(p)),
-            outcome="no significant dependence" if p == 1 else "",
-        )
-        for group in ("Texas", "Squirrel", "Film", "Wisconsin", "Chameleon")
-        for p in (1, 2, 3, 4, 5)
-    ),
-    note=f"{_FIXED} G²-GraphSAGE, other settings as in g2-heterophilic.",
-)
-
-TABLES = (
-    HETEROPHILIC_TUNED,
-    REGRESSION,
-    SYNTHETIC,
-    DEPTH,
-    ABLATION,
-    SINGLE,
-    SENSITIVITY,
-)
+TABLES = (HETEROPHILIC_TUNED, REGRESSION, SYNTHETIC)

@@ -9,7 +9,9 @@ from anharmonic.experiments import (
     cornn,
     demo,
     g2,
+    g2_variations,
     graphcon,
+    graphcon_batches,
     illustrations,
     lem,
     smoothing,
@@ -22,7 +24,17 @@ from anharmonic.experiments.figures import Figure
 
 _TABLES: dict[str, Table] = {
     table.id: table
-    for module in (demo, cornn, unicornn, lem, speech, graphcon, g2)
+    for module in (
+        demo,
+        cornn,
+        unicornn,
+        lem,
+        speech,
+        graphcon,
+        graphcon_batches,
+        g2,
+        g2_variations,
+    )
     for table in module.TABLES
 }
 

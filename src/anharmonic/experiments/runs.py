@@ -75,19 +75,48 @@ def image_run(
     )
 
 
-def baseline(task: str, document: str, model: str, hidden_size: int) -> Run:
-    """LSTM, GRU or chrono-LSTM on an image task; no document prints their settings: ours.
+def baseline(task: str, document: str, model: str, hidden_size: int, **options: Any) -> Run:
+    """A model of others on an image task; no document prints its settings but the size: ours.
 
     Args:
         task: The task.
         document: As in ``image_run``.
-        model: "LSTM", "GRU" or "ChronoLSTM".
+        model: The model.
         hidden_size: Units.
+        **options: The model's other options.
     """
-    options: dict[str, Any] = {"hidden_size": hidden_size}
-    if model == "ChronoLSTM":
-        options["chrono_length"] = STEPS[task]
+    options = {"hidden_size": hidden_size, **for_length(model, STEPS[task]), **options}
     return image_run(task, document, model, 1.0e-3, 128, clip_norm=1.0, **options)
+
+
+def adding_baseline(model: str, length: int, epochs: int) -> Run:
+    """A model of others with 128 units on the adding problem; all other settings are ours.
+
+    Args:
+        model: The model.
+        length: Length T of the sequences.
+        epochs: Hundreds of steps.
+    """
+    options = {"hidden_size": 128, **for_length(model, length)}
+    return adding(model, length, epochs, 1.0e-3, 1.0, **options)
+
+
+def for_length(model: str, length: int) -> dict[str, Any]:
+    """What a model of others is told of the length of its sequences; ours.
+
+    Args:
+        model: The model.
+        length: Steps of a sequence.
+    """
+    told: dict[str, dict[str, Any]] = {
+        "ChronoLSTM": {"chrono_length": length},
+        "IndRNN": {"longest_dependency": length},
+        "FastRNN": {"update_weight": 1 / length, "carry_weight": 1 - 1 / length},
+        "AntisymmetricRNN": {"dt": 0.03, "diffusion": 0.01},
+        "GatedAntisymmetricRNN": {"dt": 0.03, "diffusion": 0.01},
+        "LipschitzRNN": {"dt": 0.03, "diffusion": 0.001},
+    }
+    return told.get(model, {})
 
 
 def cornn_mnist(task: str, document: str, hidden_size: int) -> Run:

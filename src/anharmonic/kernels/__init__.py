@@ -9,16 +9,19 @@ from anharmonic.kernels.cornn import CoRNNWeights, cornn
 from anharmonic.kernels.dispatch import available_backends, use_backend
 from anharmonic.kernels.gate import gradient_gate
 from anharmonic.kernels.lem import LEMWeights, lem
+from anharmonic.kernels.oscillator import OscillatorWeights, oscillator
 from anharmonic.kernels.unicornn import UnICORNNWeights, unicornn
 
 __all__ = [
     "CoRNNWeights",
     "LEMWeights",
+    "OscillatorWeights",
     "UnICORNNWeights",
     "available_backends",
     "cornn",
     "gradient_gate",
     "lem",
+    "oscillator",
     "unicornn",
     "use_backend",
 ]

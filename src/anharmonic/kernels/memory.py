@@ -46,7 +46,9 @@ def checked_policy(memory: str, *, invertible: bool, bidirectional: bool) -> str
     if memory == "reversible" and (bidirectional or not invertible):
         raise ValueError(
             message(
-                "memory='reversible' needs UnICORNN in one direction, whose steps can be undone",
+                "memory='reversible' needs UnICORNN in one direction, or "
+                "MultiLayerNeuralOscillator likewise with tanh and symplectic Euler: "
+                "steps that can be undone",
                 "bidirectional=True" if invertible else "another model",
                 "use memory='chunked'",
             )

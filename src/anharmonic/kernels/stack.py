@@ -46,6 +46,7 @@ def run_stack(
     backend: str,
     invertible: bool = False,
     one_layer: OneLayer | None = None,
+    unfit: str | None = None,
 ) -> tuple[Tensor | None, Tensor, Tensor]:
     """Runs all layers and directions of a stack on the backend that fits.
 
@@ -69,6 +70,7 @@ def run_stack(
         invertible: Whether the steps can be undone.
         one_layer: What a single layer of a bidirectional stack is given, if not its level, weight
             and ``own``.
+        unfit: Why only the reference can run this call, whatever its tensors; None if others can.
 
     Shape:
         x [T, B, F]; y0, z0 [L * D, B, H] with D directions; lengths [B]; masks [B, D * H] each;
@@ -83,7 +85,7 @@ def run_stack(
     )  # fmt: skip
     whole = output == "all"
     shared = {"lengths": lengths, "memory": memory}
-    chain = pick(kernel, backend, _tensors(x, y0, z0, elapsed, masks, weights, own))
+    chain = pick(kernel, backend, _tensors(x, y0, z0, elapsed, masks, weights, own), unfit)
     if not bidirectional:
         level, y, z = chain(
             x, weights, y0, z0, **own, **shared, masks=masks, elapsed=elapsed, whole=whole

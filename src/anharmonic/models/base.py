@@ -89,12 +89,16 @@ class SequenceLayer(_Recurrent):
         """2 if bidirectional, else 1."""
         return 2 if self.bidirectional else 1
 
+    def _sizes(self) -> list[int]:
+        """Neurons of every layer; states are as wide as the widest, filled up with zeros."""
+        return [self.hidden_size] * self.num_layers
+
     def _make_layers(self, **factory: Any) -> None:
         """Makes the parameters of all layers and directions, named as in torch."""
         directions = self._directions[: self.num_directions]
         names = [(f"_l{k}{d}", k) for k in range(self.num_layers) for d in directions]
-        wide = self.num_directions * self.hidden_size
-        self._make(names, [self.input_size, *[wide] * self.num_layers], **factory)
+        widths = [self.num_directions * size for size in self._sizes()]
+        self._make(names, [self.input_size, *widths], **factory)
 
     def forward(
         self,
@@ -216,10 +220,10 @@ class SequenceLayer(_Recurrent):
 
     def _initial(self, state: tuple[Tensor, Tensor] | None, batch: int | None) -> State:
         """The checked initial state, [L * D, B, H]; ``batch`` is None for an unbatched input."""
-        levels = self.num_layers * self.num_directions
+        levels, wide = self.num_layers * self.num_directions, max(self._sizes())
         if batch is not None:
-            return checked_state(state, (levels, batch, self.hidden_size), self._example)
-        y, z = checked_state(state, (levels, self.hidden_size), self._example)
+            return checked_state(state, (levels, batch, wide), self._example)
+        y, z = checked_state(state, (levels, wide), self._example)
         return State(y[:, None], z[:, None])
 
     def _run(
@@ -233,7 +237,7 @@ class SequenceLayer(_Recurrent):
         """Runs time-major, batched input through the kernel."""
         masks = None
         if self.training and self.dropout > 0 and self.num_layers > 1:
-            wide = (x.shape[1], self.num_directions * self.hidden_size)
+            wide = (x.shape[1], self.num_directions * max(self._sizes()))
             masks = [
                 nn.functional.dropout(x.new_ones(wide), self.dropout)
                 for _ in range(self.num_layers - 1)

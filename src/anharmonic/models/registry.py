@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from anharmonic import _checks
 from anharmonic.models.graph.baselines import GCNII, PlainGNN
-from anharmonic.models.graph.network import GraphNetwork
-from anharmonic.models.graph.networks import GradientGatingNetwork, GraphCONNetwork
+from anharmonic.models.graph.encoder_decoder import GraphNetwork
+from anharmonic.models.graph.gradient_gating_network import GradientGatingNetwork
+from anharmonic.models.graph.graphcon_network import GraphCONNetwork
 from anharmonic.models.heads import SequenceModel
 from anharmonic.models.sequence import LAYERS
 from anharmonic.models.sequence.cornn import CoRNNCell
@@ -41,8 +42,8 @@ def list_models(kind: str = "sequence") -> list[str]:
         ValueError: If the kind is unknown.
 
     Example:
-        >>> list_models()
-        ['CoRNN', 'UnICORNN', 'LEM', 'RNN', 'LSTM', 'GRU', 'ChronoLSTM']
+        >>> list_models()[:4]
+        ['CoRNN', 'UnICORNN', 'LEM', 'NeuralOscillator']
         >>> list_models("graph")
         ['GraphCON', 'GradientGating', 'PlainGNN', 'GCNII']
     """

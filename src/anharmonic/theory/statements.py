@@ -115,8 +115,15 @@ class Check:
     def ratio(self) -> float:
         """Measured over bound, where it is largest (for ">=" where it is smallest).
 
-        An entry that is zero on both sides counts as 0.
+        For "==" it is 1 and the largest difference, over the largest entry of the bound: a curve
+        that passes zero has no ratio there. An entry that is zero on both sides counts as 0.
         """
+        if self.relation == "==":
+            off = (self.measured - self.bound).flatten()
+            worst = int(off.abs().argmax())
+            scale = self.bound.abs().max()
+            sign = -1.0 if self.bound.flatten()[worst] < 0 else 1.0
+            return 1.0 + sign * float(off[worst] / scale) if off[worst] != 0 else 1.0
         both = torch.where(self.measured == self.bound, self.bound.abs().sign(), torch.nan)
         ratios = torch.where(both.isnan(), self.measured / self.bound, both)
         return float(ratios.min() if self.relation == ">=" else ratios.max())

@@ -11,9 +11,9 @@ from torch.nn import functional
 from anharmonic import _checks
 from anharmonic.kernels.adjacency import Adjacency
 from anharmonic.models.graph.convolutions import library
-from anharmonic.models.graph.couplings import convolve
+from anharmonic.models.graph.convolve import convolve
 from anharmonic.models.graph.deep import activation_function, check_input
-from anharmonic.models.graph.network import GraphNetwork
+from anharmonic.models.graph.encoder_decoder import GraphNetwork
 
 
 class PlainGNN(GraphNetwork):

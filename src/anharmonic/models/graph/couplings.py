@@ -1,4 +1,4 @@
-r"""Couplings: what stands for F between the nodes, and how a convolution is called.
+r"""Couplings: what stands for F between the nodes.
 
 Every class here is a convolution as PyTorch Geometric has them, called with ``(x, edge_index)``.
 ``ResidualCoupling`` and ``ChannelGroupMean`` wrap another one as the published code does, which
@@ -7,9 +7,7 @@ differs from the documents' equations; ``AttentionCoupling`` is GRAND's attentio
 
 from __future__ import annotations
 
-import inspect
 import math
-import sys
 from typing import Any, cast
 
 import torch
@@ -17,90 +15,18 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.kernels.adjacency import Adjacency, edges_of
+from anharmonic.kernels.adjacency import Adjacency
+from anharmonic.kernels.edges import edges_of
+from anharmonic.models.graph.convolve import convolve
 
 RESIDUALS = ("v1", "v2", "plain")
 """Kinds of published residual terms, see ``ResidualCoupling``."""
-
-
-def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> Any:
-    """Calls a convolution, with sparse products where it is GCN or mean GraphSAGE.
-
-    Args:
-        conv: The convolution.
-        x: Node features.
-        graph: ``edge_index``, a sparse adjacency or an ``Adjacency``. Of the last, convolutions
-            other than GCN, mean GraphSAGE and the couplings of this file get ``edge_index`` (and
-            ``edge_weight``, if it has weights).
-        *args: Further arguments of the convolution.
-        **options: Further arguments by name.
-
-    Shape:
-        x [N, m]; result what the convolution returns.
-
-    Example:
-        >>> convolve(AttentionCoupling(2), torch.zeros(3, 2), torch.zeros(2, 0).long()).shape
-        torch.Size([3, 2])
-    """
-    if not isinstance(graph, Adjacency) or getattr(conv, "takes_adjacency", False):
-        return conv(x, graph, *args, **options)
-    if not args and not options:
-        if _is_plain_gcn(conv):
-            mapped = graph.normalised.matmul(conv.lin(x))
-            return mapped if conv.bias is None else mapped.add_(conv.bias)
-        if _is_plain_sage(conv) and graph.weight is None:
-            mean = conv.lin_l(graph.mean(x))
-            return mean + conv.lin_r(x) if conv.root_weight else mean
-    if graph.weight is not None:
-        if args or "edge_weight" in options or not _takes_weights(conv):
-            raise ValueError(
-                _checks.message(
-                    "an Adjacency with weights needs a convolution that takes edge_weight, once",
-                    f"{type(conv).__name__} with {len(args)} further arguments, {sorted(options)}",
-                    "build the Adjacency without weight, or pass edge_index and further arguments",
-                )
-            )
-        options["edge_weight"] = graph.weight.to(x.dtype)
-    return conv(x, graph.edge_index, *args, **options)
-
-
-def _takes_weights(conv: nn.Module) -> bool:
-    return "edge_weight" in inspect.signature(conv.forward).parameters
 
 
 def _reset(conv: nn.Module) -> None:
     """Draws a module's weights anew, if it knows how."""
     if hasattr(conv, "reset_parameters"):
         cast("Any", conv).reset_parameters()
-
-
-def _is_plain_gcn(conv: Any) -> bool:
-    return (
-        _is(conv, "GCNConv")
-        and conv.normalize
-        and conv.add_self_loops
-        and not conv.improved
-        and not conv.cached
-        and conv.flow == "source_to_target"
-    )
-
-
-def _is_plain_sage(conv: Any) -> bool:
-    return (
-        _is(conv, "SAGEConv")
-        and conv.aggr == "mean"
-        and not conv.project
-        and not conv.normalize
-        and conv.flow == "source_to_target"
-    )
-
-
-def _is(conv: Any, name: str) -> bool:
-    """Whether it is PyTorch Geometric's own class of that name; that package is not imported."""
-    library = sys.modules.get("torch_geometric.nn")
-    if library is None or type(conv) is not getattr(library, name):
-        return False
-    return not (conv._forward_hooks or conv._forward_pre_hooks)  # which its call would run
 
 
 class ResidualCoupling(nn.Module):

@@ -17,8 +17,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.kernels.adjacency import Adjacency, check_edges, edges_of
-from anharmonic.models.graph.couplings import convolve
+from anharmonic.kernels.adjacency import Adjacency
+from anharmonic.kernels.edges import check_edges, edges_of
+from anharmonic.models.graph.convolve import convolve
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -77,6 +78,7 @@ class DeepGraphLayer(nn.Module):
         self, states: tuple[Tensor, ...], call: Call, trace: list[tuple[Tensor, ...]] | None
     ) -> tuple[Tensor, ...]:
         """All layers; every layer's states go to ``trace``, if there is one."""
+        check_edge_options(call)
         if trace is None and self.checkpoint and torch.is_grad_enabled():
             return self._checkpointed(states, call)
         for n in range(self.num_layers):
@@ -279,3 +281,30 @@ def check_input(x: Any, graph: Any) -> None:
             )
     elif _checks.has_values(x):
         check_edges(graph, x.shape[0])
+
+
+def check_edge_options(call: Call) -> None:
+    """Checks that what a convolution gets per edge has one entry for every edge.
+
+    Args:
+        call: The edges, and what goes to the convolutions beside them.
+
+    Raises:
+        ValueError: If ``edge_weight`` or ``edge_attr`` has another length than ``edge_index``.
+
+    Example:
+        >>> check_edge_options(Call(torch.tensor([[0], [1]]), (), {"edge_weight": torch.ones(1)}))
+    """
+    if not isinstance(call.graph, Tensor) or call.graph.layout != torch.strided:
+        return
+    edges = call.graph.shape[1]
+    for name in ("edge_weight", "edge_attr"):
+        given = call.options.get(name)
+        if isinstance(given, Tensor) and given.shape[:1] != (edges,):
+            raise ValueError(
+                _checks.message(
+                    f"{name} must have one entry for each of the E={edges} edges",
+                    _checks.described(given),
+                    "give them in the order of the columns of edge_index",
+                )
+            )

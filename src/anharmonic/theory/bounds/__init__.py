@@ -1,5 +1,4 @@
-"""What the documents prove about each model, one file each, as checks that can be run."""
+"""What the documents prove about each model, by subject, as checks that can be run.
 
-from anharmonic.theory.bounds import cornn
-
-__all__ = ["cornn"]
+``anharmonic.theory.all_statements`` imports every file here.
+"""

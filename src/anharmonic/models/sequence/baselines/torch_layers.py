@@ -6,6 +6,7 @@ Their arithmetic is torch's own, and so is their dropout (a new mask at every st
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -41,7 +42,7 @@ class _TorchLayer(Stored, nn.RNNBase):
             ValueError: If a shape or device does not fit, a sequence is empty, x holds NaN, or
                 elapsed is given, which these equations have no place for.
         """
-        self._refuse(elapsed)
+        refuse_elapsed(self, elapsed)
         _checks.choice("output", output, OUTPUTS)
         example = next(self.parameters())
         if isinstance(x, PackedSequence):
@@ -50,44 +51,50 @@ class _TorchLayer(Stored, nn.RNNBase):
         else:
             x = checked_sequence(x, self.input_size, self.batch_first, example)
             lead = () if x.dim() == 2 else (x.shape[0 if self.batch_first else 1],)
-        given = None if state is None else self._checked(state, lead, example)
-        result, last = super().forward(x, given)
+        given = None
+        if state is not None:
+            variables = checked_variables(self, self._state_type._fields, state, lead, example)
+            given = variables if len(variables) > 1 else variables[0]
+        if isinstance(x, PackedSequence) and not self.bidirectional and not x.data.is_cuda:
+            result, last = self._by_lengths(x, given)
+        else:
+            result, last = super().forward(x, given)
         end = self._state_type(*(last if isinstance(last, tuple) else (last,)))
         if output == "all":
             return result, end
         directions = 2 if self.bidirectional else 1
         return (torch.cat(tuple(end[0][-directions:]), dim=-1) if output == "last" else None), end
 
-    def _refuse(self, elapsed: Any) -> None:
-        if elapsed is not None:
-            raise ValueError(
-                _checks.message(
-                    "elapsed needs a layer with a step size: CoRNN, UnICORNN or LEM",
-                    f"elapsed for {type(self).__name__}",
-                    "append the elapsed time to the features of x instead",
-                )
-            )
+    def _by_lengths(self, packed: PackedSequence, given: Any) -> tuple[PackedSequence, Any]:
+        """Runs packed sequences stretch by stretch, between the steps at which one of them ends.
 
-    def _checked(self, state: Any, lead: tuple[int, ...], example: Tensor) -> Any:
-        names = self._state_type._fields
-        state = (state,) if isinstance(state, Tensor) else state
-        if not isinstance(state, tuple | list) or len(state) != len(names):
-            raise TypeError(
-                _checks.message(
-                    f"state must hold {len(names)} tensor(s): {', '.join(names)}",
-                    type(state).__name__,
-                    "pass the state an earlier call returned, or None",
-                )
-            )
-        directions = 2 if self.bidirectional else 1
-        shape = (self.num_layers * directions, *lead, self.hidden_size)
-        checked = []
-        for name, given in zip(names, state, strict=True):
-            value = on_layer(f"state.{name}", given, example)
-            advice = "its sizes are layers * directions, batch, hidden"
-            _checks.has_shape(f"state.{name}", value, shape, advice)
-            checked.append(value)
-        return tuple(checked) if len(names) > 1 else checked[0]
+        The same numbers as torch's own way, whose backward pass on a CPU takes time that grows with
+        the square of the number of steps.
+        """
+        sizes, steps = torch.unique_consecutive(packed.batch_sizes, return_counts=True)
+        states = given if isinstance(given, tuple) else (given,)
+        if packed.sorted_indices is not None and given is not None:
+            states = tuple(part[:, packed.sorted_indices] for part in states)
+        outputs, ended, first = [], [], 0
+        time = 1 if self.batch_first else 0
+        for batch, length in zip(sizes.tolist(), steps.tolist(), strict=True):
+            x = packed.data[first : first + length * batch].view(length, batch, -1)
+            first += length * batch
+            if states[0] is not None:
+                ended.append(tuple(part[:, batch:] for part in states))
+                states = tuple(part[:, :batch].contiguous() for part in states)
+            state = states if len(states) > 1 else states[0]
+            out, last = super().forward(x.transpose(0, time), state)
+            states = last if isinstance(last, tuple) else (last,)
+            outputs.append(out.transpose(0, time).flatten(0, 1))
+        ended.append(states)
+        parts = [torch.cat(part[::-1], 1) for part in zip(*ended, strict=True)]
+        if packed.unsorted_indices is not None:
+            parts = [part[:, packed.unsorted_indices] for part in parts]
+        result = PackedSequence(
+            torch.cat(outputs), packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices
+        )
+        return result, tuple(parts) if len(parts) > 1 else parts[0]
 
     def step(self, x_t: Tensor, state: Any = None, elapsed: None = None) -> tuple[Tensor, Any]:
         """Takes one step of a stream; see ``SequenceLayer.step``.
@@ -96,7 +103,7 @@ class _TorchLayer(Stored, nn.RNNBase):
             ValueError: If the layer is bidirectional, trains with dropout between its layers, the
                 input does not fit, or elapsed is given.
         """
-        self._refuse(elapsed)
+        refuse_elapsed(self, elapsed)
         check_can_step(self)
         x_t = checked_step(x_t, self.input_size, next(self.parameters()))
         time = 1 if self.batch_first and x_t.dim() == 2 else 0
@@ -106,6 +113,69 @@ class _TorchLayer(Stored, nn.RNNBase):
     def extra_repr(self) -> str:
         """Names what differs from the defaults."""
         return repr_of(self)
+
+
+def refuse_elapsed(layer: nn.Module, elapsed: Any) -> None:
+    """Refuses the time between samples for a layer whose equations have no place for it.
+
+    Raises:
+        ValueError: If elapsed is given.
+
+    Example:
+        >>> refuse_elapsed(nn.RNN(1, 1), None)
+    """
+    if elapsed is not None:
+        raise ValueError(
+            _checks.message(
+                "elapsed needs a layer with a step size, such as CoRNN, UnICORNN or LEM",
+                f"elapsed for {type(layer).__name__}",
+                "append the elapsed time to the features of x instead",
+            )
+        )
+
+
+def checked_variables(
+    layer: Any, names: Sequence[str], state: Any, lead: tuple[int, ...], example: Tensor
+) -> tuple[Tensor, ...]:
+    """Checks a given state: one tensor for each of the layer's variables.
+
+    Args:
+        layer: The layer, for its sizes.
+        names: The variables; where there is one, a bare tensor will do.
+        state: What was given.
+        lead: (B,), or () unbatched.
+        example: A weight, for dtype and device.
+
+    Shape:
+        Each variable [L * D, B, H], or [L * D, H] unbatched.
+
+    Raises:
+        TypeError: If the state has another form, or a tensor another dtype.
+        ValueError: If a shape or device does not fit.
+
+    Example:
+        >>> h = torch.zeros(1, 2, 3)
+        >>> checked_variables(nn.RNN(1, 3), ["h"], h, (2,), h)[0] is h
+        True
+    """
+    state = (state,) if isinstance(state, Tensor) else state
+    if not isinstance(state, tuple | list) or len(state) != len(names):
+        raise TypeError(
+            _checks.message(
+                f"state must hold {len(names)} tensor(s): {', '.join(names)}",
+                type(state).__name__,
+                "pass the state an earlier call returned, or None",
+            )
+        )
+    directions = 2 if layer.bidirectional else 1
+    shape = (layer.num_layers * directions, *lead, layer.hidden_size)
+    checked = []
+    for name, given in zip(names, state, strict=True):
+        value = on_layer(f"state.{name}", given, example)
+        advice = "its sizes are layers * directions, batch, hidden"
+        _checks.has_shape(f"state.{name}", value, shape, advice)
+        checked.append(value)
+    return tuple(checked)
 
 
 def torch_arguments(

@@ -9,7 +9,7 @@ import torch
 import anharmonic as ah
 from anharmonic import Adjacency
 from anharmonic.models.graph.convolutions import CONVS
-from anharmonic.models.graph.network import pooled
+from anharmonic.models.graph.encoder_decoder import pooled
 from anharmonic.models.registry import GRAPH_NETWORKS, list_models, model_class
 
 EDGES = torch.tensor([[0, 1, 1, 2, 3, 3, 4], [1, 0, 2, 1, 1, 2, 3]])

@@ -1,0 +1,87 @@
+"""``anharmonic theory``: the documents' statements, checked on their examples."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from anharmonic._checks import choice, message
+from anharmonic.cli.options import field_options, parse
+
+PROG = "anharmonic theory"
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Theory:
+    """What to check."""
+
+    chapter: str | None = None
+    """Only the statements of this chapter, e.g. LEM or "Neural ODEs"."""
+    markdown: Path | None = None
+    """Check every statement and write the page of all here, its pictures beside it."""
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the command.
+
+    Args:
+        words: What was typed after ``anharmonic theory``.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        ValueError: If a name or an option is wrong.
+    """
+    from anharmonic.theory import all_statements
+    from anharmonic.theory.statements import CHAPTERS
+
+    first = next((i for i, w in enumerate(words) if w.startswith("-")), len(words))
+    values = parse(
+        words[first:],
+        {"theory": field_options(Theory)},
+        PROG,
+        "Checks the documents' statements on their examples; all, or those named, in full.",
+        "[ID ...]",
+    )
+    statements = all_statements()
+    names = [choice("statement", word, statements) for word in words[:first]]
+    if values["markdown"] is not None:
+        if names or values["chapter"] is not None:
+            raise ValueError(
+                message(
+                    "--markdown writes every statement",
+                    f"{' '.join(names) or '--chapter ' + values['chapter']} besides",
+                    "leave it out",
+                )
+            )
+        from anharmonic.experiments.theory_page import write_page
+
+        for path in write_page(values["markdown"]):
+            print(f"wrote {path}")
+        return 0
+    shown = [statements[name] for name in names or statements]
+    if values["chapter"] is not None:
+        chapter = choice("chapter", values["chapter"], CHAPTERS)
+        shown = [statement for statement in shown if statement.chapter == chapter]
+    width = max((len(statement.id) for statement in shown), default=0)
+    for statement in shown:
+        check = statement.example()
+        if not names:
+            print(f"{statement.id.ljust(width)}  {statement.state.ljust(9)}  {check}", flush=True)
+            continue
+        print(f"{statement.id} ({statement.chapter}, {statement.number}, {statement.state})")
+        for name, text in (
+            ("claim", statement.claim),
+            ("remark", statement.remark or "none"),
+            ("example", str(check)),
+        ):
+            print(
+                textwrap.fill(
+                    f"{name}: {text}", WIDTH, initial_indent="  ", subsequent_indent="    "
+                )
+            )
+    return 0

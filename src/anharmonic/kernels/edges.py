@@ -1,0 +1,130 @@
+"""Lists of edges: what they must be, before a graph is made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from anharmonic import _checks
+
+
+def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
+    """Checks the edges of a graph and returns them.
+
+    Args:
+        edge_index: Should be int64 [2, E] with entries in [0, num_nodes).
+        num_nodes: Nodes of the graph.
+
+    Raises:
+        TypeError: If it is not an int64 tensor.
+        ValueError: If its shape is wrong or an index is out of range.
+
+    Example:
+        >>> check_edges(torch.tensor([[0], [1]]), 2).shape
+        torch.Size([2, 1])
+    """
+    if not isinstance(edge_index, Tensor) or edge_index.dtype != torch.int64:
+        raise TypeError(
+            _checks.message(
+                "edge_index must be a torch.int64 tensor [2, E]",
+                _checks.described(edge_index),
+                "convert it with edge_index.long(); row 0 holds sources, row 1 targets",
+            )
+        )
+    if edge_index.dim() != 2 or edge_index.shape[0] != 2:
+        raise ValueError(
+            _checks.message(
+                "edge_index must be a torch.int64 tensor [2, E]",
+                _checks.described(edge_index),
+                "put sources in row 0 and targets in row 1"
+                + ("; transpose it" if edge_index.dim() == 2 and edge_index.shape[1] == 2 else ""),
+            )
+        )
+    # A GPU would have to be waited for; indexing checks there.
+    if edge_index.device.type == "cpu" and edge_index.numel():
+        low, high = int(edge_index.min()), int(edge_index.max())
+        if low < 0 or high >= num_nodes:
+            raise ValueError(
+                _checks.message(
+                    f"edge_index must hold nodes in [0, {num_nodes})",
+                    f"values from {low} to {high}",
+                    "number the nodes as the rows of x, or pass every node's features",
+                )
+            )
+    return edge_index
+
+
+def edges_of(adjacency: Tensor) -> Tensor:
+    """The edges of a sparse adjacency whose row i holds the edges that end in i.
+
+    Args:
+        adjacency: A sparse tensor, as PyTorch Geometric takes it (transposed, ``adj_t``).
+
+    Shape:
+        adjacency [N, N]; result [2, E].
+
+    Example:
+        >>> edges_of(torch.tensor([[0.0, 1.0], [0.0, 0.0]]).to_sparse())
+        tensor([[1],
+                [0]])
+    """
+    target, source = adjacency.to_sparse(layout=torch.sparse_coo).coalesce().indices()
+    return torch.stack([source, target])
+
+
+def node_count(value: Any) -> int:
+    """Checks a number of nodes and returns it.
+
+    Raises:
+        TypeError: If it is no integer.
+        ValueError: If it is negative.
+
+    Example:
+        >>> node_count(0)
+        0
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(
+            _checks.message(
+                "num_nodes must be an int >= 0",
+                f"num_nodes={value!r} ({type(value).__name__})",
+                "pass a whole number",
+            )
+        )
+    if value < 0:
+        raise ValueError(
+            _checks.message(
+                "num_nodes must be an int >= 0", f"num_nodes={value}", "pass x.shape[0]"
+            )
+        )
+    return value
+
+
+def check_weight(weight: Any, edge_index: Tensor) -> None:
+    """Checks for one constant number per edge.
+
+    Raises:
+        ValueError: If the shape does not fit, or the weights are integers or need gradients.
+
+    Example:
+        >>> check_weight(torch.ones(1), torch.tensor([[0], [1]]))
+    """
+    edges = edge_index.shape[1]
+    if not isinstance(weight, Tensor) or weight.shape != (edges,):
+        raise ValueError(
+            _checks.message(
+                f"weight must be a tensor [E={edges}]",
+                _checks.described(weight),
+                "give one number per column of edge_index",
+            )
+        )
+    if weight.requires_grad or not weight.is_floating_point():
+        raise ValueError(
+            _checks.message(
+                "weight must be floating point and need no gradient",
+                f"{_checks.described(weight)}, requires_grad={weight.requires_grad}",
+                "pass edge_index and edge weights to the layer instead, which trains them",
+            )
+        )

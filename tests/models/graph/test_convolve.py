@@ -1,0 +1,51 @@
+"""Which convolutions take the sparse path, and that it gives the same numbers."""
+
+import pytest
+import torch
+
+from anharmonic import Adjacency
+from anharmonic.models.graph.convolve import convolve
+
+EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+
+
+@pytest.fixture
+def pyg():
+    return pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's").nn
+
+
+def draw(width=4):
+    return torch.rand(3, width, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sparse"),
+    [
+        ("GCNConv", {}, True),
+        ("GCNConv", {"bias": False}, True),
+        ("GCNConv", {"normalize": False}, False),
+        ("SAGEConv", {}, True),
+        ("SAGEConv", {"root_weight": False}, True),
+        ("SAGEConv", {"aggr": "max"}, False),
+        ("GATConv", {}, False),
+    ],
+)
+def test_the_sparse_path_is_taken_where_it_fits(pyg, monkeypatch, name, options, sparse):
+    torch.manual_seed(0)
+    conv, x = getattr(pyg, name)(4, 4, **options), draw()
+    expected = conv(x, EDGES)
+    calls, propagate = [], conv.propagate
+    monkeypatch.setattr(conv, "propagate", lambda *a, **k: calls.append(1) or propagate(*a, **k))
+    assert torch.allclose(convolve(conv, x, Adjacency(EDGES, 3)), expected, atol=1e-6)
+    assert len(calls) == (0 if sparse else 1)
+
+
+def test_other_graphs_go_through_as_they_are(pyg):
+    conv, x = pyg.GCNConv(4, 4), draw()
+    assert torch.equal(convolve(conv, x, EDGES), conv(x, EDGES))
+
+
+def test_weights_need_a_convolution_that_takes_them(pyg):
+    graph = Adjacency(EDGES, 3, torch.tensor([0.5, 1.0, 2.0, 1.0]))
+    with pytest.raises(ValueError, match="needs a convolution that takes edge_weight"):
+        convolve(pyg.GATConv(4, 4), draw(), graph)

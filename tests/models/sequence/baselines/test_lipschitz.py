@@ -1,0 +1,103 @@
+"""LipschitzRNN: the blend of symmetric and skew, and the order of both schemes."""
+
+import math
+
+import pytest
+import torch
+
+import anharmonic as ah
+
+F64 = torch.float64
+
+
+def make(H=6, **options):
+    torch.manual_seed(0)
+    return ah.LipschitzRNN(3, H, **options, dtype=F64)
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.3, 0.75, 1.0])
+def test_the_blend_has_the_printed_parts(beta):
+    layer = make(skewness=beta, diffusion=0.2)
+    for stem in ("weight_linear_l0", "weight_hh_l0"):
+        M, A = getattr(layer, stem).detach(), layer._blended(stem).detach()
+        eye = torch.eye(6, dtype=F64)
+        torch.testing.assert_close((A + A.t()) / 2, (1 - beta) * (M + M.t()) - 0.2 * eye)
+        torch.testing.assert_close((A - A.t()) / 2, beta * (M - M.t()))
+    values = torch.linalg.eigvals(layer._blended("weight_linear_l0"))
+    if beta == 1:
+        assert (values.real + 0.2).abs().max() < 1e-13
+    if beta == 0:
+        assert values.imag.abs().max() < 1e-13
+
+
+def slope(layer, h, x):
+    A, W = layer._blended("weight_linear_l0"), layer._blended("weight_hh_l0")
+    return A @ h + torch.tanh(W @ h + layer.weight_ih_l0 @ x + layer.bias_l0)
+
+
+def solved(layer, x, time, steps=2000):
+    """The classical fourth-order solver, the input held."""
+    h, dt = torch.zeros(layer.hidden_size, dtype=F64), time / steps
+    for _ in range(steps):
+        a = slope(layer, h, x)
+        b = slope(layer, h + dt / 2 * a, x)
+        c = slope(layer, h + dt / 2 * b, x)
+        d = slope(layer, h + dt * c, x)
+        h = h + dt / 6 * (a + 2 * b + 2 * c + d)
+    return h
+
+
+@pytest.mark.parametrize("scheme, order", [("euler", 1), ("midpoint", 2)])
+def test_steps_converge_to_the_equation(scheme, order):
+    x = torch.tensor([0.5, -1.0, 2.0], dtype=F64)
+    with torch.no_grad():
+        exact = solved(make(), x, time=2.0)
+        errors = [
+            (make(dt=2 / n, scheme=scheme)(x.expand(n, 3))[1].h[0] - exact).norm() for n in (40, 80)
+        ]
+    assert abs(math.log2(errors[0] / errors[1]) - order) < 0.1
+
+
+def test_two_steps_by_hand():
+    layer = make(dt=0.3)
+    x = torch.randn(2, 3, dtype=F64)
+    h = torch.zeros(6, dtype=F64)
+    for x_t in x:
+        h = h + 0.3 * slope(layer, h, x_t)
+    torch.testing.assert_close(layer(x)[1].h[0], h, rtol=1e-13, atol=1e-14)
+
+
+def test_a_negative_definite_symmetric_part_bounds_the_states():
+    """From 50 neurons on, with the defaults; |h| <= sqrt(H) / lambda for the equation."""
+    torch.manual_seed(0)
+    layer = ah.LipschitzRNN(3, 64, dtype=F64)
+    A = layer._blended("weight_linear_l0").detach()
+    slowest = -torch.linalg.eigvalsh((A + A.t()) / 2).max()
+    assert slowest > 0
+    with torch.no_grad():
+        output, _ = layer(torch.full((4000, 3), 50.0, dtype=F64))
+    assert output.norm(dim=-1).max() <= 8 / slowest
+
+
+def test_gradients_of_euler_without_bias():
+    layer = make(4, bias=False, dt=0.4)
+    x = torch.randn(3, 2, 3, dtype=F64)
+
+    def run(*weights):
+        names = [n for n, _ in layer.named_parameters()]
+        values = dict(zip(names, weights, strict=True))
+        return torch.func.functional_call(layer, values, (x,))[0]
+
+    assert torch.autograd.gradcheck(run, [p.detach().requires_grad_() for p in layer.parameters()])
+
+
+@pytest.mark.parametrize(
+    "options, words",
+    [
+        ({"skewness": 1.5}, r"skewness must be a finite number in \[0, 1\]"),
+        ({"scheme": "rk4"}, "scheme must be one of 'euler', 'midpoint'"),
+    ],
+)
+def test_refusals(options, words):
+    with pytest.raises(ValueError, match=words):
+        make(**options)

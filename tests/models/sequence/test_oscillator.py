@@ -1,0 +1,231 @@
+"""Neural oscillators (4.1): order of convergence, inverse, volume, growth, start, bad input."""
+
+import itertools
+import math
+
+import pytest
+import torch
+
+import anharmonic as ah
+
+F64 = torch.float64
+SCHEMES = ["symplectic-euler", "velocity-verlet"]
+SIGMA = {"tanh": torch.tanh, "sin": torch.sin, "identity": lambda a: a}
+
+
+def noise(*shape, seed=0):
+    return torch.randn(*shape, dtype=F64, generator=torch.Generator().manual_seed(seed))
+
+
+def smooth_input(t):
+    return torch.stack([torch.sin(1.3 * t), torch.cos(0.7 * t) - 0.4], dim=-1)
+
+
+def at_the_end(layer, steps, end):
+    """The state after ``steps`` steps up to time ``end``, the input sampled in their middles."""
+    middles = (torch.arange(steps, dtype=F64) + 0.5) * end / steps
+    layer.dt = end / steps
+    with torch.no_grad():
+        _, state = layer(smooth_input(middles)[:, None], output="none")
+    return torch.cat(tuple(state))
+
+
+@pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
+@pytest.mark.parametrize("activation", ["tanh", "sin"])
+@pytest.mark.parametrize("scheme, order", list(zip(SCHEMES, (1, 2), strict=True)))
+def test_order_of_convergence(kind, activation, scheme, order):
+    """Two layers under smooth input, against 400 steps of a Runge-Kutta method of order 4."""
+    torch.manual_seed(0)
+    layer = kind(2, 3, 2, activation=activation, scheme=scheme, dtype=F64)
+    with torch.no_grad():
+        for name, parameter in layer.named_parameters():
+            if not name.startswith("weight_hh"):
+                parameter.copy_(noise(*parameter.shape, seed=1))
+    weights = {k: v.detach() for k, v in layer.state_dict().items()}
+
+    def slope(t, y, z):
+        below, forces = smooth_input(t), []
+        for k in range(2):
+            V, W, b = (weights[f"{n}_l{k}"] for n in ("weight_ih", "weight_hh", "bias"))
+            coupling = W @ y[k] if W.dim() == 2 else W * y[k]
+            forces.append(SIGMA[activation](coupling + V @ below + b))
+            below = y[k]
+        return z, torch.stack(forces)
+
+    end, count = torch.tensor(4.0, dtype=F64), 400
+    h = end / count
+    y = z = torch.zeros(2, 3, dtype=F64)
+    for n in range(count):
+        t = n * h
+        a1, b1 = slope(t, y, z)
+        a2, b2 = slope(t + h / 2, y + h / 2 * a1, z + h / 2 * b1)
+        a3, b3 = slope(t + h / 2, y + h / 2 * a2, z + h / 2 * b2)
+        a4, b4 = slope(t + h, y + h * a3, z + h * b3)
+        y, z = y + h / 6 * (a1 + 2 * a2 + 2 * a3 + a4), z + h / 6 * (b1 + 2 * b2 + 2 * b3 + b4)
+    exact = torch.cat([y, z])[:, None]
+    errors = [(at_the_end(layer, n, 4.0) - exact).abs().max().item() for n in (100, 200, 400)]
+    orders = [math.log2(a / b) for a, b in itertools.pairwise(errors)]
+    assert all(abs(found - order) < 0.1 for found in orders), (orders, errors)
+
+
+def step_back(layer, x_t, state):
+    """The inverse of one step of one layer with any W, by the equations."""
+    V, W, b = layer.weight_ih_l0, layer.weight_hh_l0, layer.bias_l0
+    y, z, h = *state, layer.dt
+
+    def force(y):
+        coupling = y @ W.T if W.dim() == 2 else W * y
+        return SIGMA[layer.activation](coupling + x_t @ V.T + b)
+
+    if layer.scheme == "symplectic-euler":
+        y = y - h * z
+        return y, z - h * force(y)
+    z = z - h / 2 * force(y)
+    y = y - h * z
+    return y, z - h / 2 * force(y)
+
+
+@pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
+@pytest.mark.parametrize("activation", ["tanh", "sin"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_the_inverse_undoes_the_steps(kind, activation, scheme):
+    torch.manual_seed(0)
+    layer = kind(2, 5, dt=0.1, activation=activation, scheme=scheme, dtype=F64)
+    start = (noise(1, 3, 5, seed=1), noise(1, 3, 5, seed=2))
+    x, state = noise(100, 3, 2), start
+    with torch.no_grad():
+        for x_t in x:
+            _, state = layer.step(x_t, state)
+        assert (state[0] - start[0]).abs().max() > 0.1
+        for x_t in x.flip(0):
+            state = step_back(layer, x_t, state)
+    # 200 steps of a map with bounded derivatives over 20 time units.
+    torch.testing.assert_close(tuple(state), start, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_volume_is_preserved(kind, scheme):
+    torch.manual_seed(0)
+    layer = kind(2, 3, num_layers=2, dt=0.5, scheme=scheme, dtype=F64)
+    x_t = noise(1, 2)
+
+    def step(flat):
+        y, z = flat.reshape(2, 2, 1, 3)
+        _, state = layer.step(x_t, (y, z))
+        return torch.cat([state.y.flatten(), state.z.flatten()])
+
+    jacobian = torch.autograd.functional.jacobian(step, noise(12, seed=3))
+    assert not torch.allclose(jacobian, torch.eye(12, dtype=F64), atol=0.1)
+    assert abs(torch.linalg.det(jacobian).item() - 1) < 1e-13
+
+
+@pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
+def test_velocity_verlet_is_its_own_inverse_backwards(kind):
+    """A step, the velocity turned around, and a step with the same input lead back."""
+    torch.manual_seed(0)
+    layer = kind(2, 3, num_layers=2, dt=0.3, scheme="velocity-verlet", dtype=F64)
+    x_t, y, z = noise(1, 2), noise(2, 1, 3, seed=1), noise(2, 1, 3, seed=2)
+    with torch.no_grad():
+        _, there = layer.step(x_t, (y, z))
+        _, back = layer.step(x_t, (there.y, -there.z))
+    torch.testing.assert_close((back.y, -back.z), (y, z), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_free_neuron_outputs_a_quarter_of_t_squared(kind, scheme):
+    """w = 0, V = 0, tanh b = 1/2 from rest: z = t/2, y = t²/4 (Euler: t (t + dt) / 4)."""
+    layer = kind(1, 1, dt=0.01, scheme=scheme, dtype=F64)
+    with torch.no_grad():
+        for name, parameter in layer.named_parameters():
+            parameter.fill_(math.atanh(0.5) if name.startswith("bias") else 0.0)
+        output, state = layer(noise(500, 1, 1))
+    t = torch.arange(1, 501, dtype=F64) * 0.01
+    shift = 0.01 if scheme == "symplectic-euler" else 0.0
+    torch.testing.assert_close(output[:, 0, 0], t * (t + shift) / 4, rtol=1e-12, atol=0)
+    assert abs(state.z.item() - 2.5) < 1e-12
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
+def test_growth_is_bounded_by_the_square_of_time(kind, scheme):
+    """From rest and with |σ| <= 1: |z_n| <= n dt and |y_n| <= (n dt)², whatever the weights."""
+    torch.manual_seed(0)
+    layer, state = kind(2, 6, dt=0.3, scheme=scheme, dtype=F64), None
+    with torch.no_grad():
+        for parameter in layer.parameters():
+            parameter.copy_(30 * noise(*parameter.shape))
+        for n, x_t in enumerate(noise(200, 4, 2), start=1):
+            _, state = layer.step(x_t, state)
+            assert (state.z.abs() <= n * 0.3 * (1 + 1e-12)).all()
+            assert (state.y.abs() <= (n * 0.3) ** 2 * (1 + 1e-12)).all()
+
+
+def test_gaps_are_steps_of_their_size():
+    """Halved gaps are a halved dt, in every scheme."""
+    for kind, scheme in itertools.product(
+        (ah.NeuralOscillator, ah.MultiLayerNeuralOscillator), SCHEMES
+    ):
+        torch.manual_seed(0)
+        layer = kind(2, 3, 2, dt=0.2, scheme=scheme, dtype=F64)
+        x = noise(6, 4, 2)
+        halved, _ = layer(x, elapsed=torch.full((6, 4), 0.5, dtype=F64))
+        layer.dt = 0.1
+        torch.testing.assert_close(halved, layer(x)[0], rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("hidden_size", [1, 4, 50])
+def test_couplings_start_as_oscillators(hidden_size):
+    """W is symmetric with eigenvalues -ω² between -1.5 and -0.5, and it couples."""
+    torch.manual_seed(0)
+    W = ah.NeuralOscillator(2, hidden_size, dtype=F64).weight_hh_l0.detach()
+    torch.testing.assert_close(W, W.T, rtol=0, atol=1e-14)
+    squares = -torch.linalg.eigvalsh(W)
+    assert (squares > 0.499).all() and (squares < 1.501).all()
+    assert hidden_size == 1 or (W - torch.diag(W.diagonal())).abs().max() > 0.01
+
+
+def test_half_precision_can_be_asked_for_at_once():
+    layer = ah.NeuralOscillator(2, 4, dtype=torch.bfloat16)
+    assert layer.weight_hh_l0.dtype == torch.bfloat16 and layer.weight_hh_l0.diagonal().max() < 0
+
+
+def test_state_dict_names_and_shapes():
+    layer = ah.NeuralOscillator(2, 3, num_layers=2, bidirectional=True)
+    expected = {}
+    for k, width in ((0, 2), (1, 6)):
+        for end in ("", "_reverse"):
+            expected |= {f"weight_ih_l{k}{end}": (3, width), f"weight_hh_l{k}{end}": (3, 3)}
+            expected |= {f"bias_l{k}{end}": (3,)}
+    assert {k: tuple(v.shape) for k, v in layer.state_dict().items()} == expected
+
+
+@pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
+def test_unstable_settings_warn(kind):
+    with pytest.warns(ah.StabilityWarning) as caught:
+        kind(2, 3, dt=1.7)
+    (warning,) = caught
+    assert "dt * frequency < 2" in str(warning.message) and "dt=1.7" in str(warning.message)
+    assert warning.filename == __file__
+    layer = kind(2, 3, dt=0.5)
+    with pytest.warns(ah.StabilityWarning, match="elapsed up to 4"):
+        layer(torch.zeros(2, 1, 2), elapsed=torch.full((2, 1), 4.0))
+
+
+@pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
+@pytest.mark.parametrize(
+    "options, error, words",
+    [
+        ({"dt": 0.0}, ValueError, "dt must be a finite number in (0, inf)"),
+        ({"dt": -0.1}, ValueError, "dt must be a finite number in (0, inf)"),
+        ({"dt": "0.1"}, TypeError, "dt must be a finite number"),
+        ({"scheme": "verlet"}, ValueError, "did you mean 'velocity-verlet'?"),
+        ({"activation": "tan"}, ValueError, "did you mean 'tanh'?"),
+        ({"activation": torch.tanh}, ValueError, "activation must be one of 'tanh', 'sin', 'ident"),
+    ],
+)
+def test_refusals(kind, options, error, words):
+    with pytest.raises(error) as caught:
+        kind(2, 3, **options)
+    assert words in str(caught.value)
