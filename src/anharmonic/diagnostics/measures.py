@@ -14,7 +14,7 @@ from anharmonic import _checks
 from anharmonic.diagnostics import energy, gradients, smoothing, timescales, weights
 from anharmonic.diagnostics.lyapunov import lyapunov_exponent
 from anharmonic.diagnostics.recurrence import layer_of
-from anharmonic.models.graph.network import GraphNetwork
+from anharmonic.models.graph.encoder_decoder import GraphNetwork
 from anharmonic.models.registry import model_class
 from anharmonic.models.sequence.cornn import CoRNN
 from anharmonic.models.sequence.lem import LEM

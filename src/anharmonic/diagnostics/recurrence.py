@@ -124,14 +124,12 @@ def recurrence(layer: Any) -> Recurrence:
                 "take one with bidirectional=False",
             )
         )
-    width, levels = layer.hidden_size, layer.num_layers
-    wide = getattr(layer, "proj_size", 0) or width
-    if isinstance(layer, nn.LSTM):
-        shapes: tuple[tuple[int, int], ...] = ((levels, wide), (levels, width))
-    elif isinstance(layer, nn.RNNBase):
-        shapes = ((levels, width),)
-    else:
-        shapes = ((levels, width), (levels, width))
+    example = next(layer.parameters())
+    with examined(layer), torch.no_grad():  # one step at rest, to see what the layer carries on
+        x = example.new_zeros(1, 1, layer.input_size)
+        _, state = layer(x)
+    parts = (state,) if isinstance(state, Tensor) else tuple(state)
+    shapes = tuple((part.shape[0], part.shape[2]) for part in parts)
     return Recurrence(layer, shapes, layer.input_size)
 
 
