@@ -7,7 +7,6 @@ still, and up to a bounded error by its symplectic steps.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
@@ -16,7 +15,12 @@ from torch import Tensor
 from anharmonic import _checks
 from anharmonic.diagnostics.recurrence import check_inputs, examined, layer_of, recurrence
 from anharmonic.models.sequence.cornn import CoRNN
+from anharmonic.models.sequence.hamiltonian import hamiltonian
+from anharmonic.models.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
 from anharmonic.models.sequence.unicornn import UnICORNN
+
+HAVE_ENERGY = (CoRNN, UnICORNN, MultiLayerNeuralOscillator)
+"""The layers of which ``energy_along`` knows the energy."""
 
 
 def cornn_energy(layer: CoRNN, y: Tensor, z: Tensor) -> Tensor:
@@ -42,78 +46,11 @@ def cornn_energy(layer: CoRNN, y: Tensor, z: Tensor) -> Tensor:
     return energy
 
 
-def unicornn_hamiltonian(layer: UnICORNN, y: Tensor, z: Tensor, x: Tensor) -> Tensor:
-    r"""The Hamiltonian (3.4) of every layer of a UnICORNN.
-
-    .. math::
-        H = \tfrac{\alpha}{2} |y|^2 + \tfrac{1}{2} |z|^2
-        + \sum_i \frac{1}{w_i} \log\cosh(w_i y_i + (V u)_i + b_i)
-
-    u is the input of the layer: x for the first, the positions below for the others (with the
-    residual term of (3.79), where the layer has one).
-
-    Args:
-        layer: The layer, in one direction.
-        y: Positions.
-        z: Velocities.
-        x: The input of the same step.
-
-    Shape:
-        y, z [..., L, B, H]; x [..., B, F]; result [..., L, B].
-
-    Raises:
-        ValueError: If a weight w is zero, where the formula has no value, or the layer is
-            bidirectional.
-
-    Note:
-        A neuron's potential is as long as 1/w; energies of neurons with small w dwarf the others.
-        The neurons' steps h differ, so that the sum is conserved (for an input that stands still)
-        because each neuron's own energy is.
-
-    Example:
-        >>> layer = UnICORNN(1, 3, dtype=torch.float64)
-        >>> rest, x = torch.zeros(1, 1, 3).double(), torch.zeros(1, 1).double()
-        >>> unicornn_hamiltonian(layer, rest, rest, x)
-        tensor([[0.]], dtype=torch.float64)
-    """
-    found = []
-    for k in range(layer.num_layers):
-        drive = _drive(layer, k, y, x)
-        w = getattr(layer, f"weight_hh_l{k}").detach()
-        if bool((w == 0).any()):
-            raise ValueError(
-                _checks.message(
-                    "every weight w must differ from 0, since (3.4) divides by it",
-                    f"{int((w == 0).sum())} zeros in weight_hh_l{k}",
-                    "leave such neurons out of the energy",
-                )
-            )
-        here, speed = y[..., k, :, :], z[..., k, :, :]
-        size = (w * here + drive).abs()
-        log_cosh = size + torch.log1p(torch.exp(-2 * size)) - math.log(2)
-        quadratic = (layer.frequency * here.square() + speed.square()) / 2
-        found.append((quadratic + log_cosh / w).sum(-1))
-    return torch.stack(found, dim=-2)
-
-
-def _drive(layer: UnICORNN, k: int, y: Tensor, x: Tensor) -> Tensor:
-    """What layer k adds to w y, from the input and the positions below it."""
-    below = x if k == 0 else y[..., k - 1, :, :]
-    drive: Tensor = below @ getattr(layer, f"weight_ih_l{k}").detach().t()
-    if layer.bias:
-        drive = drive + getattr(layer, f"bias_l{k}").detach()
-    skipped = layer.skipped_layers
-    if skipped is not None and k >= skipped:
-        source = x if k == skipped else y[..., k - skipped - 1, :, :]
-        drive = drive + source @ getattr(layer, f"weight_skip_l{k}").detach().t()
-    return drive
-
-
 def energy_along(layer: Any, x: Tensor) -> Tensor:
     """The energy of every layer after every step, from rest.
 
-    That of a layer which has a method ``hamiltonian(state, input)``, else ``cornn_energy`` or
-    ``unicornn_hamiltonian``.
+    ``cornn_energy`` of a CoRNN; ``hamiltonian`` of a UnICORNN or a multi-layer neural oscillator,
+    each state with the input that led to it.
 
     Args:
         layer: The layer, or a ``SequenceModel`` of one; in one direction.
@@ -134,7 +71,7 @@ def energy_along(layer: Any, x: Tensor) -> Tensor:
     if not has_energy(layer):
         raise TypeError(
             _checks.message(
-                "energies are those of oscillators: CoRNN, UnICORNN",
+                "energies are those of CoRNN, UnICORNN and MultiLayerNeuralOscillator",
                 type(layer).__name__,
                 "pass such a layer",
             )
@@ -145,7 +82,10 @@ def energy_along(layer: Any, x: Tensor) -> Tensor:
         y, z = found.parts(torch.stack(found.walk(x)[1:]))
         if isinstance(layer, CoRNN):
             return cornn_energy(layer, y, z)
-        return unicornn_hamiltonian(layer, y, z, x)
+        steps, levels, batch, _ = y.shape
+        flat = [part.transpose(0, 1).flatten(1, 2) for part in (y, z)]  # all steps as one batch
+        along: Tensor = hamiltonian(layer, (flat[0], flat[1]), x.flatten(0, 1))
+        return along.reshape(levels, steps, batch).transpose(0, 1)
 
 
 def has_energy(layer: Any) -> bool:
@@ -155,7 +95,7 @@ def has_energy(layer: Any) -> bool:
         >>> has_energy(CoRNN(1, 2)), has_energy(torch.nn.LSTM(1, 2))
         (True, False)
     """
-    return isinstance(layer, CoRNN | UnICORNN)
+    return isinstance(layer, HAVE_ENERGY)
 
 
 def reversibility_error(layer: Any, x: Tensor) -> Tensor:
@@ -214,6 +154,19 @@ def reversibility_error(layer: Any, x: Tensor) -> Tensor:
             errors.append(torch.stack([(a - b).abs().max() for a, b in pairs]).max())
         largest = torch.stack([part.abs().max() for state in real for part in state]).max()
     return torch.stack(errors) / largest.clamp(min=torch.finfo(largest.dtype).tiny)
+
+
+def _drive(layer: UnICORNN, k: int, y: Tensor, x: Tensor) -> Tensor:
+    """What layer k adds to w y, from the input and the positions below it."""
+    below = x if k == 0 else y[..., k - 1, :, :]
+    drive: Tensor = below @ getattr(layer, f"weight_ih_l{k}").detach().t()
+    if layer.bias:
+        drive = drive + getattr(layer, f"bias_l{k}").detach()
+    skipped = layer.skipped_layers
+    if skipped is not None and k >= skipped:
+        source = x if k == skipped else y[..., k - skipped - 1, :, :]
+        drive = drive + source @ getattr(layer, f"weight_skip_l{k}").detach().t()
+    return drive
 
 
 def _move(layer: UnICORNN, y: Tensor, z: Tensor, x_t: Tensor, *, back: bool) -> None:

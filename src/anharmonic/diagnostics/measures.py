@@ -232,7 +232,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "energy": Measure(
         "energy of oscillators along a trajectory; UnICORNN: error of undoing it in floats",
-        lambda kind: issubclass(kind, CoRNN | UnICORNN),
+        lambda kind: issubclass(kind, energy.HAVE_ENERGY),
         _energy,
     ),
     "weights": Measure(

@@ -12,6 +12,7 @@ from anharmonic.diagnostics.lyapunov import lyapunov_exponent
 from anharmonic.diagnostics.measures import LYAPUNOV_STEPS, MEASURES, applicable
 from anharmonic.diagnostics.recurrence import layer_of, recurrence
 from anharmonic.experiments.diagnosis import Section, Trained
+from anharmonic.models.sequence.cornn import CoRNN
 from anharmonic.models.sequence.lem import LEM
 from anharmonic.models.sequence.unicornn import UnICORNN
 
@@ -142,7 +143,8 @@ def _energy(trained: Trained) -> Iterator[Section]:
         f"energy of layer {k + 1}": f"{row[-1]:.3g} at the end, {row.max():.3g} at most"
         for k, row in enumerate(along.t())
     }
-    about = f"Median of {x.shape[1]} validation sequences; {_ENERGIES[undone]}."
+    kind = _ENERGIES[isinstance(layer, CoRNN)]
+    about = f"Median of {x.shape[1]} validation sequences; {kind}."
     if undone:
         drift = {}
         for name, dtype in (("float32", torch.float32), ("float64", torch.float64)):
@@ -157,8 +159,8 @@ def _energy(trained: Trained) -> Iterator[Section]:
 
 
 _ENERGIES = {
-    False: "the energy is (γ|y|² + |z|²)/2",
-    True: "the energy is the Hamiltonian (3.4), which the input changes",
+    True: "the energy is (γ|y|² + |z|²)/2",
+    False: "the energy is the Hamiltonian, which the input changes",
 }
 
 
