@@ -9,18 +9,17 @@ def all_models():
     return [*list_models(), *list_models("graph"), *list_models("tabular")]
 
 
-def all_tables():
-    return [*list_tables(), *list_figures()]
-
-
 def test_list_shows_everything(cli):
     code, out, _ = cli("list")
     assert code == 0
-    for name in (*all_models(), *list_tasks(), *all_tables()):
+    for name in (*all_models(), *list_tasks(), *list_tables(), *list_figures()):
         assert f"\n  {name} " in out
 
 
-@pytest.mark.parametrize(("kind", "names"), [("models", all_models), ("tables", all_tables)])
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [("models", all_models), ("tables", list_tables), ("figures", list_figures)],
+)
 def test_list_of_one_kind_is_one_line_each(cli, kind, names):
     out = cli("list", kind)[1]
     assert [line.split()[0] for line in out.splitlines()] == names()

@@ -9,6 +9,7 @@ from anharmonic import Adjacency, GradientGating, GraphCON
 from anharmonic.diagnostics.smoothing import (
     dirichlet_energy,
     grid_graph,
+    layer_features,
     mean_average_distance,
     plain_states,
 )
@@ -107,3 +108,39 @@ def test_bad_input(x, text):
     with pytest.raises(ValueError, match="rows must be an int >= 1"):
         grid_graph(0, 3)
     assert math.isfinite(float(dirichlet_energy(torch.zeros(3, 2), graph)))
+
+
+def test_features_of_every_layer_of_our_networks():
+    pytest.importorskip("torch_geometric", reason="the convolutions are PyG's")
+    from anharmonic.models.registry import model_class
+
+    torch.manual_seed(0)
+    graph, x = grid_graph(3, 3), torch.rand(9, 5)
+    for name in ("GraphCON", "GradientGating", "PlainGNN", "GCNII"):
+        model = model_class(name)(5, 2, hidden_size=4, num_layers=6)
+        found = layer_features(model, x, graph)
+        assert len(found) == 7 and all(f.shape == (9, 4) for f in found)
+        assert torch.equal(found[0], model._encoder_sigma(model.encoder(x)))
+        if name in ("GraphCON", "GradientGating"):
+            torch.testing.assert_close(model.decoder(found[-1]), model(x, graph))
+        if name == "PlainGNN":  # what comes out of a convolution is before its activation
+            torch.testing.assert_close(model.decoder(found[-1].relu()), model(x, graph))
+        assert model.training
+
+
+def test_features_of_every_layer_of_models_of_pyg():
+    pyg = pytest.importorskip("torch_geometric.nn", reason="the models are PyG's")
+    torch.manual_seed(0)
+    graph, x = grid_graph(3, 3), torch.rand(9, 5)
+    model = pyg.GCN(5, 4, num_layers=3, dropout=0.5)
+    found = layer_features(model, x, graph)
+    assert [f.shape[1] for f in found] == [5, 4, 4, 4]
+    model.eval()
+    torch.testing.assert_close(found[-1], model(x, graph.edge_index))
+    torch.testing.assert_close(found[1], model.convs[0](x, graph.edge_index).relu())
+    several = pyg.Sequential(
+        "x, e", [(pyg.GCNConv(5, 4), "x, e -> x"), (pyg.GATConv(4, 4), "x, e -> x")]
+    )
+    assert len(layer_features(several, x, graph.edge_index)) == 3
+    with pytest.raises(TypeError, match="model must hold graph convolutions; got Linear"):
+        layer_features(torch.nn.Linear(5, 5), x, graph)

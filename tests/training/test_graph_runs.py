@@ -11,6 +11,7 @@ from anharmonic.tasks.graphs import GRAPH_TASKS
 from anharmonic.training import keeper
 from anharmonic.training.fit import fit
 from anharmonic.training.predict import predict
+from anharmonic.training.probes import read_log
 from anharmonic.training.results import read
 from anharmonic.training.run import Place, Run
 
@@ -111,3 +112,17 @@ def test_predict_is_for_sequences(place):
     fit(one, place)
     with pytest.raises(ValueError, match=r"a model for sequences; got .*texas.*from_pretrained"):
         predict(place.out / one.folder_name, "data.npz")
+
+
+@pytest.mark.parametrize("model", ["GraphCON", "GCNII"])
+def test_smoothing_is_logged_and_changes_no_bit(model, place, tmp_path):
+    one = replace(run(epochs=3), model=model)
+    plain = fit(one, place)
+    watched = replace(place, out=tmp_path / "watched", diagnose=("smoothing",))
+    assert fit(one, watched).curve == plain.curve
+    assert torch.equal(weights(one, place), weights(one, watched))
+    log = read_log(watched.out / one.folder_name / "diagnostics.jsonl")
+    assert [entry["epoch"] for entry in log] == [0, 1, 2, 3]
+    layers = one.model_options["num_layers"]
+    assert len(log[0]["smoothing"]["dirichlet_energy"]) == layers + 1
+    assert all(value > 0 for value in log[0]["smoothing"]["mean_average_distance"][:1])

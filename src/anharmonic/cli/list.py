@@ -1,14 +1,19 @@
-"""``anharmonic list``: models, tasks and tables, one line each; tasks by themselves in full."""
+"""``anharmonic list``: names with one line each; tasks by themselves in full."""
 
 from __future__ import annotations
 
 import inspect
 import textwrap
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from anharmonic._checks import choice, message
 
-KINDS = ("models", "tasks", "tables")
+if TYPE_CHECKING:
+    from anharmonic.experiments.base import Table
+    from anharmonic.experiments.figures import Figure
+
+KINDS = ("models", "tasks", "tables", "figures")
 WIDTH = 100
 
 
@@ -25,7 +30,7 @@ def run(words: Sequence[str]) -> int:
         ValueError: If a word is no kind.
     """
     if set(words) & {"-h", "--help"}:
-        print("usage: anharmonic list [models] [tasks] [tables]")
+        print("usage: anharmonic list [models] [tasks] [tables] [figures]")
         print("`anharmonic list tasks` says sizes, input, target, metric, source and licence.")
         return 0
     if [word.lower() for word in words] == ["tasks"]:
@@ -82,16 +87,22 @@ def _tasks_in_full() -> list[str]:
 
 
 def _tables() -> list[tuple[str, str]]:
-    from anharmonic.experiments.registry import expand, list_figures, list_tables
+    from anharmonic.experiments.registry import list_tables, table
 
-    tables, figures = expand([*list_tables(), *list_figures()])
-    found = [(t.id, t.title, t.source) for t in tables] + [
-        (f.id, f.title, f.source) for f in figures
-    ]
-    return [(name, f"{title}. Source: {source}.") for name, title, source in found]
+    return [_said(table(name)) for name in list_tables()]
 
 
-_SOURCES = {"models": _models, "tasks": _tasks, "tables": _tables}
+def _figures() -> list[tuple[str, str]]:
+    from anharmonic.experiments.registry import figure, list_figures
+
+    return [_said(figure(name)) for name in list_figures()]
+
+
+def _said(entry: Table | Figure) -> tuple[str, str]:
+    return entry.id, f"{entry.title}. Source: {entry.source}."
+
+
+_SOURCES = {"models": _models, "tasks": _tasks, "tables": _tables, "figures": _figures}
 
 
 def _first_line(cls: type) -> str:

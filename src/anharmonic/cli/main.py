@@ -16,11 +16,13 @@ COMMANDS = {
     "train": "train a model on a task or on your own .npz or .ts file",
     "predict": "apply a trained model to a file and write a CSV",
     "table": "run the rows of a table of the documents, resuming where it stopped",
+    "figure": "measure and draw figures of the documents, training where they need it",
+    "diagnose": "look into a trained run: gradients, time scales, energies; numbers and a page",
     "search": "search the settings of a table's rows at random, judged by validation",
     "report": "print tables beside the reported numbers, or write HTML and Markdown",
     "theory": "check the statements that the documents prove about the models",
     "bench": "time the layers here, beside torch.nn.LSTM",
-    "list": "list models, tasks and tables",
+    "list": "list models, tasks, tables and figures",
     "info": "say what is installed here and which backend computes, and why",
 }
 DEBUG = "ANHARMONIC_DEBUG"

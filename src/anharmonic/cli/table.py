@@ -1,4 +1,4 @@
-"""``anharmonic table ID``: runs the rows of a table, resuming where it stopped, or a figure."""
+"""``anharmonic table ID``: runs the rows of a table, resuming where it stopped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from anharmonic.cli.options import distinct, field_options, parse, short_usage
 if TYPE_CHECKING:
     from anharmonic.experiments.base import Row, Table
     from anharmonic.experiments.budget import Budget
-    from anharmonic.experiments.figures import Figure
     from anharmonic.training.run import Place, Run
 
 PROG = "anharmonic table"
@@ -57,10 +56,10 @@ def run(words: Sequence[str]) -> int:
         ValueError: If a name or an option is wrong.
     """
     from anharmonic.experiments.budget import Budget
-    from anharmonic.experiments.registry import expand, list_figures, list_tables
+    from anharmonic.experiments.registry import expand, list_tables
     from anharmonic.training.run import Place
 
-    known = ", ".join([*list_tables(), *list_figures()])
+    known = ", ".join(list_tables())
     if not words:
         return short_usage(
             f"usage: {PROG} ID [ID ...] [OPTIONS]",
@@ -87,6 +86,11 @@ def run(words: Sequence[str]) -> int:
     distinct("--seeds", values["seeds"])
     place = Place(**{o.name: values[o.name] for o in groups["place"]})
     tables, figures = expand(ids)
+    if figures:
+        drawn = " ".join(figure.id for figure in figures)
+        raise ValueError(
+            message(f"{PROG} takes tables", f"figures, {drawn}", f"run `anharmonic figure {drawn}`")
+        )
     chosen = [(table, table.reduced(budget)) for table in tables]
     for table, _ in chosen:
         for text in _without_effect(_rows(table, values["rows"]), budget):
@@ -94,8 +98,6 @@ def run(words: Sequence[str]) -> int:
     failed = [
         failure for full, table in chosen for failure in _run_table(full, table, values, place)
     ]
-    for figure in figures:
-        _run_figure(figure, values)
     for text in failed:
         print(f"failed: {text}")
     return 1 if failed else 0
@@ -143,18 +145,6 @@ def _run_table(full: Table, table: Table, values: dict[str, Any], place: Place) 
     print(terminal(full, compare(full, read_results(path))))
     print()
     return failed
-
-
-def _run_figure(figure: Figure, values: dict[str, Any]) -> None:
-    """Measures a figure, unless that was done, and prints it."""
-    from anharmonic.experiments.figures import measure, path_of, terminal
-
-    folder = RESULTS if values["results"] is None else values["results"].parent
-    if values["dry_run"]:
-        state = "has a result" if path_of(figure, folder).exists() else "would be measured"
-        print(f"{figure.id}: {figure.title}  {state}")
-        return
-    print(f"{terminal(figure, measure(figure, folder))}\n")
 
 
 def _fit(run: Run, place: Place) -> None:

@@ -5,12 +5,16 @@ Letters: `N` nodes, `m` features, `L` layers.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from anharmonic import _checks
+from anharmonic.diagnostics.recurrence import examined
 from anharmonic.kernels.adjacency import Adjacency
+from anharmonic.models.graph.deep import DeepGraphLayer
 
 
 def dirichlet_energy(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
@@ -150,3 +154,77 @@ def plain_states(convs: list[torch.nn.Module], x: Tensor, graph: Adjacency) -> T
     for conv in convs:
         states.append(functional.relu(convolve(conv, states[-1], graph)))
     return torch.stack(states)
+
+
+def layer_features(model: Any, x: Tensor, graph: Adjacency | Tensor, *args: Any) -> list[Tensor]:
+    """The node features before the first and after every layer of a graph network.
+
+    Of ``GraphCON``, ``GradientGating`` and their networks these are the states X^0, ..., X^L. Of
+    any other model, ours or PyTorch Geometric's, they are what goes into every convolution, and
+    what comes out of the last.
+
+    Args:
+        model: The network; dropout is off while it is looked at.
+        x: Node features.
+        graph: The edges.
+        *args: What the model takes besides.
+
+    Shape:
+        x [N, F]; result L + 1 times [N, m], widths may differ.
+
+    Raises:
+        TypeError: If no graph convolution is found in the model.
+
+    Example:
+        >>> from anharmonic import GraphCON
+        >>> from anharmonic.models.graph.convolutions import NodewiseLinear
+        >>> model, graph = GraphCON(NodewiseLinear(2, 2), 5), grid_graph(3, 3)
+        >>> len(layer_features(model, torch.rand(9, 2), graph))
+        6
+    """
+    with examined(model), torch.no_grad():
+        block = getattr(model, "block", model)
+        if isinstance(block, DeepGraphLayer):
+            given: list[Any] = [(x, graph, *args)]
+            if block is not model:
+                hook = block.register_forward_pre_hook(lambda module, inputs: given.append(inputs))
+                try:
+                    model(x, graph, *args)
+                finally:
+                    hook.remove()
+            _, states = block(*given[-1], return_states=True)
+            return list(states.x.unbind(0))
+        return _around_convolutions(model, x, graph, *args)
+
+
+def _around_convolutions(
+    model: Any, x: Tensor, graph: Adjacency | Tensor, *args: Any
+) -> list[Tensor]:
+    convs = list(getattr(model, "convs", [])) or [m for m in model.modules() if _is_conv(m)]
+    if not convs:
+        raise TypeError(
+            _checks.message(
+                "model must hold graph convolutions",
+                type(model).__name__,
+                "pass a graph network of anharmonic or PyTorch Geometric",
+            )
+        )
+    found: list[Tensor] = []
+    last: list[Tensor] = []
+
+    def see(module: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        found.append(inputs[0])
+        last[:] = [output]
+
+    hooks = [conv.register_forward_hook(see) for conv in convs]
+    try:
+        # As edge_index: of an Adjacency, GCN is computed without a call of the convolution.
+        model(x, graph.edge_index if isinstance(graph, Adjacency) else graph, *args)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return found + last
+
+
+def _is_conv(module: Any) -> bool:
+    return hasattr(module, "propagate")

@@ -1,20 +1,39 @@
-"""Figures of the documents that need no training: curves that a command measures and keeps."""
+"""Figures of the documents: curves that a command measures, or trains for, and keeps."""
 
 from __future__ import annotations
 
 import json
+import math
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any, Literal
 
 from anharmonic._checks import message
 from anharmonic.diagnostics.machine import hardware
 from anharmonic.training import machine
 from anharmonic.training.files import write_atomically
+from anharmonic.training.run import Place
 
 WIDTH = 100
+_MANY = 12
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What a figure's measurement gives.
+
+    Args:
+        values: Values by name of the curve.
+        places: Where on the x axis they are, for the curves of which it is not 0, 1, 2, ...
+        budget: What was trained for them, in words; empty where nothing was.
+    """
+
+    values: Mapping[str, Sequence[float]]
+    places: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    budget: str = ""
 
 
 @dataclass(frozen=True)
@@ -25,12 +44,16 @@ class Figure:
         id: Its name on the command line.
         title: What it shows.
         source: Document and figure number.
-        x: What the curves run over; the first value is that of 0.
-        y: What is measured.
+        x: What the curves run over, with unit.
+        y: What is measured, with unit.
         outcomes: What the documents say of every curve, by its name.
-        measure: Computes the curves by name.
+        measure: Computes the curves; trainings happen at the place given.
         marks: The places on the x axis that a table shows.
         note: What a reader has to know.
+        panels: Titles of the picture's panels and the curves in each; one of all if empty.
+        log: Which axes are logarithmic.
+        low: Where the y axis of the picture begins; below the smallest value if None.
+        draw: Draws the picture where it is not made of lines.
     """
 
     id: str
@@ -39,9 +62,13 @@ class Figure:
     x: str
     y: str
     outcomes: Mapping[str, str]
-    measure: Callable[[], dict[str, list[float]]]
-    marks: tuple[int, ...]
+    measure: Callable[[Place], Curves]
+    marks: tuple[float, ...]
     note: str = ""
+    panels: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    log: Literal["", "x", "y", "xy"] = ""
+    low: float | None = None
+    draw: Callable[[Figure, Measured], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -49,11 +76,13 @@ class Measured:
     """The curves of a figure, and where they were measured.
 
     Args:
-        curves: Values by name of the curve.
+        curves: Values by name of the curve; they end where they stop being finite.
         hardware: The processor.
         versions: Versions of what computed them.
         commit: The commit, if it is known.
         date: The day.
+        places: See ``Curves``.
+        budget: See ``Curves``.
     """
 
     curves: dict[str, list[float]]
@@ -61,6 +90,16 @@ class Measured:
     versions: dict[str, str]
     commit: str | None
     date: str
+    places: dict[str, list[float]] = field(default_factory=dict)
+    budget: str = ""
+
+    def at(self, name: str) -> list[float]:
+        """Where on the x axis the values of a curve are.
+
+        Args:
+            name: The curve.
+        """
+        return self.places.get(name) or [float(n) for n in range(len(self.curves[name]))]
 
 
 def path_of(figure: Figure, folder: Path) -> Path:
@@ -73,12 +112,13 @@ def path_of(figure: Figure, folder: Path) -> Path:
     return folder / f"{figure.id}.json"
 
 
-def measure(figure: Figure, folder: Path) -> Measured:
+def measure(figure: Figure, folder: Path, place: Place | None = None) -> Measured:
     """Measures a figure and keeps it; reads it where it is kept already.
 
     Args:
         figure: The figure.
         folder: The folder of results, made if it is missing.
+        place: Where trainings happen.
 
     Raises:
         ValueError: If the file there is damaged.
@@ -87,20 +127,26 @@ def measure(figure: Figure, folder: Path) -> Measured:
     path = path_of(figure, folder)
     if path.exists():
         return read(path)
-    curves = {
-        name: [float(f"{value:.6g}") for value in values]
-        for name, values in figure.measure().items()
-    }
-    found = Measured(
+    found = figure.measure(Place() if place is None else place)
+    curves = {name: _finite(values) for name, values in found.values.items()}
+    measured = Measured(
         curves,
         hardware("cpu"),
         machine.versions(),
         machine.commit(),
         datetime.now(UTC).date().isoformat(),
+        {k: _finite(v)[: len(curves[k])] for k, v in found.places.items()},
+        found.budget,
     )
     folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps({"figure": figure.id, **vars(found)}) + "\n")
-    return found
+    write_atomically(path, json.dumps({"figure": figure.id, **vars(measured)}) + "\n")
+    return measured
+
+
+def _finite(values: Sequence[float]) -> list[float]:
+    """Six digits of each value up to the first that is not finite."""
+    whole = next((n for n, v in enumerate(values) if not math.isfinite(v)), len(values))
+    return [float(f"{value:.6g}") for value in values[:whole]]
 
 
 def read(path: Path) -> Measured:
@@ -129,20 +175,32 @@ def read(path: Path) -> Measured:
 def rows(figure: Figure, found: Measured) -> list[list[str]]:
     """Head and one line per curve: values at the marks, and what was reported.
 
+    Of more than a dozen curves only those of which the documents say something have a line.
+
     Args:
         figure: The figure.
         found: Its curves.
     """
-    head = ["model", *(f"{figure.x} {mark}" for mark in figure.marks), "reported"]
+    many = len(found.curves) > _MANY
+    head = ["curve", *(f"{figure.x} {mark:g}" for mark in figure.marks), "reported"]
     body = [
         [
             name,
-            *(f"{values[mark]:.1e}" if mark < len(values) else "-" for mark in figure.marks),
+            *(_at(found.at(name), values, mark) for mark in figure.marks),
             figure.outcomes.get(name, "-"),
         ]
         for name, values in found.curves.items()
+        if name in figure.outcomes or not many
     ]
     return [head, *body]
+
+
+def _at(places: Sequence[float], values: Sequence[float], mark: float) -> str:
+    """The value nearest to a place on the x axis; ``-`` where the curve does not reach it."""
+    if not values or not min(places) <= mark <= max(places):
+        return "-"
+    nearest = min(range(len(values)), key=lambda n: abs(places[n] - mark))
+    return f"{values[nearest]:.1e}"
 
 
 def remarks(figure: Figure, found: Measured) -> list[str]:
@@ -154,6 +212,7 @@ def remarks(figure: Figure, found: Measured) -> list[str]:
     """
     versions = ", ".join(f"{name} {version}" for name, version in found.versions.items())
     out = [figure.note] if figure.note else []
+    out += [f"Trained for it: {found.budget}."] if found.budget else []
     out.append(f"Ran on: {found.hardware}. Versions: {versions}. Date: {found.date}.")
     return [*out, f"Commit: {found.commit[:12]}."] if found.commit else out
 

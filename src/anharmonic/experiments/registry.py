@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from anharmonic._checks import choice
+from anharmonic._checks import choice, message
 from anharmonic.experiments import (
     cornn,
     demo,
@@ -12,10 +12,12 @@ from anharmonic.experiments import (
     g2_variations,
     graphcon,
     graphcon_batches,
+    illustrations,
     lem,
     nestaas,
     smoothing,
     speech,
+    trained,
     unicornn,
 )
 from anharmonic.experiments.base import Table
@@ -38,7 +40,9 @@ _TABLES: dict[str, Table] = {
     for table in module.TABLES
 }
 
-_FIGURES: dict[str, Figure] = {figure.id: figure for figure in smoothing.FIGURES}
+_FIGURES: dict[str, Figure] = {
+    figure.id: figure for module in (illustrations, trained, smoothing) for figure in module.FIGURES
+}
 
 
 def list_figures() -> list[str]:
@@ -75,6 +79,29 @@ def table(name: str) -> Table:
         0.31
     """
     return _TABLES[choice("table", name, _TABLES)]
+
+
+def figure(name: str) -> Figure:
+    """The figure of that name.
+
+    Args:
+        name: One of ``list_figures()``.
+
+    Raises:
+        ValueError: If there is none; the message lists all and the nearest. For a table it names
+            the command that runs it.
+
+    Example:
+        >>> figure("g2-mad").source
+        'thesis Figure 8.9'
+    """
+    if name in _TABLES:
+        raise ValueError(
+            message(
+                "a figure is needed here", f"{name!r}, a table", f"run `anharmonic table {name}`"
+            )
+        )
+    return _FIGURES[choice("figure", name, _FIGURES)]
 
 
 def expand(names: Iterable[str]) -> tuple[list[Table], list[Figure]]:

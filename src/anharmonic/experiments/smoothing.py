@@ -13,7 +13,7 @@ from anharmonic.diagnostics.smoothing import (
     mean_average_distance,
     plain_states,
 )
-from anharmonic.experiments.figures import Figure
+from anharmonic.experiments.figures import Curves, Figure
 from anharmonic.kernels.adjacency import Adjacency
 from anharmonic.models.graph.convolutions import make_conv
 from anharmonic.models.graph.gradient_gating import GradientGating
@@ -35,10 +35,10 @@ def _start(layers: int, conv: str) -> tuple[list[nn.Module], Tensor]:
     return [make_conv(conv, _WIDTH).double() for _ in range(layers)], x
 
 
-def _curves(layers: int, measure: Measure, wrapped: str) -> dict[str, list[float]]:
+def _curves(layers: int, measure: Measure, wrapped: str) -> Curves:
     """Plain and wrapped GCN and GAT, layer by layer."""
     graph = grid_graph(10, 10)
-    found = {}
+    found: dict[str, list[float]] = {}
     with torch.random.fork_rng(devices=()), torch.no_grad():
         for conv in ("GCN", "GAT"):
             convs, x = _start(layers, conv)
@@ -52,7 +52,7 @@ def _curves(layers: int, measure: Measure, wrapped: str) -> dict[str, list[float
                 _, states = model(x, graph, return_states=True)
                 name = f"GraphCON-{conv}, α = {damping:g}"
                 found[name] = measure(states.x, graph).tolist()
-    return found
+    return Curves(found)
 
 
 FIGURES = (
@@ -70,9 +70,11 @@ FIGURES = (
             "GraphCON-GAT, α = 0": "no decay",
             "GraphCON-GAT, α = 0.5": "initial decay, then stable",
         },
-        measure=lambda: _curves(100, dirichlet_energy, "GraphCON"),
+        measure=lambda place: _curves(100, dirichlet_energy, "GraphCON"),
         marks=(0, 1, 10, 30, 100),
         note=f"{_NOTE} γ = 1, dt = 1.",
+        log="xy",
+        low=1e-20,
     ),
     Figure(
         id="g2-dirichlet-energy",
@@ -86,9 +88,11 @@ FIGURES = (
             "G²-GCN": "nearly constant up to 1000 layers",
             "G²-GAT": "nearly constant up to 1000 layers",
         },
-        measure=lambda: _curves(1000, dirichlet_energy, "G²"),
+        measure=lambda place: _curves(1000, dirichlet_energy, "G²"),
         marks=(0, 1, 10, 100, 1000),
         note=f"{_NOTE} p = 2.",
+        log="xy",
+        low=1e-20,
     ),
     Figure(
         id="g2-mad",
@@ -102,8 +106,10 @@ FIGURES = (
             "G²-GCN": "constant",
             "G²-GAT": "constant",
         },
-        measure=lambda: _curves(1000, mean_average_distance, "G²"),
+        measure=lambda place: _curves(1000, mean_average_distance, "G²"),
         marks=(0, 1, 10, 100, 1000),
         note=f"{_NOTE} p = 2.",
+        log="xy",
+        low=1e-20,
     ),
 )

@@ -56,6 +56,51 @@ def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
         ) from error
 
 
+def append_line(path: Path, text: str) -> None:
+    r"""Adds a line to a file, in one write; makes file and folder if needed.
+
+    Several processes may add to one file. A line that a kill or full disk cut short is left as it
+    is, and the new one starts on a line of its own.
+
+    Args:
+        path: The file.
+        text: The line, without its end.
+
+    Raises:
+        OSError: If the line cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     append_line(Path(folder) / "new" / "a.txt", "one")
+        ...     append_line(Path(folder) / "new" / "a.txt", "two")
+        ...     (Path(folder) / "new" / "a.txt").read_text()
+        'one\ntwo\n'
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    line = (text + "\n").encode()
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+    try:
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            line = b"\n" + line
+        written = os.write(descriptor, line)
+        if written != len(line):
+            raise OSError(f"only {written} of {len(line)} bytes were written")
+        os.fsync(descriptor)
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            _checks.message(
+                f"{path} must take one more line",
+                error.strerror or str(error),
+                "free space and start the same command again: the finished run is kept",
+            ),
+        ) from error
+    finally:
+        os.close(descriptor)
+
+
 def _sync_folder(folder: Path) -> None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:

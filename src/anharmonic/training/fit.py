@@ -15,6 +15,7 @@ from torch import nn
 
 from anharmonic import _checks
 from anharmonic.diagnostics.machine import hardware
+from anharmonic.diagnostics.measures import check_applicable
 from anharmonic.models.heads import SequenceModel
 from anharmonic.models.registry import model_class, model_kind
 from anharmonic.tasks.base import Task
@@ -24,6 +25,7 @@ from anharmonic.training import machine, results
 from anharmonic.training.conclude import Job, conclude, remove_leftovers
 from anharmonic.training.options import check_readout
 from anharmonic.training.predict import predict, write_task
+from anharmonic.training.probes import probe_of
 from anharmonic.training.results import Result
 from anharmonic.training.run import Place, Run
 
@@ -79,6 +81,8 @@ def fit(run: Run, place: Place | None = None) -> Result:
                 "change one of them",
             )
         )
+    if place.diagnose:
+        check_applicable(run.model, place.diagnose)
     folder = folders.folder_of(run, place)
     if (found := _among_results(run, place)) is not None:
         return found
@@ -201,11 +205,18 @@ def _train(job: Job, unfixed: set[str]) -> Result:
     from anharmonic.training.quiet import quiet_lightning
     from anharmonic.training.resume import AtomicCheckpointIO
     from anharmonic.training.watch import watch_of
+    from anharmonic.training.watcher import Watcher
 
     run, place = job.run, job.place
     resume = job.folder / folders.RESUME
     watch = watch_of(job.model, job.task, job.loaders.valid)
     keeper = Keeper(job.loaders.valid, job.task, resume, _circumstances(job), watch)
+    # The watcher before the keeper: killed in between, the epoch is done and measured again.
+    callbacks: list[Any] = [keeper]
+    if place.diagnose:
+        callbacks.insert(0, Watcher(keeper, probe_of(job.loaders.valid, job.task.loss), job))
+    if place.progress:
+        callbacks.append(Progress(run, keeper))
     module = TrainingModule(run, job.model, job.task.loss, job.loaders.train, str(resume))
     plugins: list[Any] = [AtomicCheckpointIO()]
     if SLURMEnvironment.detect():
@@ -218,7 +229,7 @@ def _train(job: Job, unfixed: set[str]) -> Result:
             devices=place.devices,
             strategy=DDPStrategy(process_group_backend=backend) if place.devices > 1 else "auto",
             max_epochs=run.epochs,
-            callbacks=[keeper, Progress(run, keeper)] if place.progress else [keeper],
+            callbacks=callbacks,
             plugins=plugins,
             default_root_dir=job.folder,
             reload_dataloaders_every_n_epochs=1,

@@ -20,6 +20,7 @@ RESUME = "resume.ckpt"
 BEST = "best"
 RESULT = "result.json"
 TASK = "task.json"
+DIAGNOSTICS = "diagnostics.jsonl"
 _LOCK = "lock"
 
 

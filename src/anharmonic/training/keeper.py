@@ -76,6 +76,14 @@ class Keeper(Callback):
         """Time in training and validation, over all sittings."""
         return self._seconds_before + time.monotonic() - self._sitting_started
 
+    def leave_out(self, seconds: float) -> None:
+        """Takes time that was spent on something else out of the clock.
+
+        Args:
+            seconds: How much.
+        """
+        self._sitting_started += seconds
+
     def memory_mb(self, device: str) -> float:
         """Peak memory over all sittings."""
         return max(self._memory_before, peak_memory_mb(device))

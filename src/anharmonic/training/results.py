@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from anharmonic import _checks
+from anharmonic.training.files import append_line
 from anharmonic.training.json_form import from_json_text
 from anharmonic.training.run import Run
 
@@ -103,29 +102,7 @@ def append(path: str | Path, result: Result) -> None:
     Raises:
         OSError: If the line cannot be written.
     """
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    line = (result.to_json() + "\n").encode()
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
-    try:
-        size = os.fstat(descriptor).st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            line = b"\n" + line
-        written = os.write(descriptor, line)
-        if written != len(line):
-            raise OSError(f"only {written} of {len(line)} bytes were written")
-        os.fsync(descriptor)
-    except OSError as error:
-        raise OSError(
-            error.errno,
-            _checks.message(
-                f"{path} must take one more line",
-                error.strerror or str(error),
-                "free space and start the same command again: the finished run is kept",
-            ),
-        ) from error
-    finally:
-        os.close(descriptor)
+    append_line(Path(path), result.to_json())
 
 
 def read(path: str | Path) -> list[Result]:

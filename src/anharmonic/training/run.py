@@ -18,7 +18,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from anharmonic import _checks
 from anharmonic.models.registry import canonical_name
@@ -34,6 +34,9 @@ from anharmonic.training.options import (
 )
 
 _ADDED_LATER: tuple[str, ...] = ("readout",)
+
+Diagnostic = Literal["gradients", "timescales", "energy", "weights", "lyapunov", "smoothing"]
+"""The names of ``anharmonic.diagnostics.measures.MEASURES``."""
 
 
 @dataclass(frozen=True)
@@ -213,6 +216,12 @@ class Place:
     """File to which finished runs add a line. Default: results.jsonl in `out`."""
     progress: bool = True
     """Whether progress is shown, on standard error."""
+    diagnose: tuple[Diagnostic, ...] = ()
+    """What to measure after every epoch, on a few validation data: the run folder gets a line each
+    time, in diagnostics.jsonl. Weights and result stay the same bits."""
+    diagnose_every: int = 1
+    """Epochs from one measurement to the next, at least 1; before the first and after the last it
+    is measured in any case."""
 
     def __post_init__(self) -> None:
         if isinstance(self.device, str) and self.device.lower() == "gpu":
@@ -235,6 +244,12 @@ class Place:
                 wrong_type(name, "a path", value)
             object.__setattr__(self, name, Path(value))
         _checks.boolean("progress", self.progress)
+        if not isinstance(self.diagnose, list | tuple):
+            wrong_type("diagnose", "a list of names of diagnostics", self.diagnose)
+        for name in self.diagnose:
+            _checks.choice("a name in diagnose", name, get_args(Diagnostic))
+        object.__setattr__(self, "diagnose", tuple(dict.fromkeys(self.diagnose)))
+        _checks.positive_int("diagnose_every", self.diagnose_every)
 
     @property
     def results_path(self) -> Path:

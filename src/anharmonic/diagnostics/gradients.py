@@ -1,0 +1,157 @@
+r"""How far back a loss sees: gradients of a state and products of Jacobians, by time distance.
+
+.. math::
+    \frac{\partial \mathcal{L}_N}{\partial X_{N-k}}
+    = \frac{\partial \mathcal{L}_N}{\partial X_N} \prod_{n=N-k+1}^{N} \frac{\partial X_n}{\partial
+    X_{n-1}}
+
+If these shrink exponentially with k, gradients vanish; if they grow so, they explode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from anharmonic import _checks
+from anharmonic.diagnostics.recurrence import Recurrence, Step, check_inputs, examined, recurrence
+
+
+def _half_square(output: Tensor) -> Tensor:
+    return output.square().sum() / 2
+
+
+def state_gradients(
+    layer: Any, x: Tensor, loss: Callable[[Tensor], Tensor] = _half_square
+) -> Tensor:
+    r"""Size of the last step's loss gradient in the state k steps before, in the 2-norm.
+
+    .. math::
+        g_k = \Big| \frac{\partial \mathcal{L}_N}{\partial X_{N-k}} \Big|_2, \quad k = 0, \dots, N
+
+    Args:
+        layer: A recurrent layer, see ``recurrence``; dropout is off and no ``.grad`` is touched.
+        x: The inputs, time first, in the layer's dtype.
+        loss: From the output of the last step to a number, a sum over the sequences (so that every
+            sequence has a gradient of its own). The default is :math:`|o_N|^2/2`.
+
+    Shape:
+        x [T, B, F]; the loss takes [B, H]; result [T + 1, B], entry k at distance k.
+
+    Raises:
+        TypeError: If the layer is none.
+        ValueError: If the layer is bidirectional, or x or the loss's result has another shape.
+
+    Note:
+        T + 1 states are kept, step by step, whatever the layer's memory policy.
+
+    Example:
+        >>> from anharmonic import CoRNN
+        >>> state_gradients(CoRNN(2, 8), torch.randn(100, 3, 2)).shape
+        torch.Size([101, 3])
+
+    References:
+        Pascanu, Mikolov and Bengio, On the difficulty of training recurrent neural networks, ICML
+        2013.
+    """
+    found = recurrence(layer)
+    x = check_inputs(x, found.input_size)
+    with examined(found.layer), torch.enable_grad():
+        states = found.walk(x, found.start(x.shape[1]).requires_grad_())
+        value = loss(found.output(states[-1]))
+        if not isinstance(value, Tensor) or value.numel() != 1:
+            raise ValueError(
+                _checks.message(
+                    "loss must return one number",
+                    _checks.described(value),
+                    "sum over the sequences",
+                )
+            )
+        gradients = torch.autograd.grad(value, states, allow_unused=True)
+    sizes = [
+        state.new_zeros(len(state)) if g is None else g.norm(dim=-1)
+        for g, state in zip(gradients, states, strict=True)
+    ]
+    return torch.stack(sizes[::-1]).detach()
+
+
+def jacobian(step: Step, state: Tensor, x_t: Tensor) -> Tensor:
+    """The derivative of a step in the state it starts from.
+
+    All rows come from one backward pass, of as many copies of the state as it has entries.
+
+    Args:
+        step: A map of flat states, for example ``recurrence(layer).step``; sequences of a batch
+            must not see each other.
+        state: One state.
+        x_t: The input of the step.
+
+    Shape:
+        state [M]; x_t [F]; result [M, M].
+
+    Example:
+        >>> jacobian(lambda state, x: state**2, torch.tensor([1.0, 2.0]), torch.zeros(1))
+        tensor([[2., 0.],
+                [0., 4.]])
+    """
+    size = len(state)
+    with torch.enable_grad():
+        copies = state.detach().expand(size, size).clone().requires_grad_()
+        after = step(copies, x_t.detach().expand(size, -1))
+        rows = torch.eye(size, dtype=state.dtype, device=state.device)
+        (found,) = torch.autograd.grad(after, copies, rows)
+    return found.detach()
+
+
+def jacobian_norms(layer: Any, x: Tensor) -> Tensor:
+    r"""Spectral norm of the Jacobian over the last k steps: the most a gradient can grow or keep.
+
+    .. math::
+        \Big\| \prod_{n=N-k+1}^{N} \frac{\partial X_n}{\partial X_{n-1}} \Big\|_2,
+        \quad k = 0, \dots, N
+
+    Args:
+        layer: A recurrent layer, see ``recurrence``.
+        x: The inputs of one sequence, in the layer's dtype.
+
+    Shape:
+        x [T, 1, F]; result [T + 1], entry k over k steps; entry 0 is 1.
+
+    Raises:
+        TypeError: If the layer is none.
+        ValueError: If the layer is bidirectional, or x has another shape or more than one sequence.
+
+    Note:
+        Takes T steps of M sequences, and T products and singular values of M x M matrices.
+
+    Example:
+        >>> from torch import nn
+        >>> jacobian_norms(nn.LSTM(2, 4), torch.randn(20, 1, 2)).shape
+        torch.Size([21])
+    """
+    found, states = _one_sequence(layer, x)
+    with examined(found.layer):
+        product = torch.eye(found.size, dtype=states[0].dtype, device=states[0].device)
+        norms = [product.new_ones(())]
+        for state, x_t in zip(states[-2::-1], x.flip(0), strict=True):
+            product = product @ jacobian(found.step, state[0], x_t[0])
+            norms.append(torch.linalg.matrix_norm(product, 2))
+    return torch.stack(norms)
+
+
+def _one_sequence(layer: Any, x: Tensor) -> tuple[Recurrence, list[Tensor]]:
+    found = recurrence(layer)
+    x = check_inputs(x, found.input_size)
+    if x.shape[1] != 1:
+        raise ValueError(
+            _checks.message(
+                "x must hold one sequence, [T, 1, F]",
+                _checks.described(x),
+                "pass x[:, :1], or call this once a sequence",
+            )
+        )
+    with examined(found.layer), torch.no_grad():
+        return found, found.walk(x)

@@ -1,0 +1,119 @@
+r"""One and two oscillators by which the documents explain coRNN (C, supplement B).
+
+.. math::
+    y' = z, \qquad z' = \sigma(W y + \mathcal{W} z + V u + b) - \gamma y - \epsilon z
+
+stepped as (2.3): :math:`z_n = z_{n-1} + dt\,(\sigma(A_n) - \gamma y_{n-1} - \epsilon z_{n-1})`,
+:math:`y_n = y_{n-1} + dt\, z_n`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from anharmonic import _checks
+
+Matrix = tuple[tuple[float, ...], ...]
+Activation = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Oscillators:
+    """A few coupled oscillators with one input.
+
+    Args:
+        W: Coupling of the positions, a square matrix.
+        coupling: 𝒲, of the velocities.
+        V: Weights of the input, one per oscillator.
+        bias: b, likewise.
+        damping: ε.
+        frequency: γ.
+        activation: "tanh", "identity", or "duffing", σ(x) = x - x³/3.
+        start: Initial positions; velocities start at zero.
+    """
+
+    W: Matrix = ((0.0,),)
+    coupling: Matrix = ((0.0,),)
+    V: tuple[float, ...] = (0.0,)
+    bias: tuple[float, ...] = (0.0,)
+    damping: float = 0.0
+    frequency: float = 1.0
+    activation: str = "tanh"
+    start: tuple[float, ...] = (0.0,)
+
+    def trajectory(self, inputs: Tensor, dt: float) -> Tensor:
+        """Positions at all times, the initial ones first.
+
+        They may become infinite with the activation "duffing", which bounds nothing.
+
+        Args:
+            inputs: u at the times dt, 2 dt, ...
+            dt: The step, > 0.
+
+        Shape:
+            inputs [T]; result [T + 1, number of oscillators], float64.
+
+        Raises:
+            ValueError: If dt is not positive or inputs has another shape.
+
+        Example:
+            >>> OSCILLATORS["SHO"].trajectory(torch.zeros(10), 0.1).shape
+            torch.Size([11, 1])
+        """
+        dt = _checks.number("dt", dt, low=0.0, low_open=True)
+        if inputs.dim() != 1:
+            raise ValueError(
+                _checks.message(
+                    "inputs must have shape [T]",
+                    _checks.described(inputs),
+                    "pass one number per step",
+                )
+            )
+        sigma = _ACTIVATIONS[self.activation]
+        W, other, V, b, y = (
+            torch.tensor(part, dtype=torch.float64)
+            for part in (self.W, self.coupling, self.V, self.bias, self.start)
+        )
+        z, found = torch.zeros_like(y), [y]
+        for u in inputs.double():
+            force = sigma(W @ y + other @ z + V * u + b)
+            z = z + dt * (force - self.frequency * y - self.damping * z)
+            y = y + dt * z
+            found.append(y)
+        return torch.stack(found)
+
+
+_ACTIVATIONS: dict[str, Activation] = {
+    "tanh": torch.tanh,
+    "identity": lambda x: x,
+    "duffing": lambda x: x - x**3 / 3,
+}
+
+_CONTROLLED = Oscillators(((-2.0,),), ((0.75,),), (2.0,), (0.25,), 0.25, activation="identity")
+_PAIR = Oscillators(
+    ((-2.0, 0.0), (3.0, -2.0)),
+    ((0.75, 0.0), (-1.0, 0.75)),
+    (2.0, 2.0),
+    (0.25, 0.25),
+    0.25,
+    start=(0.0, 0.0),
+)
+
+OSCILLATORS: dict[str, Oscillators] = {
+    "SHO": Oscillators(start=(1.0,)),
+    "FHO": Oscillators(V=(1.0,), activation="identity"),
+    "FDO": Oscillators(V=(1.0,), damping=0.25, activation="identity"),
+    "CFDO": _CONTROLLED,
+    "coRNN": replace(_CONTROLLED, activation="tanh"),
+    "DUFF": replace(_CONTROLLED, activation="duffing"),
+    "UC": replace(_PAIR, W=((-2.0, 0.0), (0.0, -2.0)), coupling=((0.75, 0.0), (0.0, 0.75))),
+    "ORD": _PAIR,
+    "FC": replace(_PAIR, W=((-2.0, 1.0), (3.0, -2.0)), coupling=((0.75, 0.3), (-1.0, 0.75))),
+}
+"""Simple, forced, forced damped and controlled harmonic oscillator, coRNN's neuron, Duffing's; and
+two coRNN neurons: uncoupled, ordered, fully connected. SHO, which has no input, starts at 1; it has
+no σ at work either, as W, V and b are zero."""

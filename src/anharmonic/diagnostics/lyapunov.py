@@ -1,0 +1,123 @@
+r"""Largest Lyapunov exponent: how fast two nearby states part, per step.
+
+.. math::
+    \lambda = \lim_{N \to \infty} \frac{1}{N} \log
+    \Big| \frac{\partial X_N}{\partial X_0}\, v \Big|
+
+Above 0 the map is chaotic along this trajectory; below 0 it forgets where it started. The tangent
+v is carried along and scaled back to length 1 after every step, so that nothing overflows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from anharmonic import _checks
+from anharmonic.diagnostics.gradients import jacobian
+from anharmonic.diagnostics.recurrence import Step, check_inputs, examined, recurrence
+
+
+def lyapunov_exponent(layer: Any, x: Tensor, *, discard: int = 0, seed: int = 0) -> Tensor:
+    r"""The largest Lyapunov exponent of a layer along its inputs, in 1 / step.
+
+    Args:
+        layer: A recurrent layer, see ``recurrence``; in float64 if the exponent is to be exact.
+        x: The inputs of one sequence, in the layer's dtype.
+        discard: Steps at the start that do not count, while state and tangent settle; in [0, T).
+        seed: Of the tangent's random start.
+
+    Shape:
+        x [T, 1, F]; result [T - discard], the mean growth up to each step: its last entry is the
+        estimate, and how it settles says how far to trust it.
+
+    Raises:
+        TypeError: If the layer is none.
+        ValueError: If the layer is bidirectional, x holds more than one sequence, or discard is out
+            of range.
+
+    Example:
+        >>> from anharmonic import LEM
+        >>> layer = LEM(2, 4, dtype=torch.float64)
+        >>> x = torch.randn(200, 1, 2, dtype=torch.float64)
+        >>> bool(lyapunov_exponent(layer, x, discard=50)[-1] < 0)
+        True
+
+    References:
+        Benettin, Galgani, Giorgilli and Strelcyn, Lyapunov characteristic exponents for smooth
+        dynamical systems, Meccanica 15, 1980. Vogt, Puelma Touzel, Shlizerman and Lajoie, On
+        Lyapunov exponents for RNNs, Frontiers in Applied Mathematics and Statistics 8, 2022.
+    """
+    found = recurrence(layer)
+    x = check_inputs(x, found.input_size)
+    if x.shape[1] != 1:
+        raise ValueError(
+            _checks.message(
+                "x must hold one sequence, [T, 1, F]",
+                _checks.described(x),
+                "pass x[:, :1], or call this once a sequence",
+            )
+        )
+    with examined(found.layer):
+        start = found.start(1)[0]
+        return map_lyapunov_exponent(found.step, start, x[:, 0], discard=discard, seed=seed)
+
+
+def map_lyapunov_exponent(
+    step: Step, start: Tensor, inputs: Tensor, *, discard: int = 0, seed: int = 0
+) -> Tensor:
+    r"""The largest Lyapunov exponent of any map from state to state, in 1 / step.
+
+    Args:
+        step: From states and inputs to the next states, batched; rows must not see each other.
+        start: The first state.
+        inputs: What drives the map; with F = 0 columns where nothing does.
+        discard: Steps at the start that do not count, in [0, T).
+        seed: Of the tangent's random start.
+
+    Shape:
+        step takes [B, M] and [B, F]; start [M]; inputs [T, F]; result [T - discard], the mean
+        growth up to each step.
+
+    Raises:
+        ValueError: If shapes do not fit or discard is out of range.
+
+    Example:
+        >>> free = torch.empty(1000, 0, dtype=torch.float64)
+        >>> start = torch.tensor([0.3], dtype=torch.float64)
+        >>> found = map_lyapunov_exponent(lambda x, _: 0.5 * x, start, free)
+        >>> round(float(found[-1]), 4)  # log 0.5
+        -0.6931
+    """
+    if start.dim() != 1 or inputs.dim() != 2:
+        raise ValueError(
+            _checks.message(
+                "start must have shape [M] and inputs [T, F]",
+                f"start {_checks.described(start)}, inputs {_checks.described(inputs)}",
+                "pass one state and one sequence",
+            )
+        )
+    if isinstance(discard, bool) or not isinstance(discard, int) or not 0 <= discard < len(inputs):
+        raise ValueError(
+            _checks.message(
+                f"discard must be an int in [0, {len(inputs)})",
+                f"discard={discard!r}",
+                "leave steps to average over",
+            )
+        )
+    source = torch.Generator().manual_seed(_checks.natural("seed", seed))
+    tangent = torch.randn(len(start), generator=source, dtype=torch.float64).to(start)
+    tangent = tangent / tangent.norm()
+    state, growth = start.detach(), []
+    for x_t in inputs:
+        tangent = jacobian(step, state, x_t) @ tangent
+        size = tangent.norm()
+        growth.append(size.double().log())
+        # A tangent that is lost (size 0) stays lost: its exponent is minus infinity.
+        tangent = tangent / size if size > 0 else tangent
+        with torch.no_grad():
+            state = step(state[None], x_t[None])[0]
+    kept = torch.stack(growth)[discard:]
+    return kept.cumsum(0) / torch.arange(1, len(kept) + 1, dtype=torch.float64, device=kept.device)

@@ -1,0 +1,226 @@
+"""Pictures of numbers: lines, histograms, graphs. matplotlib is loaded when one is drawn.
+
+Curves differ in colour and in dash, in colours that people with any colour vision tell apart
+(Okabe and Ito's), and print in grey.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from anharmonic import _checks
+from anharmonic.diagnostics.timescales import Histogram
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#000000", "#56B4E9", "#B8860B")
+"""Blue, vermilion, green, purple, black, sky, dark yellow."""
+DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (5, 2)),
+    (0, (1, 1.2)),
+    (0, (6, 2, 1, 2)),
+    (0, (3, 1, 1, 1, 1, 1)),
+)
+FORMATS = ("svg", "png")
+_STYLE = {
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.labelsize": 9,
+    "legend.fontsize": 8,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "0.92",
+    "axes.axisbelow": True,
+    "legend.edgecolor": "none",
+    "legend.framealpha": 0.8,
+    "svg.hashsalt": "anharmonic",
+    "svg.fonttype": "path",
+}
+
+Curve = tuple[Sequence[float], Sequence[float]]
+"""Places on the x axis and values."""
+Log = Literal["", "x", "y", "xy"]
+
+
+def panels(count: int, *, width: float = 7.0, height: float = 2.9) -> tuple[Any, list[Any]]:
+    """An empty picture of some panels, at most three in a row.
+
+    Args:
+        count: Number of panels, >= 1.
+        width: Of the picture, in inches.
+        height: Of each row.
+
+    Returns:
+        The figure of matplotlib and its axes.
+
+    Raises:
+        ImportError: If matplotlib is missing.
+    """
+    _checks.positive_int("count", count)
+    matplotlib = _matplotlib()
+    columns = count if count <= 3 else 2 if count == 4 else 3
+    rows = math.ceil(count / columns)
+    with matplotlib.rc_context(_STYLE):
+        figure = matplotlib.figure.Figure(
+            figsize=(width, height * rows), dpi=150, layout="constrained"
+        )
+        axes = figure.subplots(rows, columns, squeeze=False).flatten().tolist()
+    for spare in axes[count:]:
+        spare.set_visible(False)
+    return figure, axes[:count]
+
+
+def lines(
+    axes: Any,
+    curves: Mapping[str, Curve],
+    *,
+    x: str,
+    y: str,
+    title: str = "",
+    log: Log = "",
+    low: float | None = None,
+    legend: bool = True,
+) -> None:
+    """Draws curves with a legend.
+
+    Args:
+        axes: Where.
+        curves: By name; a curve that is empty is left out. On a logarithmic axis values that are
+            not positive are left out.
+        x: Name of the x axis, with unit.
+        y: Name of the y axis, with unit.
+        title: Above the panel.
+        log: Which axes are logarithmic.
+        low: Where the y axis begins; below the smallest value if None.
+        legend: Whether a legend names the curves, if there are several.
+    """
+    matplotlib = _matplotlib()
+    with matplotlib.rc_context(_STYLE):
+        axes.set(xlabel=x, ylabel=y, title=title)
+        axes.grid(visible=True, color="0.92")
+        styles = zip(itertools.cycle(COLOURS), itertools.cycle(DASHES), strict=False)
+        for (name, (at, values)), (colour, dash) in zip(curves.items(), styles, strict=False):
+            shown = [
+                (a, v)
+                for a, v in zip(at, values, strict=True)
+                if (v > 0 or "y" not in log) and (a > 0 or "x" not in log)
+            ]
+            if shown:
+                places, heights = zip(*shown, strict=True)
+                axes.plot(places, heights, color=colour, linestyle=dash, lw=1.5, label=name)
+        if all(place == int(place) for at, _ in curves.values() for place in at):
+            axes.xaxis.get_major_locator().set_params(integer=True)
+        for axis in log:
+            getattr(axes, f"set_{axis}scale")("log")
+        if low is not None:
+            axes.set_ylim(bottom=low)
+        if legend and len(curves) > 1:
+            axes.legend(handlelength=2.6)
+
+
+def histograms(axes: Any, found: Mapping[str, Histogram], *, x: str, title: str = "") -> None:
+    """Draws histograms on two logarithmic axes, with the power law of each.
+
+    Args:
+        axes: Where.
+        found: By name.
+        x: Name of the x axis, with unit.
+        title: Above the panel.
+    """
+    matplotlib = _matplotlib()
+    with matplotlib.rc_context(_STYLE):
+        axes.set(xlabel=x, ylabel="count", title=title, xscale="log", yscale="log")
+        axes.grid(visible=True, color="0.92")
+        for (name, one), colour, dash in zip(
+            found.items(), itertools.cycle(COLOURS), itertools.cycle(DASHES), strict=False
+        ):
+            label = f"{name}, exponent {one.exponent:.2f}"
+            axes.stairs(one.counts, one.edges, color=colour, linestyle=dash, lw=1.5, label=label)
+            if math.isfinite(one.exponent):
+                ends = one.edges[0], one.edges[-1]
+                law = [one.factor * end**one.exponent for end in ends]
+                axes.plot(ends, law, color=colour, lw=0.8, alpha=0.7)
+        counts = [count for one in found.values() for count in one.counts if count]
+        if counts:
+            axes.set_ylim(0.7, 2 * max(counts))
+        axes.legend(handlelength=2.6)
+
+
+def network(
+    axes: Any,
+    positions: Sequence[tuple[float, float]],
+    edges: Sequence[tuple[int, int]],
+    *,
+    kinds: Sequence[str],
+    title: str = "",
+) -> None:
+    """Draws a graph at given positions, its nodes named by kind.
+
+    Args:
+        axes: Where.
+        positions: Of the nodes.
+        edges: Pairs of nodes.
+        kinds: What every node is; those of one kind share a colour and a marker.
+        title: Above the panel.
+    """
+    matplotlib = _matplotlib()
+    with matplotlib.rc_context(_STYLE):
+        axes.set(xlabel="feature 1", ylabel="feature 2", title=title)
+        for i, j in edges:
+            (x1, y1), (x2, y2) = positions[i], positions[j]
+            axes.plot([x1, x2], [y1, y2], color="0.6", lw=1.2, zorder=1)
+        for kind, colour, marker in zip(dict.fromkeys(kinds), COLOURS, "os^Dv", strict=False):
+            here = [p for p, k in zip(positions, kinds, strict=True) if k == kind]
+            axes.scatter(
+                *zip(*here, strict=True), color=colour, marker=marker, s=34, label=kind, zorder=2
+            )
+        axes.set_aspect("equal", adjustable="datalim")
+        axes.legend()
+
+
+def save(figure: Any, path: Path) -> None:
+    """Writes a picture, the same bytes for the same numbers.
+
+    Args:
+        figure: Of ``panels``.
+        path: Ends in .svg or .png; its folder is made.
+
+    Raises:
+        ValueError: If it has another ending.
+    """
+    _checks.choice("the picture's ending", path.suffix.lstrip("."), FORMATS)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(_bytes(figure, path.suffix.lstrip(".")))
+
+
+def svg(figure: Any) -> str:
+    """A picture as an SVG element to stand in a page.
+
+    Args:
+        figure: Of ``panels``.
+    """
+    text = _bytes(figure, "svg").decode()
+    return text[text.index("<svg") :]
+
+
+def _bytes(figure: Any, form: str) -> bytes:
+    made = io.BytesIO()
+    with _matplotlib().rc_context(_STYLE):
+        figure.savefig(made, format=form, metadata={"Date": None} if form == "svg" else None)
+    return made.getvalue()
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+        import matplotlib.figure
+    except ImportError as error:
+        raise _checks.missing_extra("matplotlib", "train", "drawing") from error
+    return matplotlib

@@ -1,0 +1,96 @@
+"""The page of a trained run."""
+
+import re
+
+import pytest
+
+pytest.importorskip("matplotlib", reason="the page has pictures")
+SMALL = (
+    "adding", "--length", "12", "--valid-size", "9", "--test-size", "4", "--steps-per-epoch", "2",
+    "--hidden-size", "3", "--epochs", "2", "--threads", "1", "--no-progress",
+)  # fmt: skip
+
+
+def trained(cli, tmp_path, model, *words):
+    code, out, err = cli("train", model, *SMALL, *words)
+    assert code == 0, err
+    return tmp_path / re.search(r"run folder +(.*)", out)[1]
+
+
+TITLES = {
+    "lem": ["Gradients over time", "Gates", "Largest Lyapunov exponent"],
+    "cornn": ["Gradients over time", "Energy", "Weights", "Largest Lyapunov exponent"],
+    "unicornn": [
+        "Gradients over time",
+        "Effective steps",
+        "Energy",
+        "Weights",
+        "Largest Lyapunov exponent",
+    ],
+}
+
+
+@pytest.mark.parametrize("model", TITLES)
+def test_numbers_and_one_page_that_needs_nothing_else(cli, tmp_path, model):
+    logged = ("--diagnose", "gradients", *(("weights",) if "cornn" in model else ()))
+    folder = trained(cli, tmp_path, model, *logged)
+    code, out, err = cli("diagnose", folder)
+    assert code == 0, err
+    page = (folder / "diagnosis.html").read_text(encoding="utf-8")
+    assert re.findall("<h2>(.*?)</h2>", page) == ["Training", *TITLES[model], "The run"]
+    for title in TITLES[model]:
+        assert f"\n{title}\n" in out
+    assert page.count("<svg") == 1 + len(TITLES[model])
+    assert "<script" not in page and not re.search(r'(src|href)="https?:', page)
+    assert "nan" not in out
+    assert f"wrote {folder / 'diagnosis.html'}" in out
+
+
+def test_the_page_may_be_elsewhere_and_without_a_log(cli, tmp_path):
+    folder = trained(cli, tmp_path, "cornn")
+    code, out, _ = cli("diagnose", folder, "--html", "new/page.html")
+    assert code == 0 and out.endswith("wrote new/page.html\n")
+    page = (tmp_path / "new/page.html").read_text(encoding="utf-8")
+    assert "trained with --diagnose weights" in page
+
+
+def test_what_a_layer_does_not_have_is_said_and_the_rest_is_there(cli, tmp_path):
+    folder = trained(cli, tmp_path, "cornn", "--bidirectional")
+    code, out, err = cli("diagnose", folder)
+    assert code == 0, err
+    assert out.count("not measured  the layer must walk in one direction") == 3
+    assert "\nWeights\n  η of layer 1" in out
+
+
+def test_a_run_on_the_user_s_file_needs_it(cli, data, tmp_path):
+    words = ("--hidden-size", "3", "--epochs", "1", "--threads", "1", "--no-progress")
+    code, out, err = cli("train", "lem", data, *words)
+    assert code == 0, err
+    folder = tmp_path / re.search(r"run folder +(.*)", out)[1]
+    code, _, err = cli("diagnose", folder)
+    assert code == 2 and "a run on your own file needs that file" in err and "--file PATH" in err
+    code, out, err = cli("diagnose", folder, "--file", data)
+    assert code == 0, err
+    assert "Gates" in out
+
+
+def test_what_is_no_finished_run_is_said_in_one_line(cli, tmp_path):
+    code, _, err = cli("diagnose", "nowhere")
+    assert code == 2 and err.count("\n") == 1
+    assert "nowhere must be the folder of a finished run" in err and "got nothing" in err
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "run.json").write_text("{}")
+    code, _, err = cli("diagnose", "begun")
+    assert code == 2 and "finish the run: anharmonic train --run begun/run.json" in err
+    code, _, err = cli("diagnose")
+    assert code == 2 and "takes the folder of a run first; got nothing" in err
+    code, _, err = cli("diagnose", "begun", "--htlm", "x")
+    assert code == 2 and "did you mean --html?" in err
+    assert "--data-dir" in cli("diagnose", "--help")[1]
+
+
+def test_diagnose_is_an_option_of_training(cli):
+    code, _, err = cli("train", "lstm", *SMALL, "--diagnose", "energy")
+    assert code == 2 and "diagnose must name what LSTM has: gradients, timescales, lyapunov" in err
+    code, _, err = cli("train", "lstm", *SMALL, "--diagnose", "graidents")
+    assert code == 2 and err.count("\n") == 1

@@ -1,0 +1,100 @@
+"""Lyapunov exponents against maps whose exponent is known."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from anharmonic import CoRNN, UnICORNN
+from anharmonic.diagnostics.lyapunov import lyapunov_exponent, map_lyapunov_exponent
+
+
+def free(steps):
+    return torch.empty(steps, 0, dtype=torch.float64)
+
+
+def start(*values):
+    return torch.tensor(values, dtype=torch.float64)
+
+
+def test_of_a_linear_map_is_the_log_of_its_largest_eigenvalue():
+    A = torch.tensor([[0.9, 0.3], [0.0, 0.5]], dtype=torch.float64)
+    found = map_lyapunov_exponent(lambda s, _: s @ A.t(), start(0.1, 0.2), free(400), discard=100)
+    assert found[-1].item() == pytest.approx(math.log(0.9), abs=1e-12)
+    assert len(found) == 300
+
+
+def test_of_the_logistic_map_is_log_2():
+    """x -> 4 x (1 - x) has the exponent log 2 on almost every orbit."""
+    found = map_lyapunov_exponent(lambda x, _: 4 * x * (1 - x), start(0.2137), free(4000))
+    assert found[-1].item() == pytest.approx(math.log(2), abs=0.01)
+
+
+def test_of_a_stable_cycle_is_negative():
+    """x -> 3.2 x (1 - x) ends on a cycle of two points, whose multiplier is 4 + 2 r - r^2."""
+    found = map_lyapunov_exponent(
+        lambda x, _: 3.2 * x * (1 - x), start(0.3), free(2000), discard=500
+    )
+    assert found[-1].item() == pytest.approx(math.log(abs(4 + 2 * 3.2 - 3.2**2)) / 2, abs=1e-6)
+
+
+def test_of_a_lost_tangent_is_minus_infinity():
+    assert map_lyapunov_exponent(lambda x, _: 0 * x, start(1.0), free(5))[-1] == -math.inf
+
+
+def test_of_a_layer_is_that_of_its_map():
+    """A tanh network of one neuron without input settles: the exponent is log of the slope."""
+    layer = nn.RNN(1, 1, dtype=torch.float64)
+    with torch.no_grad():
+        for weight in layer.parameters():
+            weight.fill_(0.0)
+        layer.weight_hh_l0.fill_(2.0)
+        layer.bias_hh_l0.fill_(0.1)
+    fixed = 0.5
+    for _ in range(200):
+        fixed = math.tanh(2 * fixed + 0.1)
+    x = torch.zeros(500, 1, 1, dtype=torch.float64)
+    found = lyapunov_exponent(layer, x, discard=200)
+    assert found[-1].item() == pytest.approx(math.log(2 * (1 - fixed**2)), abs=1e-10)
+
+
+def test_a_strong_random_tanh_network_is_chaotic_and_ours_are_not():
+    """Sompolinsky, Crisanti and Sommers 1988: gain above 1 is chaotic, below it is not."""
+    torch.manual_seed(0)
+    x = torch.zeros(300, 1, 1, dtype=torch.float64)
+
+    def tanh_network(gain):
+        layer = nn.RNN(1, 40, bias=False, dtype=torch.float64)
+        with torch.no_grad():
+            layer.weight_hh_l0.normal_(0, gain / math.sqrt(40))
+            layer.weight_ih_l0.normal_()
+        drive = x.clone()
+        drive[0] = 1.0
+        return lyapunov_exponent(layer, drive, discard=150)[-1]
+
+    assert tanh_network(3.0) > 0.1
+    assert tanh_network(0.8) < -0.1
+    noise = torch.randn(300, 1, 1, dtype=torch.float64)
+    assert lyapunov_exponent(CoRNN(1, 8, dt=0.1, dtype=torch.float64), noise)[-1] < 0
+    # Symplectic: the exponents come in pairs of opposite sign, the largest is not below 0.
+    oscillators = UnICORNN(1, 8, dt=0.1, dtype=torch.float64)
+    assert lyapunov_exponent(oscillators, noise)[-1] > -1e-3
+
+
+def test_float32_is_near_and_the_seed_repeats():
+    torch.manual_seed(0)
+    layer, x = CoRNN(2, 4, dt=0.1), torch.randn(150, 1, 2)
+    single = lyapunov_exponent(layer, x, discard=50)[-1]
+    assert torch.equal(single, lyapunov_exponent(layer, x, discard=50)[-1])
+    double = lyapunov_exponent(layer.double(), x.double(), discard=50)[-1]
+    assert abs(single - double) < 1e-4
+
+
+def test_bad_input_is_said():
+    with pytest.raises(ValueError, match=r"discard must be an int in \[0, 3\); got discard=3"):
+        map_lyapunov_exponent(lambda x, _: x, start(1.0), free(3), discard=3)
+    with pytest.raises(ValueError, match=r"start must have shape \[M\] and inputs \[T, F\]"):
+        map_lyapunov_exponent(lambda x, _: x, torch.zeros(1, 1), free(3))
+    with pytest.raises(ValueError, match="x must hold one sequence"):
+        lyapunov_exponent(CoRNN(1, 2), torch.zeros(3, 2, 1))

@@ -1,0 +1,93 @@
+"""The diagnostics by name: for the right models, as JSON, changing nothing."""
+
+import json
+
+import pytest
+import torch
+
+from anharmonic.diagnostics.measures import (
+    MEASURES,
+    Probe,
+    applicable,
+    check_applicable,
+    distances,
+    measure,
+)
+from anharmonic.diagnostics.smoothing import grid_graph
+from anharmonic.models.heads import SequenceModel
+from anharmonic.models.registry import list_models, model_class
+
+
+def loss(prediction):
+    return (prediction - 1).square().sum()
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_every_diagnostic_of_every_layer_is_json_and_changes_nothing(name):
+    torch.manual_seed(0)
+    model = SequenceModel(name, 2, 3, hidden_size=4, num_layers=2, dropout=0.5)
+    before = {k: v.clone() for k, v in model.state_dict().items()}
+    probe = Probe((torch.randn(5, 30, 2),), loss)
+    state = torch.get_rng_state()
+    found = measure(model, probe, applicable(name))
+    assert list(found) == applicable(name)
+    assert json.loads(json.dumps(found, allow_nan=False)) == found
+    assert not any("failed" in entry for entry in found.values())
+    assert model.training and all(weight.grad is None for weight in model.parameters())
+    assert all(torch.equal(v, before[k]) for k, v in model.state_dict().items())
+    assert torch.equal(state, torch.get_rng_state())
+    assert found["gradients"]["distance"][-1] == 30 and len(found["gradients"]["size"]) > 20
+
+
+def test_gradients_are_those_of_the_loss_of_the_prediction():
+    torch.manual_seed(0)
+    model = SequenceModel("RNN", 1, 1, hidden_size=3)
+    x = torch.randn(1, 6, 1)
+    size = measure(model, Probe((x,), loss), ["gradients"])["gradients"]["size"]
+    output, _ = model.layer(x)
+    last = output[:, -1].detach().requires_grad_()
+    loss(model.linear(last)).backward()
+    assert size[0] == pytest.approx(last.grad.norm().item(), rel=1e-5)
+    assert measure(model, Probe((x,)), ["gradients"])["gradients"]["size"][0] == pytest.approx(
+        last.detach().norm().item(),
+        rel=1e-5,  # of half the square of the output
+    )
+
+
+@pytest.mark.parametrize("name", list_models("graph"))
+def test_graph_networks_have_smoothing(name):
+    pytest.importorskip("torch_geometric", reason="the convolutions are PyG's")
+    assert applicable(name) == ["smoothing"]
+    model = model_class(name)(3, 2, hidden_size=4, num_layers=5)
+    found = measure(model, Probe((torch.rand(9, 3), grid_graph(3, 3), None, 1)), ["smoothing"])
+    assert {len(values) for values in found["smoothing"].values()} == {6}
+
+
+def test_what_cannot_be_measured_says_why_and_the_others_go_on():
+    model = SequenceModel("UnICORNN", 1, 1, hidden_size=2, bidirectional=True)
+    found = measure(model, Probe((torch.zeros(1, 3, 1),)), ["energy", "weights"])
+    assert "the layer must walk in one direction" in found["energy"]["failed"]
+    assert len(found["weights"]["norms"]) == 2
+
+
+def test_numbers_that_are_not_finite_are_none():
+    model = SequenceModel("RNN", 1, 1, hidden_size=2)
+    with torch.no_grad():
+        model.layer.weight_hh_l0.zero_()
+    found = measure(model, Probe((torch.zeros(1, 10, 1),)), ["lyapunov"])
+    assert found["lyapunov"] == {"exponent": None, "steps": 8}  # minus infinity
+
+
+def test_distances_reach_from_none_to_all():
+    assert distances(0) == [0] and distances(3) == [0, 1, 2, 3]
+    for steps in (9, 100, 784, 17984):
+        found = distances(steps)
+        assert found[:9] == list(range(9)) and found[-1] == steps
+        assert found == sorted(set(found)) and len(found) < 110
+
+
+def test_a_diagnostic_of_another_model_is_refused():
+    for name in MEASURES:
+        assert MEASURES[name].about
+    with pytest.raises(ValueError, match=r"what GraphCON has: smoothing; got gradients, energy"):
+        check_applicable("GraphCON", ["gradients", "smoothing", "energy"])

@@ -1,0 +1,57 @@
+"""Layers as maps of flat states: the same states as the layer's own."""
+
+import pytest
+import torch
+from torch import nn
+
+from anharmonic import LEM, CoRNN, UnICORNN
+from anharmonic.diagnostics.recurrence import check_inputs, examined, recurrence
+from anharmonic.models.heads import SequenceModel
+from anharmonic.models.registry import list_models, model_class
+
+LAYERS = [
+    *(lambda n=n, **k: model_class(n)(3, 4, 2, **k) for n in list_models()),
+    *(lambda t=t, **k: t(3, 4, 2, **k) for t in (nn.LSTM, nn.GRU, nn.RNN)),
+    lambda **k: nn.LSTM(3, 4, 2, proj_size=2, **k),
+]
+
+
+@pytest.mark.parametrize("make", LAYERS)
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_walking_step_by_step_gives_outputs_and_last_state_of_the_layer(make, batch_first):
+    torch.manual_seed(0)
+    layer = make(batch_first=batch_first, dtype=torch.float64)
+    x = torch.randn(7, 5, 3, dtype=torch.float64)
+    found = recurrence(layer)
+    states = torch.stack(found.walk(x))
+    assert states.shape == (8, 5, found.size)
+    output, last = layer(x.transpose(0, 1) if batch_first else x)
+    output = output.transpose(0, 1) if batch_first else output
+    torch.testing.assert_close(found.output(states[1:]), output)
+    last = (last,) if isinstance(last, torch.Tensor) else last
+    for mine, theirs in zip(found.parts(states[-1]), last, strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+def test_a_model_is_looked_at_through_its_layer():
+    model = SequenceModel("LEM", 3, 2, hidden_size=4)
+    assert recurrence(model).layer is model.layer
+
+
+def test_what_is_no_layer_or_no_input_is_said():
+    with pytest.raises(TypeError, match=r"layer must be a recurrent layer.*; got Linear; pass"):
+        recurrence(nn.Linear(2, 2))
+    with pytest.raises(ValueError, match=r"one direction; got bidirectional=True; take one"):
+        recurrence(LEM(2, 2, bidirectional=True))
+    for x in (torch.zeros(5, 2), torch.zeros(5, 1, 3), torch.zeros(0, 1, 2), None):
+        with pytest.raises(ValueError, match=r"x must have shape \[T, B, 2\]"):
+            check_inputs(x, 2)
+
+
+def test_looking_leaves_the_modes_as_they_were():
+    model = nn.Sequential(UnICORNN(2, 3, 2, dropout=0.5), CoRNN(3, 3))
+    model[1].eval()
+    with pytest.raises(RuntimeError, match="inside"), examined(model):
+        assert not any(part.training for part in model.modules())
+        raise RuntimeError("inside")
+    assert model.training and model[0].training and not model[1].training
