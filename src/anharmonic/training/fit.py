@@ -201,15 +201,15 @@ def _train(job: Job, unfixed: set[str]) -> Result:
 
     from anharmonic.training.keeper import Keeper
     from anharmonic.training.module import TrainingModule
+    from anharmonic.training.ode_curves import ode_curves_of
     from anharmonic.training.progress import Progress
     from anharmonic.training.quiet import quiet_lightning
     from anharmonic.training.resume import AtomicCheckpointIO
-    from anharmonic.training.watch import watch_of
     from anharmonic.training.watcher import Watcher
 
     run, place = job.run, job.place
     resume = job.folder / folders.RESUME
-    watch = watch_of(job.model, job.task, job.loaders.valid)
+    watch = ode_curves_of(job.model, job.task, job.loaders.valid)
     keeper = Keeper(job.loaders.valid, job.task, resume, _circumstances(job), watch)
     # The watcher before the keeper: killed in between, the epoch is done and measured again.
     callbacks: list[Any] = [keeper]

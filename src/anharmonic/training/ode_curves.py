@@ -13,7 +13,7 @@ from anharmonic.tasks.base import Batch, Batches, Task
 from anharmonic.training.losses import summed_loss
 
 
-def watch_of(
+def ode_curves_of(
     model: nn.Module, task: Task, valid: Batches[Any]
 ) -> Callable[[], dict[str, float]] | None:
     """What to measure after every epoch: a function that gives values by name, or None.
@@ -25,10 +25,10 @@ def watch_of(
     """
     if not isinstance(model, NeuralODENetwork):
         return None
-    return OdeWatch(model, task.loss, valid[0])
+    return OdeCurves(model, task.loss, valid[0])
 
 
-class OdeWatch:
+class OdeCurves:
     """The document's two measures of a neural ODE, by name.
 
     "nfe": function evaluations of a forward solve, mean over the epoch's training batches.

@@ -11,9 +11,9 @@ from anharmonic.tasks.tabular import BreastCancer
 from anharmonic.training import keeper
 from anharmonic.training.fit import fit
 from anharmonic.training.losses import share_of, summed_loss
+from anharmonic.training.ode_curves import ode_curves_of
 from anharmonic.training.results import read
 from anharmonic.training.run import Run
-from anharmonic.training.watch import watch_of
 
 pytest.importorskip("torchdiffeq", reason="solves need the extra 'ode'")
 
@@ -61,7 +61,7 @@ def test_the_measures_are_those_of_the_model():
     torch.manual_seed(0)
     model, task = ah.NeuralODENetwork(30, 2, hidden_size=4), BreastCancer()
     batches = task.loaders(0, 64).valid
-    watch = watch_of(model, task, batches)
+    watch = ode_curves_of(model, task, batches)
     counts = []
     for batch in batches:
         model(batch.x)
@@ -85,7 +85,7 @@ def test_the_measures_are_those_of_the_model():
 
 
 def test_other_models_are_not_watched():
-    assert watch_of(ah.SequenceModel("LEM", 1, 1, hidden_size=2), BreastCancer(), None) is None
+    assert ode_curves_of(ah.SequenceModel("LEM", 1, 1, hidden_size=2), BreastCancer(), None) is None
 
 
 def test_shares_of_rows_stay_rows():
