@@ -88,7 +88,7 @@ def test_a_failing_row_is_reported_and_the_others_go_on(cli, tmp_path):
         (("--dry-run",), "anharmonic table takes the names of tables first"),
         (("lem-smist",), "did you mean 'lem-smnist'"),
         (("demo", "--rows", "nothing"), "row must be one of"),
-        (("lem-smnist", "--rows", "exprnn"), "a model that is not in this package yet"),
+        (("cornn-smnist", "--rows", "urnn"), "a model that is not in this package yet"),
         (("lem-fitzhugh-nagumo", "--length", "5"), "length must belong to a task"),
         (("demo", "--epochs", "0"), "epochs must be an int >= 1"),
         (("demo", "--seeds", "1", "0", "1"), "--seeds must differ; got 1 more than once"),
