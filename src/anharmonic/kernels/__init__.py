@@ -9,6 +9,7 @@ from anharmonic.kernels.cornn import CoRNNWeights, cornn
 from anharmonic.kernels.dispatch import available_backends, use_backend
 from anharmonic.kernels.gate import gradient_gate
 from anharmonic.kernels.lem import LEMWeights, lem
+from anharmonic.kernels.precision import use_precision
 from anharmonic.kernels.unicornn import UnICORNNWeights, unicornn
 
 __all__ = [
@@ -21,4 +22,5 @@ __all__ = [
     "lem",
     "unicornn",
     "use_backend",
+    "use_precision",
 ]

@@ -33,6 +33,7 @@ Fits = Callable[[Sequence[Tensor]], str | None]
 class _Backend(NamedTuple):
     chain: Chain
     fits: Fits
+    wanted: Fits
 
 
 _BACKENDS: dict[str, dict[str, _Backend]] = {}
@@ -42,7 +43,13 @@ _FORCED: ContextVar[str] = ContextVar(
 )
 
 
-def register(kernel: str, backend: str, chain: Chain, fits: Fits = lambda tensors: None) -> None:
+def register(
+    kernel: str,
+    backend: str,
+    chain: Chain,
+    fits: Fits = lambda tensors: None,
+    wanted: Fits | None = None,
+) -> None:
     """Adds one implementation of a kernel; called by each kernel's package, the reference first.
 
     Args:
@@ -50,8 +57,9 @@ def register(kernel: str, backend: str, chain: Chain, fits: Fits = lambda tensor
         backend: The backend's name, e.g. ``"reference"``.
         chain: Runs a stack in one direction.
         fits: Says why the backend cannot run on given tensors; None if it can.
+        wanted: Says why "auto" does not take it, if there is more to that than ``fits``.
     """
-    _BACKENDS.setdefault(kernel, {})[backend] = _Backend(chain, fits)
+    _BACKENDS.setdefault(kernel, {})[backend] = _Backend(chain, fits, wanted or fits)
 
 
 def register_missing(backend: str, reason: str) -> None:
@@ -126,8 +134,8 @@ def pick(kernel: str, backend: str, tensors: Sequence[Tensor], unfit: str | None
     if backend == "auto":
         backend = _FORCED.get()
     if backend == "auto" and unfit is None:
-        for name, (chain, fits) in table.items():
-            if name != "reference" and fits(tensors) is None:
+        for name, (chain, _, wanted) in table.items():
+            if name != "reference" and wanted(tensors) is None:
                 return chain
         if "native" in _MISSING and unfit_for_cpu(tensors) is None:
             library.warn_once()

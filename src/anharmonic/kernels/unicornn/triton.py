@@ -1,0 +1,317 @@
+"""UnICORNN on a GPU: every neuron of every sequence walks through time by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from anharmonic.kernels.elementary import block_of, launch, tanh_of
+from anharmonic.kernels.tiles import Model, Part, Sums
+from anharmonic.kernels.triton import run, scalar_values
+
+_STAGES = 8
+"""Steps that are fetched ahead."""
+_ABSENT = -(1 << 62)
+_SCALE = 2.0**40
+OFF_GRID = tl.constexpr(_ABSENT)
+"""Stands for a state that left the grid; it reads as NaN and stays."""
+SCALE = tl.constexpr(_SCALE)
+SPACING = tl.constexpr(1.0 / _SCALE)
+LIMIT = tl.constexpr(1 << 50)
+SHIFTER = tl.constexpr(12582912.0)
+WHOLE_BEYOND = tl.constexpr(4194304.0)
+AHEAD = tl.constexpr(_STAGES)
+
+
+@triton.jit
+def _forward(
+    acts: Any, y: Any, z: Any, weight: Any, size: Any, scalars: Any, elapsed: Any, lengths: Any,
+    steps: Any, first: Any, hidden: Any, total: Any,
+    HAS_ELAPSED: tl.constexpr, HAS_LENGTHS: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < total
+    row, batch = at // hidden, tl.cast(total // hidden, tl.int64)
+    stride = tl.cast(total, tl.int64)
+    w = tl.load(weight + at % hidden, mask=inside, other=0.0)
+    h0 = tl.load(size + at % hidden, mask=inside, other=0.0)
+    alpha = tl.load(scalars)
+    y_n = tl.load(y + at, mask=inside, other=0.0)
+    z_n = tl.load(z + at, mask=inside, other=0.0)
+    length = at * 0
+    if HAS_LENGTHS:
+        length = tl.load(lengths + row, mask=inside, other=0)
+    for n in tl.range(0, steps, num_stages=AHEAD):
+        here = stride * n + at
+        x = tl.load(acts + here, mask=inside, other=0.0)
+        h = h0
+        if HAS_ELAPSED:
+            h = tl.load(elapsed + (batch * n + row), mask=inside, other=0.0) * h0
+        t = tanh_of(tl.fma(w, y_n, x))
+        z_new = tl.fma(-h, tl.fma(alpha, y_n, t), z_n)
+        y_new = tl.fma(h, z_new, y_n)
+        if HAS_LENGTHS:
+            runs = first + n < length
+            z_new = tl.where(runs, z_new, z_n)
+            y_new = tl.where(runs, y_new, y_n)
+        y_n = y_new
+        z_n = z_new
+        tl.store(acts + here, t, mask=inside)
+        tl.store(y + (here + stride), y_n, mask=inside)
+        tl.store(z + (here + stride), z_n, mask=inside)
+
+
+@triton.jit
+def _backward(
+    acts: Any, y: Any, z: Any, weight: Any, size: Any, scalars: Any, elapsed: Any, lengths: Any,
+    grad: Any, grad_y: Any, grad_z: Any, g: Any, by_gap: Any, sum_w: Any, sum_h: Any, sum_alpha: Any,
+    steps: Any, first: Any, hidden: Any, total: Any,
+    HAS_ELAPSED: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_GRAD: tl.constexpr,
+    BY_GAP: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < total
+    row, batch = at // hidden, tl.cast(total // hidden, tl.int64)
+    stride = tl.cast(total, tl.int64)
+    w = tl.load(weight + at % hidden, mask=inside, other=0.0)
+    h0 = tl.load(size + at % hidden, mask=inside, other=0.0)
+    alpha = tl.load(scalars)
+    p = tl.load(grad_y + at, mask=inside, other=0.0)
+    q = tl.load(grad_z + at, mask=inside, other=0.0)
+    length = at * 0
+    if HAS_LENGTHS:
+        length = tl.load(lengths + row, mask=inside, other=0)
+    by_w = w * 0.0
+    by_h0 = w * 0.0
+    by_alpha = w * 0.0
+    for k in tl.range(0, steps, num_stages=AHEAD):
+        n = steps - 1 - k
+        here = stride * n + at
+        t = tl.load(acts + here, mask=inside, other=0.0)
+        y_old = tl.load(y + here, mask=inside, other=0.0)
+        z_new = tl.load(z + (here + stride), mask=inside, other=0.0)
+        e = 1.0
+        h = h0
+        if HAS_ELAPSED:
+            e = tl.load(elapsed + (batch * n + row), mask=inside, other=0.0)
+            h = e * h0
+        if HAS_GRAD:
+            p += tl.load(grad + here, mask=inside, other=0.0)
+        q_new = tl.fma(h, p, q)
+        hq = h * q_new
+        by_h = p * z_new - q_new * tl.fma(alpha, y_old, t)
+        a = -hq * (1.0 - t * t)
+        p_new = tl.fma(-alpha, hq, tl.fma(a, w, p))
+        if HAS_LENGTHS:
+            runs = first + n < length
+            q_new = tl.where(runs, q_new, q)
+            p_new = tl.where(runs, p_new, p)
+            a = tl.where(runs, a, 0.0)
+            by_h = tl.where(runs, by_h, 0.0)
+            hq = tl.where(runs, hq, 0.0)
+        tl.store(g + here, a, mask=inside)
+        if BY_GAP:
+            tl.store(by_gap + here, h0 * by_h, mask=inside)
+        by_w = tl.fma(a, y_old, by_w)
+        by_h0 = tl.fma(by_h, e, by_h0)
+        by_alpha = tl.fma(-hq, y_old, by_alpha)
+        p = p_new
+        q = q_new
+    tl.store(grad_y + at, p, mask=inside)
+    tl.store(grad_z + at, q, mask=inside)
+    tl.store(sum_w + at, tl.load(sum_w + at, mask=inside, other=0.0) + by_w, mask=inside)
+    tl.store(sum_h + at, tl.load(sum_h + at, mask=inside, other=0.0) + by_h0, mask=inside)
+    total_alpha = tl.load(sum_alpha + at, mask=inside, other=0.0) + by_alpha
+    tl.store(sum_alpha + at, total_alpha, mask=inside)
+
+
+@triton.jit
+def _seen(state: Any) -> Any:
+    """A grid state as float32."""
+    value = tl.cast(state, tl.float32) * SPACING
+    return tl.where(state == OFF_GRID, float("nan"), value)
+
+
+@triton.jit
+def _on_grid(v: Any) -> Any:
+    """A float32 increment in multiples of the spacing, ties to even; OFF_GRID if it is too large."""
+    scaled = v * SCALE
+    large = tl.abs(scaled) >= WHOLE_BEYOND  # beyond, float32 numbers are whole
+    whole = tl.where(large, scaled, (scaled + SHIFTER) - SHIFTER)
+    fits = tl.abs(v) < 2048.0  # not NaN
+    return tl.where(fits, tl.cast(tl.where(fits, whole, 0.0), tl.int64), OFF_GRID)
+
+
+@triton.jit
+def _moved(state: Any, step: Any, SIGN: tl.constexpr) -> Any:
+    """State plus or minus an increment; OFF_GRID beyond the limit and after that."""
+    new = state + SIGN * step
+    left = (state == OFF_GRID) | (step == OFF_GRID) | (new >= LIMIT) | (new <= -LIMIT)
+    return tl.where(left, OFF_GRID, new)
+
+
+@triton.jit
+def _grid_walk(
+    acts: Any, y: Any, z: Any, weight: Any, size: Any, scalars: Any, elapsed: Any, lengths: Any,
+    grid_y: Any, grid_z: Any, steps: Any, first: Any, hidden: Any, total: Any,
+    HAS_ELAPSED: tl.constexpr, HAS_LENGTHS: tl.constexpr, BACK: tl.constexpr, BLOCK: tl.constexpr,
+) -> None:  # fmt: skip
+    """Walks on the grid from its state, or (BACK) undoes that walk bit for bit."""
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < total
+    row, batch = at // hidden, tl.cast(total // hidden, tl.int64)
+    stride = tl.cast(total, tl.int64)
+    w = tl.load(weight + at % hidden, mask=inside, other=0.0)
+    h0 = tl.load(size + at % hidden, mask=inside, other=0.0)
+    alpha = tl.load(scalars)
+    Y = tl.load(grid_y + at, mask=inside, other=0)
+    Z = tl.load(grid_z + at, mask=inside, other=0)
+    length = at * 0
+    if HAS_LENGTHS:
+        length = tl.load(lengths + row, mask=inside, other=0)
+    start = stride * 0
+    if BACK:
+        start = stride * steps
+    tl.store(y + (start + at), _seen(Y), mask=inside)
+    tl.store(z + (start + at), _seen(Z), mask=inside)
+    for k in tl.range(0, steps, num_stages=AHEAD):
+        n = k
+        if BACK:
+            n = steps - 1 - k
+        here = stride * n + at
+        x = tl.load(acts + here, mask=inside, other=0.0)
+        h = h0
+        if HAS_ELAPSED:
+            h = tl.load(elapsed + (batch * n + row), mask=inside, other=0.0) * h0
+        Y_old = Y
+        Z_old = Z
+        if BACK:
+            Y = _moved(Y, _on_grid(h * _seen(Z)), -1)
+        y_n = _seen(Y)
+        t = tanh_of(tl.fma(w, y_n, x))
+        force = _on_grid(h * tl.fma(alpha, y_n, t))
+        if BACK:
+            Z = _moved(Z, force, 1)
+        else:
+            Z = _moved(Z, force, -1)
+            Y = _moved(Y, _on_grid(h * _seen(Z)), 1)
+        if HAS_LENGTHS:
+            runs = first + n < length
+            Y = tl.where(runs, Y, Y_old)
+            Z = tl.where(runs, Z, Z_old)
+        there = here + stride
+        if BACK:
+            there = here
+        tl.store(acts + here, t, mask=inside)
+        tl.store(y + there, _seen(Y), mask=inside)
+        tl.store(z + there, _seen(Z), mask=inside)
+    tl.store(grid_y + at, Y, mask=inside)
+    tl.store(grid_z + at, Z, mask=inside)
+
+
+class _UnICORNN(Model):
+    """Weights of a layer: V, b, Λ, w, h; scalars: α; kept of a step: its tanh."""
+
+    recurrent = 2
+    elementwise_sums = 3
+
+    def forward(self, part: Part) -> None:
+        total, block, flags = _cut(part)
+        launch(
+            _forward, triton.cdiv(total, block), part.acts, part.y, part.z, *part.weights,
+            part.scalars, part.elapsed, part.lengths, len(part.acts), part.first,
+            part.y.shape[-1], total, **flags,
+        )  # fmt: skip
+
+    def backward(self, part: Part, sums: Sums) -> None:
+        total, block, flags = _cut(part)
+        launch(
+            _backward, triton.cdiv(total, block), part.acts, part.y, part.z, *part.weights,
+            part.scalars, part.elapsed, part.lengths, sums.grad, sums.grad_y, sums.grad_z, sums.g,
+            sums.by_gap, *sums.elementwise, len(part.acts), part.first, part.y.shape[-1], total,
+            HAS_GRAD=sums.grad is not None, BY_GAP=sums.by_gap is not None, **flags,
+        )  # fmt: skip
+
+    def add_weight_gradients(self, part: Part, sums: Sums, grads: list[Tensor]) -> None:
+        """Nothing here: neurons do not meet."""
+
+    def finish(self, elementwise: Tensor, grads: list[Tensor], scalars: Tensor) -> None:
+        w, h, alpha = elementwise.sum(1)
+        grads[0].copy_(w)
+        grads[1].copy_(h)
+        scalars.add_(alpha.sum())
+
+
+class _OnGrid(_UnICORNN):
+    """The same with states on the fixed-point grid of ``unicornn/grid.py``."""
+
+    grid = True
+
+    def forward(self, part: Part) -> None:
+        self._walk(part, back=False)
+
+    def undo(self, part: Part) -> None:
+        self._walk(part, back=True)
+
+    def _walk(self, part: Part, back: bool) -> None:
+        total, block, flags = _cut(part)
+        assert part.grid_y is not None and part.grid_z is not None
+        launch(
+            _grid_walk, triton.cdiv(total, block), part.acts, part.y, part.z, *part.weights,
+            part.scalars, part.elapsed, part.lengths, part.grid_y, part.grid_z, len(part.acts),
+            part.first, part.y.shape[-1], total, BACK=back, **flags,
+        )  # fmt: skip
+
+    def to_grid(self, state: Tensor) -> Tensor:
+        """R of float32 states, in multiples of the spacing."""
+        found = (state * _SCALE).round_()
+        inside = state.abs() < LIMIT.value / _SCALE
+        return torch.where(inside, torch.where(inside, found, 0.0).to(torch.int64), _ABSENT)
+
+    def from_grid(self, state: Tensor) -> Tensor:
+        """Grid states as float32."""
+        return (state.to(torch.float32) / _SCALE).masked_fill_(state == _ABSENT, float("nan"))
+
+
+def _cut(part: Part) -> tuple[int, int, dict[str, Any]]:
+    """Independent elements, elements of a block, and the flags of a launch."""
+    total = part.y[0].numel()
+    block = block_of(total)
+    return total, block, {
+        "HAS_ELAPSED": part.elapsed is not None,
+        "HAS_LENGTHS": part.lengths is not None,
+        "BLOCK": block,
+        "warps": block // 32,
+    }  # fmt: skip
+
+
+MODELS = {"unicornn": _UnICORNN(), "unicornn_grid": _OnGrid()}
+
+
+def unicornn_triton(
+    x: Tensor,
+    weights: Sequence[Any],
+    y0: Tensor,
+    z0: Tensor,
+    *,
+    dt: Sequence[float | Tensor],
+    frequency: float | Tensor,
+    skipped_layers: int | None,
+    memory: str,
+    grid: bool = False,
+    **shared: Any,
+) -> tuple[Tensor | None, Tensor, Tensor]:
+    """The chain of ``kernels.unicornn`` on a GPU."""
+    flat = []
+    for (V, w, b, c, skip), step in zip(weights, dt, strict=True):
+        flat += [V, b, skip, w, step * torch.sigmoid(c.float())]
+    model = "unicornn_grid" if grid or memory == "reversible" else "unicornn"
+    values = scalar_values(x, [frequency])
+    return run(
+        model, x, flat, y0, z0, values, skip=skipped_layers or 0, memory=memory, **shared
+    )
