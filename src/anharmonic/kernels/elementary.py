@@ -18,7 +18,7 @@ _BLOCKS_WANTED = 264
 
 
 @triton.jit
-def tanh_of(x: Any) -> Any:
+def tanh_of(x: tl.tensor) -> tl.tensor:
     """The rational function of csrc/elementary.h; NaN stays NaN."""
     c = tl.where(x > 9.02, 9.02, tl.where(x < -9.02, -9.02, x))
     s = c * c
@@ -35,7 +35,7 @@ def tanh_of(x: Any) -> Any:
 
 
 @triton.jit
-def sigmoid_of(x: Any) -> Any:
+def sigmoid_of(x: tl.tensor) -> tl.tensor:
     """1 / (1 + exp(-x))."""
     return 1.0 / (1.0 + tl.exp(-x))
 
@@ -52,7 +52,7 @@ def block_of(total: int) -> int:
     return SMALLEST_BLOCK
 
 
-def launch(kernel: Any, programs: int, *arguments: Any, warps: int, **constants: Any) -> None:
+def launch(kernel: tl.tensor, programs: int, *arguments: tl.tensor, warps: int, **constants: Any) -> None:
     """Starts a kernel on the device of its first tensor.
 
     Args:
@@ -70,3 +70,24 @@ def launch(kernel: Any, programs: int, *arguments: Any, warps: int, **constants:
             kernel[(programs,)](*arguments, **constants, **options)
     else:
         kernel[(programs,)](*arguments, **constants, **options)
+
+
+ROWS = 16
+"""Sequences that a program with matrices on chip walks: the least that a matrix unit takes."""
+_WIDEST = {"float32": 64, "tf32": 64, "bfloat16": 128}
+
+
+def fits_on_chip(hidden: int, precision: str) -> bool:
+    """Whether the recurrent matrices stay on chip through time."""
+    return hidden <= _WIDEST[precision]
+
+
+def on_chip(hidden: int, precision: str) -> dict[str, Any]:
+    """The constants of a launch with matrices on chip."""
+    width = max(ROWS, triton.next_power_of_2(hidden))
+    return {
+        "PRECISION": "tf32" if precision == "tf32" else "ieee",
+        "TILE": ROWS,
+        "WIDTH": width,
+        "warps": 8 if width > 64 else 4,
+    }

@@ -14,7 +14,7 @@ from anharmonic.kernels.elementary import block_of, launch, tanh_of
 from anharmonic.kernels.tiles import Model, Part, Sums
 from anharmonic.kernels.triton import run, scalar_values
 
-_STAGES = 8
+_STAGES = 16
 """Steps that are fetched ahead."""
 _ABSENT = -(1 << 62)
 _SCALE = 2.0**40
@@ -30,8 +30,8 @@ AHEAD = tl.constexpr(_STAGES)
 
 @triton.jit
 def _forward(
-    acts: Any, y: Any, z: Any, weight: Any, size: Any, scalars: Any, elapsed: Any, lengths: Any,
-    steps: Any, first: Any, hidden: Any, total: Any,
+    acts: tl.tensor, y: tl.tensor, z: tl.tensor, weight: tl.tensor, size: tl.tensor, scalars: tl.tensor, elapsed: tl.tensor, lengths: tl.tensor,
+    steps: tl.tensor, first: tl.tensor, hidden: tl.tensor, total: tl.tensor,
     HAS_ELAPSED: tl.constexpr, HAS_LENGTHS: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -68,9 +68,9 @@ def _forward(
 
 @triton.jit
 def _backward(
-    acts: Any, y: Any, z: Any, weight: Any, size: Any, scalars: Any, elapsed: Any, lengths: Any,
-    grad: Any, grad_y: Any, grad_z: Any, g: Any, by_gap: Any, sum_w: Any, sum_h: Any, sum_alpha: Any,
-    steps: Any, first: Any, hidden: Any, total: Any,
+    acts: tl.tensor, y: tl.tensor, z: tl.tensor, weight: tl.tensor, size: tl.tensor, scalars: tl.tensor, elapsed: tl.tensor, lengths: tl.tensor,
+    grad: tl.tensor, grad_y: tl.tensor, grad_z: tl.tensor, g: tl.tensor, by_gap: tl.tensor, sum_w: tl.tensor, sum_h: tl.tensor, sum_alpha: tl.tensor,
+    steps: tl.tensor, first: tl.tensor, hidden: tl.tensor, total: tl.tensor,
     HAS_ELAPSED: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_GRAD: tl.constexpr,
     BY_GAP: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
@@ -131,14 +131,14 @@ def _backward(
 
 
 @triton.jit
-def _seen(state: Any) -> Any:
+def _seen(state: tl.tensor) -> tl.tensor:
     """A grid state as float32."""
     value = tl.cast(state, tl.float32) * SPACING
     return tl.where(state == OFF_GRID, float("nan"), value)
 
 
 @triton.jit
-def _on_grid(v: Any) -> Any:
+def _on_grid(v: tl.tensor) -> tl.tensor:
     """A float32 increment in multiples of the spacing, ties to even; OFF_GRID if it is too large."""
     scaled = v * SCALE
     large = tl.abs(scaled) >= WHOLE_BEYOND  # beyond, float32 numbers are whole
@@ -148,7 +148,7 @@ def _on_grid(v: Any) -> Any:
 
 
 @triton.jit
-def _moved(state: Any, step: Any, SIGN: tl.constexpr) -> Any:
+def _moved(state: tl.tensor, step: tl.tensor, SIGN: tl.constexpr) -> tl.tensor:
     """State plus or minus an increment; OFF_GRID beyond the limit and after that."""
     new = state + SIGN * step
     left = (state == OFF_GRID) | (step == OFF_GRID) | (new >= LIMIT) | (new <= -LIMIT)
@@ -157,8 +157,8 @@ def _moved(state: Any, step: Any, SIGN: tl.constexpr) -> Any:
 
 @triton.jit
 def _grid_walk(
-    acts: Any, y: Any, z: Any, weight: Any, size: Any, scalars: Any, elapsed: Any, lengths: Any,
-    grid_y: Any, grid_z: Any, steps: Any, first: Any, hidden: Any, total: Any,
+    acts: tl.tensor, y: tl.tensor, z: tl.tensor, weight: tl.tensor, size: tl.tensor, scalars: tl.tensor, elapsed: tl.tensor, lengths: tl.tensor,
+    grid_y: tl.tensor, grid_z: tl.tensor, steps: tl.tensor, first: tl.tensor, hidden: tl.tensor, total: tl.tensor,
     HAS_ELAPSED: tl.constexpr, HAS_LENGTHS: tl.constexpr, BACK: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
     """Walks on the grid from its state, or (BACK) undoes that walk bit for bit."""
@@ -304,7 +304,7 @@ def unicornn_triton(
     skipped_layers: int | None,
     memory: str,
     grid: bool = False,
-    **shared: Any,
+    **shared: tl.tensor,
 ) -> tuple[Tensor | None, Tensor, Tensor]:
     """The chain of ``kernels.unicornn`` on a GPU."""
     flat = []
