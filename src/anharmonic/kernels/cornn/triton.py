@@ -129,13 +129,13 @@ def _backward(
     by_dt = p * 0.0
     by_gamma = p * 0.0
     by_epsilon = p * 0.0
+    z_new = tl.load(z + (stride * steps + at), mask=inside, other=0.0)
     for k in tl.range(0, steps, num_stages=AHEAD):
         n = steps - 1 - k
         here = stride * n + at
         t = tl.load(acts + here, mask=inside, other=0.0)
         y_old = tl.load(y + here, mask=inside, other=0.0)
         z_old = tl.load(z + here, mask=inside, other=0.0)
-        z_new = tl.load(z + (here + stride), mask=inside, other=0.0)
         h = dt
         e = 1.0
         if HAS_ELAPSED:
@@ -155,6 +155,7 @@ def _backward(
             by_h = tl.where(runs, by_h, 0.0)
             for_gamma = tl.where(runs, for_gamma, 0.0)
             for_epsilon = tl.where(runs, for_epsilon, 0.0)
+        z_new = z_old
         tl.store(g + here, a, mask=inside)
         if BY_GAP:
             tl.store(by_gap + here, dt * by_h, mask=inside)
