@@ -52,7 +52,9 @@ def block_of(total: int) -> int:
     return SMALLEST_BLOCK
 
 
-def launch(kernel: tl.tensor, programs: int, *arguments: tl.tensor, warps: int, **constants: Any) -> None:
+def launch(
+    kernel: tl.tensor, programs: int, *arguments: tl.tensor, warps: int, **constants: Any
+) -> None:
     """Starts a kernel on the device of its first tensor.
 
     Args:
@@ -66,7 +68,7 @@ def launch(kernel: tl.tensor, programs: int, *arguments: tl.tensor, warps: int, 
     # No sum is fused that is not written so: a step is undone by the bits it was made of.
     options = {"num_warps": warps, "enable_fp_fusion": False}
     if first.is_cuda:
-        with torch.cuda.device_of(first):
+        with torch.cuda.device(first.device):
             kernel[(programs,)](*arguments, **constants, **options)
     else:
         kernel[(programs,)](*arguments, **constants, **options)
@@ -82,12 +84,23 @@ def fits_on_chip(hidden: int, precision: str) -> bool:
     return hidden <= _WIDEST[precision]
 
 
-def on_chip(hidden: int, precision: str) -> dict[str, Any]:
-    """The constants of a launch with matrices on chip."""
+def on_chip(hidden: int, precision: str, sections: int) -> dict[str, Any]:
+    """The constants of a launch with matrices on chip.
+
+    Warps and stages are such that registers hold the matrices and shared memory, of which an H100
+    gives a program 227 KB, holds what is fetched ahead; the tests compile for one and look.
+
+    Args:
+        hidden: H.
+        precision: Of products.
+        sections: Drives per neuron.
+    """
     width = max(ROWS, triton.next_power_of_2(hidden))
+    wide = width > 64
     return {
         "PRECISION": "tf32" if precision == "tf32" else "ieee",
+        "STAGES": 2 if wide and sections > 1 else 3,
         "TILE": ROWS,
         "WIDTH": width,
-        "warps": 8 if width > 64 else 4,
+        "warps": 16 if wide else 8 if width > 32 else 4,
     }

@@ -84,7 +84,7 @@ def operand(value: Tensor, precision: str) -> Tensor:
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
-    """a b in float32; both operands are float32 or both bfloat16.
+    """A b in float32; both operands are float32 or both bfloat16.
 
     Example:
         >>> product(torch.ones(1, 2).bfloat16(), torch.ones(2, 1).bfloat16())

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from anharmonic.kernels import tiles, tiles_backward
 from anharmonic.kernels.dispatch import Chain, Fits, register, register_missing, transformed
 from anharmonic.kernels.memory import resolve, state_bytes
 from anharmonic.kernels.operators import operator, refuse
@@ -169,8 +170,6 @@ def _walk(
     policy: str,
     precision: str,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    from anharmonic.kernels import tiles
-
     return tiles.forward(
         x, weights, y0, z0, values, elapsed, lengths, masks, name, skip, whole, policy, precision
     )
@@ -179,8 +178,6 @@ def _walk(
 def _walk_fake(
     x: Tensor, weights: Any, y0: Tensor, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    from anharmonic.kernels import tiles
-
     *_, name, _, whole, policy, _ = rest
     return tiles.results(x, y0, name, whole, policy)
 
@@ -204,9 +201,7 @@ def _walk_backward(
     needs_x: bool,
     needs_elapsed: bool,
 ) -> list[Tensor]:
-    from anharmonic.kernels import tiles
-
-    return tiles.backward(
+    return tiles_backward.backward(
         grad_output, grad_y, grad_z, saved, x, weights, y0, values, elapsed, lengths, masks, name,
         skip, policy, precision, needs_x, needs_elapsed,
     )  # fmt: skip

@@ -11,26 +11,18 @@ import triton.language as tl
 from torch import Tensor
 
 from anharmonic.kernels.elementary import block_of, launch, tanh_of
-from anharmonic.kernels.tiles import Model, Part, Sums
+from anharmonic.kernels.parts import Model, Part, Sums
 from anharmonic.kernels.triton import run, scalar_values
+from anharmonic.kernels.unicornn.on_grid import grid_walk, to_grid
 
-_STAGES = 16
+AHEAD = tl.constexpr(16)
 """Steps that are fetched ahead."""
-_ABSENT = -(1 << 62)
-_SCALE = 2.0**40
-OFF_GRID = tl.constexpr(_ABSENT)
-"""Stands for a state that left the grid; it reads as NaN and stays."""
-SCALE = tl.constexpr(_SCALE)
-SPACING = tl.constexpr(1.0 / _SCALE)
-LIMIT = tl.constexpr(1 << 50)
-SHIFTER = tl.constexpr(12582912.0)
-WHOLE_BEYOND = tl.constexpr(4194304.0)
-AHEAD = tl.constexpr(_STAGES)
 
 
 @triton.jit
 def _forward(
-    acts: tl.tensor, y: tl.tensor, z: tl.tensor, weight: tl.tensor, size: tl.tensor, scalars: tl.tensor, elapsed: tl.tensor, lengths: tl.tensor,
+    acts: tl.tensor, y: tl.tensor, z: tl.tensor, weight: tl.tensor, size: tl.tensor,
+    scalars: tl.tensor, elapsed: tl.tensor, lengths: tl.tensor,
     steps: tl.tensor, first: tl.tensor, hidden: tl.tensor, total: tl.tensor,
     HAS_ELAPSED: tl.constexpr, HAS_LENGTHS: tl.constexpr, BLOCK: tl.constexpr,
 ) -> None:  # fmt: skip
@@ -68,8 +60,10 @@ def _forward(
 
 @triton.jit
 def _backward(
-    acts: tl.tensor, y: tl.tensor, z: tl.tensor, weight: tl.tensor, size: tl.tensor, scalars: tl.tensor, elapsed: tl.tensor, lengths: tl.tensor,
-    grad: tl.tensor, grad_y: tl.tensor, grad_z: tl.tensor, g: tl.tensor, by_gap: tl.tensor, sum_w: tl.tensor, sum_h: tl.tensor, sum_alpha: tl.tensor,
+    acts: tl.tensor, y: tl.tensor, z: tl.tensor, weight: tl.tensor, size: tl.tensor,
+    scalars: tl.tensor, elapsed: tl.tensor, lengths: tl.tensor,
+    grad: tl.tensor, grad_y: tl.tensor, grad_z: tl.tensor, g: tl.tensor, by_gap: tl.tensor,
+    sum_w: tl.tensor, sum_h: tl.tensor, sum_alpha: tl.tensor,
     steps: tl.tensor, first: tl.tensor, hidden: tl.tensor, total: tl.tensor,
     HAS_ELAPSED: tl.constexpr, HAS_LENGTHS: tl.constexpr, HAS_GRAD: tl.constexpr,
     BY_GAP: tl.constexpr, BLOCK: tl.constexpr,
@@ -130,90 +124,6 @@ def _backward(
     tl.store(sum_alpha + at, total_alpha, mask=inside)
 
 
-@triton.jit
-def _seen(state: tl.tensor) -> tl.tensor:
-    """A grid state as float32."""
-    value = tl.cast(state, tl.float32) * SPACING
-    return tl.where(state == OFF_GRID, float("nan"), value)
-
-
-@triton.jit
-def _on_grid(v: tl.tensor) -> tl.tensor:
-    """A float32 increment in multiples of the spacing, ties to even; OFF_GRID if it is too large."""
-    scaled = v * SCALE
-    large = tl.abs(scaled) >= WHOLE_BEYOND  # beyond, float32 numbers are whole
-    whole = tl.where(large, scaled, (scaled + SHIFTER) - SHIFTER)
-    fits = tl.abs(v) < 2048.0  # not NaN
-    return tl.where(fits, tl.cast(tl.where(fits, whole, 0.0), tl.int64), OFF_GRID)
-
-
-@triton.jit
-def _moved(state: tl.tensor, step: tl.tensor, SIGN: tl.constexpr) -> tl.tensor:
-    """State plus or minus an increment; OFF_GRID beyond the limit and after that."""
-    new = state + SIGN * step
-    left = (state == OFF_GRID) | (step == OFF_GRID) | (new >= LIMIT) | (new <= -LIMIT)
-    return tl.where(left, OFF_GRID, new)
-
-
-@triton.jit
-def _grid_walk(
-    acts: tl.tensor, y: tl.tensor, z: tl.tensor, weight: tl.tensor, size: tl.tensor, scalars: tl.tensor, elapsed: tl.tensor, lengths: tl.tensor,
-    grid_y: tl.tensor, grid_z: tl.tensor, steps: tl.tensor, first: tl.tensor, hidden: tl.tensor, total: tl.tensor,
-    HAS_ELAPSED: tl.constexpr, HAS_LENGTHS: tl.constexpr, BACK: tl.constexpr, BLOCK: tl.constexpr,
-) -> None:  # fmt: skip
-    """Walks on the grid from its state, or (BACK) undoes that walk bit for bit."""
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < total
-    row, batch = at // hidden, tl.cast(total // hidden, tl.int64)
-    stride = tl.cast(total, tl.int64)
-    w = tl.load(weight + at % hidden, mask=inside, other=0.0)
-    h0 = tl.load(size + at % hidden, mask=inside, other=0.0)
-    alpha = tl.load(scalars)
-    Y = tl.load(grid_y + at, mask=inside, other=0)
-    Z = tl.load(grid_z + at, mask=inside, other=0)
-    length = at * 0
-    if HAS_LENGTHS:
-        length = tl.load(lengths + row, mask=inside, other=0)
-    start = stride * 0
-    if BACK:
-        start = stride * steps
-    tl.store(y + (start + at), _seen(Y), mask=inside)
-    tl.store(z + (start + at), _seen(Z), mask=inside)
-    for k in tl.range(0, steps, num_stages=AHEAD):
-        n = k
-        if BACK:
-            n = steps - 1 - k
-        here = stride * n + at
-        x = tl.load(acts + here, mask=inside, other=0.0)
-        h = h0
-        if HAS_ELAPSED:
-            h = tl.load(elapsed + (batch * n + row), mask=inside, other=0.0) * h0
-        Y_old = Y
-        Z_old = Z
-        if BACK:
-            Y = _moved(Y, _on_grid(h * _seen(Z)), -1)
-        y_n = _seen(Y)
-        t = tanh_of(tl.fma(w, y_n, x))
-        force = _on_grid(h * tl.fma(alpha, y_n, t))
-        if BACK:
-            Z = _moved(Z, force, 1)
-        else:
-            Z = _moved(Z, force, -1)
-            Y = _moved(Y, _on_grid(h * _seen(Z)), 1)
-        if HAS_LENGTHS:
-            runs = first + n < length
-            Y = tl.where(runs, Y, Y_old)
-            Z = tl.where(runs, Z, Z_old)
-        there = here + stride
-        if BACK:
-            there = here
-        tl.store(acts + here, t, mask=inside)
-        tl.store(y + there, _seen(Y), mask=inside)
-        tl.store(z + there, _seen(Z), mask=inside)
-    tl.store(grid_y + at, Y, mask=inside)
-    tl.store(grid_z + at, Z, mask=inside)
-
-
 class _UnICORNN(Model):
     """Weights of a layer: V, b, Λ, w, h; scalars: α; kept of a step: its tanh."""
 
@@ -262,20 +172,13 @@ class _OnGrid(_UnICORNN):
         total, block, flags = _cut(part)
         assert part.grid_y is not None and part.grid_z is not None
         launch(
-            _grid_walk, triton.cdiv(total, block), part.acts, part.y, part.z, *part.weights,
+            grid_walk, triton.cdiv(total, block), part.acts, part.y, part.z, *part.weights,
             part.scalars, part.elapsed, part.lengths, part.grid_y, part.grid_z, len(part.acts),
             part.first, part.y.shape[-1], total, BACK=back, **flags,
         )  # fmt: skip
 
     def to_grid(self, state: Tensor) -> Tensor:
-        """R of float32 states, in multiples of the spacing."""
-        found = (state * _SCALE).round_()
-        inside = state.abs() < LIMIT.value / _SCALE
-        return torch.where(inside, torch.where(inside, found, 0.0).to(torch.int64), _ABSENT)
-
-    def from_grid(self, state: Tensor) -> Tensor:
-        """Grid states as float32."""
-        return (state.to(torch.float32) / _SCALE).masked_fill_(state == _ABSENT, float("nan"))
+        return to_grid(state)
 
 
 def _cut(part: Part) -> tuple[int, int, dict[str, Any]]:
@@ -312,6 +215,4 @@ def unicornn_triton(
         flat += [V, b, skip, w, step * torch.sigmoid(c.float())]
     model = "unicornn_grid" if grid or memory == "reversible" else "unicornn"
     values = scalar_values(x, [frequency])
-    return run(
-        model, x, flat, y0, z0, values, skip=skipped_layers or 0, memory=memory, **shared
-    )
+    return run(model, x, flat, y0, z0, values, skip=skipped_layers or 0, memory=memory, **shared)
