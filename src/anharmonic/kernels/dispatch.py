@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import torch
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from anharmonic._checks import choice, message
 from anharmonic.kernels import library
+from anharmonic.kernels.chosen import Chosen
 
 Chain = Callable[..., Any]
 """What a backend registers. For a recurrence it is
@@ -38,9 +38,7 @@ class _Backend(NamedTuple):
 
 _BACKENDS: dict[str, dict[str, _Backend]] = {}
 _MISSING: dict[str, str] = {}
-_FORCED: ContextVar[str] = ContextVar(
-    "backend", default=os.environ.get("ANHARMONIC_BACKEND") or "auto"
-)
+_FORCED = Chosen("backend", os.environ.get("ANHARMONIC_BACKEND") or "auto")
 
 
 def register(
@@ -98,11 +96,8 @@ def use_backend(backend: str) -> Iterator[None]:
         ...     output, state = ah.LEM(3, 4)(torch.zeros(5, 2, 3))
     """
     _known(backend, {name for table in _BACKENDS.values() for name in table})
-    token = _FORCED.set(backend)
-    try:
+    with _FORCED.within(backend):
         yield
-    finally:
-        _FORCED.reset(token)
 
 
 def forced() -> str:
@@ -113,7 +108,7 @@ def forced() -> str:
         ...     forced()
         'reference'
     """
-    return _FORCED.get()
+    return _FORCED.word()
 
 
 def pick(kernel: str, backend: str, tensors: Sequence[Tensor], unfit: str | None = None) -> Chain:
@@ -132,7 +127,7 @@ def pick(kernel: str, backend: str, tensors: Sequence[Tensor], unfit: str | None
     """
     table = _BACKENDS[kernel]
     if backend == "auto":
-        backend = _FORCED.get()
+        backend = _FORCED.word()
     if backend == "auto" and unfit is None:
         for name, (chain, _, wanted) in table.items():
             if name != "reference" and wanted(tensors) is None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 
 import torch
 from torch import Tensor
 
 from anharmonic._checks import choice
+from anharmonic.kernels.chosen import Chosen
 
 PRECISIONS = ("float32", "tf32", "bfloat16")
-_CHOSEN: ContextVar[str] = ContextVar("precision", default="float32")
+_CHOSEN = Chosen("precision", "float32")
 
 
 @contextmanager
@@ -35,11 +35,8 @@ def use_precision(precision: str) -> Iterator[None]:
         >>> with ah.use_precision("bfloat16"):
         ...     output, state = ah.CoRNN(3, 4)(torch.zeros(5, 2, 3))
     """
-    token = _CHOSEN.set(choice("precision", precision, PRECISIONS))
-    try:
+    with _CHOSEN.within(choice("precision", precision, PRECISIONS)):
         yield
-    finally:
-        _CHOSEN.reset(token)
 
 
 def chosen() -> str:
@@ -52,7 +49,7 @@ def chosen() -> str:
         >>> chosen()
         'float32'
     """
-    return _CHOSEN.get()
+    return _CHOSEN.word()
 
 
 @contextmanager
