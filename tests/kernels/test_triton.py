@@ -302,6 +302,13 @@ def test_nothing_uninitialised_is_returned(pair, kernel, monkeypatch):
         assert same_bits(run(ours, **words), expected), words
 
 
+def test_autocast_rounds_nothing(pair):
+    ours, _ = pair("cornn", steps=4, batch=2, hidden=66, layers=1)
+    with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        rounded = run(ours)
+    assert same_bits(rounded, run(ours))
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_input_that_is_not_contiguous(pair, kernel):
     ours, _ = pair(kernel, steps=6, batch=3, hidden=3, layers=1)

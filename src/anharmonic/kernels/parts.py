@@ -9,17 +9,17 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-_SHORTEST_TILE, _LONGEST_TILE = 256, 4096
+_SHORTEST_TILE, _LONGEST_TILE = 256, 8192
 
 
 def tile_steps(steps: int) -> int:
-    """Steps of a tile: near 4 sqrt(T), and enough to hide what it costs to start a kernel.
+    """Steps of a tile: near 8 sqrt(T), and enough to hide what it costs to start a kernel.
 
     Example:
         >>> [tile_steps(steps) for steps in (5, 1000, 17_984, 1_000_000)]
-        [5, 256, 512, 3968]
+        [5, 256, 1024, 8000]
     """
-    length = 64 * int(math.sqrt(steps) / 16)
+    length = 64 * int(math.sqrt(steps) / 8)
     return min(max(length, _SHORTEST_TILE), _LONGEST_TILE, steps)
 
 

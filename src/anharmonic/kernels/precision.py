@@ -53,11 +53,11 @@ def chosen() -> str:
 
 
 @contextmanager
-def library_products(precision: str) -> Iterator[None]:
-    """Within it PyTorch's float32 products on a GPU are as precise as asked for.
+def library_products(precision: str, device: torch.device) -> Iterator[None]:
+    """Within it PyTorch's float32 products on a GPU are as precise as asked for, autocast or not.
 
     Example:
-        >>> with library_products("tf32"):
+        >>> with library_products("tf32", torch.device("cpu")):
         ...     torch.backends.cuda.matmul.fp32_precision
         'tf32'
     """
@@ -65,7 +65,8 @@ def library_products(precision: str) -> Iterator[None]:
     before = switch.fp32_precision
     switch.fp32_precision = "tf32" if precision == "tf32" else "ieee"
     try:
-        yield
+        with torch.autocast(device.type, enabled=False):
+            yield
     finally:
         switch.fp32_precision = before
 

@@ -95,12 +95,14 @@ class Walk:
         V, b, skip = self.inputs[layer]
         drive = acts.view(-1, acts.shape[-1])
         source, matrix = self.rows(levels[layer]), operand(V, self.precision).t()
-        if source.dtype is torch.float32:
-            torch.mm(source, matrix, out=drive)
-        else:
+        if source.dtype is not torch.float32:
             drive.copy_(product(source, matrix))
-        if b.numel():
-            drive.add_(b)
+            if b.numel():
+                drive.add_(b)
+        elif b.numel():
+            torch.addmm(b, source, matrix, out=drive)
+        else:
+            torch.mm(source, matrix, out=drive)
         if skip.numel():
             source = self.rows(levels[layer - self.skip])
             add_product(drive, source, operand(skip, self.precision).t())
@@ -147,7 +149,7 @@ def forward(
         walk.grid = model.to_grid(start)
     else:
         states[:, :, 0] = start
-    with library_products(precision):
+    with library_products(precision, x.device):
         for first in range(0, steps, walk.tile):
             if policy == "chunked":
                 now = states[:, :, 0] if walk.grid is None else walk.grid

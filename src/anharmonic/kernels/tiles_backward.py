@@ -52,7 +52,7 @@ def backward(
                                 dtype=torch.float32)  # fmt: skip
     if policy == "reversible":
         walk.grid = saved.clone()
-    with library_products(precision):
+    with library_products(precision, x.device):
         for first in reversed(range(0, walk.steps, walk.tile)):
             n = min(walk.tile, walk.steps - first)
             if policy == "chunked":
