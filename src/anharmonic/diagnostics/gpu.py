@@ -199,7 +199,8 @@ def _training_step(layer: nn.Module, x: Tensor, precision: str) -> Callable[[], 
 
 def _captured(step: Callable[[], Any]) -> Callable[[], Any]:
     """The same step as a CUDA graph."""
-    side = torch.cuda.Stream()
+    stream: Any = torch.cuda.Stream
+    side = stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(3):
