@@ -429,6 +429,55 @@ class TestDispatch:
         subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ})
 
 
+class TestGate:
+    def graph(self, nodes, edges):
+        generator = torch.Generator().manual_seed(2)
+        edge_index = torch.randint(0, nodes - 1, (2, edges), generator=generator)  # one is alone
+        return edge_index, torch.Generator().manual_seed(3)
+
+    @pytest.mark.parametrize("p", [1.0, 2.0, 2.5, 3.0, 4.0, 0.5])
+    def test_agrees_with_the_reference(self, p):
+        nodes, features = 6, 5
+        edge_index, generator = self.graph(nodes, 9)
+        values = torch.randn(nodes, features, generator=generator)
+        values[1] = values[0]  # equal neighbours
+        weight = torch.randn(nodes, features, generator=generator)
+        turns = [(a, n, False) for a in ("sum", "mean") for n in ("in", "out")]
+        for aggr, neighbours, single in [*turns, ("mean", "in", True)]:
+            results = []
+            for name, device, dtype in (("triton", DEVICE, F32), ("reference", "cpu", F64)):
+                h = values.to(device, dtype).requires_grad_()
+                graph = ah.Adjacency(edge_index.to(device), nodes)
+                rates = kernels.gradient_gate(
+                    h, graph, p=p, aggr=aggr, neighbours=neighbours, single_rate=single,
+                    backend=name,
+                )  # fmt: skip
+                seed = (weight[:, :1] if single else weight).to(device, dtype)
+                grad = torch.autograd.grad((rates * seed).sum(), h)[0]
+                results.append([rates.detach().cpu().double(), grad.cpu().double()])
+            assert furthest(*results) < BOUND, (aggr, neighbours, single)
+
+    def test_many_features_and_no_edges(self):
+        for edges in (0, 4):
+            edge_index, generator = self.graph(3, edges)
+            h = torch.randn(3, 130, generator=generator).to(DEVICE)
+            graph = ah.Adjacency(edge_index.to(DEVICE), 3)
+            got = kernels.gradient_gate(h, graph, backend="triton")
+            torch.testing.assert_close(got, kernels.gradient_gate(h, graph, backend="reference"))
+
+    def test_refuses_what_it_cannot(self):
+        edge_index, generator = self.graph(3, 4)
+        graph = ah.Adjacency(edge_index.to(DEVICE), 3)
+        h = torch.randn(3, 2, generator=generator).to(DEVICE).requires_grad_()
+        with pytest.raises(ValueError, match=r"got torch\.float64"):
+            kernels.gradient_gate(h.double(), graph, backend="triton")
+        with pytest.raises(ValueError, match="aggr='max'"):
+            kernels.gradient_gate(h, graph, aggr="max", backend="triton")
+        rates = kernels.gradient_gate(h, graph, backend="triton")
+        with pytest.raises(RuntimeError, match="differentiated once"):
+            torch.autograd.grad(rates.sum(), h, create_graph=True)
+
+
 LARGE = [  # T, B, H, L
     (1000, 128, 256, 3),
     (300, 4096, 32, 1),

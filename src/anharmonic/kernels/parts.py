@@ -38,14 +38,25 @@ def kept_shape(
 
     Example:
         >>> [kept_shape(1000, 2, 3, 1, 1, policy) for policy in ("stored", "chunked")]
-        [(18012,), (4, 2, 1, 2, 3)]
+        [(18032,), (4, 2, 1, 2, 3)]
     """
     if policy == "nothing":
         return (0,)
     if policy == "stored":
-        return (layers * batch * hidden * (2 * (steps + 1) + sections * steps),)
+        states = stored_states(steps, batch, hidden, layers)
+        return (states + layers * batch * hidden * sections * steps,)
     ends = (2, layers, batch, hidden)
     return ends if policy == "reversible" else (-(-steps // tile_steps(steps)), *ends)
+
+
+def stored_states(steps: int, batch: int, hidden: int, layers: int) -> int:
+    """Numbers of all states, a multiple of 64, so that what lies behind them is aligned.
+
+    Example:
+        >>> stored_states(10, 2, 3, 1)
+        192
+    """
+    return -(-2 * layers * batch * hidden * (steps + 1) // 64) * 64
 
 
 class Part(NamedTuple):

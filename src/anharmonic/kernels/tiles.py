@@ -13,7 +13,14 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from anharmonic.kernels.parts import Part, kept_shape, model_of, sections_of, tile_steps
+from anharmonic.kernels.parts import (
+    Part,
+    kept_shape,
+    model_of,
+    sections_of,
+    stored_states,
+    tile_steps,
+)
 from anharmonic.kernels.precision import add_product, library_products, operand, product
 
 
@@ -52,9 +59,9 @@ class Walk:
         wide = self.model.sections * self.hidden
         states = (2, self.layers, length + 1, self.batch, self.hidden)
         if self.stored:
-            count = math.prod(states)
-            self.states = saved[:count].view(states)
-            self.acts = saved[count:].view(self.layers, length, self.batch, wide)
+            self.states = saved[: math.prod(states)].view(states)
+            behind = stored_states(self.steps, self.batch, self.hidden, self.layers)
+            self.acts = saved[behind:].view(self.layers, length, self.batch, wide)
         else:
             self.states = x.new_empty(states, dtype=torch.float32)
             shape = (self.layers, length, self.batch, wide)
