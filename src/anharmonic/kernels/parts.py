@@ -10,16 +10,22 @@ from typing import NamedTuple
 from torch import Tensor
 
 _SHORTEST_TILE, _LONGEST_TILE = 256, 8192
+_FEWEST_NUMBERS = 2**19
 
 
-def tile_steps(steps: int) -> int:
-    """Steps of a tile: near 8 sqrt(T), and enough to hide what it costs to start a kernel.
+def tile_steps(steps: int, batch: int, hidden: int) -> int:
+    """Steps of a tile: near 8 sqrt(T), more where a step is small, to hide what a start costs.
+
+    Args:
+        steps: T.
+        batch: B.
+        hidden: H.
 
     Example:
-        >>> [tile_steps(steps) for steps in (5, 1000, 17_984, 1_000_000)]
-        [5, 256, 1024, 8000]
+        >>> tile_steps(1000, 128, 256), tile_steps(17_984, 8, 32), tile_steps(1_000_000, 8, 256)
+        (256, 2048, 8000)
     """
-    length = 64 * int(math.sqrt(steps) / 8)
+    length = max(64 * int(math.sqrt(steps) / 8), _FEWEST_NUMBERS // (batch * hidden))
     return min(max(length, _SHORTEST_TILE), _LONGEST_TILE, steps)
 
 
@@ -37,8 +43,8 @@ def kept_shape(
         policy: "nothing", "stored", "chunked" or "reversible".
 
     Example:
-        >>> [kept_shape(1000, 2, 3, 1, 1, policy) for policy in ("stored", "chunked")]
-        [(18032,), (4, 2, 1, 2, 3)]
+        >>> [kept_shape(1000, 64, 64, 1, 1, policy) for policy in ("stored", "chunked")]
+        [(12296192,), (4, 2, 1, 64, 64)]
     """
     if policy == "nothing":
         return (0,)
@@ -46,7 +52,9 @@ def kept_shape(
         states = stored_states(steps, batch, hidden, layers)
         return (states + layers * batch * hidden * sections * steps,)
     ends = (2, layers, batch, hidden)
-    return ends if policy == "reversible" else (-(-steps // tile_steps(steps)), *ends)
+    return (
+        ends if policy == "reversible" else (-(-steps // tile_steps(steps, batch, hidden)), *ends)
+    )
 
 
 def stored_states(steps: int, batch: int, hidden: int, layers: int) -> int:

@@ -48,7 +48,7 @@ class Walk:
         self.lengths, self.values = lengths, values
         self.steps, self.batch, _ = x.shape
         self.layers, _, self.hidden = y0.shape
-        self.tile = tile_steps(self.steps)
+        self.tile = tile_steps(self.steps, self.batch, self.hidden)
         per = 3 + self.model.recurrent
         floats = [w.float().contiguous() for w in weights]
         rows = [floats[k : k + per] for k in range(0, len(floats), per)]
@@ -66,17 +66,19 @@ class Walk:
             self.states = x.new_empty(states, dtype=torch.float32)
             shape = (self.layers, length, self.batch, wide)
             self.acts = x.new_empty(shape, dtype=torch.float32)
+        self.of_layer = list(zip(*self.states.unbind(0), self.acts, strict=True))
         self.grid: Tensor | None = None
 
     def part(self, layer: int, first: int) -> Part:
         """One layer over the tile that starts at a step."""
         n, at = min(self.tile, self.steps - first), first if self.stored else 0
-        y, z = self.states[:, layer, at : at + n + 1]
-        grid = (None, None) if self.grid is None else self.grid[:, layer]
+        y, z, acts = self.of_layer[layer]
         return Part(
-            self.recurrent[layer], self.values, self.acts[layer, at : at + n], y, z,
-            None if self.elapsed is None else self.elapsed[first : first + n],
-            self.lengths, first, self.precision, *grid,
+            self.recurrent[layer], self.values, acts.narrow(0, at, n), y.narrow(0, at, n + 1),
+            z.narrow(0, at, n + 1),
+            None if self.elapsed is None else self.elapsed.narrow(0, first, n),
+            self.lengths, first, self.precision,
+            *((None, None) if self.grid is None else self.grid[:, layer]),
         )  # fmt: skip
 
     def runs(self, first: int, n: int) -> Tensor | None:

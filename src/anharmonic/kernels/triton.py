@@ -42,7 +42,7 @@ def why_not() -> str:
         True
     """
     if importlib.util.find_spec("triton") is None:
-        return "the package triton is not installed (pip install triton; Linux)"
+        return "no package triton (a PyTorch for CUDA brings it; on Linux: pip install triton)"
     if torch.version.cuda is None and not interpreted():
         return "a PyTorch without CUDA"
     return ""
