@@ -90,7 +90,7 @@ def unicornn(
 
     Raises:
         ValueError: If a name is unknown, or the policy or backend cannot run this input.
-        OverflowError: If states leave the grid of the reversible policy.
+        OverflowError: If states leave the grid of the reversible policy (on a GPU: NaN).
 
     Example:
         >>> import torch
