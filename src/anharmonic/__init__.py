@@ -10,7 +10,7 @@ Example:
     (torch.Size([8, 1000, 32]), torch.Size([8, 32]))
 """
 
-from anharmonic.kernels import use_backend
+from anharmonic.kernels import use_backend, use_precision
 from anharmonic.kernels.adjacency import Adjacency
 from anharmonic.models.citations import cite
 from anharmonic.models.graph.gradient_gating import GradientGating
@@ -86,4 +86,5 @@ __all__ = [
     "list_models",
     "save_pretrained",
     "use_backend",
+    "use_precision",
 ]

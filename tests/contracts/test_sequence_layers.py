@@ -57,7 +57,12 @@ OWN = {
     "LipschitzRNN": [{"dt": 0.3, "scheme": "midpoint"}],
 }
 STACKS = [{}, {"num_layers": 2}, {"num_layers": 2, "bidirectional": True}]
-CASES = [(name, {**own, **stack}) for name in OWN for own in OWN[name] for stack in STACKS]
+CASES = [
+    (name, {**own, **stack})
+    for name in OWN
+    for own in OWN[name]
+    for stack in (STACKS if name in OURS else STACKS[::2])
+]
 CASES += [
     ("UnICORNN", {"num_layers": 4, "dt": [0.1, 0.2, 0.3, 0.4], "skipped_layers": 2}),
     ("UnICORNN", {"num_layers": 3, "skipped_layers": 2, "bidirectional": True}),
@@ -282,7 +287,9 @@ def test_gradients(name, options):
         output, last = torch.func.functional_call(layer, parameters, (x, tuple(state)))
         return (output, *last)
 
-    assert torch.autograd.gradcheck(run, (x, *start, *weights))
+    # All entries of one layer; of stacks, a random direction through all of them.
+    fast = options.get("num_layers", 1) > 1
+    assert torch.autograd.gradcheck(run, (x, *start, *weights), fast_mode=fast)
 
 
 @every
@@ -591,6 +598,7 @@ def test_autocast_keeps_the_weights_dtype(name):
 
 @pytest.mark.parametrize("name", list_models())
 def test_defaults_are_stable(name):
+    torch.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         layer = model_class(name)(F, H)

@@ -12,13 +12,17 @@ F64 = torch.float64
 class Stack:
     """A kernel with its arguments; ``run`` returns its results and the gradient of every leaf."""
 
-    def __init__(self, kernel, bidirectional=False, dtype=F64, steps=T):
+    def __init__(
+        self, kernel, bidirectional=False, dtype=F64, steps=T, batch=B, hidden=H, layers=L,
+        device="cpu",
+    ):  # fmt: skip
         generator = torch.Generator().manual_seed(0)
         directions = 2 if bidirectional else 1
+        B, H, L = batch, hidden, layers
 
         def leaf(*shape):
             value = torch.randn(*shape, generator=generator, dtype=F64)
-            return (0.5 * value).to(dtype).requires_grad_()
+            return (0.5 * value).to(device, dtype).requires_grad_()
 
         def weights(layer):
             width = F if layer == 0 else directions * H
@@ -39,16 +43,20 @@ class Stack:
         self.own, self.scalars = {
             "cornn": ({"frequency": 1.5, "damping": 0.8}, {"dt": 0.1}),
             "lem": ({"dt": 0.6, "gate_floor": 0.05}, {}),
-            "unicornn": ({"dt": [0.3, 0.2, 0.4], "frequency": 1.2, "skipped_layers": 2}, {}),
+            "unicornn": ({"dt": [0.3, 0.2, 0.4][:L], "frequency": 1.2, "skipped_layers": 2}, {}),
         }[kernel]
         self.scalars = {
-            k: torch.tensor(v, dtype=dtype, requires_grad=True) for k, v in self.scalars.items()
+            k: torch.tensor(v, dtype=dtype, device=device, requires_grad=True)
+            for k, v in self.scalars.items()
         }
         self.given = {
             "bidirectional": bidirectional,
-            "lengths": torch.tensor([steps, steps // 3, steps - 1]),
-            "masks": [torch.full((B, directions * H), 0.5 + k, dtype=dtype) for k in range(L - 1)],
-            "elapsed": (2 * gaps).to(dtype).requires_grad_(),
+            "lengths": torch.tensor([steps, steps // 3, steps - 1])[:B],
+            "masks": [
+                torch.full((B, directions * H), 0.5 + k, dtype=dtype, device=device)
+                for k in range(L - 1)
+            ],
+            "elapsed": (2 * gaps).to(device, dtype).requires_grad_(),
         }
         flat = [t for weight in self.weights for t in weight if t is not None]
         gaps = [self.given["elapsed"]]
@@ -63,7 +71,7 @@ class Stack:
         total = 0.0
         for k, value in enumerate(results):
             if value is not None:
-                weight = torch.linspace(-1, 1 + k, value.numel(), dtype=value.dtype)
+                weight = torch.linspace(-1, 1 + k, value.numel()).to(value)
                 total = total + (weight.view_as(value) * value).sum()
         return total
 

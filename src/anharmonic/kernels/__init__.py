@@ -10,6 +10,7 @@ from anharmonic.kernels.dispatch import available_backends, use_backend
 from anharmonic.kernels.gate import gradient_gate
 from anharmonic.kernels.lem import LEMWeights, lem
 from anharmonic.kernels.oscillator import OscillatorWeights, oscillator
+from anharmonic.kernels.precision import use_precision
 from anharmonic.kernels.skew import SkewWeights, skew
 from anharmonic.kernels.unicornn import UnICORNNWeights, unicornn
 
@@ -27,4 +28,5 @@ __all__ = [
     "skew",
     "unicornn",
     "use_backend",
+    "use_precision",
 ]

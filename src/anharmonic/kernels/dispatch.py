@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import torch
@@ -13,6 +12,7 @@ from torch import Tensor
 
 from anharmonic._checks import choice, message
 from anharmonic.kernels import library
+from anharmonic.kernels.chosen import Chosen
 
 Chain = Callable[..., Any]
 """What a backend registers. For a recurrence it is
@@ -33,16 +33,21 @@ Fits = Callable[[Sequence[Tensor]], str | None]
 class _Backend(NamedTuple):
     chain: Chain
     fits: Fits
+    wanted: Fits
 
 
 _BACKENDS: dict[str, dict[str, _Backend]] = {}
 _MISSING: dict[str, str] = {}
-_FORCED: ContextVar[str] = ContextVar(
-    "backend", default=os.environ.get("ANHARMONIC_BACKEND") or "auto"
-)
+_FORCED = Chosen("backend", os.environ.get("ANHARMONIC_BACKEND") or "auto")
 
 
-def register(kernel: str, backend: str, chain: Chain, fits: Fits = lambda tensors: None) -> None:
+def register(
+    kernel: str,
+    backend: str,
+    chain: Chain,
+    fits: Fits = lambda tensors: None,
+    wanted: Fits | None = None,
+) -> None:
     """Adds one implementation of a kernel; called by each kernel's package, the reference first.
 
     Args:
@@ -50,8 +55,9 @@ def register(kernel: str, backend: str, chain: Chain, fits: Fits = lambda tensor
         backend: The backend's name, e.g. ``"reference"``.
         chain: Runs a stack in one direction.
         fits: Says why the backend cannot run on given tensors; None if it can.
+        wanted: Says why "auto" does not take it, if there is more to that than ``fits``.
     """
-    _BACKENDS.setdefault(kernel, {})[backend] = _Backend(chain, fits)
+    _BACKENDS.setdefault(kernel, {})[backend] = _Backend(chain, fits, wanted or fits)
 
 
 def register_missing(backend: str, reason: str) -> None:
@@ -90,11 +96,8 @@ def use_backend(backend: str) -> Iterator[None]:
         ...     output, state = ah.LEM(3, 4)(torch.zeros(5, 2, 3))
     """
     _known(backend, {name for table in _BACKENDS.values() for name in table})
-    token = _FORCED.set(backend)
-    try:
+    with _FORCED.within(backend):
         yield
-    finally:
-        _FORCED.reset(token)
 
 
 def forced() -> str:
@@ -105,7 +108,7 @@ def forced() -> str:
         ...     forced()
         'reference'
     """
-    return _FORCED.get()
+    return _FORCED.word()
 
 
 def pick(kernel: str, backend: str, tensors: Sequence[Tensor], unfit: str | None = None) -> Chain:
@@ -124,10 +127,10 @@ def pick(kernel: str, backend: str, tensors: Sequence[Tensor], unfit: str | None
     """
     table = _BACKENDS[kernel]
     if backend == "auto":
-        backend = _FORCED.get()
+        backend = _FORCED.word()
     if backend == "auto" and unfit is None:
-        for name, (chain, fits) in table.items():
-            if name != "reference" and fits(tensors) is None:
+        for name, (chain, _, wanted) in table.items():
+            if name != "reference" and wanted(tensors) is None:
                 return chain
         if "native" in _MISSING and unfit_for_cpu(tensors) is None:
             library.warn_once()

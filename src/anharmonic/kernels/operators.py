@@ -234,20 +234,22 @@ def operator(
     fake: Callable[..., Any],
     backward: Callable[..., Any],
     set_up: Callable[..., None] | None = None,
+    devices: Sequence[str] = ("cpu",),
 ) -> Any:
     """Makes an operator; unlike with ``custom_op``, its first call does not import the compiler.
 
     Args:
         name: Its name within ``torch.ops.anharmonic``.
-        function: What it computes on the CPU, annotated with the types of its schema.
+        function: What it computes, annotated with the types of its schema.
         fake: Empty results of the same shapes.
         backward: Its derivative.
         set_up: What its derivative needs is kept by this.
+        devices: Where ``function`` can run.
     """
     full_name = f"anharmonic::{name}"
     schema = torch.library.infer_schema(function, mutates_args=())
     torch.library.define(full_name, schema, tags=torch.Tag.pt2_compliant_tag)
-    torch.library.impl(full_name, "cpu", function)
+    torch.library.impl(full_name, devices, function)
     torch.library.register_fake(full_name, fake)
     torch.library.register_autograd(full_name, backward, setup_context=set_up)
     return getattr(torch.ops.anharmonic, name).default

@@ -137,7 +137,7 @@ class SequenceLayer(_Recurrent):
             TypeError: If a tensor has another dtype than the layer.
             ValueError: If a shape or device does not fit, a sequence is empty, x holds NaN, or
                 elapsed is negative or not finite.
-            OverflowError: If states leave the grid of ``memory="reversible"``.
+            OverflowError: If states leave the grid of ``memory="reversible"`` (on a GPU: NaN).
         """
         _checks.choice("output", output, OUTPUTS)
         if isinstance(x, PackedSequence):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -12,6 +12,7 @@ from anharmonic.kernels.cornn.reference import cornn_reference
 from anharmonic.kernels.dispatch import register
 from anharmonic.kernels.native import register_native
 from anharmonic.kernels.stack import run_stack
+from anharmonic.kernels.triton import register_triton
 
 SCHEMES = ("explicit", "implicit")
 
@@ -27,6 +28,15 @@ class CoRNNWeights(NamedTuple):
 
 register("cornn", "reference", cornn_reference)
 register_native("cornn", cornn_native)
+
+
+def _on_gpu(*tensors: Any, **words: Any) -> tuple[Tensor | None, Tensor, Tensor]:
+    from anharmonic.kernels.cornn.triton import cornn_triton  # imports Triton
+
+    return cornn_triton(*tensors, **words)
+
+
+register_triton("cornn", _on_gpu)
 
 
 def _shapes(layer: int, widths: list[int], hidden: int) -> dict[str, tuple[int, ...]]:

@@ -6,6 +6,9 @@ from, τ the rates, s their argument before tanh.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -15,11 +18,28 @@ from anharmonic.kernels.dispatch import pick, register
 from anharmonic.kernels.gate.native import gate_native
 from anharmonic.kernels.gate.reference import AGGREGATIONS, gate_reference
 from anharmonic.kernels.native import register_native
+from anharmonic.kernels.triton import register_triton, unfit_for_triton
 
 NEIGHBOURS = ("in", "out")
 
 register("gradient_gate", "reference", gate_reference)
 register_native("gradient_gate", gate_native)
+
+
+def _on_gpu(*tensors: Any, **words: Any) -> Tensor:
+    from anharmonic.kernels.gate.triton import gate_triton  # imports Triton
+
+    return gate_triton(*tensors, **words)
+
+
+def _unfit(tensors: Sequence[Tensor]) -> str | None:
+    """The ``fits`` of the GPU's sums."""
+    if tensors[0].dtype is not torch.float32:
+        return f"{tensors[0].dtype}"
+    return unfit_for_triton(tensors)
+
+
+register_triton("gradient_gate", _on_gpu, _unfit)
 
 
 def gradient_gate(

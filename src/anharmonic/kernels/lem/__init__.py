@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from torch import Tensor
 
@@ -11,6 +11,8 @@ from anharmonic.kernels.lem.native import lem_native
 from anharmonic.kernels.lem.reference import lem_reference
 from anharmonic.kernels.native import register_native, without_scalar_tensors
 from anharmonic.kernels.stack import run_stack
+from anharmonic.kernels.triton import register_triton
+from anharmonic.kernels.triton import without_scalar_tensors as without_scalars_on_gpu
 
 
 class LEMWeights(NamedTuple):
@@ -28,6 +30,15 @@ class LEMWeights(NamedTuple):
 
 register("lem", "reference", lem_reference)
 register_native("lem", lem_native, without_scalar_tensors)
+
+
+def _on_gpu(*tensors: Any, **words: Any) -> tuple[Tensor | None, Tensor, Tensor]:
+    from anharmonic.kernels.lem.triton import lem_triton  # imports Triton
+
+    return lem_triton(*tensors, **words)
+
+
+register_triton("lem", _on_gpu, without_scalars_on_gpu)
 
 
 def lem(

@@ -12,6 +12,7 @@ from anharmonic._checks import message
 from anharmonic.kernels.dispatch import register
 from anharmonic.kernels.native import register_native, without_scalar_tensors
 from anharmonic.kernels.stack import run_stack
+from anharmonic.kernels.triton import register_triton
 from anharmonic.kernels.unicornn.native import unicornn_native
 from anharmonic.kernels.unicornn.reference import unicornn_reference
 
@@ -28,6 +29,15 @@ class UnICORNNWeights(NamedTuple):
 
 register("unicornn", "reference", unicornn_reference)
 register_native("unicornn", unicornn_native, without_scalar_tensors)
+
+
+def _on_gpu(*tensors: Any, **words: Any) -> tuple[Tensor | None, Tensor, Tensor]:
+    from anharmonic.kernels.unicornn.triton import unicornn_triton  # imports Triton
+
+    return unicornn_triton(*tensors, **words)
+
+
+register_triton("unicornn", _on_gpu)
 
 
 def unicornn(
@@ -80,7 +90,7 @@ def unicornn(
 
     Raises:
         ValueError: If a name is unknown, or the policy or backend cannot run this input.
-        OverflowError: If states leave the grid of the reversible policy.
+        OverflowError: If states leave the grid of the reversible policy (on a GPU: NaN).
 
     Example:
         >>> import torch

@@ -30,6 +30,14 @@ def test_the_blend_has_the_printed_parts(beta):
         assert values.imag.abs().max() < 1e-13
 
 
+@pytest.mark.parametrize("hidden", [1, 2, 5, 40])
+def test_every_direction_decays_at_first(hidden):
+    for seed in range(20):
+        torch.manual_seed(seed)
+        A = ah.LipschitzRNN(3, hidden, dtype=F64)._blended("weight_linear_l0").detach()
+        assert torch.linalg.eigvalsh((A + A.t()) / 2).max() < -0.05 + 1e-12
+
+
 def slope(layer, h, x):
     A, W = layer._blended("weight_linear_l0"), layer._blended("weight_hh_l0")
     return A @ h + torch.tanh(W @ h + layer.weight_ih_l0 @ x + layer.bias_l0)

@@ -66,9 +66,9 @@ class LipschitzRNN(_WithStepSize):
 
     Note:
         Where the symmetric part of A is negative definite, the states of the equation stay bounded
-        whatever the input. A and W share beta and gamma. M_A and M_W start from N(0, 1/H^2), which
-        makes that part negative definite at the default beta and gamma from some 50 neurons on; V
-        and b start from U(-1/sqrt(H), 1/sqrt(H)). Initial weights and defaults are ours.
+        whatever the input. A and W share beta and gamma. M_A and M_W start from N(0, 1/H^2), M_A
+        made smaller where an eigenvalue of that part would pass -gamma / 2; V and b start from
+        U(-1/sqrt(H), 1/sqrt(H)). Initial weights and defaults are ours.
 
     Example:
         >>> import torch
@@ -119,6 +119,10 @@ class LipschitzRNN(_WithStepSize):
     def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
         if stem in ("weight_linear", "weight_hh"):
             parameter.normal_(0.0, 1 / self.hidden_size)
+            growth = (1 - self.skewness) * (parameter + parameter.t())
+            fastest = float(torch.linalg.eigvalsh(growth.double()).max())
+            if stem == "weight_linear" and fastest > self.diffusion / 2 > 0:
+                parameter.mul_(self.diffusion / 2 / fastest)  # every direction decays at first
         else:
             parameter.uniform_(-1 / math.sqrt(self.hidden_size), 1 / math.sqrt(self.hidden_size))
 
