@@ -119,12 +119,17 @@ class LipschitzRNN(_WithStepSize):
     def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
         if stem in ("weight_linear", "weight_hh"):
             parameter.normal_(0.0, 1 / self.hidden_size)
-            growth = (1 - self.skewness) * (parameter + parameter.t())
-            fastest = float(torch.linalg.eigvalsh(growth.double()).max())
-            if stem == "weight_linear" and fastest > self.diffusion / 2 > 0:
-                parameter.mul_(self.diffusion / 2 / fastest)  # every direction decays at first
+            if stem == "weight_linear" and _checks.has_values(parameter):
+                self._calm(parameter)
         else:
             parameter.uniform_(-1 / math.sqrt(self.hidden_size), 1 / math.sqrt(self.hidden_size))
+
+    def _calm(self, M: Tensor) -> None:
+        """Makes M_A smaller, if it must be for every direction to decay at first."""
+        growth = (1 - self.skewness) * (M + M.t())
+        fastest = float(torch.linalg.eigvalsh(growth.double()).max())
+        if fastest > self.diffusion / 2 > 0:
+            M.mul_(self.diffusion / 2 / fastest)
 
     def _blended(self, name: str) -> Tensor:
         """(1 - beta)(M + M^T) + beta (M - M^T) - gamma I of the parameter M [H, H]."""
