@@ -4,9 +4,8 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.diagnostics.adjoint import adjoint_norms, adjoint_score, state_gradient_norms
+from anharmonic.diagnostics.adjoint import adjoint_norms, adjoint_score
 from anharmonic.models.ode.matrix_form import DYNAMICS
-from anharmonic.models.registry import list_models, model_class
 
 F64 = torch.float64
 
@@ -80,28 +79,6 @@ def test_score_of_known_norms():
     assert adjoint_score(torch.zeros(100, 1)).item() == 1.0
 
 
-@pytest.mark.parametrize("name", list_models())
-def test_state_gradients_of_every_layer(name):
-    """At the start and in between: those of the layer started there."""
-    torch.manual_seed(0)
-    layer = model_class(name)(2, 3, num_layers=2, dtype=F64)
-    x, out = noise(6, 4, 2), lambda y: y.sin().sum()
-    norms = state_gradient_norms(layer, x, out)
-    assert norms.shape == (7, 4)
-    for start in (0, 3):
-        _, state = layer.step(x[0])
-        state = type(state)(*(torch.zeros_like(part) for part in state))
-        for x_t in x[:start]:
-            _, state = layer.step(x_t, state)
-        parts = [part.detach().requires_grad_() for part in state]
-        y, _ = layer(x[start:], type(state)(*parts), output="last")
-        grads = torch.autograd.grad(out(y), parts)
-        exact = sum(grad.square().sum(dim=(0, 2)) for grad in grads).sqrt()
-        torch.testing.assert_close(norms[start], exact, rtol=1e-10, atol=1e-14)
-
-
 def test_refusals():
     with pytest.raises(ValueError, match="points must be at least 2; got points=1"):
         adjoint_norms(make("skew"), noise(2, 4), loss, points=1)
-    with pytest.raises(ValueError, match=r"x must be a tensor \[T, B, F\]; got shape \[3, 2\]"):
-        state_gradient_norms(ah.LEM(2, 3), torch.zeros(3, 2), lambda y: y.sum())

@@ -124,3 +124,23 @@ def test_bad_input_is_said():
     with pytest.raises(ValueError, match=r"x must hold one sequence, \[T, 1, F\]; got shape"):
         jacobian_norms(LEM(1, 2), torch.zeros(3, 2, 1))
     assert math.isfinite(state_gradients(LEM(1, 2), torch.zeros(3, 2, 1)).sum())
+
+
+@pytest.mark.parametrize("name", list_models())
+def test_state_gradients_of_every_layer(name):
+    """At the start and in between: those of the layer started there."""
+    torch.manual_seed(0)
+    layer = model_class(name)(2, 3, num_layers=2, dtype=torch.float64)
+    x, out = torch.randn(6, 4, 2, dtype=torch.float64), lambda y: y.sin().sum()
+    norms = state_gradients(layer, x, out).flip(0)
+    assert norms.shape == (7, 4)
+    for start in (0, 3):
+        _, state = layer.step(x[0])
+        state = type(state)(*(torch.zeros_like(part) for part in state))
+        for x_t in x[:start]:
+            _, state = layer.step(x_t, state)
+        parts = [part.detach().requires_grad_() for part in state]
+        y, _ = layer(x[start:], type(state)(*parts), output="last")
+        grads = torch.autograd.grad(out(y), parts)
+        exact = sum(grad.square().sum(dim=(0, 2)) for grad in grads).sqrt()
+        torch.testing.assert_close(norms[start], exact, rtol=1e-10, atol=1e-14)

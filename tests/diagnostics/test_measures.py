@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from anharmonic.diagnostics.measures import (
+from anharmonic.diagnostics.measures import applicable, (
     MEASURES,
     Probe,
     applicable,
@@ -91,3 +91,9 @@ def test_a_diagnostic_of_another_model_is_refused():
         assert MEASURES[name].about
     with pytest.raises(ValueError, match=r"what GraphCON has: smoothing; got gradients, energy"):
         check_applicable("GraphCON", ["gradients", "smoothing", "energy"])
+
+
+def test_what_applies_to_a_model():
+    assert applicable("NeuralODE") == []  # its adjoint stands in the curve of every run
+    assert applicable("SkewRNN") == ["gradients", "lyapunov"]
+    assert applicable("GraphCON") == ["smoothing"]

@@ -43,10 +43,11 @@ def test_fitzhugh_nagumo_runs_three_seeds():
         "FastGRNN",
         "coRNN",
         "LEM",
+        "LEM, dt = 2",
     ]
     assert all(row.seeds == (0, 1, 2) for row in rows)
     assert all((row.run.epochs, row.run.batch_size) == (400, 32) for row in rows)
-    assert [row.run.model_options["hidden_size"] for row in rows] == [16, 50, 24, 30, 24, 16]
+    assert [row.run.model_options["hidden_size"] for row in rows] == [16, 50, 24, 30, 24, 16, 16]
 
 
 def test_without_multiscale_has_no_gates():

@@ -19,6 +19,22 @@ def test_the_example_shows_what_the_statement_says_of_itself(name):
         assert check.applies and check.holds, str(check)
     if said.state == "false":  # a counterexample meets every assumption and fails
         assert check.applies and not check.holds, str(check)
+    assert not said.contradicted_by(check)
+
+
+def test_an_example_that_shows_something_else_contradicts_its_statement():
+    good, bad = Check(torch.tensor(1.0), torch.tensor(2.0)), Check(torch.tensor(3.0), 2.0)
+    outside = Check(torch.tensor(1.0), torch.tensor(2.0), assumptions={"dt ≤ 1": False})
+    of_state = {said.state: said for said in STATEMENTS.values()}
+    for state in ("holds", "corrected"):
+        shown = [of_state[state].contradicted_by(check) for check in (good, bad, outside)]
+        assert shown == [False, True, True]
+    assert [of_state["false"].contradicted_by(c) for c in (good, bad, outside)] == [
+        True,
+        False,
+        True,
+    ]
+    assert not of_state["open"].contradicted_by(bad)
 
 
 def test_a_bound_that_is_passed_does_not_hold():

@@ -31,7 +31,7 @@ def run(words: Sequence[str]) -> int:
         words: What was typed after ``anharmonic theory``.
 
     Returns:
-        The exit code.
+        The exit code: 1 if an example contradicts its statement.
 
     Raises:
         ValueError: If a name or an option is wrong.
@@ -68,8 +68,10 @@ def run(words: Sequence[str]) -> int:
         chapter = choice("chapter", values["chapter"], CHAPTERS)
         shown = [statement for statement in shown if statement.chapter == chapter]
     width = max((len(statement.id) for statement in shown), default=0)
+    broken = 0
     for statement in shown:
         check = statement.example()
+        broken += statement.contradicted_by(check)
         if not names:
             print(f"{statement.id.ljust(width)}  {statement.state.ljust(9)}  {check}", flush=True)
             continue
@@ -84,4 +86,4 @@ def run(words: Sequence[str]) -> int:
                     f"{name}: {text}", WIDTH, initial_indent="  ", subsequent_indent="    "
                 )
             )
-    return 0
+    return min(broken, 1)

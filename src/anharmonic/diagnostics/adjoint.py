@@ -1,4 +1,4 @@
-r"""How the gradient with respect to the state changes over time, in neural ODEs and sequences.
+r"""How the gradient with respect to the state of a neural ODE changes over time.
 
 The adjoint of a neural ODE z' = f(z, t), with a loss L of the end state,
 
@@ -15,7 +15,6 @@ Reference: Nestaas, Theoretically Motivated Neural ODE Architectures for Stable 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -81,53 +80,6 @@ def adjoint_norms(
         (_, path), _ = solve(backwards, (end.detach(), a / sizes), times, plain)
     norms: Tensor = path.flip(0).norm(dim=-1) * sizes[:, 0]
     return norms
-
-
-def state_gradient_norms(
-    layer: Any, x: Tensor, loss: Callable[[Tensor], Tensor], state: Any = None
-) -> Tensor:
-    """The norms |dL/dstate_t| of a sequence layer, the discrete adjoint, before and after steps.
-
-    All variables of the state are taken together. The layer is walked step by step.
-
-    Args:
-        layer: A unidirectional sequence layer, without dropout or in evaluation mode.
-        x: The sequences, time first.
-        loss: The loss of the output at the last step: [B, H] to a number, a sum over the batch.
-        state: The initial state; zeros if None.
-
-    Shape:
-        x [T, B, F]; result [T + 1, B], first that of the initial state.
-
-    Raises:
-        ValueError: If x is not [T, B, F], or the layer cannot be walked step by step.
-
-    Example:
-        >>> from anharmonic.models.sequence.lem import LEM
-        >>> layer = LEM(2, 4, dt=0.1)
-        >>> state_gradient_norms(layer, torch.ones(9, 3, 2), lambda y: y.sum()).shape
-        torch.Size([10, 3])
-    """
-    if not isinstance(x, Tensor) or x.dim() != 3:
-        raise ValueError(
-            _checks.message(
-                "x must be a tensor [T, B, F]", _checks.described(x), "put time first, then batch"
-            )
-        )
-    with torch.enable_grad():
-        if state is None:
-            _, like = layer.step(x[0])
-            state = type(like)(*(torch.zeros_like(part) for part in like))
-        states = [type(state)(*(part.detach().requires_grad_() for part in state))]
-        for x_t in x:
-            output, state = layer.step(x_t, states[-1])
-            states.append(state)
-        parts = [part for state in states for part in state]
-        grads = torch.autograd.grad(loss(output), parts, materialize_grads=True)
-    squares = [grad.square().sum(dim=(0, 2)) for grad in grads]
-    width = len(state)
-    per_step = [sum(squares[i : i + width]) for i in range(0, len(squares), width)]
-    return torch.stack(per_step).sqrt()  # type: ignore[arg-type]
 
 
 def adjoint_score(norms: Tensor) -> Tensor:

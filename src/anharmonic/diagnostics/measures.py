@@ -15,6 +15,7 @@ from anharmonic.diagnostics import energy, gradients, smoothing, timescales, wei
 from anharmonic.diagnostics.lyapunov import lyapunov_exponent
 from anharmonic.diagnostics.recurrence import layer_of
 from anharmonic.models.graph.encoder_decoder import GraphNetwork
+from anharmonic.models.ode.network import NeuralODENetwork
 from anharmonic.models.registry import model_class
 from anharmonic.models.sequence.cornn import CoRNN
 from anharmonic.models.sequence.lem import LEM
@@ -212,7 +213,7 @@ def _smoothing(model: Any, probe: Probe) -> dict[str, Any]:
 
 
 def _is_sequence(kind: type) -> bool:
-    return not issubclass(kind, GraphNetwork) and issubclass(kind, nn.Module)
+    return not issubclass(kind, GraphNetwork | NeuralODENetwork) and issubclass(kind, nn.Module)
 
 
 def _is_graph(kind: type) -> bool:

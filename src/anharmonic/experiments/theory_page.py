@@ -38,7 +38,7 @@ _HEAD = """# Theory
 
 Every numbered statement of the documents as a function that returns both sides. Numbers: T is the
 thesis of T. K. Rusch, C the coRNN, U the UnICORNN and L the LEM paper, N the thesis of F. Nestaas;
-numbers in brackets are equations of T.
+numbers in brackets are equations of T, in the chapter on neural ODEs those of N.
 
 | state | meaning |
 | --- | --- |

@@ -61,6 +61,12 @@ class Statement:
     check: Callable[..., Check]
     example: Callable[[], Check]
 
+    def contradicted_by(self, check: Check) -> bool:
+        """Whether its example shows something else than the state says; never for "open"."""
+        if self.state == "open":
+            return False
+        return not check.applies or check.holds == (self.state == "false")
+
 
 @dataclass(frozen=True)
 class Check:

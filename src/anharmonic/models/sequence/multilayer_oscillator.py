@@ -77,8 +77,8 @@ class MultiLayerNeuralOscillator(_NeuralOscillators):
         slope 8, b zero. |σ| <= 1 keeps |y_n| below (n dt)² whatever the weights. A
         ``StabilityWarning`` is about the start; ``NeuralOscillator`` says what holds over long
         times. With ``elapsed`` e_n dt becomes dt e_n. Symplectic Euler with tanh runs on UnICORNN's
-        compiled kernel (``memory="reversible"`` on its grid), the others on the reference. Unlike
-        widths are computed as if all were the largest.
+        compiled kernel on a CPU (``memory="reversible"`` on its grid), the others on the reference.
+        Unlike widths are computed as if all were the largest.
 
     Example:
         >>> import torch

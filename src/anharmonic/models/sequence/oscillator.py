@@ -134,7 +134,7 @@ class NeuralOscillator(_NeuralOscillators):
         between two runs of two layers under noise the difference grew threefold in 50 time units
         and five thousandfold in 250, and gradients grow with it, so choose dt by the length of the
         sequence. With ``elapsed`` e_n dt becomes dt e_n. Symplectic Euler with tanh runs on coRNN's
-        compiled kernel, the others on the reference.
+        compiled kernel on a CPU, the others on the reference.
 
     Example:
         >>> import torch

@@ -1,6 +1,6 @@
 """What the documents say about models with a skew-symmetric matrix ([N], section 3 to appendix A).
 
-f(z, t) = f(0, t) + A(z, t) z (3.1) with A = B - Bᵀ of a network's B: Skew Symmetric.
+f(z, t) = f(0, t) + A(z, t) z (3.1) with A = (B - Bᵀ)/√2 of a network's B: Skew Symmetric.
 """
 
 from __future__ import annotations
