@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 
-from anharmonic.diagnostics.measures import applicable, (
+from anharmonic.diagnostics.measures import (
     MEASURES,
     Probe,
     applicable,
