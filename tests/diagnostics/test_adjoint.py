@@ -82,3 +82,5 @@ def test_score_of_known_norms():
 def test_refusals():
     with pytest.raises(ValueError, match="points must be at least 2; got points=1"):
         adjoint_norms(make("skew"), noise(2, 4), loss, points=1)
+    with pytest.raises(TypeError, match="ode must be a NeuralODE; got LEM; pass network.ode"):
+        adjoint_norms(ah.LEM(2, 4), noise(2, 2), loss)

@@ -52,6 +52,14 @@ def adjoint_norms(
         >>> adjoint_norms(ode, torch.ones(2, 3), lambda end: end.square().sum()).shape
         torch.Size([100, 2])
     """
+    if not isinstance(ode, NeuralODE):
+        raise TypeError(
+            _checks.message(
+                "ode must be a NeuralODE",
+                type(ode).__name__,
+                "pass network.ode of a NeuralODENetwork; state_gradients serves recurrent layers",
+            )
+        )
     if _checks.positive_int("points", points) < 2:
         raise ValueError(
             _checks.message("points must be at least 2", f"points={points}", "take about 100")
