@@ -1,8 +1,10 @@
 """The page of a trained run."""
 
+import json
 import re
 
 import pytest
+import torch
 
 pytest.importorskip("matplotlib", reason="the page has pictures")
 SMALL = (
@@ -60,6 +62,41 @@ def test_what_a_layer_does_not_have_is_said_and_the_rest_is_there(cli, tmp_path)
     assert code == 0, err
     assert out.count("not measured  the layer must walk in one direction") == 3
     assert "\nWeights\n  η of layer 1" in out
+
+
+def test_a_neural_ode_has_its_adjoint(cli, tmp_path):
+    pytest.importorskip("torchdiffeq", reason="solves need the extra 'ode'")
+    words = "--hidden-size 3 --width 4 --epochs 2 --rtol 1e-2 --atol 1e-3 --threads 1 --no-progress"
+    code, out, err = cli(
+        "train", "NeuralODE", "breast-cancer", *words.split(), "--diagnose", "adjoint"
+    )
+    assert code == 0, err
+    folder = tmp_path / re.search(r"run folder +(.*)", out)[1]
+    log = [json.loads(line) for line in (folder / "diagnostics.jsonl").read_text().splitlines()]
+    assert [entry["epoch"] for entry in log] == [0, 1, 2]
+    assert all(len(entry["adjoint"]["norm"]) == 100 for entry in log)
+    assert all(entry["adjoint"]["score"] >= 1 for entry in log)
+    code, out, err = cli("diagnose", folder)
+    assert code == 0, err
+    assert "\nAdjoint\n  adjoint score" in out and " a solve" in out
+    code, _, err = cli(
+        "train", "NeuralODE", "breast-cancer", *words.split(), "--diagnose", "weights"
+    )
+    assert code == 2 and "diagnose must name what NeuralODE has: adjoint; got weights" in err
+
+
+def test_few_values_make_no_power_law():
+    from anharmonic.diagnostics.timescales import scale_histogram
+    from anharmonic.experiments.diagnosis_sections import _law
+
+    values = torch.logspace(-3, 0, 400)
+    assert (
+        _law(scale_histogram(values, bins=4))
+        == "all values in 4 of 4 bins, too few for a power law"
+    )
+    assert "(r² " in _law(scale_histogram(values, bins=5)) and "5 bins)" in _law(
+        scale_histogram(values, bins=5)
+    )
 
 
 def test_a_run_on_the_user_s_file_needs_it(cli, data, tmp_path):

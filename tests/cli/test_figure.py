@@ -28,7 +28,9 @@ def calls(monkeypatch):
 
 
 def test_measures_once_prints_and_draws(cli, tmp_path, calls):
-    assert cli("figure", "a-figure", "--dry-run")[1] == "a-figure: A title  would be measured\n"
+    assert cli("figure", "a-figure", "--dry-run")[1] == (
+        "a-figure: A title (Figure 0)  would be measured\n"
+    )
     code, out, _ = cli("figure", "a-figure", "a-figure", "--threads", "1")
     assert code == 0 and out.count("a-figure: A title") == 1
     assert "1.0e-02  decay" in out and "Trained for it: nothing." in out

@@ -4,7 +4,11 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.diagnostics.adjoint import adjoint_norms, adjoint_score
+from anharmonic.diagnostics.adjoint import (
+    adjoint_norms,
+    adjoint_score,
+    network_adjoint_norms,
+)
 from anharmonic.models.ode.matrix_form import DYNAMICS
 
 F64 = torch.float64
@@ -82,5 +86,18 @@ def test_score_of_known_norms():
 def test_refusals():
     with pytest.raises(ValueError, match="points must be at least 2; got points=1"):
         adjoint_norms(make("skew"), noise(2, 4), loss, points=1)
-    with pytest.raises(TypeError, match="ode must be a NeuralODE; got LEM; pass network.ode"):
+    with pytest.raises(TypeError, match="ode must be a NeuralODE; got LEM; pass"):
         adjoint_norms(ah.LEM(2, 4), noise(2, 2), loss)
+    for wrong in (lambda end: end, lambda end: end.detach().sum()):
+        with pytest.raises(ValueError, match="loss must return one number that depends on the end"):
+            adjoint_norms(make("skew"), noise(2, 4), wrong)
+
+
+def test_of_a_network_are_those_of_its_ode():
+    pytest.importorskip("torchdiffeq")
+    network, x = ah.models.model_class("NeuralODE")(3, 2, hidden_size=4).double(), noise(5, 3)
+    norms = network_adjoint_norms(network, x, lambda o: o[:, 0].sum(), points=4)
+    end = network.ode(network.encoder(x)).detach().requires_grad_()
+    network.decoder(end)[:, 0].sum().backward()
+    torch.testing.assert_close(norms[-1], end.grad.norm(dim=-1))
+    assert norms.shape == (4, 5)

@@ -94,6 +94,6 @@ def test_a_diagnostic_of_another_model_is_refused():
 
 
 def test_what_applies_to_a_model():
-    assert applicable("NeuralODE") == []  # its adjoint stands in the curve of every run
+    assert applicable("NeuralODE") == ["adjoint"]
     assert applicable("SkewRNN") == ["gradients", "lyapunov"]
     assert applicable("GraphCON") == ["smoothing"]

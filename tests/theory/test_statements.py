@@ -3,6 +3,7 @@
 import pytest
 import torch
 
+import anharmonic as ah
 from anharmonic.theory import all_statements
 from anharmonic.theory.statements import Check, statement
 
@@ -54,6 +55,12 @@ def test_what_lies_outside_the_assumptions_is_named():
     check = Check(torch.tensor(2.0), torch.tensor(1.0), assumptions={"dt ≤ 1": False, "u": True})
     assert not check.applies
     assert str(check) == "fails (outside its assumptions: dt ≤ 1), ratio 2, should be at most 1"
+
+
+def test_a_model_of_another_class_is_refused():
+    check = STATEMENTS["cornn-energy-implicit"].check
+    with pytest.raises(TypeError, match="layer must be a CoRNN; got LEM; the statement is about"):
+        check(ah.LEM(1, 2), torch.zeros(3, 1, 1))
 
 
 def test_names_are_taken_once():

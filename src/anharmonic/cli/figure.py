@@ -65,7 +65,8 @@ def run(words: Sequence[str]) -> int:
     for figure in [find(name) for name in ids]:
         if values["dry_run"]:
             done = path_of(figure, values["results"]).exists()
-            print(f"{figure.id}: {figure.title}  {'has a result' if done else 'would be measured'}")
+            state = "has a result" if done else "would be measured"
+            print(f"{figure.id}: {figure.title} ({figure.source})  {state}")
             continue
         found = measure(figure, values["results"], place)
         path = values["pictures"] / f"{figure.id}.{values['form']}"

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from anharmonic._checks import choice, message
 from anharmonic.cli.options import field_options, parse
+
+if TYPE_CHECKING:
+    from anharmonic.theory.statements import Statement
 
 PROG = "anharmonic theory"
 WIDTH = 100
@@ -44,11 +49,12 @@ def run(words: Sequence[str]) -> int:
         words[first:],
         {"theory": field_options(Theory)},
         PROG,
-        "Checks the documents' statements on their examples; all, or those named, in full.",
+        "Checks the documents' statements on their examples: all in a line each, or those named "
+        "in full, by name or number as this list has them (cornn-energy, 'T 2.2.1').",
         "[ID ...]",
     )
     statements = all_statements()
-    names = [choice("statement", word, statements) for word in words[:first]]
+    names = [name for word in words[:first] for name in _named(word, statements)]
     if values["markdown"] is not None:
         if names or values["chapter"] is not None:
             raise ValueError(
@@ -87,3 +93,20 @@ def run(words: Sequence[str]) -> int:
                 )
             )
     return min(broken, 1)
+
+
+def _named(word: str, statements: Mapping[str, Statement]) -> list[str]:
+    """The names of the statements that a word means: a name, or a number in a document."""
+    if word in statements:
+        return [word]
+    numbered = [s.id for s in statements.values() if s.number.lower() == word.lower()]
+    if numbered:
+        return numbered
+    near = get_close_matches(word.lower(), statements, n=1)
+    raise ValueError(
+        message(
+            "a statement's name or number must be one that `anharmonic theory` lists",
+            repr(word),
+            f"did you mean {near[0]!r}?" if near else "run it without names to see them",
+        )
+    )

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.models.ode.matrix_form import NeuralODE
+from anharmonic.models.ode.network import NeuralODENetwork
 from anharmonic.models.ode.solve import solve
 
 POINTS = 100
@@ -44,7 +45,8 @@ def adjoint_norms(
         z [B, H]; result [points, B], first the norm at time 0.
 
     Raises:
-        ValueError: If there are fewer than two times, or z does not fit.
+        TypeError: If ode is another model.
+        ValueError: If there are fewer than two times, z does not fit, or the loss is no number.
         StiffError: If a solve needs too small steps or too many evaluations.
 
     Example:
@@ -68,7 +70,16 @@ def adjoint_norms(
         end = ode(z)
     with torch.enable_grad():
         end = end.requires_grad_()
-        (a,) = torch.autograd.grad(loss(end), end)
+        value = loss(end)
+        if value.numel() != 1 or not value.requires_grad:
+            raise ValueError(
+                _checks.message(
+                    "loss must return one number that depends on the end states",
+                    _checks.described(value),
+                    "sum over the batch, and do not detach",
+                )
+            )
+        (a,) = torch.autograd.grad(value.sum(), end)
     # The equation is linear: solved for directions, so that no gradient is below the tolerance.
     sizes = a.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(a.dtype).tiny)
     last = ode.end_time
@@ -88,6 +99,36 @@ def adjoint_norms(
         (_, path), _ = solve(backwards, (end.detach(), a / sizes), times, plain)
     norms: Tensor = path.flip(0).norm(dim=-1) * sizes[:, 0]
     return norms
+
+
+def network_adjoint_norms(
+    network: NeuralODENetwork, x: Tensor, loss: Callable[[Tensor], Tensor], points: int = POINTS
+) -> Tensor:
+    """``adjoint_norms`` of a whole network, from its rows of features and a loss of its prediction.
+
+    The network's mode is not touched.
+
+    Args:
+        network: Encoder, neural ODE and decoder.
+        x: The rows.
+        loss: The loss of the predictions [B, O]: a number, a sum over the batch.
+        points: Times, >= 2.
+
+    Shape:
+        x [B, F]; result [points, B].
+
+    Raises:
+        ValueError: As ``adjoint_norms``.
+        StiffError: As ``adjoint_norms``.
+
+    Example:
+        >>> network = NeuralODENetwork(5, 1, hidden_size=3)
+        >>> network_adjoint_norms(network, torch.ones(2, 5), lambda o: o.square().sum(), 10).shape
+        torch.Size([10, 2])
+    """
+    with torch.no_grad():
+        start = network.encoder(x)
+    return adjoint_norms(network.ode, start, lambda end: loss(network.decoder(end)), points)
 
 
 def adjoint_score(norms: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks
-from anharmonic.diagnostics import energy, gradients, smoothing, timescales, weights
+from anharmonic.diagnostics import adjoint, energy, gradients, smoothing, timescales, weights
 from anharmonic.diagnostics.lyapunov import lyapunov_exponent
 from anharmonic.diagnostics.recurrence import layer_of
 from anharmonic.models.graph.encoder_decoder import GraphNetwork
@@ -33,9 +33,9 @@ class Probe:
 
     Args:
         inputs: What the model is called with: (x, ...) for sequences, x [B, T, F] and none padded;
-            (x, graph, ...) for graphs.
-        loss: From a prediction at the last step [B, O] to the loss of the batch, a sum; None where
-            there is no target.
+            (x,) for rows of numbers, x [B, F]; (x, graph, ...) for graphs.
+        loss: From a prediction (sequences: at the last step) [B, O] to the loss of the batch, a
+            sum; None where there is no target.
     """
 
     inputs: tuple[Any, ...]
@@ -89,9 +89,9 @@ def check_applicable(model: str, names: Sequence[str]) -> None:
     if wrong:
         raise ValueError(
             _checks.message(
-                f"diagnose must name what {model} has: {', '.join(known)}",
+                f"diagnose must name what {model} has: {', '.join(known) or 'nothing'}",
                 ", ".join(wrong),
-                "choose among these",
+                "choose among these" if known else "leave it out",
             )
         )
 
@@ -100,7 +100,7 @@ def measure(model: Any, probe: Probe, names: Sequence[str]) -> dict[str, dict[st
     """Measures a model, whose weights, modes and gradients stay as they are.
 
     Args:
-        model: A ``SequenceModel`` or a graph network.
+        model: A ``SequenceModel``, a graph network or a ``NeuralODENetwork``.
         probe: The data.
         names: Of ``MEASURES``.
 
@@ -212,6 +212,16 @@ def _smoothing(model: Any, probe: Probe) -> dict[str, Any]:
     }
 
 
+def _adjoint(model: Any, probe: Probe) -> dict[str, Any]:
+    loss = probe.loss if probe.loss is not None else lambda prediction: prediction.sum()
+    norms = adjoint.network_adjoint_norms(model, probe.inputs[0], loss)
+    return {
+        "norm": norms.median(1).values,
+        "score": adjoint.adjoint_score(norms).mean(),
+        "nfe": model.ode.nfe,
+    }
+
+
 def _is_sequence(kind: type) -> bool:
     return not issubclass(kind, GraphNetwork | NeuralODENetwork) and issubclass(kind, nn.Module)
 
@@ -244,6 +254,11 @@ MEASURES: dict[str, Measure] = {
     "lyapunov": Measure("largest Lyapunov exponent along a sequence", _is_sequence, _lyapunov),
     "smoothing": Measure(
         "Dirichlet energy and mean average distance, layer by layer", _is_graph, _smoothing
+    ),
+    "adjoint": Measure(
+        "neural ODEs: norm of the adjoint over time, its score, function evaluations",
+        lambda kind: issubclass(kind, NeuralODENetwork),
+        _adjoint,
     ),
 }
 """Every diagnostic by its name."""

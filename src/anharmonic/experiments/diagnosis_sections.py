@@ -7,7 +7,15 @@ from collections.abc import Callable, Iterator
 
 import torch
 
-from anharmonic.diagnostics import energy, gradients, plots, smoothing, timescales, weights
+from anharmonic.diagnostics import (
+    adjoint,
+    energy,
+    gradients,
+    plots,
+    smoothing,
+    timescales,
+    weights,
+)
 from anharmonic.diagnostics.lyapunov import lyapunov_exponent
 from anharmonic.diagnostics.measures import LYAPUNOV_STEPS, MEASURES, applicable
 from anharmonic.diagnostics.recurrence import layer_of, recurrence
@@ -18,6 +26,8 @@ from anharmonic.models.sequence.unicornn import UnICORNN
 
 JACOBIAN_STEPS, JACOBIAN_SIZE = 100, 300
 """Products of Jacobians are over so many steps at most, of states of so many entries at most."""
+FEWEST_BINS = 5
+"""With fewer bins that hold any value a power law says nothing."""
 
 
 def sections(trained: Trained, say: Callable[[str], None] = lambda text: None) -> Iterator[Section]:
@@ -120,15 +130,19 @@ def _timescales(trained: Trained) -> Iterator[Section]:
         values = values.clamp(1e-4 * top, top)
         found[name] = timescales.scale_histogram(values, low=1e-4 * top, high=top)
     plots.histograms(axes[0], found, x="gate, share of the distance moved in one step")
-    numbers = {
-        f"gate {name}": f"power law with exponent {one.exponent:.3g} (r² {one.r_squared:.2f})"
-        for name, one in found.items()
-    }
+    numbers = {f"gate {name}": _law(one) for name, one in found.items()}
     about = (
         "How often each gate value occurs, over all steps, neurons and layers; a gate g has a time "
         "constant of about 1/g steps. The line is the power law fitted to all bins that hold any."
     )
     yield Section("Gates", numbers, drawn, about)
+
+
+def _law(found: timescales.Histogram) -> str:
+    held = sum(count > 0 for count in found.counts)
+    if held < FEWEST_BINS:
+        return f"all values in {held} of {len(found.counts)} bins, too few for a power law"
+    return f"power law with exponent {found.exponent:.3g} (r² {found.r_squared:.2f}, {held} bins)"
 
 
 def _energy(trained: Trained) -> Iterator[Section]:
@@ -211,7 +225,7 @@ def _lyapunov(trained: Trained) -> Iterator[Section]:
         "Mean growth of a tangent along one validation sequence, up to each step; the first fifth "
         "does not count."
     )
-    numbers = {"exponent": f"{said} after {len(found)} steps"}
+    numbers = {"exponent": f"{said} after {len(found)} steps (the {discard} before do not count)"}
     yield Section("Largest Lyapunov exponent", numbers, drawn, about)
 
 
@@ -232,6 +246,33 @@ def _smoothing(trained: Trained) -> Iterator[Section]:
     yield Section("Smoothing over depth", numbers, drawn, about)
 
 
+def _adjoint(trained: Trained) -> Iterator[Section]:
+    model, x, loss = trained.model, trained.probe.inputs[0], trained.probe.loss
+    assert loss is not None
+    norms = adjoint.network_adjoint_norms(model, x, loss)
+    middle, curve = norms.median(1).values, trained.result.curve
+    drawn, axes = plots.panels(3)
+    times = torch.linspace(0, model.ode.end_time, len(middle)).tolist()
+    plots.lines(axes[0], {"": (times, middle.tolist())}, x="time t", y="|dL / dz(t)|")
+    epochs = [float(e) for e in curve["epoch"]]
+    for axis, name, y in (
+        (axes[1], "adjoint_score", "adjoint score"),
+        (axes[2], "nfe", "function evaluations"),
+    ):
+        plots.lines(axis, {"": (epochs, curve[name])}, x="epoch", y=y)
+    score = float(adjoint.adjoint_score(norms).mean())
+    numbers = {
+        "adjoint score": f"{score:.4g} (1 is best)",
+        "norm of the adjoint": f"{middle[0]:.3g} at t = 0, {middle[-1]:.3g} at the end",
+        "function evaluations": f"{model.ode.nfe} a solve",
+    }
+    about = (
+        f"How large the gradient in the state is over time, median of {x.shape[0]} validation "
+        "rows; the score is the ratio of its 95 % and 5 % quantiles. Right: over the epochs."
+    )
+    yield Section("Adjoint", numbers, drawn, about)
+
+
 _SECTIONS: dict[str, Callable[[Trained], Iterator[Section]]] = {
     "gradients": _gradients,
     "timescales": _timescales,
@@ -239,4 +280,5 @@ _SECTIONS: dict[str, Callable[[Trained], Iterator[Section]]] = {
     "weights": _weights,
     "lyapunov": _lyapunov,
     "smoothing": _smoothing,
+    "adjoint": _adjoint,
 }

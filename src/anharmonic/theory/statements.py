@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from typing import Literal
+from inspect import signature
+from typing import Literal, get_type_hints
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from anharmonic import _checks
 
@@ -184,9 +185,27 @@ def statement(
     def register(function: Callable[..., Check]) -> Callable[..., Check]:
         @wraps(function)
         def check(*args: object, **kwargs: object) -> Check:
+            _check_modules(function, args, kwargs)
             return replace(function(*args, **kwargs), statement=STATEMENTS[id])
 
         STATEMENTS[id] = Statement(id, number, chapter, claim, state, remark, check, example)
         return check
 
     return register
+
+
+def _check_modules(
+    function: Callable[..., Check], args: tuple[object, ...], kwargs: dict[str, object]
+) -> None:
+    """Refuses a model of another class than the check's signature names."""
+    kinds = get_type_hints(function)
+    for name, value in signature(function).bind(*args, **kwargs).arguments.items():
+        kind = kinds.get(name)
+        if isinstance(kind, type) and issubclass(kind, nn.Module) and not isinstance(value, kind):
+            raise TypeError(
+                _checks.message(
+                    f"{name} must be a {kind.__name__}",
+                    type(value).__name__,
+                    "the statement is about no other model",
+                )
+            )

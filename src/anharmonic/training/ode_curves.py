@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from anharmonic.diagnostics.adjoint import adjoint_norms, adjoint_score
+from anharmonic.diagnostics.adjoint import adjoint_score, network_adjoint_norms
 from anharmonic.models.ode.network import NeuralODENetwork
 from anharmonic.tasks.base import Batch, Batches, Task
 from anharmonic.training.losses import summed_loss
@@ -56,12 +56,12 @@ class OdeCurves:
         model = self._model
         batch = self._batch.to(model.encoder.weight.device)
 
-        def loss(end: Tensor) -> Tensor:
-            return summed_loss(model.decoder(end), batch, self._loss)
+        def loss(prediction: Tensor) -> Tensor:
+            return summed_loss(prediction, batch, self._loss)
 
         was_training = model.training
         model.eval()
-        norms = adjoint_norms(model.ode, model.encoder(batch.x).detach(), loss)
+        norms = network_adjoint_norms(model, batch.x, loss)
         model.train(was_training)
         nfe = self._evaluations / max(self._solves, 1)
         self._evaluations = self._solves = 0

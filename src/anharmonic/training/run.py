@@ -35,7 +35,9 @@ from anharmonic.training.options import (
 
 _ADDED_LATER: tuple[str, ...] = ("readout",)
 
-Diagnostic = Literal["gradients", "timescales", "energy", "weights", "lyapunov", "smoothing"]
+Diagnostic = Literal[
+    "gradients", "timescales", "energy", "weights", "lyapunov", "smoothing", "adjoint"
+]
 """The names of ``anharmonic.diagnostics.measures.MEASURES``."""
 
 

@@ -135,6 +135,17 @@ def test_refusals():
             ah.harmonic_oscillators(frequencies)
     with pytest.raises(ValueError, match="input_scale=0"):
         ah.harmonic_oscillators([1.0], input_scale=0.0)
+    with pytest.raises(
+        TypeError, match=r"list of numbers; got float; pass one frequency as \[1.0\]"
+    ):
+        ah.harmonic_oscillators(1.0)
+    with pytest.raises(TypeError, match="follow from the frequencies; got bias, hidden_size"):
+        ah.harmonic_oscillators([1.0], hidden_size=3, bias=True)
+
+
+def test_frequencies_may_be_a_tensor():
+    layer = ah.harmonic_oscillators(torch.tensor([1.0, 2.0]), dt=0.1)
+    assert layer.weight_hh_l0.tolist() == [-1.0, -4.0]
 
 
 def test_fast_oscillators_warn():

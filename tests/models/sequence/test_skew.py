@@ -124,3 +124,10 @@ def test_refusals():
         ah.SkewRNN(2, 3, dt=0.0)
     with pytest.raises(ValueError, match=r"dt must be a finite number in \(0, inf\); got dt=-0.1"):
         ah.SkewRNN(2, 3, dt=-0.1)
+
+
+def test_large_steps_are_warned_of():
+    with pytest.warns(ah.StabilityWarning, match="dt must be <= 1; got dt=5; choose a smaller dt"):
+        ah.SkewRNN(2, 3, dt=5.0)
+    with pytest.warns(ah.StabilityWarning, match="elapsed up to 30"):
+        make(dt=0.1)(noise(2, 1, 2), elapsed=torch.full((2, 1), 30.0, dtype=F64))

@@ -129,12 +129,14 @@ class NeuralODE(Stored):
             "identity",
             "regression",
         ):
+            chosen = f"matrix_activation={matrix_activation!r}"
+            if matrix_activation == "identity":
+                chosen = f"normalisation={normalisation!r}"
             raise ValueError(
                 _checks.message(
                     "matrix_activation and normalisation need a state matrix",
-                    f"dynamics='regular', matrix_activation={matrix_activation!r}, "
-                    f"normalisation={normalisation!r}",
-                    "leave them out, or take dynamics='skew' or 'unrestricted'",
+                    f"dynamics='regular', {chosen}",
+                    "leave it out, or take dynamics='skew' or 'unrestricted'",
                 )
             )
         self.end_time = _checks.number("end_time", end_time, low=0.0, low_open=True)

@@ -27,7 +27,9 @@ from anharmonic.models.sequence.unicornn import UnICORNN
 
 
 def hamiltonian(
-    layer: UnICORNN | MultiLayerNeuralOscillator, state: tuple[Tensor, Tensor], x_t: Tensor
+    layer: UnICORNN | MultiLayerNeuralOscillator,
+    state: tuple[Tensor, Tensor] | None,
+    x_t: Tensor,
 ) -> Tensor:
     r"""The energy of every layer and sample, (3.4) or (4.5); zero at rest.
 
@@ -40,7 +42,7 @@ def hamiltonian(
 
     Args:
         layer: A ``UnICORNN`` or ``MultiLayerNeuralOscillator`` in one direction.
-        state: Its state (y, z).
+        state: Its state (y, z); None is rest.
         x_t: The input that goes with this state.
 
     Shape:

@@ -17,7 +17,7 @@ from anharmonic.models.stability import warn_unstable
 
 
 def harmonic_oscillators(
-    frequencies: Sequence[float],
+    frequencies: Sequence[float] | Tensor,
     *,
     activation: str = "identity",
     input_scale: float = 1.0,
@@ -35,22 +35,43 @@ def harmonic_oscillators(
     error of order s².
 
     Args:
-        frequencies: ω of every oscillator, > 0.
+        frequencies: ω of every oscillator, > 0; a list or a tensor [H].
         activation: σ.
         input_scale: s, not 0.
-        **options: Further arguments of the one layer (``dt``, ``scheme``, ``dtype``, ...).
+        **options: Further arguments of the one layer (``dt``, ``scheme``, ``dtype``, ...); sizes
+            and ``bias`` are given.
 
     Warns:
         StabilityWarning: If dt ω >= 2 for the fastest of them.
 
     Raises:
         ValueError: If there is no frequency, or one is not positive and finite, or s is 0.
+        TypeError: If an argument is of the wrong kind, or one of the options is given already.
 
     Example:
         >>> layer = harmonic_oscillators([1.0, 2.0], dt=0.01)
         >>> layer.weight_hh_l0.tolist()
         [-1.0, -4.0]
     """
+    if isinstance(frequencies, Tensor):
+        frequencies = frequencies.tolist()
+    if not isinstance(frequencies, Sequence) or isinstance(frequencies, str):
+        raise TypeError(
+            _checks.message(
+                "frequencies must be a list of numbers",
+                f"{type(frequencies).__name__}",
+                "pass one frequency as [1.0]",
+            )
+        )
+    given = {"input_size", "hidden_size", "num_layers", "bias"} & set(options)
+    if given:
+        raise TypeError(
+            _checks.message(
+                "sizes and bias of harmonic_oscillators follow from the frequencies",
+                ", ".join(sorted(given)),
+                "leave it out, or make a MultiLayerNeuralOscillator",
+            )
+        )
     omega = [
         _checks.number(f"frequencies[{k}]", value, low=0.0, low_open=True)
         for k, value in enumerate(frequencies)

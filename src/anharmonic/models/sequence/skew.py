@@ -29,6 +29,7 @@ from anharmonic import _checks, kernels
 from anharmonic.models.base import SequenceLayer
 from anharmonic.models.inputs import State, on_layer
 from anharmonic.models.sequence.baselines.rnn import HiddenState
+from anharmonic.models.stability import warn_unstable
 
 
 class SkewRNN(SequenceLayer):
@@ -53,7 +54,7 @@ class SkewRNN(SequenceLayer):
         bidirectional: Whether every layer also walks from the end.
         memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
             then, the rest computed again), or "auto", which picks between them by size.
-        dt: Step size, > 0. Default 0.01.
+        dt: Step size, > 0; above 1 a ``StabilityWarning`` is given. Default 0.01.
         device: Where the parameters live.
         dtype: Floating-point type of the parameters.
 
@@ -105,6 +106,7 @@ class SkewRNN(SequenceLayer):
             input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, memory
         )
         self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
+        self._warn_unstable()
         self._make_layers(device=device, dtype=dtype)
 
     def forward(  # type: ignore[override]
@@ -169,7 +171,9 @@ class SkewRNN(SequenceLayer):
         parameter.uniform_(-bound, bound)
 
     def _warn_unstable(self, longest: float = 1.0) -> bool:
-        return False  # no step keeps the norm: they differ in how much they add
+        if self.dt * longest <= 1:  # no step keeps the norm: they differ in how much they add
+            return False
+        return warn_unstable("dt must be <= 1", f"dt={self.dt:g}", "choose a smaller dt", longest)
 
     def _initial(self, state: Any, batch: int | None) -> State:
         levels = self.num_layers * self.num_directions

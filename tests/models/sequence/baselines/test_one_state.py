@@ -90,6 +90,8 @@ def test_steps_and_gaps_that_overshoot_the_leak_are_warned_of():
         StabilityWarning, match=r"dt \* diffusion must be < 2; got dt=1, diffusion=2"
     ):
         Leak(dt=1.0, diffusion=2.0)
+    with pytest.warns(StabilityWarning, match="dt must be <= 1; got dt=1.5, diffusion=0.1"):
+        Leak(dt=1.5, diffusion=0.1)
     layer = Leak(dt=0.1, diffusion=3.0)
     x = torch.zeros(2, 1, 2, dtype=F64)
     layer(x, elapsed=torch.full((2, 1), 6.0, dtype=F64))

@@ -97,7 +97,8 @@ class AntisymmetricRNN(_Antisymmetric):
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
         bidirectional: Whether every layer also walks from the end.
         dt: Step size, the paper's epsilon, > 0. Default 0.05.
-        diffusion: The paper's gamma, >= 0; dt * diffusion < 2. Default 0.1.
+        diffusion: The paper's gamma, >= 0; dt * diffusion < 2 (else, or with dt > 1, a
+            ``StabilityWarning`` is given). Default 0.1.
         device: Where the parameters live.
         dtype: Floating-point type of the parameters.
 
@@ -156,7 +157,8 @@ class GatedAntisymmetricRNN(_Antisymmetric):
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
         bidirectional: Whether every layer also walks from the end.
         dt: Step size, the paper's epsilon, > 0. Default 0.05.
-        diffusion: The paper's gamma, >= 0; dt * diffusion < 2. Default 0.1.
+        diffusion: The paper's gamma, >= 0; dt * diffusion < 2 (else, or with dt > 1, a
+            ``StabilityWarning`` is given). Default 0.1.
         device: Where the parameters live.
         dtype: Floating-point type of the parameters.
 

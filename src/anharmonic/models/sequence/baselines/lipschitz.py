@@ -51,7 +51,8 @@ class LipschitzRNN(_WithStepSize):
         bidirectional: Whether every layer also walks from the end.
         dt: Step size, the paper's epsilon, > 0. Default 0.05.
         skewness: The paper's beta, in [0, 1]: 0 is symmetric, 1 skew. Default 0.75.
-        diffusion: The paper's gamma, >= 0; dt * diffusion < 2. Default 0.1.
+        diffusion: The paper's gamma, >= 0; dt * diffusion < 2 (else, or with dt > 1, a
+            ``StabilityWarning`` is given). Default 0.1.
         scheme: "euler" (first order) or "midpoint" (second order, twice the work).
         device: Where the parameters live.
         dtype: Floating-point type of the parameters.
