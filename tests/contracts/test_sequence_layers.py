@@ -630,9 +630,14 @@ def test_transforms_of_torch_func(name):
 def test_large_sizes(name):
     """Two halves equal one whole at 20,000 steps and 130 neurons; gradients reach the start."""
     torch.manual_seed(0)
-    # Neural oscillators are chaotic over long times, and SkewRNN's matrix depends on the state:
-    # they amplify roundings.
-    steps = {"SkewRNN": 1e-3, "NeuralOscillator": 0.005, "MultiLayerNeuralOscillator": 0.005}
+    # Neural oscillators are chaotic over long times, and the gates of SkewRNN and of
+    # GatedAntisymmetricRNN depend on the state: they amplify roundings.
+    steps = {
+        "SkewRNN": 1e-3,
+        "NeuralOscillator": 0.005,
+        "MultiLayerNeuralOscillator": 0.005,
+        "GatedAntisymmetricRNN": 0.005,
+    }
     own = {"dt": steps[name]} if name in steps else {}
     layer = model_class(name)(F, 130, num_layers=2, **own, dtype=torch.float64)
     x = sequences(2, 20_000)
