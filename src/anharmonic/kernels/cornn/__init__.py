@@ -10,9 +10,9 @@ from anharmonic._checks import choice
 from anharmonic.kernels.cornn.native import cornn_native
 from anharmonic.kernels.cornn.reference import cornn_reference
 from anharmonic.kernels.dispatch import register
+from anharmonic.kernels.gpu.backend import register_triton
 from anharmonic.kernels.native import register_native
 from anharmonic.kernels.stack import run_stack
-from anharmonic.kernels.triton import register_triton
 
 SCHEMES = ("explicit", "implicit")
 

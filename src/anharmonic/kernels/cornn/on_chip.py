@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from anharmonic.kernels.elementary import tanh_of
+from anharmonic.kernels.gpu.elementary import tanh_of
 
 
 @triton.jit

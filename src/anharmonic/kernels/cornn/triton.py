@@ -13,10 +13,10 @@ import triton.language as tl
 from torch import Tensor
 
 from anharmonic.kernels.cornn.on_chip import backward_on_chip, carried_back, forward_on_chip, moved
-from anharmonic.kernels.elementary import ROWS, block_of, fits_on_chip, launch, on_chip, tanh_of
-from anharmonic.kernels.parts import Model, Part, Sums
+from anharmonic.kernels.gpu.backend import run, scalar_values
+from anharmonic.kernels.gpu.elementary import ROWS, block_of, fits_on_chip, launch, on_chip, tanh_of
+from anharmonic.kernels.gpu.parts import Model, Part, Sums
 from anharmonic.kernels.precision import add_product, operand
-from anharmonic.kernels.triton import run, scalar_values
 
 
 @triton.jit

@@ -17,8 +17,8 @@ from anharmonic.kernels.adjacency import Adjacency, check_features
 from anharmonic.kernels.dispatch import pick, register
 from anharmonic.kernels.gate.native import gate_native
 from anharmonic.kernels.gate.reference import AGGREGATIONS, gate_reference
+from anharmonic.kernels.gpu.backend import register_triton, unfit_for_triton
 from anharmonic.kernels.native import register_native
-from anharmonic.kernels.triton import register_triton, unfit_for_triton
 
 NEIGHBOURS = ("in", "out")
 

@@ -9,7 +9,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from anharmonic.kernels.elementary import LARGEST_BLOCK, SMALLEST_BLOCK, launch
+from anharmonic.kernels.gpu.elementary import LARGEST_BLOCK, SMALLEST_BLOCK, launch
 from anharmonic.kernels.operators import operator, refuse
 
 if TYPE_CHECKING:

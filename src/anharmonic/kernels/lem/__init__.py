@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from torch import Tensor
 
 from anharmonic.kernels.dispatch import register
+from anharmonic.kernels.gpu.backend import register_triton
+from anharmonic.kernels.gpu.backend import without_scalar_tensors as without_scalars_on_gpu
 from anharmonic.kernels.lem.native import lem_native
 from anharmonic.kernels.lem.reference import lem_reference
 from anharmonic.kernels.native import register_native, without_scalar_tensors
 from anharmonic.kernels.stack import run_stack
-from anharmonic.kernels.triton import register_triton
-from anharmonic.kernels.triton import without_scalar_tensors as without_scalars_on_gpu
 
 
 class LEMWeights(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from anharmonic.kernels.elementary import sigmoid_of, tanh_of
+from anharmonic.kernels.gpu.elementary import sigmoid_of, tanh_of
 
 
 @triton.jit

@@ -12,7 +12,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from anharmonic.kernels.elementary import (
+from anharmonic.kernels.gpu.backend import run, scalar_values
+from anharmonic.kernels.gpu.elementary import (
     ROWS,
     block_of,
     fits_on_chip,
@@ -21,15 +22,14 @@ from anharmonic.kernels.elementary import (
     sigmoid_of,
     tanh_of,
 )
+from anharmonic.kernels.gpu.parts import Model, Part, Sums
 from anharmonic.kernels.lem.on_chip import (
     backward_on_chip,
     by_sigmoid,
     forward_on_chip,
     gate_of,
 )
-from anharmonic.kernels.parts import Model, Part, Sums
 from anharmonic.kernels.precision import add_product, operand
-from anharmonic.kernels.triton import run, scalar_values
 
 
 @triton.jit

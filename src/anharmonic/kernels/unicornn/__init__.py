@@ -10,9 +10,9 @@ from torch import Tensor
 
 from anharmonic._checks import message
 from anharmonic.kernels.dispatch import register
+from anharmonic.kernels.gpu.backend import register_triton
 from anharmonic.kernels.native import register_native, without_scalar_tensors
 from anharmonic.kernels.stack import run_stack
-from anharmonic.kernels.triton import register_triton
 from anharmonic.kernels.unicornn.native import unicornn_native
 from anharmonic.kernels.unicornn.reference import unicornn_reference
 

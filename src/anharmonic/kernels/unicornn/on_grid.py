@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from anharmonic.kernels.elementary import tanh_of
+from anharmonic.kernels.gpu.elementary import tanh_of
 
 _ABSENT = -(1 << 62)
 _SCALE = 2.0**40

@@ -10,9 +10,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from anharmonic.kernels.elementary import block_of, launch, tanh_of
-from anharmonic.kernels.parts import Model, Part, Sums
-from anharmonic.kernels.triton import run, scalar_values
+from anharmonic.kernels.gpu.backend import run, scalar_values
+from anharmonic.kernels.gpu.elementary import block_of, launch, tanh_of
+from anharmonic.kernels.gpu.parts import Model, Part, Sums
 from anharmonic.kernels.unicornn.on_grid import grid_walk, to_grid
 
 AHEAD = tl.constexpr(16)

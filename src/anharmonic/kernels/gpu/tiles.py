@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from anharmonic.kernels.parts import (
+from anharmonic.kernels.gpu.parts import (
     Part,
     kept_shape,
     model_of,

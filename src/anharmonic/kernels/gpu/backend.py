@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anharmonic.kernels import tiles, tiles_backward
 from anharmonic.kernels.dispatch import Chain, Fits, register, register_missing, transformed
+from anharmonic.kernels.gpu import tiles, tiles_backward
 from anharmonic.kernels.memory import resolve, state_bytes
 from anharmonic.kernels.operators import operator, refuse
 from anharmonic.kernels.precision import chosen

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from anharmonic import Adjacency
-from anharmonic.kernels import triton as backend
 from anharmonic.kernels import use_precision
+from anharmonic.kernels.gpu import backend
 
 triton = pytest.importorskip("triton", reason="triton is not installed")
 if backend.interpreted():

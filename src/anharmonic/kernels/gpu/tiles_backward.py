@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from anharmonic.kernels.parts import Sums
+from anharmonic.kernels.gpu.parts import Sums
+from anharmonic.kernels.gpu.tiles import Walk
 from anharmonic.kernels.precision import add_product, library_products, operand, product
-from anharmonic.kernels.tiles import Walk
 
 
 def backward(

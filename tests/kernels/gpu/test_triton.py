@@ -15,8 +15,7 @@ import torch
 
 import anharmonic as ah
 from anharmonic import kernels
-from anharmonic.kernels import parts
-from anharmonic.kernels import triton as backend
+from anharmonic.kernels.gpu import backend, parts
 
 pytest.importorskip("triton", reason="triton is not installed")
 HAS_GPU = torch.cuda.is_available()
