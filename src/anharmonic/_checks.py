@@ -38,7 +38,7 @@ def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
     if isinstance(value, str) and value in known:
         return value
     by_lower = {k.lower(): k for k in known}
-    near = difflib.get_close_matches(str(value).lower(), by_lower, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(str(value).lower(), by_lower, n=1, cutoff=0.57)
     hint = f"did you mean {by_lower[near[0]]!r}?" if near else "choose one of these names"
     listing = ", ".join(repr(k) for k in known)
     raise ValueError(f"{name} must be one of {listing}; got {value!r}; {hint}")

@@ -1,25 +1,20 @@
-"""The contract of sequence layers: what ``torch.nn.LSTM`` takes, with the model's own state.
+"""The contract of sequence layers: the call of ``torch.nn.LSTM`` around any recurrence.
 
-A model file says three things: the shapes of its parameters, how they start, and which kernel runs
-them. Everything else (layouts, packed sequences, states, dropout, directions, streaming, checks)
-is here, once.
+Layouts, packed sequences, states, streaming and checks are here, once. A layer says the shapes of
+its parameters, how they start, and runs a time-major batch through its stack (``_run``): with the
+kernels in ``kernel_layer.py``, as a plain loop in ``sequence/baselines/one_state.py``.
 """
 
 from __future__ import annotations
 
 import warnings
-from contextlib import nullcontext
 from typing import Any, ClassVar
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from anharmonic import _checks
-from anharmonic.kernels.memory import checked_policy
-from anharmonic.kernels.operators import recording
 from anharmonic.kernels.stack import OUTPUTS
-from anharmonic.kernels.stream import Stream
 from anharmonic.models.inputs import (
     State,
     check_can_step,
@@ -28,7 +23,7 @@ from anharmonic.models.inputs import (
     checked_state,
     checked_step,
     padded_elapsed,
-    without_autocast,
+    refuse_elapsed,
 )
 from anharmonic.models.recurrent import _Recurrent, repr_of
 from anharmonic.models.stability import levels_to_caller
@@ -38,17 +33,17 @@ class SequenceLayer(_Recurrent):
     """A stack of recurrent layers that takes what ``torch.nn.LSTM`` takes.
 
     ``layer(x, state)`` returns ``(output, state)``; ``layer.step(x_t, state)`` takes one step of a
-    stream. The output at the last step equals the top layer's y. Unevenly sampled sequences come
-    with ``elapsed``; ``output`` says how much of the output is wanted, ``memory`` what is kept for
-    the backward pass.
+    stream. The output at the last step equals the top layer's first variable. Unevenly sampled
+    sequences come with ``elapsed``; ``output`` says how much of the output is wanted.
 
     Shape:
         x [T, B, F], [B, T, F] with ``batch_first``, [T, F] unbatched, or a ``PackedSequence``.
-        output [T, B, D * H] in the same layout; state: y, z [L * D, B, H].
+        output [T, B, D * H] in the same layout; state: a named tuple of [L * D, B, H] each.
     """
 
     _directions: ClassVar[tuple[str, ...]] = ("", "_reverse")
-    _invertible: ClassVar[bool] = False  # whether memory="reversible" can undo its steps
+    _state_type: ClassVar[Any] = State
+    _has_step_size: ClassVar[bool] = True  # whether ``elapsed`` has a place in its equations
 
     def __init__(
         self,
@@ -59,7 +54,6 @@ class SequenceLayer(_Recurrent):
         batch_first: bool,
         dropout: float,
         bidirectional: bool,
-        memory: str,
     ) -> None:
         """Checks and keeps the words every sequence layer shares."""
         super().__init__()
@@ -70,9 +64,6 @@ class SequenceLayer(_Recurrent):
         self.batch_first = _checks.boolean("batch_first", batch_first)
         self.dropout = _checks.number("dropout", dropout, low=0.0, high=1.0)
         self.bidirectional = _checks.boolean("bidirectional", bidirectional)
-        self.memory = checked_policy(
-            memory, invertible=self._invertible, bidirectional=self.bidirectional
-        )
         if self.dropout > 0 and self.num_layers == 1:
             warnings.warn(
                 _checks.message(
@@ -103,16 +94,16 @@ class SequenceLayer(_Recurrent):
     def forward(
         self,
         x: Tensor | PackedSequence,
-        state: tuple[Tensor, Tensor] | None = None,
+        state: Any = None,
         *,
         elapsed: Tensor | PackedSequence | None = None,
         output: str = "all",
-    ) -> tuple[Any, State]:
+    ) -> tuple[Any, Any]:
         """Runs the stack over whole sequences.
 
         Args:
             x: The sequences; padded tensors are taken as fully valid, ragged ones come packed.
-            state: Initial state; zeros if None. A plain tuple ``(y, z)`` will do.
+            state: Initial state; zeros if None. A plain tuple will do, such as ``(y, z)``.
             elapsed: Time since the previous sample in units of the nominal step, >= 0; it
                 multiplies dt in every layer. A reverse direction walks back over the same gaps and
                 takes the first sample's for its own first step. None is 1 everywhere.
@@ -136,9 +127,11 @@ class SequenceLayer(_Recurrent):
         Raises:
             TypeError: If a tensor has another dtype than the layer.
             ValueError: If a shape or device does not fit, a sequence is empty, x holds NaN, or
-                elapsed is negative or not finite.
+                elapsed is negative, not finite, or given to a model without a step size.
             OverflowError: If states leave the grid of ``memory="reversible"`` (on a GPU: NaN).
         """
+        if not self._has_step_size:
+            refuse_elapsed(self, elapsed)
         _checks.choice("output", output, OUTPUTS)
         if isinstance(x, PackedSequence):
             return self._forward_packed(x, state, elapsed, output)
@@ -153,7 +146,7 @@ class SequenceLayer(_Recurrent):
         start = self._initial(state, x.shape[1] if batched else None)
         result, last = self._run(x, start, None, elapsed, output)
         if not batched:
-            last = State(last.y[:, 0], last.z[:, 0])
+            last = _unbatched(last)
         if result is None or (output == "all" and batched and not self.batch_first):
             return result, last
         if output == "last":
@@ -161,11 +154,8 @@ class SequenceLayer(_Recurrent):
         return (result.transpose(0, 1) if batched else result[:, 0]), last
 
     def step(
-        self,
-        x_t: Tensor,
-        state: tuple[Tensor, Tensor] | None = None,
-        elapsed: Tensor | None = None,
-    ) -> tuple[Tensor, State]:
+        self, x_t: Tensor, state: Any = None, elapsed: Tensor | None = None
+    ) -> tuple[Any, Any]:
         """Takes one step of a stream; the same numbers as ``forward`` on the whole sequence.
 
         (With ``memory="reversible"`` in float32 they are near: there states are handed from step to
@@ -180,36 +170,21 @@ class SequenceLayer(_Recurrent):
             x_t [B, F] or [F]; elapsed [B] or []; output [B, H] or [H]; state as in ``forward``.
 
         Raises:
-            ValueError: If the layer is bidirectional, trains with dropout between its layers, or
-                the input does not fit.
+            ValueError: If the layer is bidirectional, trains with dropout between its layers, the
+                input does not fit, or elapsed is given to a model without a step size.
         """
-        plain = elapsed is None and not torch.compiler.is_compiling()
-        stream = self.__dict__.get("_stream") if plain else None
-        if stream is not None and stream.fits(self, x_t, state):
-            output, y, z = stream.step(x_t, *state)  # type: ignore[misc]
-            return output, State(y, z)
+        if not self._has_step_size:
+            refuse_elapsed(self, elapsed)
         check_can_step(self)
-        example = self._example
-        x_t = checked_step(x_t, self.input_size, example)
+        x_t = checked_step(x_t, self.input_size, self._example)
         batched = x_t.dim() == 2
         if elapsed is not None:
-            elapsed = checked_elapsed(elapsed, tuple(x_t.shape[:-1]), self)
-            elapsed = elapsed[None] if batched else elapsed[None, None]
+            elapsed = checked_elapsed(elapsed, tuple(x_t.shape[:-1]), self).reshape(1, -1)
         start = self._initial(state, len(x_t) if batched else None)
         x = x_t[None] if batched else x_t[None, None]
-        alone = plain and not torch.is_grad_enabled()
-        with recording() if alone else nullcontext() as calls:
-            output, last = self._run(x, start, None, elapsed, "last")
+        output, last = self._run(x, start, None, elapsed, "last")
         assert output is not None
-        if not batched:
-            output, last = output[0], State(last.y[:, 0], last.z[:, 0])
-        if calls is not None:
-            self.__dict__["_stream"] = Stream.after(self, calls, x_t, last.y, output)
-        return output, last
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What is copied and pickled: all but the prepared steps of a stream."""
-        return {name: value for name, value in self.__dict__.items() if name != "_stream"}
+        return (output, last) if batched else (output[0], _unbatched(last))
 
     def extra_repr(self) -> str:
         """Names what differs from the defaults."""
@@ -218,51 +193,26 @@ class SequenceLayer(_Recurrent):
     def flatten_parameters(self) -> None:
         """Does nothing; here because code written for ``torch.nn.LSTM`` calls it."""
 
-    def _initial(self, state: tuple[Tensor, Tensor] | None, batch: int | None) -> State:
+    def _initial(self, state: Any, batch: int | None) -> Any:
         """The checked initial state, [L * D, B, H]; ``batch`` is None for an unbatched input."""
-        levels, wide = self.num_layers * self.num_directions, max(self._sizes())
-        if batch is not None:
-            return checked_state(state, (levels, batch, wide), self._example)
-        y, z = checked_state(state, (levels, wide), self._example)
-        return State(y[:, None], z[:, None])
+        lead = () if batch is None else (batch,)
+        shape = (self.num_layers * self.num_directions, *lead, max(self._sizes()))
+        start = checked_state(state, shape, self._example, self._state_type)
+        return start if batch is not None else type(start)(*(part[:, None] for part in start))
 
     def _run(
-        self,
-        x: Tensor,
-        state: State,
-        lengths: Tensor | None,
-        elapsed: Tensor | None,
-        output: str,
-    ) -> tuple[Tensor | None, State]:
-        """Runs time-major, batched input through the kernel."""
-        masks = None
-        if self.training and self.dropout > 0 and self.num_layers > 1:
-            wide = (x.shape[1], self.num_directions * max(self._sizes()))
-            masks = [
-                nn.functional.dropout(x.new_ones(wide), self.dropout)
-                for _ in range(self.num_layers - 1)
-            ]
-        with without_autocast(x):
-            result, y, z = self._kernel(
-                x,
-                self._suffixes,
-                state,
-                bidirectional=self.bidirectional,
-                lengths=lengths,
-                masks=masks,
-                elapsed=elapsed,
-                output=output,
-                memory=self.memory,
-            )
-        return result, State(y, z)
+        self, x: Tensor, state: Any, lengths: Tensor | None, elapsed: Tensor | None, output: str
+    ) -> tuple[Tensor | None, Any]:
+        """Runs the stack: x [T, B, F] -> [T, B, D * H], [B, D * H] or None, and the last state."""
+        raise NotImplementedError
 
     def _forward_packed(
         self,
         packed: PackedSequence,
-        state: tuple[Tensor, Tensor] | None,
+        state: Any,
         elapsed: Tensor | PackedSequence | None,
         output: str,
-    ) -> tuple[Any, State]:
+    ) -> tuple[Any, Any]:
         checked_sequence(packed.data, self.input_size, False, self._example, packed=True)
         x, lengths = pad_packed_sequence(packed)
         if elapsed is not None:
@@ -276,3 +226,7 @@ class SequenceLayer(_Recurrent):
             lengths = lengths[order.cpu()]
         again = pack_padded_sequence(result, lengths)
         return PackedSequence(again.data, again.batch_sizes, order, packed.unsorted_indices), last
+
+
+def _unbatched(state: Any) -> Any:
+    return type(state)(*(part[:, 0] for part in state))

@@ -28,6 +28,12 @@ class State(NamedTuple):
     z: Tensor
 
 
+class HiddenState(NamedTuple):
+    """State of a layer with one variable: h [L * D, B, H]."""
+
+    h: Tensor
+
+
 def checked_sequence(
     x: Tensor, input_size: int, batch_first: bool, example: Tensor, *, packed: bool = False
 ) -> Tensor:
@@ -58,24 +64,39 @@ def checked_sequence(
     return x
 
 
-def checked_state(
-    state: tuple[Tensor, Tensor] | None, shape: tuple[int, ...], example: Tensor
-) -> State:
-    """Checks a given state, or makes one of zeros."""
+def checked_state(state: Any, shape: tuple[int, ...], example: Tensor, kind: Any = State) -> Any:
+    """Checks a given state, or makes one of zeros.
+
+    Args:
+        state: What was given; where the state has one variable, a bare tensor will do.
+        shape: The shape of each variable.
+        example: A weight, for dtype and device.
+        kind: The named tuple it has to become.
+
+    Raises:
+        TypeError: If the state has another form, or a tensor another dtype.
+        ValueError: If a shape or device does not fit.
+
+    Example:
+        >>> h = torch.zeros(1, 2, 3)
+        >>> checked_state(h, (1, 2, 3), h, HiddenState).h is h
+        True
+    """
+    names = kind._fields
     if state is None:
-        zero = example.new_zeros(shape)
-        return State(zero, zero)
-    if not isinstance(state, tuple | list) or len(state) != 2:
+        return kind(*[example.new_zeros(shape)] * len(names))
+    state = (state,) if isinstance(state, Tensor) else state
+    if not isinstance(state, tuple | list) or len(state) != len(names):
+        held = f" of length {len(state)}" if isinstance(state, tuple | list) else ""
         raise TypeError(
             _checks.message(
-                "state must be a pair (y, z) of tensors",
-                f"{type(state).__name__}"
-                + (f" of length {len(state)}" if isinstance(state, tuple | list) else ""),
+                f"state must hold {len(names)} tensor{'s' * (len(names) > 1)}: {', '.join(names)}",
+                type(state).__name__ + held,
                 "pass the state an earlier call returned, or None",
             )
         )
     checked = []
-    for name, given in zip(("y", "z"), state, strict=True):
+    for name, given in zip(names, state, strict=True):
         value = on_layer(f"state.{name}", given, example)
         advice = (
             "its sizes are layers * directions, batch, hidden; a state of another batch or layer "
@@ -83,7 +104,7 @@ def checked_state(
         )
         _checks.has_shape(f"state.{name}", value, shape, advice)
         checked.append(value)
-    return State(*checked)
+    return kind(*checked)
 
 
 def checked_elapsed(elapsed: Any, shape: tuple[int, ...], layer: Any) -> Tensor:
@@ -105,6 +126,25 @@ def checked_elapsed(elapsed: Any, shape: tuple[int, ...], layer: Any) -> Tensor:
     if longest > 1 and not layer._gaps_warned:
         layer._gaps_warned = layer._warn_unstable(longest)
     return times
+
+
+def refuse_elapsed(layer: torch.nn.Module, elapsed: Any) -> None:
+    """Refuses the time between samples for a layer whose equations have no place for it.
+
+    Raises:
+        ValueError: If elapsed is given.
+
+    Example:
+        >>> refuse_elapsed(torch.nn.RNN(1, 1), None)
+    """
+    if elapsed is not None:
+        raise ValueError(
+            _checks.message(
+                "elapsed needs a layer with a step size, such as CoRNN, UnICORNN or LEM",
+                f"elapsed for {type(layer).__name__}",
+                "append the elapsed time to the features of x instead",
+            )
+        )
 
 
 def padded_elapsed(elapsed: Any, lengths: Tensor, layer: Any) -> Tensor:

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from anharmonic.models.inputs import State
 from anharmonic.models.store import Stored
 
 _Weights = TypeVar("_Weights", bound=tuple[Any, ...])
@@ -34,10 +33,8 @@ class _Recurrent(Stored, nn.Module):
         """Fills one parameter in place with its starting values; ``width`` is its layer's input."""
         raise NotImplementedError
 
-    def _kernel(
-        self, x: Tensor, suffixes: list[str], state: State, **call: Any
-    ) -> tuple[Tensor | None, Tensor, Tensor]:
-        """Runs the whole stack: x [T, B, F] -> outputs [T, B, D * H], final y and z.
+    def _kernel(self, x: Tensor, suffixes: list[str], state: Any, **call: Any) -> tuple[Any, ...]:
+        """Runs the whole stack: x [T, B, F] -> outputs [T, B, D * H] and the final state, y and z.
 
         ``call`` goes on to the kernel: bidirectional, lengths, masks, elapsed, output, memory.
         """

@@ -90,8 +90,8 @@ def trajectory(
     with torch.no_grad():
         for x_t in x:
             _, state = layer.step(x_t, state)
-            ys.append(state.y.clone())
-            zs.append(state.z.clone())
+            ys.append(state[0].clone())
+            zs.append(state[1].clone())
     return State(torch.stack(ys), torch.stack(zs))
 
 

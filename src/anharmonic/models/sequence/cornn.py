@@ -28,9 +28,9 @@ from torch import Tensor, nn
 
 from anharmonic import _checks, kernels
 from anharmonic.kernels.cornn import SCHEMES
-from anharmonic.models.base import SequenceLayer
 from anharmonic.models.cell import SequenceCell
 from anharmonic.models.inputs import State
+from anharmonic.models.kernel_layer import KernelLayer
 from anharmonic.models.recurrent import _Recurrent
 from anharmonic.models.stability import warn_unstable
 
@@ -199,7 +199,7 @@ class CoRNNCell(_Oscillators, SequenceCell):
         self._make([("", 0)], [input_size], **factory)
 
 
-class CoRNN(_Oscillators, SequenceLayer):
+class CoRNN(_Oscillators, KernelLayer):
     r"""Coupled oscillatory recurrent network, a stack of layers with the call of ``nn.LSTM``.
 
     .. math::

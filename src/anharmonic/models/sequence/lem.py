@@ -32,9 +32,9 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks, kernels
-from anharmonic.models.base import SequenceLayer
 from anharmonic.models.cell import SequenceCell
 from anharmonic.models.inputs import State
+from anharmonic.models.kernel_layer import KernelLayer
 from anharmonic.models.recurrent import _Recurrent
 from anharmonic.models.stability import warn_unstable
 
@@ -183,7 +183,7 @@ class LEMCell(_TwoScales, SequenceCell):
         self._make([("", 0)], [input_size], device=device, dtype=dtype)
 
 
-class LEM(_TwoScales, SequenceLayer):
+class LEM(_TwoScales, KernelLayer):
     r"""Long expressive memory, a stack of layers with the call of ``nn.LSTM``.
 
     .. math::

@@ -34,8 +34,8 @@ from torch import Tensor
 from anharmonic import _checks, kernels
 from anharmonic.kernels.oscillator import SCHEMES
 from anharmonic.kernels.oscillator.reference import ACTIVATIONS
-from anharmonic.models.base import SequenceLayer
 from anharmonic.models.inputs import State
+from anharmonic.models.kernel_layer import KernelLayer
 from anharmonic.models.sequence.unicornn import KAIMING_SLOPE
 from anharmonic.models.stability import warn_unstable
 
@@ -43,7 +43,7 @@ SQUARED_FREQUENCIES = (0.5, 1.5)
 """Between these the squares of the oscillators' frequencies start."""
 
 
-class _NeuralOscillators(SequenceLayer):
+class _NeuralOscillators(KernelLayer):
     """What both kinds share: step size, scheme, activation, and the kernel."""
 
     def _set(self, dt: float, scheme: str, activation: str) -> None:

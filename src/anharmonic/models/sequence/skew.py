@@ -23,16 +23,14 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import PackedSequence
 
 from anharmonic import _checks, kernels
-from anharmonic.models.base import SequenceLayer
-from anharmonic.models.inputs import State, on_layer
-from anharmonic.models.sequence.baselines.rnn import HiddenState
+from anharmonic.models.inputs import HiddenState
+from anharmonic.models.kernel_layer import KernelLayer
 from anharmonic.models.stability import warn_unstable
 
 
-class SkewRNN(SequenceLayer):
+class SkewRNN(KernelLayer):
     r"""Recurrent network with a skew-symmetric state matrix, a stack with the call of ``nn.LSTM``.
 
     .. math::
@@ -87,6 +85,8 @@ class SkewRNN(SequenceLayer):
         Nestaas, Theoretically Motivated Neural ODE Architectures for Stable Adjoint Behavior, 2022.
     """
 
+    _state_type = HiddenState
+
     def __init__(
         self,
         input_size: int,
@@ -108,39 +108,6 @@ class SkewRNN(SequenceLayer):
         self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
         self._warn_unstable()
         self._make_layers(device=device, dtype=dtype)
-
-    def forward(  # type: ignore[override]
-        self,
-        x: Tensor | PackedSequence,
-        state: tuple[Tensor] | None = None,
-        *,
-        elapsed: Tensor | PackedSequence | None = None,
-        output: str = "all",
-    ) -> tuple[Any, HiddenState]:
-        """Runs the stack over whole sequences; see ``SequenceLayer.forward``, with a state of one.
-
-        Raises:
-            TypeError: If a tensor has another dtype than the layer, or the state another form.
-            ValueError: If a shape or device does not fit, a sequence is empty, x holds NaN, or
-                elapsed is negative or not finite.
-        """
-        result, last = super().forward(x, state, elapsed=elapsed, output=output)  # type: ignore[arg-type]
-        return result, HiddenState(last.y)
-
-    def step(  # type: ignore[override]
-        self,
-        x_t: Tensor,
-        state: tuple[Tensor] | None = None,
-        elapsed: Tensor | None = None,
-    ) -> tuple[Tensor, HiddenState]:
-        """Takes one step of a stream; see ``SequenceLayer.step``, with a state of one.
-
-        Raises:
-            ValueError: If the layer is bidirectional, trains with dropout between its layers, or
-                the input does not fit.
-        """
-        output, last = super().step(x_t, state, elapsed)  # type: ignore[arg-type]
-        return output, HiddenState(last.y)
 
     def state_matrix(self, y: Tensor, x_t: Tensor) -> Tensor:
         """The skew-symmetric matrix A(y, u) of the first layer.
@@ -175,30 +142,8 @@ class SkewRNN(SequenceLayer):
             return False
         return warn_unstable("dt must be <= 1", f"dt={self.dt:g}", "choose a smaller dt", longest)
 
-    def _initial(self, state: Any, batch: int | None) -> State:
-        levels = self.num_layers * self.num_directions
-        shape = (levels, self.hidden_size) if batch is None else (levels, batch, self.hidden_size)
-        if state is None:
-            h = self._example.new_zeros(shape)
-        else:
-            state = (state,) if isinstance(state, Tensor) else state
-            if not isinstance(state, tuple | list) or len(state) != 1:
-                raise TypeError(
-                    _checks.message(
-                        "state must hold one tensor, h",
-                        type(state).__name__,
-                        "pass the state an earlier call returned, or None",
-                    )
-                )
-            h = on_layer("state.h", state[0], self._example)
-            advice = "its sizes are layers * directions, batch, hidden"
-            _checks.has_shape("state.h", h, shape, advice)
-        h = h if batch is not None else h[:, None]
-        return State(h, h)
-
     def _kernel(
-        self, x: Tensor, suffixes: list[str], state: State, **call: Any
-    ) -> tuple[Tensor | None, Tensor, Tensor]:
+        self, x: Tensor, suffixes: list[str], state: HiddenState, **call: Any
+    ) -> tuple[Tensor | None, Tensor]:
         weights = self._weights(kernels.SkewWeights, suffixes)
-        out, y = kernels.skew(x, weights, state.y, dt=self.dt, **call)
-        return out, y, y
+        return kernels.skew(x, weights, state.h, dt=self.dt, **call)

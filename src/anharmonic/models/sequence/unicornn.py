@@ -33,9 +33,9 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks, kernels
-from anharmonic.models.base import SequenceLayer
 from anharmonic.models.cell import SequenceCell
 from anharmonic.models.inputs import State
+from anharmonic.models.kernel_layer import KernelLayer
 from anharmonic.models.recurrent import _Recurrent
 from anharmonic.models.stability import warn_unstable
 
@@ -181,7 +181,7 @@ class UnICORNNCell(_Oscillators, SequenceCell):
         self._make([("", 0)], [input_size], device=device, dtype=dtype)
 
 
-class UnICORNN(_Oscillators, SequenceLayer):
+class UnICORNN(_Oscillators, KernelLayer):
     r"""Undamped independent oscillators with learned time scales, with the call of ``nn.LSTM``.
 
     .. math::

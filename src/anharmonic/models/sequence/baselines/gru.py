@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from anharmonic.models.sequence.baselines.rnn import HiddenState
+from anharmonic.models.inputs import HiddenState
 from anharmonic.models.sequence.baselines.torch_layers import _TorchLayer, torch_arguments
 
 

@@ -8,18 +8,11 @@ Reference: Elman, Finding structure in time, Cognitive Science 14, 1990.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from anharmonic.models.inputs import HiddenState
 from anharmonic.models.sequence.baselines.torch_layers import _TorchLayer, torch_arguments
-
-
-class HiddenState(NamedTuple):
-    """State of a layer with one variable: h [L * D, B, H]."""
-
-    h: Tensor
 
 
 class RNN(_TorchLayer, nn.RNN):

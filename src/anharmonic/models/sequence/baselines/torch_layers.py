@@ -6,7 +6,6 @@ Their arithmetic is torch's own, and so is their dropout (a new mask at every st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -15,7 +14,13 @@ from torch.nn.utils.rnn import PackedSequence
 
 from anharmonic import _checks
 from anharmonic.kernels.stack import OUTPUTS
-from anharmonic.models.inputs import check_can_step, checked_sequence, checked_step, on_layer
+from anharmonic.models.inputs import (
+    check_can_step,
+    checked_sequence,
+    checked_state,
+    checked_step,
+    refuse_elapsed,
+)
 from anharmonic.models.recurrent import repr_of
 from anharmonic.models.store import Stored
 
@@ -53,7 +58,9 @@ class _TorchLayer(Stored, nn.RNNBase):
             lead = () if x.dim() == 2 else (x.shape[0 if self.batch_first else 1],)
         given = None
         if state is not None:
-            variables = checked_variables(self, self._state_type._fields, state, lead, example)
+            levels = self.num_layers * (2 if self.bidirectional else 1)
+            shape = (levels, *lead, self.hidden_size)
+            variables = tuple(checked_state(state, shape, example, self._state_type))
             given = variables if len(variables) > 1 else variables[0]
         if isinstance(x, PackedSequence) and not self.bidirectional and not x.data.is_cuda:
             result, last = self._by_lengths(x, given)
@@ -113,69 +120,6 @@ class _TorchLayer(Stored, nn.RNNBase):
     def extra_repr(self) -> str:
         """Names what differs from the defaults."""
         return repr_of(self)
-
-
-def refuse_elapsed(layer: nn.Module, elapsed: Any) -> None:
-    """Refuses the time between samples for a layer whose equations have no place for it.
-
-    Raises:
-        ValueError: If elapsed is given.
-
-    Example:
-        >>> refuse_elapsed(nn.RNN(1, 1), None)
-    """
-    if elapsed is not None:
-        raise ValueError(
-            _checks.message(
-                "elapsed needs a layer with a step size, such as CoRNN, UnICORNN or LEM",
-                f"elapsed for {type(layer).__name__}",
-                "append the elapsed time to the features of x instead",
-            )
-        )
-
-
-def checked_variables(
-    layer: Any, names: Sequence[str], state: Any, lead: tuple[int, ...], example: Tensor
-) -> tuple[Tensor, ...]:
-    """Checks a given state: one tensor for each of the layer's variables.
-
-    Args:
-        layer: The layer, for its sizes.
-        names: The variables; where there is one, a bare tensor will do.
-        state: What was given.
-        lead: (B,), or () unbatched.
-        example: A weight, for dtype and device.
-
-    Shape:
-        Each variable [L * D, B, H], or [L * D, H] unbatched.
-
-    Raises:
-        TypeError: If the state has another form, or a tensor another dtype.
-        ValueError: If a shape or device does not fit.
-
-    Example:
-        >>> h = torch.zeros(1, 2, 3)
-        >>> checked_variables(nn.RNN(1, 3), ["h"], h, (2,), h)[0] is h
-        True
-    """
-    state = (state,) if isinstance(state, Tensor) else state
-    if not isinstance(state, tuple | list) or len(state) != len(names):
-        raise TypeError(
-            _checks.message(
-                f"state must hold {len(names)} tensor(s): {', '.join(names)}",
-                type(state).__name__,
-                "pass the state an earlier call returned, or None",
-            )
-        )
-    directions = 2 if layer.bidirectional else 1
-    shape = (layer.num_layers * directions, *lead, layer.hidden_size)
-    checked = []
-    for name, given in zip(names, state, strict=True):
-        value = on_layer(f"state.{name}", given, example)
-        advice = "its sizes are layers * directions, batch, hidden"
-        _checks.has_shape(f"state.{name}", value, shape, advice)
-        checked.append(value)
-    return tuple(checked)
 
 
 def torch_arguments(
