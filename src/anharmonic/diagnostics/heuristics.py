@@ -22,7 +22,7 @@ Activation = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
-class Oscillators:
+class FewOscillators:
     """A few coupled oscillators with one input.
 
     Args:
@@ -93,8 +93,8 @@ _ACTIVATIONS: dict[str, Activation] = {
     "duffing": lambda x: x - x**3 / 3,
 }
 
-_CONTROLLED = Oscillators(((-2.0,),), ((0.75,),), (2.0,), (0.25,), 0.25, activation="identity")
-_PAIR = Oscillators(
+_CONTROLLED = FewOscillators(((-2.0,),), ((0.75,),), (2.0,), (0.25,), 0.25, activation="identity")
+_PAIR = FewOscillators(
     ((-2.0, 0.0), (3.0, -2.0)),
     ((0.75, 0.0), (-1.0, 0.75)),
     (2.0, 2.0),
@@ -103,10 +103,10 @@ _PAIR = Oscillators(
     start=(0.0, 0.0),
 )
 
-OSCILLATORS: dict[str, Oscillators] = {
-    "SHO": Oscillators(start=(1.0,)),
-    "FHO": Oscillators(V=(1.0,), activation="identity"),
-    "FDO": Oscillators(V=(1.0,), damping=0.25, activation="identity"),
+OSCILLATORS: dict[str, FewOscillators] = {
+    "SHO": FewOscillators(start=(1.0,)),
+    "FHO": FewOscillators(V=(1.0,), activation="identity"),
+    "FDO": FewOscillators(V=(1.0,), damping=0.25, activation="identity"),
     "CFDO": _CONTROLLED,
     "coRNN": replace(_CONTROLLED, activation="tanh"),
     "DUFF": replace(_CONTROLLED, activation="duffing"),

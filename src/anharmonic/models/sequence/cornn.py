@@ -35,7 +35,7 @@ from anharmonic.models.recurrent import _Recurrent
 from anharmonic.models.stability import warn_unstable
 
 
-class _Oscillators(_Recurrent):
+class _CoupledOscillators(_Recurrent):
     """The equations, for cell and layer."""
 
     def _set(
@@ -131,7 +131,7 @@ class _Oscillators(_Recurrent):
         )
 
 
-class CoRNNCell(_Oscillators, SequenceCell):
+class CoRNNCell(_CoupledOscillators, SequenceCell):
     r"""One step of coRNN, (2.3) with explicit damping; ``scheme`` chooses.
 
     .. math::
@@ -199,7 +199,7 @@ class CoRNNCell(_Oscillators, SequenceCell):
         self._make([("", 0)], [input_size], **factory)
 
 
-class CoRNN(_Oscillators, KernelLayer):
+class CoRNN(_CoupledOscillators, KernelLayer):
     r"""Coupled oscillatory recurrent network, a stack of layers with the call of ``nn.LSTM``.
 
     .. math::

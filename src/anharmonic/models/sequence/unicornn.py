@@ -42,7 +42,7 @@ from anharmonic.models.stability import warn_unstable
 KAIMING_SLOPE = 8  # of the documents' initialisation of V
 
 
-class _Oscillators(_Recurrent):
+class _IndependentOscillators(_Recurrent):
     """The equations, for cell and layer."""
 
     skipped_layers: int | None = None
@@ -125,7 +125,7 @@ class _Oscillators(_Recurrent):
         )
 
 
-class UnICORNNCell(_Oscillators, SequenceCell):
+class UnICORNNCell(_IndependentOscillators, SequenceCell):
     r"""One step of one UnICORNN layer, (3.5) with learned time scales.
 
     .. math::
@@ -181,7 +181,7 @@ class UnICORNNCell(_Oscillators, SequenceCell):
         self._make([("", 0)], [input_size], device=device, dtype=dtype)
 
 
-class UnICORNN(_Oscillators, KernelLayer):
+class UnICORNN(_IndependentOscillators, KernelLayer):
     r"""Undamped independent oscillators with learned time scales, with the call of ``nn.LSTM``.
 
     .. math::
