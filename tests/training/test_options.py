@@ -125,7 +125,7 @@ DEFAULTS = {
     },
     **{name: _CITATIONS for name in ("cora", "citeseer", "pubmed")},
     **{
-        name: {"split": 0, "undirected": False, "normalise_features": False}
+        name: {"split": 0, "undirected": False, "reverse": False, "normalise_features": False}
         for name in (
             "texas",
             "wisconsin",
@@ -136,6 +136,11 @@ DEFAULTS = {
             "squirrel",
             "chameleon-filtered",
             "squirrel-filtered",
+        )
+    },
+    **{
+        name: {"split": 0, "undirected": False, "normalise_features": False}
+        for name in (
             "genius",
             "arxiv-year",
             "snap-patents",

@@ -37,6 +37,8 @@ def test_a_split_of_a_directed_graph(tiny_archive: Callable[..., Path]) -> None:
     assert loaders.test[0].rows.tolist() == [0, 3]
     both = Texas(undirected=True, data_dir=folder).loaders(0, 1).test[0].graph
     assert both.edge_index.tolist() == [[0, 2, 4, 5, 5], [2, 0, 5, 4, 5]]
+    back = Texas(reverse=True, data_dir=folder).loaders(0, 1).test[0].graph
+    assert sorted(back.edge_index.t().tolist()) == [[0, 2], [2, 0], [5, 4], [5, 5]]
 
 
 def test_old_cornell_has_words_and_classes_of_texas(graph_data: Callable[[str], Path]) -> None:

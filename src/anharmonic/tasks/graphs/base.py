@@ -124,7 +124,11 @@ class NodeTask(GraphTask):
     def _build(self) -> Splits[Nodes]:
         x, edges, y, rows = self._read()
         count = len(y)
-        edges = both_directions(edges, count) if self.undirected else edges.astype(np.int64)
+        edges = (
+            both_directions(edges, count)
+            if self.undirected
+            else np.ascontiguousarray(edges, np.int64)
+        )
         x = np.ascontiguousarray(x, np.float32)
         if self.normalise_features:
             x = by_row_sum(x)

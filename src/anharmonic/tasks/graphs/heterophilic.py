@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from anharmonic._checks import boolean
+from anharmonic.tasks.graphs.base import OneGraph
 from anharmonic.tasks.graphs.files import prepared
 from anharmonic.tasks.graphs.geometric import through_geometric
 from anharmonic.tasks.graphs.stored import StoredSplit
@@ -18,6 +22,8 @@ class DirectedPages(StoredSplit):
     Args:
         split: Number of the fixed split, 0 to 9: 48 % of the nodes train, 32 % validate, 20 % test.
         undirected: Whether the reverse of every link is added; the published runs do not.
+        reverse: Whether links are followed backwards, so that a page hears from those it links to.
+            (As stored it hears from those that link to it. On Chameleon and Squirrel this decides.)
         normalise_features: Whether the words of a node are divided by their sum.
         data_dir: Folder of the data, see `anharmonic.tasks.download.data_folder`.
 
@@ -34,6 +40,21 @@ class DirectedPages(StoredSplit):
     class_names = tuple(str(i) for i in range(5))
     source = _GEOM
     licence = "none stated"
+
+    def __init__(
+        self,
+        split: int = 0,
+        undirected: bool = False,
+        reverse: bool = False,
+        normalise_features: bool = False,
+        data_dir: Path | None = None,
+    ) -> None:
+        super().__init__(split, undirected, normalise_features, data_dir)
+        self.reverse = boolean("reverse", reverse)
+
+    def _read(self) -> OneGraph:
+        found = super()._read()
+        return found._replace(edges=found.edges[::-1]) if self.reverse else found
 
 
 class Texas(DirectedPages):
