@@ -59,7 +59,7 @@ def test_the_way_back_with_and_without_skips(dtype, steps):
 
 
 def test_the_error_of_the_way_back_grows_with_the_length():
-    # Rounding errors, which differ from processor to processor: lengths far apart tell them apart.
+    # Rounding errors, which need not be the same in every process: only lengths far apart tell.
     errors = [float(inverse(*network(0, 1, n, frequency=0.0)).measured[0]) for n in (50, 5000)]
     assert errors[1] > 20 * errors[0]
 
