@@ -434,7 +434,7 @@ class TestGate:
         edge_index = torch.randint(0, nodes - 1, (2, edges), generator=generator)  # one is alone
         return edge_index, torch.Generator().manual_seed(3)
 
-    @pytest.mark.parametrize("p", [1.0, 2.0, 2.5, 3.0, 4.0, 0.5])
+    @pytest.mark.parametrize("p", [1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 0.5])
     def test_agrees_with_the_reference(self, p):
         nodes, features = 6, 5
         edge_index, generator = self.graph(nodes, 9)

@@ -10,7 +10,7 @@
 #include "graph.h"
 
 /* How |d|^p is computed. */
-enum { POWER_1 = 1, POWER_2, POWER_3, POWER_4, POWER_ANY };
+enum { POWER_1 = 1, POWER_2, POWER_3, POWER_4, POWER_5, POWER_ANY };
 
 AN_INLINE vec size_of(vec d) { return (vec)((natural_vec)d & ~(natural_vec)splat((real)-0.0)); }
 
@@ -20,6 +20,7 @@ AN_INLINE vec power_of_difference(vec d, const int law, exponent p) {
     case POWER_2: return d * d;
     case POWER_3: return size_of(d) * (d * d);
     case POWER_4: return (d * d) * (d * d);
+    case POWER_5: return size_of(d) * ((d * d) * (d * d));
     default: return power_of(size_of(d), p);
     }
 }
@@ -34,6 +35,7 @@ AN_INLINE vec slope_at_difference(vec d, const int law, exponent p_less_1) {
     case POWER_2: return d;
     case POWER_3: return a * d;
     case POWER_4: return (d * d) * d;
+    case POWER_5: return (d * d) * (a * d);
     default: {
         const natural_vec sign = (natural_vec)d & (natural_vec)splat((real)-0.0);
         return (vec)((natural_vec)power_of(a, p_less_1) | sign);
@@ -132,6 +134,8 @@ AN_INLINE void gate_back_block(const an_graph_call *c, int64_t from, int64_t to,
         IN_BLOCKS(block, c, from, to, POWER_3)                                                     \
     else if (c->power == 4)                                                                        \
         IN_BLOCKS(block, c, from, to, POWER_4)                                                     \
+    else if (c->power == 5)                                                                        \
+        IN_BLOCKS(block, c, from, to, POWER_5)                                                     \
     else                                                                                           \
         IN_BLOCKS(block, c, from, to, POWER_ANY)
 

@@ -15,7 +15,7 @@ from anharmonic.kernels.operators import operator, refuse
 if TYPE_CHECKING:
     from anharmonic.kernels.adjacency import Adjacency
 
-_WHOLE = (1.0, 2.0, 3.0, 4.0)
+_WHOLE = (1.0, 2.0, 3.0, 4.0, 5.0)
 """Exponents that need no logarithm."""
 
 
@@ -31,6 +31,8 @@ def _power(d: tl.tensor, p: tl.tensor, LAW: tl.constexpr) -> tl.tensor:
         return a * (d * d)
     elif LAW == 4:
         return (d * d) * (d * d)
+    elif LAW == 5:
+        return a * ((d * d) * (d * d))
     else:
         return tl.where(a == 0.0, 0.0, tl.exp2(p * tl.log2(tl.where(a == 0.0, 1.0, a))))
 
@@ -47,6 +49,8 @@ def _slope(d: tl.tensor, p: tl.tensor, LAW: tl.constexpr) -> tl.tensor:
         return a * d
     elif LAW == 4:
         return (d * d) * d
+    elif LAW == 5:
+        return (d * d) * (a * d)
     else:
         size = tl.exp2((p - 1.0) * tl.log2(tl.where(a == 0.0, 1.0, a)))
         return tl.where(a == 0.0, 0.0, tl.where(d < 0.0, -size, size))
