@@ -59,8 +59,8 @@ class GradientGating(DeepGraphLayer):
         conv: The convolution F, called as ``conv(x, edge_index, ...)`` and as wide as its input;
             one module is shared by all layers, a list gives one per layer.
         num_layers: Layers L >= 1.
-        p: Exponent of the differences, > 0; the documents tune it in [1, 5]. Default 2. On a CPU whole
-            exponents up to 5 take about a tenth of the time of any other.
+        p: Exponent of the differences, > 0; the documents tune it in [1, 5]. Default 2. On a CPU
+            whole exponents up to 5 take about a tenth of the time of any other.
         gate_conv: The convolution F̂ of the gate, or one per layer; None shares F.
         aggr: "sum", "mean" or "max" over the neighbours.
         neighbours: "in" (the sources of a node's incoming edges, which the convolutions take too)
