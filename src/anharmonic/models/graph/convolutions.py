@@ -61,7 +61,8 @@ def make_conv(
     Args:
         name: One of ``CONVS``.
         channels: Width m of input and output.
-        heads: Attention heads, averaged (GAT, GATv2, Transformer, Tran).
+        heads: Attention heads, averaged (GAT, GATv2, Transformer, Tran). Those of Tran have
+            m / heads channels each, as in GRAND, so ``heads`` must divide m.
         residual: The published residual terms: "v1", "v2" (with GCN), "plain"; None for none.
         group_mean: Whether attention heads are concatenated and groups of neighbouring channels
             averaged after elu, as in the published code (GAT).
@@ -114,7 +115,7 @@ def _conv(name: str, channels: int, heads: int, concat: bool) -> nn.Module:
     if name == "MLP":
         return NodewiseLinear(channels, channels)
     if name == "Tran":
-        return AttentionCoupling(channels, channels * heads, heads)
+        return AttentionCoupling(channels, heads=heads)
     pyg = library()
     same = (channels, channels)
     makers: dict[str, Callable[[], nn.Module]] = {
