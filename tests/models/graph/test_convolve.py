@@ -24,6 +24,10 @@ def draw(width=4):
         ("GCNConv", {}, True),
         ("GCNConv", {"bias": False}, True),
         ("GCNConv", {"normalize": False}, False),
+        ("GCNConv", {"aggr": "sum"}, True),
+        ("GCNConv", {"aggr": "max"}, False),
+        ("GCNConv", {"aggr": "mean"}, False),
+        ("GCNConv", {"aggr": "softmax"}, False),
         ("SAGEConv", {}, True),
         ("SAGEConv", {"root_weight": False}, True),
         ("SAGEConv", {"aggr": "max"}, False),
@@ -34,10 +38,41 @@ def test_the_sparse_path_is_taken_where_it_fits(pyg, monkeypatch, name, options,
     torch.manual_seed(0)
     conv, x = getattr(pyg, name)(4, 4, **options), draw()
     expected = conv(x, EDGES)
-    calls, propagate = [], conv.propagate
-    monkeypatch.setattr(conv, "propagate", lambda *a, **k: calls.append(1) or propagate(*a, **k))
+    calls, kind = [], type(conv)
+    propagate = kind.propagate
+    monkeypatch.setattr(kind, "propagate", lambda *a, **k: calls.append(1) or propagate(*a, **k))
     assert torch.allclose(convolve(conv, x, Adjacency(EDGES, 3)), expected, atol=1e-6)
     assert len(calls) == (0 if sparse else 1)
+
+
+def _mask(conv):
+    from torch_geometric.explain.algorithm.utils import set_masks
+
+    set_masks(conv, torch.tensor([-2.0, 0.0, 1.0, 3.0]), EDGES)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda conv: conv.register_forward_hook(lambda module, inputs, result: 2 * result),
+        lambda conv: conv.register_message_forward_hook(lambda module, inputs, result: 2 * result),
+        lambda conv: conv.register_aggregate_forward_hook(lambda module, inputs, result: -result),
+        lambda conv: conv.register_propagate_forward_hook(lambda module, inputs, result: -result),
+        lambda conv: setattr(conv, "message", lambda x_j, **rest: -x_j),
+        lambda conv: setattr(conv, "forward", lambda x, edge_index: x),
+        _mask,
+    ],
+    ids=["forward", "message", "aggregate", "propagate", "own message", "own forward", "mask"],
+)
+@pytest.mark.parametrize("name", ["GCNConv", "SAGEConv"])
+def test_what_is_hooked_into_a_convolution_counts(pyg, name, change):
+    torch.manual_seed(0)
+    conv, x = getattr(pyg, name)(4, 4), draw()
+    plain = conv(x, EDGES)
+    change(conv)
+    expected = conv(x, EDGES)
+    assert not torch.allclose(expected, plain, atol=1e-3)
+    assert torch.equal(convolve(conv, x, Adjacency(EDGES, 3)), expected)
 
 
 def test_other_graphs_go_through_as_they_are(pyg):

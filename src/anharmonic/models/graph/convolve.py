@@ -62,6 +62,7 @@ def _takes_weights(conv: nn.Module) -> bool:
 def _is_plain_gcn(conv: Any) -> bool:
     return (
         _is(conv, "GCNConv")
+        and conv.aggr in ("add", "sum")
         and conv.normalize
         and conv.add_self_loops
         and not conv.improved
@@ -81,8 +82,17 @@ def _is_plain_sage(conv: Any) -> bool:
 
 
 def _is(conv: Any, name: str) -> bool:
-    """Whether it is PyTorch Geometric's own class of that name; that package is not imported."""
+    """Whether it is PyTorch Geometric's own class of that name, with nothing hooked in or replaced.
+
+    That package is not imported.
+    """
     library = sys.modules.get("torch_geometric.nn")
     if library is None or type(conv) is not getattr(library, name):
         return False
-    return not (conv._forward_hooks or conv._forward_pre_hooks)  # which its call would run
+    own = vars(conv)
+    hooked = any(found for key, found in own.items() if key.endswith("_hooks"))
+    return not (hooked or conv.explain or any(method in own for method in _METHODS))
+
+
+_METHODS = ("forward", "propagate", "message", "aggregate", "update", "message_and_aggregate")
+"""What a convolution does, which may be replaced on one of them."""
