@@ -222,6 +222,27 @@ def test_hooks_of_a_convolution_are_run_on_an_adjacency_too(edges):
 
 
 @over_layers
+def test_compiles_as_one_graph_on_an_adjacency_used_before(kind, edges):
+    layer, x, graph = make(kind, "SAGE"), features(), Adjacency(edges, 7)
+    expected = layer(x, graph)
+    torch._dynamo.reset()
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")
+    assert torch.allclose(compiled(x, graph), expected)
+
+
+@over_layers
+def test_compiled_layers_see_edges_changed_in_place(kind, edges):
+    layer, x, given = make(kind, "SAGE"), features(), edges.clone()
+    torch._dynamo.reset()
+    compiled = torch.compile(layer, backend="aot_eager")
+    before = compiled(x, given)
+    assert torch.allclose(compiled(x, given), before)
+    given[0] = given[0].roll(1)
+    assert torch.allclose(compiled(x, given), layer(x, given))
+    assert not torch.allclose(compiled(x, given), before)
+
+
+@over_layers
 def test_inside_pyg_sequential_and_on_a_subgraph(kind, edges):
     from torch_geometric.utils import subgraph
 

@@ -33,11 +33,12 @@ _ACTIVATIONS: dict[str, Activation] = {
 
 
 class Call(NamedTuple):
-    """What goes to the convolutions beside the features."""
+    """What goes to the convolutions beside the features; ``rows``: the edges for a gate."""
 
     graph: Any
     args: tuple[Any, ...]
     options: dict[str, Any]
+    rows: Any = None
 
 
 class DeepGraphLayer(nn.Module):
@@ -129,7 +130,9 @@ class DeepGraphLayer(nn.Module):
         """The edges in compressed rows; those of the last call are kept."""
         if isinstance(graph, Adjacency):
             return graph
-        if self._last is not None and not graph.is_inference():
+        # No version counter tells of a change in inference mode, nor inside of a compiled graph.
+        keep = not (_checks.watched() or graph.is_inference())
+        if keep and self._last is not None:
             seen, version, nodes, kept = self._last
             if seen() is graph and version == graph._version and nodes == num_nodes:
                 return kept
@@ -137,9 +140,8 @@ class DeepGraphLayer(nn.Module):
         if type(edges) is not Tensor:  # EdgeIndex, whose indexing checks and keeps more than wanted
             edges = edges.as_subclass(Tensor)
         kept = Adjacency(edges, num_nodes)
-        if graph.is_inference():  # no version counter would tell of a change
-            return kept
-        self._last = (weakref.ref(graph), graph._version, num_nodes, kept)
+        if keep:
+            self._last = (weakref.ref(graph), graph._version, num_nodes, kept)
         return kept
 
     def __getstate__(self) -> dict[str, Any]:

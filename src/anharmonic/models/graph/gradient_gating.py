@@ -148,7 +148,8 @@ class GradientGating(DeepGraphLayer):
             The features X^L, and with ``return_states`` a ``Gated``.
         """
         check_input(x, edge_index)
-        call = Call(edge_index, args, conv_options)
+        rows = self._adjacency(edge_index, x.shape[0])
+        call = Call(edge_index, args, conv_options, rows)
         if not return_states:
             return self._walk((x,), call, None)[0]
         xs, taus = [x], []
@@ -171,7 +172,7 @@ class GradientGating(DeepGraphLayer):
             tau_hat = target if same else self._gate_sigma(coupling)
         tau = kernels.gradient_gate(
             tau_hat,
-            self._adjacency(call.graph, x.shape[0]),
+            call.rows,
             p=self.p,
             aggr=self.aggr,
             neighbours=self.neighbours,
