@@ -283,9 +283,22 @@ def test_copies_and_pickles(kind, edges):
     assert torch.equal(pickle.loads(pickle.dumps(layer))(x, edges), out)
 
 
+class Own(nn.Module):
+    """A convolution of one's own, around another."""
+
+    def __init__(self, conv):
+        super().__init__()
+        self.conv = conv
+
+    def forward(self, x, edge_index):
+        return self.conv(x, edge_index)
+
+
 @over_layers
-def test_reset_parameters_draws_anew(kind):
-    layer = make(kind, "GCN")
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_reset_parameters_draws_anew(kind, wrapped):
+    conv = CONVS["GCN"]()
+    layer = LAYERS[kind](Own(conv) if wrapped else conv).double()
     before = [w.clone() for w in layer.parameters() if w.dim() == 2]
     layer.reset_parameters()
     after = [w for w in layer.parameters() if w.dim() == 2]

@@ -110,6 +110,13 @@ def test_bad_input(x, text):
     assert math.isfinite(float(dirichlet_energy(torch.zeros(3, 2), graph)))
 
 
+def test_a_sparse_adjacency_is_a_graph_too():
+    graph, x = grid_graph(3, 3), torch.rand(9, 2)
+    matrix = graph.sparse(torch.float32)
+    assert torch.equal(dirichlet_energy(x, matrix), dirichlet_energy(x, graph))
+    assert torch.equal(mean_average_distance(x, matrix), mean_average_distance(x, graph))
+
+
 def test_features_of_every_layer_of_our_networks():
     pytest.importorskip("torch_geometric", reason="the convolutions are PyG's")
     from anharmonic.models.registry import model_class
@@ -142,5 +149,11 @@ def test_features_of_every_layer_of_models_of_pyg():
         "x, e", [(pyg.GCNConv(5, 4), "x, e -> x"), (pyg.GATConv(4, 4), "x, e -> x")]
     )
     assert len(layer_features(several, x, graph.edge_index)) == 3
+    weight = torch.rand(graph.num_edges)
+    for net in (model, GraphCON(pyg.GCNConv(5, 5), 3)):
+        by_name = layer_features(net, x, graph.edge_index, edge_weight=weight)
+        by_place = layer_features(net, x, graph.edge_index, weight)
+        assert all(map(torch.equal, by_name, by_place))
+        assert not torch.equal(by_name[-1], layer_features(net, x, graph.edge_index)[-1])
     with pytest.raises(TypeError, match="model must hold graph convolutions; got Linear"):
         layer_features(torch.nn.Linear(5, 5), x, graph)

@@ -1,5 +1,7 @@
 """Graphs as sorted rows beside dense matrices and beside what PyTorch Geometric computes."""
 
+import math
+
 import pytest
 import torch
 
@@ -273,7 +275,7 @@ class TestErrors:
         "arguments, error, words",
         [
             ((EDGES.int(), 3), TypeError, r"torch.int64 tensor \[2, E\]; got .*int32; convert"),
-            (([[0], [1]], 3), TypeError, r"edge_index must be .*; got list; convert"),
+            (([[0], [1]], 3), TypeError, r"edge_index must be .*; got list; make it"),
             ((EDGES[0], 3), ValueError, r"got shape \[2\], torch.int64; put sources in row 0"),
             ((torch.zeros(5, 2).long(), 3), ValueError, r"targets in row 1; transpose it\.$"),
             ((EDGES, 2), ValueError, r"nodes in \[0, 2\); got values from 0 to 2; number"),
@@ -297,6 +299,9 @@ class TestErrors:
                 r"need no gradient; got .*requires_grad=True; pass edge_index",
             ),
             ((EDGES, 3, torch.ones(2).long()), ValueError, r"weight must be floating point.*int64"),
+            ((EDGES, 3, torch.tensor([1.0, math.nan])), ValueError, "weight.*NaN"),
+            ((torch.eye(3).to_sparse(), 3), TypeError, r"out of the sparse matrix: .*flip\(0\)"),
+            (([[0], [1]], 3), TypeError, r"torch.tensor\(\[sources, targets\]\)"),
         ],
     )
     def test_construction(self, arguments, error, words):

@@ -14,6 +14,7 @@ from torch.nn import functional
 from anharmonic import _checks
 from anharmonic.diagnostics.recurrence import examined
 from anharmonic.kernels.adjacency import Adjacency
+from anharmonic.kernels.edges import edges_of
 from anharmonic.models.graph.deep import DeepGraphLayer
 
 
@@ -31,7 +32,8 @@ def dirichlet_energy(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
         graph: The edges, an undirected one in both directions.
 
     Shape:
-        x [..., N, m]; graph an Adjacency or edge_index [2, E]; result [...].
+        x [..., N, m]; graph an Adjacency, edge_index [2, E] or a sparse adjacency [N, N] whose row
+        i holds the edges that end in i; result [...].
 
     Raises:
         ValueError: If x has no node, or another number of nodes than the graph.
@@ -60,7 +62,8 @@ def mean_average_distance(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
         graph: The edges, an undirected one in both directions.
 
     Shape:
-        x [..., N, m]; graph an Adjacency or edge_index [2, E]; result [...].
+        x [..., N, m]; graph an Adjacency, edge_index [2, E] or a sparse adjacency [N, N] whose row
+        i holds the edges that end in i; result [...].
 
     Raises:
         ValueError: If x has no node, or another number of nodes than the graph.
@@ -120,7 +123,8 @@ def _edges(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
             )
         )
     if not isinstance(graph, Adjacency):
-        graph = Adjacency(graph, x.shape[-2])
+        sparse = isinstance(graph, Tensor) and graph.layout != torch.strided
+        graph = Adjacency(edges_of(graph) if sparse else graph, x.shape[-2])
     if graph.num_nodes != x.shape[-2]:
         raise ValueError(
             _checks.message(
@@ -156,7 +160,9 @@ def plain_states(convs: list[torch.nn.Module], x: Tensor, graph: Adjacency) -> T
     return torch.stack(states)
 
 
-def layer_features(model: Any, x: Tensor, graph: Adjacency | Tensor, *args: Any) -> list[Tensor]:
+def layer_features(
+    model: Any, x: Tensor, graph: Adjacency | Tensor, *args: Any, **options: Any
+) -> list[Tensor]:
     """The node features before the first and after every layer of a graph network.
 
     Of ``GraphCON``, ``GradientGating`` and their networks these are the states X^0, ..., X^L. Of
@@ -168,6 +174,7 @@ def layer_features(model: Any, x: Tensor, graph: Adjacency | Tensor, *args: Any)
         x: Node features.
         graph: The edges.
         *args: What the model takes besides.
+        **options: The same, by name.
 
     Shape:
         x [N, F]; result L + 1 times [N, m], widths may differ.
@@ -189,16 +196,17 @@ def layer_features(model: Any, x: Tensor, graph: Adjacency | Tensor, *args: Any)
             if block is not model:
                 hook = block.register_forward_pre_hook(lambda module, inputs: given.append(inputs))
                 try:
-                    model(x, graph, *args)
+                    model(x, graph, *args, **options)
                 finally:
                     hook.remove()
-            _, states = block(*given[-1], return_states=True)
+                options = {}
+            _, states = block(*given[-1], **options, return_states=True)
             return list(states.x.unbind(0))
-        return _around_convolutions(model, x, graph, *args)
+        return _around_convolutions(model, x, graph, *args, **options)
 
 
 def _around_convolutions(
-    model: Any, x: Tensor, graph: Adjacency | Tensor, *args: Any
+    model: Any, x: Tensor, graph: Adjacency | Tensor, *args: Any, **options: Any
 ) -> list[Tensor]:
     convs = list(getattr(model, "convs", [])) or [m for m in model.modules() if _is_conv(m)]
     if not convs:
@@ -219,7 +227,8 @@ def _around_convolutions(
     hooks = [conv.register_forward_hook(see) for conv in convs]
     try:
         # As edge_index: of an Adjacency, GCN is computed without a call of the convolution.
-        model(x, graph.edge_index if isinstance(graph, Adjacency) else graph, *args)
+        edges = graph.edge_index if isinstance(graph, Adjacency) else graph
+        model(x, edges, *args, **options)
     finally:
         for hook in hooks:
             hook.remove()

@@ -135,7 +135,8 @@ class Adjacency:
         r"""The operator of GCN, :math:`\hat D^{-1/2} (A + I) \hat D^{-1/2}` (7.5).
 
         A node that has a self-loop keeps that one's weight and gets no second; degrees are counted
-        at the targets, as PyTorch Geometric does.
+        at the targets, as PyTorch Geometric does. Where weights of both signs make a degree
+        negative, its row and column are 0; there PyTorch Geometric gives NaN.
         """
         source, target = self.edge_index
         weight = torch.ones(self.num_edges) if self.weight is None else self.weight.double()

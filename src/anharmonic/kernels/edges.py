@@ -25,7 +25,18 @@ def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
         >>> check_edges(torch.tensor([[0], [1]]), 2).shape
         torch.Size([2, 1])
     """
-    if not isinstance(edge_index, Tensor) or edge_index.dtype != torch.int64:
+    if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:
+        raise TypeError(
+            _checks.message(
+                "edge_index must be a torch.int64 tensor [2, E]",
+                _checks.described(edge_index),
+                "take the edges out of the sparse matrix: if row i holds the edges that end in i, "
+                "they are matrix.to_sparse_coo().coalesce().indices().flip(0)"
+                if isinstance(edge_index, Tensor)
+                else "make it with torch.tensor([sources, targets])",
+            )
+        )
+    if edge_index.dtype != torch.int64:
         raise TypeError(
             _checks.message(
                 "edge_index must be a torch.int64 tensor [2, E]",
@@ -106,7 +117,8 @@ def check_weight(weight: Any, edge_index: Tensor) -> None:
     """Checks for one constant number per edge.
 
     Raises:
-        ValueError: If the shape does not fit, or the weights are integers or need gradients.
+        ValueError: If the shape does not fit, or the weights are integers, NaN or need
+            gradients.
 
     Example:
         >>> check_weight(torch.ones(1), torch.tensor([[0], [1]]))
@@ -128,3 +140,4 @@ def check_weight(weight: Any, edge_index: Tensor) -> None:
                 "pass edge_index and edge weights to the layer instead, which trains them",
             )
         )
+    _checks.no_nan("weight", weight)

@@ -35,6 +35,9 @@ def test_an_activation_is_a_name_or_a_function():
     assert activation_function("activation", "tanh") is torch.tanh
     with pytest.raises(ValueError, match=r"activation must be one of .*'relu'"):
         activation_function("activation", "rely")
+    for given, text in ((nn.ReLU, r"or a function; got .*ReLU.*instance"), (None, "a name")):
+        with pytest.raises(TypeError, match=text):
+            activation_function("activation", given)
 
 
 @pytest.mark.parametrize("graph", [EDGES, Adjacency(EDGES, 3), torch.eye(3).to_sparse()])

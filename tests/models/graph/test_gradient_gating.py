@@ -184,3 +184,17 @@ def test_edges_of_the_last_call_are_kept_but_a_changed_tensor_is_seen():
 def test_repr():
     text = repr(GradientGating(Map(3), 2, p=2.5))
     assert "num_layers=2, p=2.5, aggr='sum', neighbours='in'" in text
+
+
+class Narrow(nn.Module):
+    """The first feature alone."""
+
+    def forward(self, x, edge_index):
+        return x[:, :1]
+
+
+def test_a_convolution_that_changes_the_width_is_named():
+    for given, name in (({"gate_conv": Narrow()}, "gate_conv"), ({"conv": Narrow()}, "conv")):
+        layer = GradientGating(**{"conv": Map(3), "num_layers": 2, **given})
+        with pytest.raises(ValueError, match=f"^{name} must keep the shape of its input"):
+            layer(torch.zeros(2, 3, dtype=torch.float64), torch.tensor([[0], [1]]))

@@ -1,4 +1,4 @@
-"""How a convolution is called: with sparse products where it is GCN or mean GraphSAGE."""
+"""Calls a convolution, by sparse products where it is GCN or mean GraphSAGE; draws it anew."""
 
 from __future__ import annotations
 
@@ -53,6 +53,21 @@ def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> An
             )
         options["edge_weight"] = graph.weight.to(x.dtype)
     return conv(x, graph.edge_index, *args, **options)
+
+
+def redraw(module: nn.Module) -> None:
+    """Draws a module's weights anew, or those of its parts where it does not know how.
+
+    Example:
+        >>> import torch
+        >>> redraw(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()))
+    """
+    known: Any = module
+    if hasattr(module, "reset_parameters"):
+        known.reset_parameters()
+    else:
+        for part in module.children():
+            redraw(part)
 
 
 def _takes_weights(conv: nn.Module) -> bool:

@@ -17,16 +17,10 @@ from torch.nn import functional
 from anharmonic import _checks
 from anharmonic.kernels.adjacency import Adjacency
 from anharmonic.kernels.edges import edges_of
-from anharmonic.models.graph.convolve import convolve
+from anharmonic.models.graph.convolve import convolve, redraw
 
 RESIDUALS = ("v1", "v2", "plain")
 """Kinds of published residual terms, see ``ResidualCoupling``."""
-
-
-def _reset(conv: nn.Module) -> None:
-    """Draws a module's weights anew, if it knows how."""
-    if hasattr(conv, "reset_parameters"):
-        cast("Any", conv).reset_parameters()
 
 
 class ResidualCoupling(nn.Module):
@@ -93,7 +87,7 @@ class ResidualCoupling(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draws all weights anew."""
-        _reset(self.conv)
+        redraw(self.conv)
         self.residual.reset_parameters()
 
 
@@ -150,7 +144,7 @@ class ChannelGroupMean(nn.Module):
 
     def reset_parameters(self) -> None:
         """Draws the convolution's weights anew."""
-        _reset(self.conv)
+        redraw(self.conv)
 
 
 class AttentionCoupling(nn.Module):

@@ -19,7 +19,7 @@ from torch.nn import functional
 from anharmonic import _checks
 from anharmonic.kernels.adjacency import Adjacency
 from anharmonic.kernels.edges import check_edges, edges_of
-from anharmonic.models.graph.convolve import convolve
+from anharmonic.models.graph.convolve import convolve, redraw
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -66,10 +66,7 @@ class DeepGraphLayer(nn.Module):
     def reset_parameters(self) -> None:
         """Draws the convolutions' weights anew."""
         for convs in self.children():
-            conv: Any
-            for conv in convs.children():
-                if hasattr(conv, "reset_parameters"):
-                    conv.reset_parameters()
+            redraw(convs)
 
     def _step(self, n: int, states: tuple[Tensor, ...], call: Call) -> tuple[Tensor, ...]:
         """One layer: the states before it to those after it; the first is the features."""
@@ -105,11 +102,12 @@ class DeepGraphLayer(nn.Module):
 
     def _convolve(self, convs: nn.ModuleList, n: int, x: Tensor, call: Call) -> Tensor:
         conv = convs[n if len(convs) > 1 else 0]
+        name = "conv" if convs is self.convs else "gate_conv"
         wide = getattr(conv, "in_channels", x.shape[1])
         if isinstance(wide, int) and wide > 0 and wide != x.shape[1]:
             raise ValueError(
                 _checks.message(
-                    f"x must have the {wide} features per node that conv takes",
+                    f"x must have the {wide} features per node that {name} takes",
                     f"x {list(x.shape)}",
                     "map the features to that width first, e.g. with torch.nn.Linear",
                 )
@@ -118,7 +116,7 @@ class DeepGraphLayer(nn.Module):
         if not isinstance(result, Tensor) or result.shape != x.shape:
             raise ValueError(
                 _checks.message(
-                    f"conv must keep the shape of its input, {list(x.shape)}",
+                    f"{name} must keep the shape of its input, {list(x.shape)}",
                     f"{_checks.described(result)} from {conv}",
                     "give it as many output as input channels (attention heads: concat=False, or "
                     "channels / heads each)",
@@ -218,15 +216,24 @@ def activation_function(name: str, given: str | Activation) -> Activation:
         given: A name or a function of one tensor.
 
     Raises:
+        TypeError: If it is neither a name nor a function; a class is none.
         ValueError: If the name is unknown.
 
     Example:
         >>> activation_function("activation", "relu")(torch.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
-    if callable(given):
-        return given
-    return _ACTIVATIONS[_checks.choice(name, given, _ACTIVATIONS)]
+    if isinstance(given, str):
+        return _ACTIVATIONS[_checks.choice(name, given, _ACTIVATIONS)]
+    if not callable(given) or isinstance(given, type):
+        raise TypeError(
+            _checks.message(
+                f"{name} must be one of {', '.join(map(repr, _ACTIVATIONS))}, or a function",
+                repr(given),
+                "pass an instance, such as torch.nn.ReLU()" if callable(given) else "pass a name",
+            )
+        )
+    return given
 
 
 def check_input(x: Any, graph: Any) -> None:
