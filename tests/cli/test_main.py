@@ -20,6 +20,12 @@ def test_version(cli):
     assert cli("--version") == (0, f"anharmonic {__version__}\n", "")
 
 
+def test_python_runs_the_package_as_the_command():
+    words = [sys.executable, "-m", "anharmonic", "--version"]
+    run = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (0, f"anharmonic {__version__}\n")
+
+
 def test_unknown_command_names_the_nearest(cli):
     code, out, err = cli("trian")
     assert code == 2 and out == ""

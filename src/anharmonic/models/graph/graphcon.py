@@ -84,10 +84,11 @@ class GraphCON(DeepGraphLayer):
         With dt = α = γ = 1, the documents' values for citation graphs and the defaults, the old
         velocity and position cancel: X^n = σ(F(X^{n-1})), the plain network, which oversmooths as
         such. For an oscillator take a smaller dt or damping. Uncoupled, features stay bounded iff
-        dt²γ + 2 dt α <= 4 (< 4 for α = 0) and γ + α > 0; other settings give a
-        ``StabilityWarning``. A convolution with running statistics (batch norm) updates them twice
-        with ``checkpoint``. Coupled, an undamped network with ReLU can still grow without bound; dt
-        = 0.1 kept it for 1000 layers.
+        dt²γ + 2 dt α <= 4 (< 4 for α = 0) and γ + α > 0. Beyond 4 there is a ``StabilityWarning``,
+        but not for γ = α = 0, the documents' values for web pages, where they grow linearly with
+        depth. Coupled, an undamped network with ReLU can still grow without bound; dt = 0.1 kept it
+        for 1000 layers. A convolution with running statistics (batch norm) updates them twice with
+        ``checkpoint``.
 
     Example:
         >>> import anharmonic as ah, torch
