@@ -3,7 +3,8 @@
 Few settings of the graph experiments are published. ``anharmonic search`` draws them at random from
 the documents' ranges (those of G², for every model), judged by validation; equal seeds give every
 row the same candidates. What was chosen is written to ``searches/ID.json`` and copied from there to
-``chosen.json``, which the tables read; rows that were not searched say so.
+``chosen.json``, which the tables read; rows that were not searched say so. There a row may take
+another's settings, ``{"as": ROW}``, where a search of its own takes too long.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ SEARCH_NOTE = (
     "Settings: random search, {trials} trials for this row, judged by validation on split {seeds}, "
     "which is one of those reported."
 )
+LIKE_NOTE = "Settings: those that the search for {row} chose; none of its own."
 UNSEARCHED = "Settings: our defaults, not searched yet."
 
 
@@ -101,8 +103,11 @@ def tuned(table: Table) -> Table:
     for row in table.rows:
         entry = found.get(row.id)
         if entry is not None and row.run is not None and row.search:
-            seeds = ", ".join(map(str, entry["seeds"]))
-            note = SEARCH_NOTE.format(trials=entry["trials"], seeds=seeds)
+            if "as" in entry:
+                note, entry = LIKE_NOTE.format(row=entry["as"]), found[entry["as"]]
+            else:
+                seeds = ", ".join(map(str, entry["seeds"]))
+                note = SEARCH_NOTE.format(trials=entry["trials"], seeds=seeds)
             run = changed(row.run, entry["values"])
             row = replace(row, run=run, note=" ".join(filter(None, (note, row.note))))
         elif row.run is not None and row.search:
