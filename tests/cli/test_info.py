@@ -1,5 +1,6 @@
 import json
 import os
+from importlib import metadata
 
 import pytest
 import torch
@@ -42,6 +43,18 @@ def test_info_says_what_is_there(cli, monkeypatch, tmp_path):
         assert said["CPU backend"].startswith("native (")
         assert said["C library"] == str(library.path())
         assert said["instruction set"].startswith(f"{library.instruction_set()} (best; ")
+
+
+def test_info_names_optional_packages(cli, monkeypatch):
+    def version(name):
+        if name == "optuna":
+            raise metadata.PackageNotFoundError(name)
+        return f"version of {name}"
+
+    monkeypatch.setattr(metadata, "version", version)
+    lines = cli("info")[1].splitlines()
+    assert any(line.split() == ["optuna", "not", "installed"] for line in lines)
+    assert any(line.endswith("  version of torch_geometric") for line in lines)
 
 
 def test_info_as_json(cli):

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from anharmonic._checks import choice
 USAGE = "usage: anharmonic info [--json]"
 _BACKEND = "ANHARMONIC_BACKEND"
 _DATA = "ANHARMONIC_DATA"
+_OPTIONAL = ("lightning", "torch_geometric", "torchdiffeq", "optuna")
+"""The package that matters in each extra, as it is called where it is installed."""
 
 
 def run(words: Sequence[str]) -> int:
@@ -64,6 +67,7 @@ def gather() -> dict[str, Any]:
         "package": str(Path(anharmonic.__file__).parent),
         "python": platform.python_version(),
         "torch": str(torch.__version__),
+        "optional": {name: _version(name) for name in _OPTIONAL},
         "threads": torch.get_num_threads(),
         "backend": backend,
         "backend_reason": reason,
@@ -74,6 +78,13 @@ def gather() -> dict[str, Any]:
         "data": str(data_folder()),
         "data_named": bool(os.environ.get(_DATA)),
     }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
 
 
 def _backend() -> tuple[str, str]:
@@ -103,6 +114,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         "anharmonic": f"{facts['anharmonic']} ({facts['package']})",
         "Python": facts["python"],
         "PyTorch": facts["torch"],
+        **{name: version or "not installed" for name, version in facts["optional"].items()},
         "threads": facts["threads"],
         "CPU backend": f"{facts['backend']} ({facts['backend_reason']})",
         "C library": facts["library"] or "none",
