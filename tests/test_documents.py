@@ -42,3 +42,33 @@ def test_links_lead_somewhere(page):
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.name)
 def test_examples_run(example, tmp_path):
     assert run([example], tmp_path).strip()
+
+
+def measured(table):
+    """The cells "reported" and "ours" of a table in docs/results.md, by graph and row."""
+    page = (ROOT / "docs" / "results.md").read_text("utf-8")
+    part = page.split(f"`{table}` ·")[1].split("\n## ")[0]
+    found, group = {}, ""
+    for line in part.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[0].startswith("**"):
+            group = cells[0].strip("*")
+        elif len(cells) > 2 and cells[2][:1].isdigit():
+            found[group, cells[0]] = cells[1], cells[2]
+    return found
+
+
+def test_the_readme_says_what_was_measured():
+    page = (ROOT / "README.md").read_text("utf-8")
+    lines = page.split("| Model | Texas | Wisconsin | Cornell |\n| --- | --- | --- | --- |\n")[1]
+    known = measured("graphcon-heterophilic") | measured("g2-heterophilic")
+    rows = lines.split("\n\n")[0].splitlines()
+    assert len(rows) == 10
+    for line in rows:
+        name, *cells = (cell.strip() for cell in line.strip("|").split("|"))
+        for graph, cell in zip(("Texas", "Wisconsin", "Cornell"), cells, strict=True):
+            reported, ours = known[graph, name]
+            said = [float(number) for number in re.findall(r"[0-9.]+", cell)]
+            both = f"{reported.split()[0]} {ours}"
+            exact = [float(number) for number in re.findall(r"[0-9.]+", both)]
+            assert said == pytest.approx(exact, abs=0.0501), (name, graph)
