@@ -123,8 +123,7 @@ def _edges(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
             )
         )
     if not isinstance(graph, Adjacency):
-        sparse = isinstance(graph, Tensor) and graph.layout != torch.strided
-        graph = Adjacency(edges_of(graph) if sparse else graph, x.shape[-2])
+        graph = Adjacency(edges_of(graph) if isinstance(graph, Tensor) else graph, x.shape[-2])
     if graph.num_nodes != x.shape[-2]:
         raise ValueError(
             _checks.message(

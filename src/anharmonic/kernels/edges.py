@@ -25,23 +25,22 @@ def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
         >>> check_edges(torch.tensor([[0], [1]]), 2).shape
         torch.Size([2, 1])
     """
-    if not isinstance(edge_index, Tensor) or edge_index.layout != torch.strided:
-        raise TypeError(
-            _checks.message(
-                "edge_index must be a torch.int64 tensor [2, E]",
-                _checks.described(edge_index),
-                "take the edges out of the sparse matrix: if row i holds the edges that end in i, "
-                "they are matrix.to_sparse_coo().coalesce().indices().flip(0)"
-                if isinstance(edge_index, Tensor)
-                else "make it with torch.tensor([sources, targets])",
-            )
+    advice = ""
+    if not isinstance(edge_index, Tensor):
+        advice = "make it with torch.tensor([sources, targets])"
+    elif edge_index.layout != torch.strided:
+        advice = (
+            "take the edges out of the sparse matrix: if row i holds the edges that end in i, they "
+            "are matrix.to_sparse_coo().coalesce().indices().flip(0)"
         )
-    if edge_index.dtype != torch.int64:
+    elif edge_index.dtype != torch.int64:
+        advice = "convert it with edge_index.long(); row 0 holds sources, row 1 targets"
+    if advice:
         raise TypeError(
             _checks.message(
                 "edge_index must be a torch.int64 tensor [2, E]",
                 _checks.described(edge_index),
-                "convert it with edge_index.long(); row 0 holds sources, row 1 targets",
+                advice,
             )
         )
     if edge_index.dim() != 2 or edge_index.shape[0] != 2:
@@ -64,24 +63,28 @@ def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
                     "number the nodes as the rows of x, or pass every node's features",
                 )
             )
-    return edge_index
+    checked: Tensor = edge_index
+    return checked
 
 
-def edges_of(adjacency: Tensor) -> Tensor:
+def edges_of(graph: Tensor) -> Tensor:
     """The edges of a sparse adjacency whose row i holds the edges that end in i.
 
     Args:
-        adjacency: A sparse tensor, as PyTorch Geometric takes it (transposed, ``adj_t``).
+        graph: A sparse tensor, as PyTorch Geometric takes it (transposed, ``adj_t``), or the edges
+            themselves, which are returned as they are.
 
     Shape:
-        adjacency [N, N]; result [2, E].
+        graph [N, N] or [2, E]; result [2, E].
 
     Example:
         >>> edges_of(torch.tensor([[0.0, 1.0], [0.0, 0.0]]).to_sparse())
         tensor([[1],
                 [0]])
     """
-    target, source = adjacency.to_sparse(layout=torch.sparse_coo).coalesce().indices()
+    if graph.layout == torch.strided:
+        return graph
+    target, source = graph.to_sparse(layout=torch.sparse_coo).coalesce().indices()
     return torch.stack([source, target])
 
 

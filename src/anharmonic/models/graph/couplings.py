@@ -204,8 +204,7 @@ class AttentionCoupling(nn.Module):
                     "attention needs a graph without weights", f"{edge_index}", "leave weight out"
                 )
             )
-        graph = edge_index.edge_index if isinstance(edge_index, Adjacency) else edge_index
-        graph = graph if graph.layout == torch.strided else edges_of(graph)
+        graph = edge_index.edge_index if isinstance(edge_index, Adjacency) else edges_of(edge_index)
         nodes = torch.arange(x.shape[0], device=x.device)
         source, target = torch.cat([graph, nodes.expand(2, -1)], dim=1)
         shape = (x.shape[0], self.heads, self.query.out_features // self.heads)

@@ -134,7 +134,7 @@ class DeepGraphLayer(nn.Module):
             seen, version, nodes, kept = self._last
             if seen() is graph and version == graph._version and nodes == num_nodes:
                 return kept
-        edges = graph if graph.layout == torch.strided else edges_of(graph)
+        edges = edges_of(graph)
         if type(edges) is not Tensor:  # EdgeIndex, whose indexing checks and keeps more than wanted
             edges = edges.as_subclass(Tensor)
         kept = Adjacency(edges, num_nodes)
