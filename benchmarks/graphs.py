@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch_geometric.nn import GCNConv, SAGEConv
+from torch_geometric.nn import GATConv, GCNConv, SAGEConv, TransformerConv
 from torch_geometric.utils import scatter
 
 from anharmonic import Adjacency
@@ -23,6 +23,7 @@ from anharmonic.diagnostics import machine
 from anharmonic.diagnostics.speed import no_garbage_collection, plural
 from anharmonic.diagnostics.speed_report import duration, fill
 from anharmonic.kernels import gradient_gate
+from anharmonic.models.graph.convolve import convolve
 
 EDGES, OURS, DENSE = "edge_index", "anharmonic", "linear maps alone"
 TARGET = 10.0
@@ -52,6 +53,14 @@ def cases(edge_index: Tensor, nodes: int, width: int) -> dict[str, dict[str, Fun
             OURS: graph.matmul,
         },
     }
+    for title, conv in (
+        ("GAT, 4 heads", GATConv(width, width // 4, heads=4)),
+        ("Transformer, 4 heads", TransformerConv(width, width // 4, heads=4)),
+    ):
+        found[title] = {
+            EDGES: lambda x, conv=conv: conv(x, edge_index),
+            OURS: lambda x, conv=conv: convolve(conv, x, graph),
+        }
     for p in (2.0, 2.5):
         found[f"gate, p = {p:g}"] = {
             EDGES: lambda x, p=p: gradient_gate(x, graph, p=p, backend="reference"),

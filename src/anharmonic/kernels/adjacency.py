@@ -118,6 +118,13 @@ class Adjacency:
         return self._sorted(0)
 
     @_kept
+    def place_by_source(self) -> Tensor:
+        """Where the edges sorted by their source stand among those sorted by target, int64 [E]."""
+        place = torch.empty_like(self.by_target.edge)
+        place[self.by_target.edge] = torch.arange(self.num_edges, device=self.device)
+        return place[self.by_source.edge]
+
+    @_kept
     def in_degree(self) -> Tensor:
         """Number of edges that end at every node, int64 [N]."""
         return self.by_target.start.diff()
@@ -129,6 +136,13 @@ class Adjacency:
         turned.__dict__["transposed"] = self
         turned.__dict__["by_target"], turned.__dict__["by_source"] = self.by_source, self.by_target
         return turned
+
+    @_kept
+    def with_self_loops(self) -> Adjacency:
+        """The graph with exactly one self-loop at every node, without weights."""
+        nodes = torch.arange(self.num_nodes, device=self.device)
+        others = self.edge_index[:, self.edge_index[0] != self.edge_index[1]]
+        return Adjacency(torch.cat([others, nodes.expand(2, -1)], dim=1), self.num_nodes)
 
     @_kept
     def normalised(self) -> Adjacency:

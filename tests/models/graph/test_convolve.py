@@ -31,18 +31,75 @@ def draw(width=4):
         ("SAGEConv", {}, True),
         ("SAGEConv", {"root_weight": False}, True),
         ("SAGEConv", {"aggr": "max"}, False),
-        ("GATConv", {}, False),
+        ("GATConv", {}, True),
+        ("GATConv", {"heads": 3}, True),
+        ("GATConv", {"heads": 3, "concat": False, "negative_slope": 0.7}, True),
+        ("GATConv", {"add_self_loops": False, "bias": False}, True),
+        ("GATConv", {"residual": True}, True),
+        ("GATConv", {"dropout": 0.3}, "in evaluation"),
+        ("GATConv", {"aggr": "max"}, False),
+        ("GATConv", {"flow": "target_to_source"}, False),
+        ("GATv2Conv", {}, False),
+        ("TransformerConv", {}, True),
+        ("TransformerConv", {"heads": 3, "root_weight": False}, True),
+        ("TransformerConv", {"heads": 3, "concat": False}, True),
+        ("TransformerConv", {"dropout": 0.3}, "in evaluation"),
+        ("TransformerConv", {"beta": True}, False),
     ],
 )
 def test_the_sparse_path_is_taken_where_it_fits(pyg, monkeypatch, name, options, sparse):
     torch.manual_seed(0)
     conv, x = getattr(pyg, name)(4, 4, **options), draw()
+    if sparse == "in evaluation":
+        conv.eval()
     expected = conv(x, EDGES)
     calls, kind = [], type(conv)
     propagate = kind.propagate
     monkeypatch.setattr(kind, "propagate", lambda *a, **k: calls.append(1) or propagate(*a, **k))
     assert torch.allclose(convolve(conv, x, Adjacency(EDGES, 3)), expected, atol=1e-6)
     assert len(calls) == (0 if sparse else 1)
+
+
+LOOPED = torch.tensor([[0, 1, 1, 2, 3, 3, 3], [1, 0, 2, 1, 1, 1, 3]])  # one edge twice, a loop
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+@pytest.mark.parametrize("name", ["GATConv", "TransformerConv"])
+@pytest.mark.parametrize("edges", [LOOPED, LOOPED[:, :0]], ids=["edges", "no edge"])
+def test_attention_has_the_gradients_of_the_messages(pyg, name, heads, edges):
+    torch.manual_seed(0)
+    conv = getattr(pyg, name)(4, 5, heads=heads, concat=False).double()
+    x = torch.randn(5, 4, dtype=torch.float64).requires_grad_()
+    found = []
+    for graph in (edges, Adjacency(edges, 5)):
+        y = convolve(conv, x, graph)
+        weights = list(conv.parameters())
+        grads = torch.autograd.grad(y.square().sum(), [x, *weights], allow_unused=True)
+        found.append([y, *[torch.zeros_like(t) if g is None else g
+                           for g, t in zip(grads, [x, *weights], strict=True)]])  # fmt: skip
+    for expected, sparse in zip(*found, strict=True):
+        assert torch.allclose(sparse, expected, rtol=1e-11, atol=1e-13)
+
+
+def test_dropout_of_attention_is_drawn_in_training(pyg):
+    torch.manual_seed(0)
+    conv, x = pyg.GATConv(4, 4, heads=2, dropout=0.5), draw()
+    graph = Adjacency(EDGES, 3)
+    assert not torch.equal(convolve(conv, x, graph), convolve(conv, x, graph))
+
+
+def test_attention_under_autocast(pyg):
+    torch.manual_seed(0)
+    conv, x = pyg.GATConv(4, 4, heads=2), draw()
+    exact = conv(x, EDGES)
+    with torch.autocast("cpu", torch.bfloat16):
+        expected, found = conv(x, EDGES), convolve(conv, x, Adjacency(EDGES, 3))
+    assert found.dtype == expected.dtype
+    assert torch.allclose(found.float(), exact, rtol=0.05, atol=0.05)
+
+
+def _negative(x_j=None, value_j=None, **rest):
+    return -(value_j if x_j is None else x_j)
 
 
 def _mask(conv):
@@ -58,13 +115,13 @@ def _mask(conv):
         lambda conv: conv.register_message_forward_hook(lambda module, inputs, result: 2 * result),
         lambda conv: conv.register_aggregate_forward_hook(lambda module, inputs, result: -result),
         lambda conv: conv.register_propagate_forward_hook(lambda module, inputs, result: -result),
-        lambda conv: setattr(conv, "message", lambda x_j, **rest: -x_j),
+        lambda conv: setattr(conv, "message", _negative),
         lambda conv: setattr(conv, "forward", lambda x, edge_index: x),
         _mask,
     ],
     ids=["forward", "message", "aggregate", "propagate", "own message", "own forward", "mask"],
 )
-@pytest.mark.parametrize("name", ["GCNConv", "SAGEConv"])
+@pytest.mark.parametrize("name", ["GCNConv", "SAGEConv", "GATConv", "TransformerConv"])
 def test_what_is_hooked_into_a_convolution_counts(pyg, name, change):
     torch.manual_seed(0)
     conv, x = getattr(pyg, name)(4, 4), draw()

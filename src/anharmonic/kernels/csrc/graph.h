@@ -11,7 +11,7 @@
 #ifndef AN_GRAPH_H
 #define AN_GRAPH_H
 
-#include "anharmonic.h"
+#include "chain.h"
 #include "pool.h"
 #include "power.h"
 #include "workspace.h"
@@ -25,17 +25,16 @@ typedef struct {
 } graph_job;
 
 /* Calls block(call, from, to, first column, vectors, columns of the last vector or 0 if all, ...)
- * on all columns. Vectors and the zero are constants. */
-#define IN_BLOCKS(block, call, from, to, ...)                                                      \
+ * on the columns from `first` to `last`. Vectors and the zero are constants. */
+#define IN_BLOCKS(block, call, from, to, first, last, ...)                                         \
     {                                                                                              \
-        int64_t at = 0;                                                                            \
-        const int64_t features = (call)->features;                                                 \
-        for (; at + WIDE * LANES <= features; at += WIDE * LANES)                                  \
+        int64_t at = first;                                                                        \
+        for (; at + WIDE * LANES <= last; at += WIDE * LANES)                                      \
             block(call, from, to, at, WIDE, 0, __VA_ARGS__);                                       \
-        for (; at + WIDE / 2 * LANES <= features; at += WIDE / 2 * LANES)                          \
+        for (; at + WIDE / 2 * LANES <= last; at += WIDE / 2 * LANES)                              \
             block(call, from, to, at, WIDE / 2, 0, __VA_ARGS__);                                   \
-        for (; at + LANES <= features; at += LANES) block(call, from, to, at, 1, 0, __VA_ARGS__);  \
-        if (at < features) block(call, from, to, at, 1, features - at, __VA_ARGS__);               \
+        for (; at + LANES <= last; at += LANES) block(call, from, to, at, 1, 0, __VA_ARGS__);      \
+        if (at < last) block(call, from, to, at, 1, last - at, __VA_ARGS__);                       \
     }
 
 /* Columns of one node in a matrix [nodes, features]; `part` of a vector's lanes are wanted. */
@@ -62,8 +61,10 @@ AN_INLINE void fetch_ahead(const real *row, const int vectors) {
         __builtin_prefetch((const char *)row + byte);
 }
 
+enum { ALL_ONE, PER_EDGE, PER_HEAD };
+
 AN_INLINE void sum_block(const an_graph_call *c, int64_t from, int64_t to, int64_t at,
-                         const int vectors, int64_t part, const int weighted) {
+                         const int vectors, int64_t part, const int weights, int64_t head) {
     const int64_t F = c->features, *start = c->start, *other = c->other, edges = start[c->nodes];
     const real *x = c->x, *weight = c->weight;
     for (int64_t i = from; i < to; i++) {
@@ -71,9 +72,12 @@ AN_INLINE void sum_block(const an_graph_call *c, int64_t from, int64_t to, int64
         for (int64_t e = start[i]; e < start[i + 1]; e++) {
             if (e + AHEAD < edges) fetch_ahead(x + other[e + AHEAD] * F + at, vectors);
             const real *row = x + other[e] * F + at;
+            vec w = splat(1);
+            if (weights == PER_EDGE) w = splat(weight[e]);
+            if (weights == PER_HEAD) w = splat(weight[(c->place ? c->place[e] : e) * c->heads + head]);
             for (int v = 0; v < vectors; v++) {
                 const vec x_j = load_columns(c, x, row + v * LANES, part);
-                sum[v] += weighted ? splat(weight[e]) * x_j : x_j;
+                sum[v] += weights == ALL_ONE ? x_j : w * x_j;
             }
         }
         for (int v = 0; v < vectors; v++)
@@ -82,10 +86,14 @@ AN_INLINE void sum_block(const an_graph_call *c, int64_t from, int64_t to, int64
 }
 
 static void sum_rows(const an_graph_call *c, int64_t from, int64_t to) {
-    if (c->weight) {
-        IN_BLOCKS(sum_block, c, from, to, 1)
+    if (c->heads) {
+        const int64_t wide = c->features / c->heads;
+        for (int64_t head = 0; head < c->heads; head++)
+            IN_BLOCKS(sum_block, c, from, to, head * wide, (head + 1) * wide, PER_HEAD, head)
+    } else if (c->weight) {
+        IN_BLOCKS(sum_block, c, from, to, 0, c->features, PER_EDGE, 0)
     } else {
-        IN_BLOCKS(sum_block, c, from, to, 0)
+        IN_BLOCKS(sum_block, c, from, to, 0, c->features, ALL_ONE, 0)
     }
 }
 
@@ -114,10 +122,10 @@ static void walk_chunk(void *context, int64_t chunk) {
 
 static void walk_graph(const an_graph_call *c,
                        void (*walk)(const an_graph_call *call, int64_t from, int64_t to),
-                       int64_t result_columns) {
+                       int64_t results) {
     const int threads = (c->nodes + c->start[c->nodes]) * c->features < SMALL ? 1 : (int)c->threads;
     const graph_job job = {c, threads > 1 ? threads * CHUNKS_PER_THREAD : 1, walk};
-    an_advise_huge(c->result, c->nodes * result_columns * (int64_t)sizeof(real));
+    an_advise_huge(c->result, results * (int64_t)sizeof(real));
     an_parallel(job.chunks, threads, walk_chunk, (void *)&job);
 }
 

@@ -87,6 +87,27 @@ int an_neighbour_sum(const an_graph_call *call) {
     return AN_OK;
 }
 
+int an_edge_product(const an_graph_call *call) {
+    const an_engine *engine = engine_for(call->real_bytes);
+    if (!engine || call->heads < 1) return AN_BAD_CALL;
+    engine->edge_product(call);
+    return AN_OK;
+}
+
+int an_edge_softmax(const an_graph_call *call) {
+    const an_engine *engine = engine_for(call->real_bytes);
+    if (!engine || call->heads < 1) return AN_BAD_CALL;
+    engine->edge_softmax(call);
+    return AN_OK;
+}
+
+int an_edge_softmax_backward(const an_graph_call *call) {
+    const an_engine *engine = engine_for(call->real_bytes);
+    if (!engine || call->heads < 1) return AN_BAD_CALL;
+    engine->edge_softmax_backward(call);
+    return AN_OK;
+}
+
 int an_gate(const an_graph_call *call) {
     const an_engine *engine = engine_for(call->real_bytes);
     if (!engine || !(call->power > 0)) return AN_BAD_CALL;

@@ -1,25 +1,25 @@
-"""Calls a convolution, by sparse products where it is GCN or mean GraphSAGE; draws it anew."""
+"""Calls a convolution, on sorted rows where its form is known; draws it anew."""
 
 from __future__ import annotations
 
 import inspect
-import sys
 from typing import Any
 
 from torch import Tensor, nn
 
 from anharmonic import _checks
 from anharmonic.kernels.adjacency import Adjacency
+from anharmonic.models.graph.sparse_convolutions import sparse_form
 
 
 def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> Any:
-    """Calls a convolution, with sparse products where it is GCN or mean GraphSAGE.
+    """Calls a convolution, on sorted rows where it is GCN, mean GraphSAGE, GAT or Transformer.
 
     Args:
         conv: The convolution.
         x: Node features.
         graph: ``edge_index``, a sparse adjacency or an ``Adjacency``. Of the last, convolutions
-            other than GCN, mean GraphSAGE and this package's couplings get ``edge_index`` (and
+            other than those four and this package's couplings get ``edge_index`` (and
             ``edge_weight``, if it has weights).
         *args: Further arguments of the convolution.
         **options: Further arguments by name.
@@ -35,13 +35,9 @@ def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> An
     """
     if not isinstance(graph, Adjacency) or getattr(conv, "takes_adjacency", False):
         return conv(x, graph, *args, **options)
-    if not args and not options:
-        if _is_plain_gcn(conv):
-            mapped = graph.normalised.matmul(conv.lin(x))
-            return mapped if conv.bias is None else mapped.add_(conv.bias)
-        if _is_plain_sage(conv) and graph.weight is None:
-            mean = conv.lin_l(graph.mean(x))
-            return mean + conv.lin_r(x) if conv.root_weight else mean
+    form = None if args or options else sparse_form(conv, graph)
+    if form is not None:
+        return form(conv, x, graph)
     if graph.weight is not None:
         if args or "edge_weight" in options or not _takes_weights(conv):
             raise ValueError(
@@ -72,42 +68,3 @@ def redraw(module: nn.Module) -> None:
 
 def _takes_weights(conv: nn.Module) -> bool:
     return "edge_weight" in inspect.signature(conv.forward).parameters
-
-
-def _is_plain_gcn(conv: Any) -> bool:
-    return (
-        _is(conv, "GCNConv")
-        and conv.aggr in ("add", "sum")
-        and conv.normalize
-        and conv.add_self_loops
-        and not conv.improved
-        and not conv.cached
-        and conv.flow == "source_to_target"
-    )
-
-
-def _is_plain_sage(conv: Any) -> bool:
-    return (
-        _is(conv, "SAGEConv")
-        and conv.aggr == "mean"
-        and not conv.project
-        and not conv.normalize
-        and conv.flow == "source_to_target"
-    )
-
-
-def _is(conv: Any, name: str) -> bool:
-    """Whether it is PyTorch Geometric's own class of that name, with nothing hooked in or replaced.
-
-    That package is not imported.
-    """
-    library = sys.modules.get("torch_geometric.nn")
-    if library is None or type(conv) is not getattr(library, name):
-        return False
-    own = vars(conv)
-    hooked = any(found for key, found in own.items() if key.endswith("_hooks"))
-    return not (hooked or conv.explain or any(method in own for method in _METHODS))
-
-
-_METHODS = ("forward", "propagate", "message", "aggregate", "update", "message_and_aggregate")
-"""What a convolution does, which may be replaced on one of them."""

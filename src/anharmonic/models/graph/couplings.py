@@ -7,17 +7,17 @@ differs from the documents' equations; ``AttentionCoupling`` is GRAND's attentio
 
 from __future__ import annotations
 
-import math
 from typing import Any, cast
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
 from anharmonic.kernels.adjacency import Adjacency
+from anharmonic.kernels.attention import edge_sum
 from anharmonic.kernels.edges import edges_of
 from anharmonic.models.graph.convolve import convolve, redraw
+from anharmonic.models.graph.sparse_convolutions import attention_weights
 
 RESIDUALS = ("v1", "v2", "plain")
 """Kinds of published residual terms, see ``ResidualCoupling``."""
@@ -47,6 +47,7 @@ class ResidualCoupling(nn.Module):
         ValueError: If kind is unknown, or conv has no ``lin`` where it is needed.
 
     Example:
+        >>> import torch
         >>> from torch_geometric.nn import GCNConv
         >>> coupling = ResidualCoupling(GCNConv(4, 4), 4, 4, "v2")
         >>> coupling(torch.zeros(3, 4), torch.zeros(2, 0).long()).shape
@@ -112,6 +113,7 @@ class ChannelGroupMean(nn.Module):
         ValueError: If the convolution's width is no multiple of g.
 
     Example:
+        >>> import torch
         >>> class Four(nn.Module):
         ...     def forward(self, x, edge_index):
         ...         return x.repeat(1, 4)
@@ -155,7 +157,8 @@ class AttentionCoupling(nn.Module):
         A^{(k)}_{ij} = \operatorname{softmax}_{j \in N_i \cup \{i\}}
         \frac{(W_Q X_i)^{(k)} \cdot (W_K X_j)^{(k)}}{\sqrt{d}}
 
-    Rows of A sum to 1, as (7.9) asks. A node's own features take part in the attention.
+    Rows of A sum to 1, as (7.9) asks. A node's own features take part once, whether or not it has
+    a self-loop.
 
     Args:
         channels: Width m of input and output.
@@ -169,6 +172,7 @@ class AttentionCoupling(nn.Module):
         ValueError: If a size is no positive number, or heads do not divide attention_channels.
 
     Example:
+        >>> import torch
         >>> AttentionCoupling(4, heads=2)(torch.rand(3, 4), torch.tensor([[0, 1], [1, 2]])).shape
         torch.Size([3, 4])
 
@@ -204,19 +208,12 @@ class AttentionCoupling(nn.Module):
                     "attention needs a graph without weights", f"{edge_index}", "leave weight out"
                 )
             )
-        graph = edge_index.edge_index if isinstance(edge_index, Adjacency) else edges_of(edge_index)
-        nodes = torch.arange(x.shape[0], device=x.device)
-        source, target = torch.cat([graph, nodes.expand(2, -1)], dim=1)
-        shape = (x.shape[0], self.heads, self.query.out_features // self.heads)
-        q, k = self.query(x).view(shape), self.key(x).view(shape)
-        score = (q[target] * k[source]).sum(-1) / math.sqrt(q.shape[-1])
-        rows = target[:, None].expand_as(score)
-        highest = torch.full_like(q[..., 0], -math.inf)
-        highest = highest.scatter_reduce(0, rows, score.detach(), "amax")
-        weight = (score - highest[target]).exp()
-        total = torch.zeros_like(highest).index_add(0, target, weight)
-        weight = (weight / total[target]).mean(-1)
-        return torch.zeros_like(x).index_add(0, target, weight[:, None] * x[source])
+        graph = edge_index
+        if not isinstance(graph, Adjacency):
+            graph = Adjacency(edges_of(graph), x.shape[0])
+        graph = graph.with_self_loops
+        weight = attention_weights(self.query(x), self.key(x), graph, self.heads)
+        return edge_sum(weight.mean(1, keepdim=True), x, graph)
 
     def reset_parameters(self) -> None:
         """Draws queries' and keys' weights anew."""

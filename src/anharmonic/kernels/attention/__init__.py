@@ -1,0 +1,123 @@
+"""Attention along the edges of a graph, in the three steps that its convolutions share.
+
+Letters: `N` nodes, `E` edges, `H` heads, `F` features, those of all heads next to each other. What
+belongs to edges stands in the order of ``graph.by_target``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from torch import Tensor
+
+from anharmonic.kernels.attention.native import (
+    edge_product_native,
+    edge_softmax_native,
+    edge_sum_native,
+)
+from anharmonic.kernels.attention.reference import (
+    edge_product_reference,
+    edge_softmax_reference,
+    edge_sum_reference,
+)
+from anharmonic.kernels.dispatch import pick, register
+from anharmonic.kernels.native import register_native
+
+if TYPE_CHECKING:
+    from anharmonic.kernels.adjacency import Adjacency
+
+register("edge_product", "reference", edge_product_reference)
+register_native("edge_product", edge_product_native)
+register("edge_softmax", "reference", edge_softmax_reference)
+register_native("edge_softmax", edge_softmax_native)
+register("edge_sum", "reference", edge_sum_reference)
+register_native("edge_sum", edge_sum_native)
+
+
+def edge_product(
+    query: Tensor, key: Tensor, graph: Adjacency, *, heads: int = 1, backend: str = "auto"
+) -> Tensor:
+    r"""The scalar product of the features at both ends of every edge, head by head.
+
+    .. math::
+        s_{eh} = q_i^{(h)} \cdot k_j^{(h)}, \qquad e = (j, i)
+
+    Args:
+        query: Features of the targets.
+        key: Features of the sources.
+        graph: The edges; weights are left out.
+        heads: Heads H, which divide F.
+        backend: ``"auto"`` or the name of one of ``available_backends("edge_product")``.
+
+    Shape:
+        query, key [N, F]; result [E, H].
+
+    Raises:
+        ValueError: If the backend is unknown or cannot run this input.
+
+    Example:
+        >>> import anharmonic as ah, torch
+        >>> graph = ah.Adjacency(torch.tensor([[0, 1], [2, 2]]), 3)
+        >>> x = torch.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+        >>> edge_product(x, x, graph, heads=2)
+        tensor([[ 5., 12.],
+                [15., 24.]])
+    """
+    chain = pick("edge_product", backend, [query, key])
+    return cast("Tensor", chain(query, key, graph, heads=heads))
+
+
+def edge_softmax(score: Tensor, graph: Adjacency, *, backend: str = "auto") -> Tensor:
+    r"""The softmax over the edges that end in a node, head by head.
+
+    .. math::
+        a_{eh} = \exp(s_{eh}) \Big/ \sum_{e' \to i} \exp(s_{e'h}), \qquad e = (j, i)
+
+    Args:
+        score: A number per edge and head.
+        graph: The edges; weights are left out.
+        backend: ``"auto"`` or the name of one of ``available_backends("edge_softmax")``; second
+            derivatives have the reference only.
+
+    Shape:
+        score [E, H]; result [E, H].
+
+    Raises:
+        ValueError: If the backend is unknown or cannot run this input.
+
+    Example:
+        >>> import anharmonic as ah, torch
+        >>> graph = ah.Adjacency(torch.tensor([[0, 1, 2], [2, 2, 0]]), 3)
+        >>> edge_softmax(torch.tensor([[5.0], [1.0], [1.0]]), graph).flatten()
+        tensor([1.0000, 0.5000, 0.5000])
+    """
+    return cast("Tensor", pick("edge_softmax", backend, [score])(score, graph))
+
+
+def edge_sum(weight: Tensor, x: Tensor, graph: Adjacency, *, backend: str = "auto") -> Tensor:
+    r"""The sum of features over in-neighbours, weighted edge by edge and head by head.
+
+    .. math::
+        y_i^{(h)} = \sum_{e = (j, i)} w_{eh}\, x_j^{(h)}
+
+    Unlike the weights of the graph itself, which are left out, w gets a gradient.
+
+    Args:
+        weight: A number per edge and head.
+        x: Node features; H divides F.
+        graph: The edges.
+        backend: ``"auto"`` or the name of one of ``available_backends("edge_sum")``.
+
+    Shape:
+        weight [E, H]; x [N, F]; result [N, F].
+
+    Raises:
+        ValueError: If the backend is unknown or cannot run this input.
+
+    Example:
+        >>> import anharmonic as ah, torch
+        >>> graph = ah.Adjacency(torch.tensor([[0, 1], [2, 2]]), 3)
+        >>> edge_sum(torch.tensor([[1.0], [10.0]]), torch.arange(3.0)[:, None] + 1, graph).flatten()
+        tensor([ 0.,  0., 21.])
+    """
+    return cast("Tensor", pick("edge_sum", backend, [weight, x])(weight, x, graph))
