@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from anharmonic import Adjacency
-from anharmonic.models.graph.convolve import convolve
+from anharmonic.models.graph.convolve import convolve, convolve_again
 
 EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
 
@@ -79,6 +79,32 @@ def test_attention_has_the_gradients_of_the_messages(pyg, name, heads, edges):
                            for g, t in zip(grads, [x, *weights], strict=True)]])  # fmt: skip
     for expected, sparse in zip(*found, strict=True):
         assert torch.allclose(sparse, expected, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("options", "sparse"),
+    [({}, True), ({"theta": 0.5, "layer": 3}, True), ({"shared_weights": False}, False),
+     ({"normalize": False}, False)],
+)  # fmt: skip
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_gcnii_has_the_gradients_of_the_messages(pyg, monkeypatch, options, sparse, weighted):
+    torch.manual_seed(0)
+    conv = pyg.GCN2Conv(4, 0.2, **options).double()
+    x, start = torch.randn(2, 5, 4, dtype=torch.float64).requires_grad_()
+    weight = torch.rand(7, dtype=torch.float64) if weighted else None
+    calls, propagate, found = [], pyg.GCN2Conv.propagate, []
+    monkeypatch.setattr(
+        pyg.GCN2Conv, "propagate", lambda *a, **k: calls.append(1) or propagate(*a, **k)
+    )
+    for y in (
+        conv(x, start, LOOPED, weight),
+        convolve_again(conv, x, start, Adjacency(LOOPED, 5, weight)),
+    ):
+        found.append([y, *torch.autograd.grad(y.square().sum(), [x, start, conv.weight1])])
+    assert len(calls) == (1 if sparse else 2)
+    for expected, ours in zip(*found, strict=True):
+        assert torch.allclose(ours, expected, rtol=1e-11, atol=1e-13)
+    assert torch.equal(convolve_again(conv, x, start, LOOPED), conv(x, start, LOOPED))
 
 
 def test_dropout_of_attention_is_drawn_in_training(pyg):

@@ -9,9 +9,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.kernels.adjacency import Adjacency
 from anharmonic.models.graph.convolutions import library
-from anharmonic.models.graph.convolve import convolve
+from anharmonic.models.graph.convolve import convolve, convolve_again
 from anharmonic.models.graph.deep import activation_function, check_input
 from anharmonic.models.graph.encoder_decoder import GraphNetwork
 
@@ -191,11 +190,8 @@ class GCNII(GraphNetwork):
 
     def _block(self, x: Tensor, graph: Any, membership: Tensor | None) -> Tensor:
         check_input(x, graph)
-        start, edges, weight = x, graph, None
-        if isinstance(graph, Adjacency):
-            edges = graph.edge_index
-            weight = None if graph.weight is None else graph.weight.to(x.dtype)
+        start = x
         for conv in self.convs:
             x = functional.dropout(x, self.dropout, self.training)
-            x = conv(x, start, edges, weight).relu()
+            x = convolve_again(conv, x, start, graph).relu()
         return x

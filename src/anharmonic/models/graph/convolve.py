@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor, nn
 
 from anharmonic import _checks
 from anharmonic.kernels.adjacency import Adjacency
-from anharmonic.models.graph.sparse_convolutions import sparse_form
+from anharmonic.models.graph.sparse_convolutions import gcn2, is_plain_gcn2, sparse_form
 
 
 def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> Any:
@@ -49,6 +49,34 @@ def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> An
             )
         options["edge_weight"] = graph.weight.to(x.dtype)
     return conv(x, graph.edge_index, *args, **options)
+
+
+def convolve_again(conv: Any, x: Tensor, start: Tensor, graph: Any) -> Tensor:
+    """Calls a convolution of GCNII, which sees the first layer's features too.
+
+    Args:
+        conv: PyTorch Geometric's ``GCN2Conv``.
+        x: Node features.
+        start: Those before the first layer.
+        graph: ``edge_index`` or an ``Adjacency``.
+
+    Shape:
+        x, start, result [N, m].
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.nn import GCN2Conv
+        >>> graph = Adjacency(torch.zeros(2, 0).long(), 3)
+        >>> convolve_again(GCN2Conv(2, 0.1), torch.zeros(3, 2), torch.zeros(3, 2), graph).shape
+        torch.Size([3, 2])
+    """
+    weight = None
+    if isinstance(graph, Adjacency):
+        if is_plain_gcn2(conv):
+            return gcn2(conv, x, start, graph)
+        weight = None if graph.weight is None else graph.weight.to(x.dtype)
+        graph = graph.edge_index
+    return cast("Tensor", conv(x, start, graph, weight))
 
 
 def redraw(module: nn.Module) -> None:

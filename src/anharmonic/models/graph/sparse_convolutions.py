@@ -1,4 +1,4 @@
-"""PyTorch Geometric's GCN, GraphSAGE, GAT and Transformer on compressed rows, same weights.
+"""PyTorch Geometric's GCN, GraphSAGE, GAT, Transformer and GCNII on compressed rows, same weights.
 
 Letters: `N` nodes, `E` edges, `H` attention heads of `C` channels each.
 """
@@ -83,6 +83,41 @@ def attention_weights(query: Tensor, key: Tensor, graph: Adjacency, heads: int) 
     """
     score = edge_product(query, key, graph, heads=heads)
     return edge_softmax(score / math.sqrt(query.shape[1] // heads), graph)
+
+
+def gcn2(conv: Any, x: Tensor, start: Tensor, graph: Adjacency) -> Tensor:
+    r"""A layer of GCNII, :math:`((1-\alpha) \hat A X + \alpha X^0)((1-\beta) I + \beta W)`.
+
+    Args:
+        conv: PyTorch Geometric's ``GCN2Conv``.
+        x: Node features X.
+        start: Those before the first layer, X^0.
+        graph: The edges.
+
+    Shape:
+        x, start, result [N, m].
+
+    Example:
+        >>> from torch_geometric.nn import GCN2Conv
+        >>> graph = Adjacency(torch.zeros(2, 0).long(), 3)
+        >>> gcn2(GCN2Conv(2, 0.1), torch.zeros(3, 2), torch.zeros(3, 2), graph).shape
+        torch.Size([3, 2])
+    """
+    mixed = (1 - conv.alpha) * graph.normalised.matmul(x) + conv.alpha * start
+    return torch.addmm(mixed, mixed, conv.weight1, beta=1.0 - conv.beta, alpha=conv.beta)
+
+
+def is_plain_gcn2(conv: Any) -> bool:
+    """Whether ``gcn2`` gives what the convolution would.
+
+    Example:
+        >>> is_plain_gcn2(torch.nn.Linear(2, 2))
+        False
+    """
+    if not _is(conv, "GCN2Conv"):
+        return False
+    normal = conv.normalize and conv.add_self_loops and not conv.cached
+    return bool(_sums(conv) and normal and conv.weight2 is None)
 
 
 def _gcn(conv: Any, x: Tensor, graph: Adjacency) -> Tensor:
