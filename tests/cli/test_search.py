@@ -1,11 +1,13 @@
 """The search from the command line: chosen values are kept, bad use is said."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from anharmonic.experiments import graphs, registry
 from anharmonic.experiments.base import Row, Table
+from anharmonic.training.results import read
 from anharmonic.training.run import Run
 from anharmonic.training.sweep import Range
 
@@ -36,6 +38,20 @@ def test_what_was_chosen_is_kept_and_used(cli, table, tmp_path, monkeypatch):
     row = graphs.tuned(table).row("lem")
     assert row.run.lr == kept["lem"]["values"]["lr"]
     assert "2 trials for this row" in row.note
+
+
+def test_splits_count_as_the_seeds(cli, table, tmp_path, monkeypatch):
+    rows = tuple(replace(row, split="length") for row in table.rows)
+    monkeypatch.setitem(registry._TABLES, "tiny", replace(table, rows=rows))
+    words = ("search", "tiny", "--trials", "1", "--no-progress")
+    assert cli(*words, "--seeds", "10", "11", "12")[0] == 0
+    runs = [result.run for result in read(tmp_path / "searches" / "tiny.jsonl")]
+    assert sorted((run.seed, run.task_options["length"]) for run in runs) == [
+        (10, 10), (11, 11), (12, 12),
+    ]  # fmt: skip
+    kept = json.loads((tmp_path / "searches" / "tiny.json").read_text())
+    monkeypatch.setattr(graphs, "chosen", lambda: {"tiny": kept})
+    assert "validation on splits 10, 11 and 12 of those" in graphs.tuned(table).row("lem").note
 
 
 def test_bad_use(cli, table):

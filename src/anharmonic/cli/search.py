@@ -66,7 +66,7 @@ def run(words: Sequence[str]) -> int:
         **{o.name: values[o.name] for o in groups["place"]},
     )
     found = table(ids[0])
-    for row in _rows(found, values["rows"], values["seeds"]):
+    for row in _rows(found, values["rows"]):
         chosen = _search(found, row, values, place)
         _keep(folder / f"{found.id}.json", row, chosen, values["seeds"])
         print(f"{row.id}: validation {chosen.valid:.6g} after {chosen.trials} trials", flush=True)
@@ -74,7 +74,7 @@ def run(words: Sequence[str]) -> int:
     return 0
 
 
-def _rows(table: Table, names: Sequence[str], seeds: Sequence[int]) -> list[Row]:
+def _rows(table: Table, names: Sequence[str]) -> list[Row]:
     able = [row for row in table.rows if row.search]
     rows = [table.row(name) for name in names] or able
     if not able or any(not row.search for row in rows):
@@ -86,15 +86,6 @@ def _rows(table: Table, names: Sequence[str], seeds: Sequence[int]) -> list[Row]
                 "choose one of these; settings of other rows are printed or published",
             )
         )
-    fixed = [row.id for row in rows if row.split and tuple(seeds) != (0,)]
-    if fixed:
-        raise ValueError(
-            message(
-                f"--seeds must be 0 for {fixed[0]}, whose seed is the number of its split",
-                f"{tuple(seeds)}",
-                "leave it out",
-            )
-        )
     return rows
 
 
@@ -103,7 +94,15 @@ def _search(table: Table, row: Row, values: dict[str, Any], place: Place) -> Cho
 
     assert row.run is not None
     journal: Path = values["studies"] / table.id / f"{row.id}.journal"
-    return sweep(row.run, row.search, values["trials"], place, journal, seeds=values["seeds"])
+    return sweep(
+        row.run,
+        row.search,
+        values["trials"],
+        place,
+        journal,
+        seeds=values["seeds"],
+        split=row.split,
+    )
 
 
 def _keep(path: Path, row: Row, chosen: Chosen, seeds: Sequence[int]) -> None:

@@ -44,8 +44,8 @@ SPACES: dict[str, dict[str, Range]] = {
 """What a search draws from, by model: the documents' ranges for G²; numbers of layers are ours."""
 
 SEARCH_NOTE = (
-    "Settings: random search, {trials} trials for this row, judged by validation on split {seeds}, "
-    "which is one of those reported."
+    "Settings: random search, {trials} trials for this row, judged by validation on {splits} of "
+    "those reported."
 )
 LIKE_NOTE = "Settings: those that the search for {row} chose; none of its own."
 UNSEARCHED = "Settings: our defaults, not searched yet."
@@ -106,8 +106,9 @@ def tuned(table: Table) -> Table:
             if "as" in entry:
                 note, entry = LIKE_NOTE.format(row=entry["as"]), found[entry["as"]]
             else:
-                seeds = ", ".join(map(str, entry["seeds"]))
-                note = SEARCH_NOTE.format(trials=entry["trials"], seeds=seeds)
+                *but_last, last = map(str, entry["seeds"])
+                splits = f"splits {', '.join(but_last)} and {last}" if but_last else f"split {last}"
+                note = SEARCH_NOTE.format(trials=entry["trials"], splits=splits)
             run = changed(row.run, entry["values"])
             row = replace(row, run=run, note=" ".join(filter(None, (note, row.note))))
         elif row.run is not None and row.search:

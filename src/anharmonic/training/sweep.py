@@ -83,6 +83,7 @@ def sweep(
     study: Path,
     *,
     seeds: Sequence[int] = (0,),
+    split: str = "",
     sampler: Literal["random", "tpe"] = "random",
 ) -> Chosen:
     """Searches for the values with the best mean validation metric over some seeds.
@@ -96,6 +97,7 @@ def sweep(
         place: Where the runs are trained; results go to its results file.
         study: The journal; its folder is made if it is missing.
         seeds: The seeds every trial is trained with.
+        split: The task's option that numbers its splits: seed 3 then trains on split 3.
         sampler: "random", as the documents search, or "tpe".
 
     Returns:
@@ -151,7 +153,7 @@ def sweep(
         trial.set_user_attr("values", values)
         one = changed(run, values)
         try:
-            results = [fit(dataclasses.replace(one, seed=seed), place) for seed in seeds]
+            results = [fit(_seeded(one, seed, split), place) for seed in seeds]
         except DivergedError:
             return -math.inf if higher else math.inf
         return statistics.fmean(result.valid for result in results)
@@ -173,6 +175,11 @@ def sweep(
     values = dict(best.user_attrs["values"])
     valid = float(best.value)  # type: ignore[arg-type]
     return Chosen(changed(run, values), values, valid, len(_complete(found)))
+
+
+def _seeded(run: Run, seed: int, split: str) -> Run:
+    options = {**run.task_options, split: seed} if split else run.task_options
+    return dataclasses.replace(run, seed=seed, task_options=options)
 
 
 def changed(run: Run, values: Mapping[str, Any]) -> Run:
