@@ -132,8 +132,11 @@ def _sage(conv: Any, x: Tensor, graph: Adjacency) -> Tensor:
 
 def _gat(conv: Any, x: Tensor, graph: Adjacency) -> Tensor:
     z = conv.lin(x)
-    by_head = z.view(-1, conv.heads, conv.out_channels)
-    source, target = (by_head * conv.att_src).sum(-1), (by_head * conv.att_dst).sum(-1)
+    # the scalar product with a vector per head, as one with a matrix [H C, H]
+    diagonal: Any = torch.block_diag
+    att = [diagonal(*a[0, :, :, None]) for a in (conv.att_src, conv.att_dst)]
+    with torch.autocast(x.device.type, enabled=False):  # scores keep their precision, as there
+        source, target = (z.to(a.dtype) @ a for a in att)
     one = torch.ones_like(source)
     # (target, 1) . (1, source), which is their sum
     query, key = torch.stack([target, one], -1), torch.stack([one, source], -1)
