@@ -65,7 +65,8 @@ def native(name: str, flags: str) -> None:
     )
     run(sys.executable, "-S", "-c", check, **environment)
     names = ("library", "native", "memory", "elapsed", "dispatch", "stream", "adjacency")
-    tests = [*(TESTS / f"test_{name}.py" for name in names), TESTS / "gate" / "test_gate.py"]
+    tests = [TESTS / f"test_{name}.py" for name in names]
+    tests += [TESTS / name / f"test_{name}.py" for name in ("gate", "attention")]
     run(
         sys.executable,
         "-S",

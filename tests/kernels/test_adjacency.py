@@ -66,6 +66,22 @@ class TestRows:
         assert graph.sparse(F64) is graph.sparse(F64)
         assert graph.transposed.by_target is graph.by_source
 
+    @pytest.mark.parametrize("nodes, edges", GRAPHS)
+    def test_place_by_source_finds_every_edge_among_those_by_target(self, nodes, edges):
+        graph = random_graph(nodes, edges)
+        place = graph.place_by_source
+        assert torch.equal(graph.by_target.edge[place], graph.by_source.edge)
+
+    @pytest.mark.parametrize("nodes, edges", GRAPHS)
+    def test_with_self_loops_has_exactly_one_at_every_node(self, nodes, edges):
+        graph = random_graph(nodes, edges, weighted=True)
+        looped, plain = graph.with_self_loops, Adjacency(graph.edge_index, nodes)
+        matrix = dense(plain).fill_diagonal_(1.0)
+        assert looped.weight is None
+        assert torch.equal(dense(looped), matrix)
+        assert looped.edge_index[:, looped.num_edges - nodes :].tolist() == [[*range(nodes)]] * 2
+        assert graph.normalised.by_target is looped.by_target
+
     def test_transposed(self):
         graph = random_graph(6, 20, weighted=True)
         assert torch.equal(dense(graph.transposed), dense(graph).T)

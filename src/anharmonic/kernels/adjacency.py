@@ -139,7 +139,7 @@ class Adjacency:
 
     @_kept
     def with_self_loops(self) -> Adjacency:
-        """The graph with exactly one self-loop at every node, without weights."""
+        """The graph without weights and with exactly one self-loop at every node, listed last."""
         nodes = torch.arange(self.num_nodes, device=self.device)
         others = self.edge_index[:, self.edge_index[0] != self.edge_index[1]]
         return Adjacency(torch.cat([others, nodes.expand(2, -1)], dim=1), self.num_nodes)
@@ -158,12 +158,12 @@ class Adjacency:
         own = source == target
         loop = torch.ones(self.num_nodes, dtype=torch.float64, device=self.device)
         loop[source[own]] = weight[own]
-        nodes = torch.arange(self.num_nodes, device=self.device)
-        edges = torch.cat([self.edge_index[:, ~own], nodes.expand(2, -1)], dim=1)
+        looped = self.with_self_loops
+        source, target = looped.edge_index
         weight = torch.cat([weight[~own], loop])
-        degree = loop.new_zeros(self.num_nodes).index_add_(0, edges[1], weight)
+        degree = loop.new_zeros(self.num_nodes).index_add_(0, target, weight)
         root = degree.rsqrt().masked_fill_(degree <= 0, 0.0)
-        return Adjacency(edges, self.num_nodes, root[edges[0]] * weight * root[edges[1]])
+        return looped._weighted(root[source] * weight * root[target])
 
     def matmul(self, x: Tensor) -> Tensor:
         """The weighted sum over in-neighbours.
@@ -199,10 +199,14 @@ class Adjacency:
     @_kept
     def _averaging(self) -> Adjacency:
         share = 1.0 / self.in_degree.double()
-        averaging = Adjacency(self.edge_index, self.num_nodes, share[self.edge_index[1]])
+        return self._weighted(share[self.edge_index[1]])
+
+    def _weighted(self, weight: Tensor) -> Adjacency:
+        """The same edges with weights; they are not sorted again."""
+        graph = Adjacency(self.edge_index, self.num_nodes, weight)
         for name in ("by_target", "by_source"):
-            averaging.__dict__[name] = getattr(self, name)
-        return averaging
+            graph.__dict__[name] = getattr(self, name)
+        return graph
 
     def _sorted(self, end: int) -> Rows:
         # Compiled code trusts these rows, and the tensor can be changed from outside.

@@ -39,5 +39,5 @@ class GraphCall(ctypes.Structure):
         *_fields(ctypes.c_int64, "real_bytes threads nodes features heads mean single"),
         *_fields(ctypes.c_double, "power"),
         *_fields(ctypes.c_void_p, "start other place back_start back_other"),
-        *_fields(ctypes.c_void_p, "weight own x grad result"),
+        *_fields(ctypes.c_void_p, "weight x own grad result"),
     ]

@@ -23,7 +23,8 @@ lengths [B] (int64, CPU) or None, masks L - 1 times [B, H] or None, elapsed [T, 
 or None, memory one of ``memory.POLICIES``; returns outputs [T, B, H] (None unless ``whole``), final
 y and final z [L, B, H].
 
-For sums over a graph it is ``chain(x, graph, *, <the kernel's own>)``: x [N, F]; returns a tensor.
+On a graph it is ``chain(<tensors>, graph, *, <the kernel's own>)``, with tensors [N, F] of nodes or
+[E, H] of edges; it returns a tensor.
 """
 
 Fits = Callable[[Sequence[Tensor]], str | None]

@@ -40,6 +40,31 @@ def test_attention_is_the_mean_of_dense_softmaxes():
     assert torch.allclose(coupling(constant, EDGES), constant)
 
 
+@pytest.mark.parametrize("graph", [EDGES, Adjacency(EDGES, 4)], ids=["edge_index", "Adjacency"])
+def test_attention_counts_a_node_once(graph):
+    torch.manual_seed(0)
+    coupling, x = AttentionCoupling(4, heads=2).double(), draw(4, 4)
+    looped = torch.cat([EDGES, torch.tensor([[1, 1, 3], [1, 1, 3]])], dim=1)
+    looped = looped if isinstance(graph, torch.Tensor) else Adjacency(looped, 4)
+    assert torch.allclose(coupling(x, looped), coupling(x, graph), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("graph", [EDGES, Adjacency(EDGES, 4)], ids=["edge_index", "Adjacency"])
+def test_attention_compiles_and_has_second_derivatives(graph):
+    torch.manual_seed(0)
+    coupling, x = AttentionCoupling(2, heads=2).double(), draw(4, 2).requires_grad_()
+    expected = coupling(x, graph)
+    traced = torch.compile(coupling, backend="aot_eager", fullgraph=True)
+    assert torch.allclose(traced(x, graph), expected, rtol=0, atol=1e-14)
+    assert torch.autograd.gradgradcheck(lambda x: coupling(x, graph), x)
+
+
+def test_attention_refuses_features_of_another_graph():
+    for nodes in (2, 200_000):
+        with pytest.raises(ValueError, match=r"^x must be a tensor \[N=4, F\]"):
+            AttentionCoupling(4)(torch.zeros(nodes, 4), Adjacency(EDGES, 4))
+
+
 def test_attention_stays_finite_for_large_scores():
     coupling, x = AttentionCoupling(4).double(), 1e3 * draw(4, 4)
     out = coupling(x.requires_grad_(), EDGES)

@@ -1,8 +1,8 @@
 """Attention along edges in the compiled library.
 
 Product and sum are linear in each of their arguments, and their derivatives are products and sums
-again, along the same edges or along those turned round: they can be differentiated any number of
-times. ``place`` is where the weights of an edge stand; None: in the order of the rows.
+again, along the same edges or along those turned round. ``place`` is where the weights of an edge
+stand; None: in the order of the rows.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from anharmonic.kernels.fill import dense, invoke, pointer
-from anharmonic.kernels.neighbours.native import graph_call
+from anharmonic.kernels.neighbours.native import graph_call, plain
 from anharmonic.kernels.operators import operator, refuse
 
 if TYPE_CHECKING:
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 def edge_product_native(query: Tensor, key: Tensor, graph: Adjacency, *, heads: int) -> Tensor:
     """The chain of ``kernels.attention.edge_product`` as one call of csrc/attention.h."""
-    return cast("Tensor", _edge_product(query, key, *_rows(graph), heads))
+    rows = graph.by_target
+    if plain(query) and plain(key):
+        return _product(query, key, rows.start, rows.other, None, None, None, heads)
+    found = _edge_product(query, key, rows.start, rows.other, *_turned(graph), heads)
+    return cast("Tensor", found)
 
 
 def edge_softmax_native(score: Tensor, graph: Adjacency) -> Tensor:
@@ -32,16 +36,16 @@ def edge_softmax_native(score: Tensor, graph: Adjacency) -> Tensor:
 
 def edge_sum_native(weight: Tensor, x: Tensor, graph: Adjacency) -> Tensor:
     """The chain of ``kernels.attention.edge_sum`` as one call of csrc/graph.h."""
-    start, other, back_start, back_other, back_place = _rows(graph)
-    return cast(
-        "Tensor",
-        _edge_sum(weight, x, start, other, None, back_start, back_other, back_place),
-    )
+    rows = graph.by_target
+    if plain(weight) and plain(x):
+        return _sum(weight, x, rows.start, rows.other, None, None, None, None)
+    found = _edge_sum(weight, x, rows.start, rows.other, None, *_turned(graph))
+    return cast("Tensor", found)
 
 
-def _rows(graph: Adjacency) -> tuple[Tensor, ...]:
-    rows, back = graph.by_target, graph.by_source
-    return rows.start, rows.other, back.start, back.other, graph.place_by_source
+def _turned(graph: Adjacency) -> tuple[Tensor, Tensor, Tensor]:
+    """The edges turned round, and where their weights stand."""
+    return graph.by_source.start, graph.by_source.other, graph.place_by_source
 
 
 def _product(
@@ -49,9 +53,9 @@ def _product(
     key: Tensor,
     start: Tensor,
     other: Tensor,
-    back_start: Tensor,
-    back_other: Tensor,
-    back_place: Tensor,
+    back_start: Tensor | None,
+    back_other: Tensor | None,
+    back_place: Tensor | None,
     heads: int,
 ) -> Tensor:
     query, key = dense(query), dense(key)
@@ -86,8 +90,8 @@ def _sum(
     start: Tensor,
     other: Tensor,
     place: Tensor | None,
-    back_start: Tensor,
-    back_other: Tensor,
+    back_start: Tensor | None,
+    back_other: Tensor | None,
     back_place: Tensor | None,
 ) -> Tensor:
     weight, x = dense(weight), dense(x)
@@ -144,9 +148,14 @@ def _set_up_softmax(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def _differentiate_softmax(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+    weight, start = ctx.saved_tensors
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-        refuse(ctx)
-    return _edge_softmax_backward(grad, *ctx.saved_tensors), None
+        # The same in operations that have derivatives themselves.
+        nodes = torch.arange(start.shape[0] - 1, device=start.device)
+        target = nodes.repeat_interleave(start.diff())
+        mean = grad.new_zeros(nodes.shape[0], grad.shape[1]).index_add(0, target, weight * grad)
+        return weight * (grad - mean[target]), None
+    return _edge_softmax_backward(grad, weight, start), None
 
 
 def _softmax_backward(grad: Tensor, weight: Tensor, start: Tensor) -> Tensor:

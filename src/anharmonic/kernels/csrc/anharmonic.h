@@ -91,7 +91,8 @@ typedef struct {
     const int64_t *place;                   /* [E] where an edge's weights stand, or NULL: in order */
     const int64_t *back_start, *back_other; /* the same edges sorted by `other`; an_gate_backward */
     const void *weight;                     /* [E] or [E, H]; NULL: all 1 */
-    const void *own, *x;                    /* [N, F] contiguous: of node i, of the other end */
+    const void *x;                          /* [N, F] contiguous; read at the other end of edges */
+    const void *own;                        /* [N, F], read at node i; an_edge_product only */
     const void *grad;                       /* backward only: as the forward result */
     void *result;                           /* [N, F]; an_gate, `single`: [N]; an_edge_...: [E, H] */
 } an_graph_call;
@@ -105,9 +106,10 @@ AN_API int an_backward(const an_call *call);
 AN_API int64_t an_graph_call_bytes(void);
 /* result_i = sum over the edges of i of weight * x_other */
 AN_API int an_neighbour_sum(const an_graph_call *call);
-/* result_e = own_i . x_other */
+/* result_e = own_i . x_other, per head */
 AN_API int an_edge_product(const an_graph_call *call);
-/* result_e = exp(weight_e) / sum of it over the edges of i, and its gradient; there weight is it */
+/* result_e = exp(weight_e) / sum over the edges of i of the same, per head. Backward, `weight` holds
+ * the forward result. */
 AN_API int an_edge_softmax(const an_graph_call *call);
 AN_API int an_edge_softmax_backward(const an_graph_call *call);
 /* result_i = sum or mean over the edges of i of |x_other - x_i|^power, and its gradient by x */

@@ -72,7 +72,7 @@ static void elementary(int which, const void *from, void *to, int64_t n) {
 }
 
 const an_engine AN_ENGINE = {
-    forward,      backward,     neighbour_sum,         gate,
-    gate_backward, edge_product, edge_softmax, edge_softmax_backward,
+    forward,       backward,     neighbour_sum, gate,
+    gate_backward, edge_product, edge_softmax,  edge_softmax_backward,
     elementary,
 };

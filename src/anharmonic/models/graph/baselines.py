@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from anharmonic import _checks
 from anharmonic.models.graph.convolutions import library
-from anharmonic.models.graph.convolve import convolve, convolve_again
+from anharmonic.models.graph.convolve import convolve, convolve_with_start
 from anharmonic.models.graph.deep import activation_function, check_input
 from anharmonic.models.graph.encoder_decoder import GraphNetwork
 
@@ -193,5 +193,5 @@ class GCNII(GraphNetwork):
         start = x
         for conv in self.convs:
             x = functional.dropout(x, self.dropout, self.training)
-            x = convolve_again(conv, x, start, graph).relu()
+            x = convolve_with_start(conv, x, start, graph).relu()
         return x

@@ -8,8 +8,8 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from anharmonic import _checks
-from anharmonic.kernels.adjacency import Adjacency
-from anharmonic.models.graph.sparse_convolutions import gcn2, is_plain_gcn2, sparse_form
+from anharmonic.kernels.adjacency import Adjacency, check_features
+from anharmonic.models.graph.sparse_convolutions import sparse_form
 
 
 def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> Any:
@@ -19,13 +19,17 @@ def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> An
         conv: The convolution.
         x: Node features.
         graph: ``edge_index``, a sparse adjacency or an ``Adjacency``. Of the last, convolutions
-            other than those four and this package's couplings get ``edge_index`` (and
+            other than these four and this package's couplings get ``edge_index`` (and
             ``edge_weight``, if it has weights).
         *args: Further arguments of the convolution.
         **options: Further arguments by name.
 
     Shape:
         x [N, m]; result what the convolution returns.
+
+    Raises:
+        ValueError: If x and an ``Adjacency`` have other numbers of nodes, or its weights have no
+            use.
 
     Example:
         >>> import torch
@@ -35,8 +39,10 @@ def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> An
     """
     if not isinstance(graph, Adjacency) or getattr(conv, "takes_adjacency", False):
         return conv(x, graph, *args, **options)
-    form = None if args or options else sparse_form(conv, graph)
+    alone = isinstance(x, Tensor) and not (args or options)
+    form = sparse_form(conv, graph) if alone else None
     if form is not None:
+        check_features("x", x, graph)
         return form(conv, x, graph)
     if graph.weight is not None:
         if args or "edge_weight" in options or not _takes_weights(conv):
@@ -51,7 +57,7 @@ def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> An
     return conv(x, graph.edge_index, *args, **options)
 
 
-def convolve_again(conv: Any, x: Tensor, start: Tensor, graph: Any) -> Tensor:
+def convolve_with_start(conv: Any, x: Tensor, start: Tensor, graph: Any) -> Tensor:
     """Calls a convolution of GCNII, which sees the first layer's features too.
 
     Args:
@@ -67,13 +73,14 @@ def convolve_again(conv: Any, x: Tensor, start: Tensor, graph: Any) -> Tensor:
         >>> import torch
         >>> from torch_geometric.nn import GCN2Conv
         >>> graph = Adjacency(torch.zeros(2, 0).long(), 3)
-        >>> convolve_again(GCN2Conv(2, 0.1), torch.zeros(3, 2), torch.zeros(3, 2), graph).shape
+        >>> convolve_with_start(GCN2Conv(2, 0.1), torch.zeros(3, 2), torch.zeros(3, 2), graph).shape
         torch.Size([3, 2])
     """
     weight = None
     if isinstance(graph, Adjacency):
-        if is_plain_gcn2(conv):
-            return gcn2(conv, x, start, graph)
+        form = sparse_form(conv, graph)
+        if form is not None:
+            return form(conv, x, graph, start)
         weight = None if graph.weight is None else graph.weight.to(x.dtype)
         graph = graph.edge_index
     return cast("Tensor", conv(x, start, graph, weight))

@@ -7,17 +7,19 @@ differs from the documents' equations; ``AttentionCoupling`` is GRAND's attentio
 
 from __future__ import annotations
 
+import math
 from typing import Any, cast
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.kernels.adjacency import Adjacency
-from anharmonic.kernels.attention import edge_sum
+from anharmonic.kernels.adjacency import Adjacency, check_features
+from anharmonic.kernels.attention import attention_weights, edge_sum
+from anharmonic.kernels.attention.reference import product, softmax, total
 from anharmonic.kernels.edges import edges_of
 from anharmonic.models.graph.convolve import convolve, redraw
-from anharmonic.models.graph.sparse_convolutions import attention_weights
 
 RESIDUALS = ("v1", "v2", "plain")
 """Kinds of published residual terms, see ``ResidualCoupling``."""
@@ -208,12 +210,22 @@ class AttentionCoupling(nn.Module):
                     "attention needs a graph without weights", f"{edge_index}", "leave weight out"
                 )
             )
-        graph = edge_index
-        if not isinstance(graph, Adjacency):
-            graph = Adjacency(edges_of(graph), x.shape[0])
-        graph = graph.with_self_loops
-        weight = attention_weights(self.query(x), self.key(x), graph, self.heads)
-        return edge_sum(weight.mean(1, keepdim=True), x, graph)
+        if isinstance(edge_index, Adjacency):
+            check_features("x", x, edge_index)
+        query, key = self.query(x), self.key(x)
+        if isinstance(edge_index, Adjacency):
+            graph = edge_index.with_self_loops
+            weight = attention_weights(query, key, graph, heads=self.heads)
+            return edge_sum(weight.mean(1, keepdim=True), x, graph)
+        edges = edges_of(edge_index)
+        nodes = torch.arange(x.shape[0], device=x.device)
+        source, target = torch.cat([edges, nodes.expand(2, -1)], dim=1)
+        score = product(query, key, source, target, self.heads)
+        score = score / math.sqrt(query.shape[1] // self.heads)
+        # Self-loops that were there already count no second time.
+        double = functional.pad(edges[0] == edges[1], (0, x.shape[0]))
+        weight = softmax(score.masked_fill(double[:, None], -math.inf), target, x.shape[0])
+        return total(weight.mean(1, keepdim=True), x, source, target)
 
     def reset_parameters(self) -> None:
         """Draws queries' and keys' weights anew."""
