@@ -204,19 +204,9 @@ class AttentionCoupling(nn.Module):
 
     def forward(self, x: Tensor, edge_index: Any) -> Tensor:
         """The attention-weighted mean of a node's neighbours and itself."""
-        if isinstance(edge_index, Adjacency) and edge_index.weight is not None:
-            raise ValueError(
-                _checks.message(
-                    "attention needs a graph without weights", f"{edge_index}", "leave weight out"
-                )
-            )
         if isinstance(edge_index, Adjacency):
-            check_features("x", x, edge_index)
+            return self._along_rows(x, edge_index)
         query, key = self.query(x), self.key(x)
-        if isinstance(edge_index, Adjacency):
-            graph = edge_index.with_self_loops
-            weight = attention_weights(query, key, graph, heads=self.heads)
-            return edge_sum(weight.mean(1, keepdim=True), x, graph)
         edges = edges_of(edge_index)
         nodes = torch.arange(x.shape[0], device=x.device)
         source, target = torch.cat([edges, nodes.expand(2, -1)], dim=1)
@@ -226,6 +216,18 @@ class AttentionCoupling(nn.Module):
         double = functional.pad(edges[0] == edges[1], (0, x.shape[0]))
         weight = softmax(score.masked_fill(double[:, None], -math.inf), target, x.shape[0])
         return total(weight.mean(1, keepdim=True), x, source, target)
+
+    def _along_rows(self, x: Tensor, graph: Adjacency) -> Tensor:
+        if graph.weight is not None:
+            raise ValueError(
+                _checks.message(
+                    "attention needs a graph without weights", f"{graph}", "leave weight out"
+                )
+            )
+        check_features("x", x, graph)
+        graph = graph.with_self_loops
+        weight = attention_weights(self.query(x), self.key(x), graph, heads=self.heads)
+        return edge_sum(weight.mean(1, keepdim=True), x, graph)
 
     def reset_parameters(self) -> None:
         """Draws queries' and keys' weights anew."""
