@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from anharmonic import GradientGating
+from anharmonic.models.graph import gradient_gating
 
 
 class Map(nn.Module):
@@ -97,6 +98,19 @@ def test_exponent_zero_is_the_plain_network_and_one_the_default():
     x.requires_grad_()
     half(x, EDGES).sum().backward()  # node 3 has rate 0, where the root is not differentiable
     assert torch.isfinite(x.grad).all()
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-38, 1e-25, 1e-12, 0.5])
+@pytest.mark.parametrize("exponent", [0.001, 0.5, 1.5])
+def test_a_power_of_a_small_rate_keeps_its_value_and_a_finite_gradient(rate, exponent):
+    tau = torch.tensor([rate], requires_grad=True)
+    power = gradient_gating._power(tau, exponent)
+    assert torch.allclose(power, tau.double().pow(exponent).float(), rtol=1e-5, atol=0)
+    (1e15 * power).sum().backward()
+    assert torch.isfinite(tau.grad).all()
+    if rate > 1e-18:  # below, τ^(a - 1) times what comes from above overflows, and 0 stands for it
+        slope = 1e15 * exponent * tau.detach().double() ** (exponent - 1)
+        assert torch.allclose(tau.grad.double(), slope, rtol=1e-5)
 
 
 def test_a_node_without_neighbours_and_equal_neighbours_keep_their_features():

@@ -191,7 +191,7 @@ class GradientGating(DeepGraphLayer):
 
 
 def _power(tau: Tensor, exponent: float) -> Tensor:
-    """τ^a with gradient 0 at τ = 0, where it is infinite for a < 1."""
-    still = tau == 0
-    power = tau.masked_fill(still, 1.0) ** exponent
-    return power.masked_fill(still, 0.0) if exponent else power
+    """τ^a with gradient 0 where τ is so small that it is infinite for a < 1, or overflows."""
+    small = tau < torch.finfo(tau.dtype).tiny ** 0.5
+    power = tau.masked_fill(small, 1.0) ** exponent
+    return torch.where(small, tau.detach() ** exponent, power)
