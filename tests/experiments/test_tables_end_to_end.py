@@ -78,8 +78,8 @@ def words_of(found):
 WITHOUT_STAND_IN = {
     "graphcon-ppi": "PPI must be downloaded",
     "g2-large-scale": "the graphs of LINKX must be downloaded",
-    "graphcon-mnist-superpixel": "cutting 70,000 images takes ten minutes",
-    "graphcon-depth-mnist": "cutting 70,000 images takes ten minutes",
+    "graphcon-mnist-superpixel": "cutting 70,000 images takes minutes",
+    "graphcon-depth-mnist": "cutting 70,000 images takes minutes",
 }
 
 
