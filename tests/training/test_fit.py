@@ -221,6 +221,15 @@ def test_early_stop_is_remembered(tiny, place, hook_batches):
     assert len([name for name in seen if name.startswith("train")]) == trained
 
 
+@pytest.fixture
+def heeds_ctrl_c():
+    """In the background of a shell the signal is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_ctrl_c")
 def test_ctrl_c(tiny, place, capsys, hook_batches):
     run = tiny()
 
