@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -22,6 +22,16 @@ def message(expected: str, got: str, advice: str) -> str:
         'dt must be > 0; got dt=-1.0; pass a positive step.'
     """
     return f"{expected}; got {got}; {advice}."
+
+
+def listed(words: Sequence[str]) -> str:
+    """Words in a row, the last one after "and".
+
+    Example:
+        >>> listed(["a"]), listed(["a", "b", "c"])
+        ('a', 'a, b and c')
+    """
+    return " and ".join(", ".join(words).rsplit(", ", 1))
 
 
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:

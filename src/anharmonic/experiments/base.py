@@ -10,7 +10,7 @@ from typing import Literal
 from anharmonic._checks import choice, message
 from anharmonic.experiments.budget import BUDGET, Budget, shrink
 from anharmonic.training.run import Run
-from anharmonic.training.sweep import Range
+from anharmonic.training.sweep import Range, seeded
 
 Settings = Literal["documents", "published code", "ours"]
 
@@ -73,9 +73,7 @@ class Row:
         """
         if self.run is not None:
             for seed in self.seeds if seeds is None else seeds:
-                options = {self.split: seed} if self.split else {}
-                options = {**self.run.task_options, **options}
-                yield replace(self.run, seed=seed, task_options=options)
+                yield seeded(self.run, seed, self.split)
 
 
 def ours(

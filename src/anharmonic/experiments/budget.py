@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from anharmonic._checks import message, positive_int
+from anharmonic._checks import listed, message, positive_int
 from anharmonic.tasks.registry import make_task, task_options
 from anharmonic.tasks.signals import LONGEST_RECORDING
 from anharmonic.training.run import Run
@@ -254,8 +254,7 @@ def less(small: Run, full: Run) -> str:
     names = {"train": "training", "valid": "validation", "test": "test"}
     counts = [f"{has[part]} {name}" for part, name in names.items() if part in has]
     if counts:
-        parts.append(" and ".join(filter(None, (", ".join(counts[:-1]), counts[-1]))))
-        parts[-1] += " sequences"
+        parts.append(f"{listed(counts)} sequences")
     if "original" in has:
         parts.append("JPEG images")
     return ", ".join(parts) or "marked so, though nothing is smaller"

@@ -16,6 +16,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from anharmonic._checks import listed
 from anharmonic.experiments.base import Row, Table
 from anharmonic.training.run import Run
 from anharmonic.training.sweep import Range, changed
@@ -106,8 +107,8 @@ def tuned(table: Table) -> Table:
             if "as" in entry:
                 note, entry = LIKE_NOTE.format(row=entry["as"]), found[entry["as"]]
             else:
-                *but_last, last = map(str, entry["seeds"])
-                splits = f"splits {', '.join(but_last)} and {last}" if but_last else f"split {last}"
+                seeds = [str(seed) for seed in entry["seeds"]]
+                splits = f"split{'s' * (len(seeds) > 1)} {listed(seeds)}"
                 note = SEARCH_NOTE.format(trials=entry["trials"], splits=splits)
             run = changed(row.run, entry["values"])
             row = replace(row, run=run, note=" ".join(filter(None, (note, row.note))))

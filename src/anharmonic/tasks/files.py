@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import boolean, choice, message, natural
+from anharmonic._checks import boolean, choice, listed, message, natural
 from anharmonic.tasks.base import Dataset, Readout, Splits, Task, stream
 from anharmonic.tasks.npz import existing, read_npz
 from anharmonic.tasks.sequences import Preprocessing, Sequences, concrete
@@ -266,14 +266,14 @@ def _warn_of_rare_classes(
     rare = np.flatnonzero(counts < len(names))
     if not len(rare):
         return
-    listed = [f"{counts[i]} of class {class_names[i]!r}" for i in rare[:5]]
+    lacking = [f"{counts[i]} of class {class_names[i]!r}" for i in rare[:5]]
     if len(rare) > 5:
-        listed.append(f"few of {len(rare) - 5} more classes")
+        lacking.append(f"few of {len(rare) - 5} more classes")
     warnings.warn(
         message(
             f"every class in {part.where} must have at least {len(names)} sequences to be in "
-            + " and ".join(", ".join(names).rsplit(", ", 1)),
-            ", ".join(listed),
+            + listed(names),
+            ", ".join(lacking),
             "add sequences of these classes, or the accuracy says little of them",
         ),
         stacklevel=2,

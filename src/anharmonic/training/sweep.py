@@ -153,7 +153,7 @@ def sweep(
         trial.set_user_attr("values", values)
         one = changed(run, values)
         try:
-            results = [fit(_seeded(one, seed, split), place) for seed in seeds]
+            results = [fit(seeded(one, seed, split), place) for seed in seeds]
         except DivergedError:
             return -math.inf if higher else math.inf
         return statistics.fmean(result.valid for result in results)
@@ -177,7 +177,19 @@ def sweep(
     return Chosen(changed(run, values), values, valid, len(_complete(found)))
 
 
-def _seeded(run: Run, seed: int, split: str) -> Run:
+def seeded(run: Run, seed: int, split: str = "") -> Run:
+    """The run with another seed and, where its task has numbered splits, that split.
+
+    Args:
+        run: The run.
+        seed: The seed.
+        split: The task's option that numbers its splits; empty for none.
+
+    Example:
+        >>> run = seeded(Run("texas", "PlainGNN"), 3, "split")
+        >>> run.seed, run.task_options
+        (3, {'split': 3})
+    """
     options = {**run.task_options, split: seed} if split else run.task_options
     return dataclasses.replace(run, seed=seed, task_options=options)
 

@@ -15,5 +15,10 @@ def features(nodes=7, width=8, seed=0, dtype=torch.float64):
 
 
 @pytest.fixture
+def pyg():
+    return pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's").nn
+
+
+@pytest.fixture
 def x():
     return features()

@@ -11,11 +11,6 @@ from anharmonic.models.graph.convolve import convolve, convolve_with_start
 EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
 
 
-@pytest.fixture
-def pyg():
-    return pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's").nn
-
-
 def draw(width=4):
     return torch.rand(3, width, generator=torch.Generator().manual_seed(0))
 

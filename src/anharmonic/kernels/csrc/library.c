@@ -80,47 +80,20 @@ int an_backward(const an_call *call) {
 
 int64_t an_graph_call_bytes(void) { return sizeof(an_graph_call); }
 
-int an_neighbour_sum(const an_graph_call *call) {
-    const an_engine *engine = engine_for(call->real_bytes);
-    if (!engine) return AN_BAD_CALL;
-    engine->neighbour_sum(call);
-    return AN_OK;
-}
+#define AN_GRAPH_FUNCTION(name, valid)                                                             \
+    int an_##name(const an_graph_call *call) {                                                     \
+        const an_engine *engine = engine_for(call->real_bytes);                                    \
+        if (!engine || !(valid)) return AN_BAD_CALL;                                               \
+        engine->name(call);                                                                        \
+        return AN_OK;                                                                              \
+    }
 
-int an_edge_product(const an_graph_call *call) {
-    const an_engine *engine = engine_for(call->real_bytes);
-    if (!engine || call->heads < 1) return AN_BAD_CALL;
-    engine->edge_product(call);
-    return AN_OK;
-}
-
-int an_edge_softmax(const an_graph_call *call) {
-    const an_engine *engine = engine_for(call->real_bytes);
-    if (!engine || call->heads < 1) return AN_BAD_CALL;
-    engine->edge_softmax(call);
-    return AN_OK;
-}
-
-int an_edge_softmax_backward(const an_graph_call *call) {
-    const an_engine *engine = engine_for(call->real_bytes);
-    if (!engine || call->heads < 1) return AN_BAD_CALL;
-    engine->edge_softmax_backward(call);
-    return AN_OK;
-}
-
-int an_gate(const an_graph_call *call) {
-    const an_engine *engine = engine_for(call->real_bytes);
-    if (!engine || !(call->power > 0)) return AN_BAD_CALL;
-    engine->gate(call);
-    return AN_OK;
-}
-
-int an_gate_backward(const an_graph_call *call) {
-    const an_engine *engine = engine_for(call->real_bytes);
-    if (!engine || !(call->power > 0)) return AN_BAD_CALL;
-    engine->gate_backward(call);
-    return AN_OK;
-}
+AN_GRAPH_FUNCTION(neighbour_sum, 1)
+AN_GRAPH_FUNCTION(edge_product, call->heads >= 1)
+AN_GRAPH_FUNCTION(edge_softmax, call->heads >= 1)
+AN_GRAPH_FUNCTION(edge_softmax_backward, call->heads >= 1)
+AN_GRAPH_FUNCTION(gate, call->power > 0)
+AN_GRAPH_FUNCTION(gate_backward, call->power > 0)
 
 int an_elementary(const char *name, int64_t real_bytes, const void *x, void *y, int64_t n) {
     static const char *const functions[] = {"tanh", "sigmoid", "exp"};
