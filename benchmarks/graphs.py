@@ -37,7 +37,7 @@ def cases(edge_index: Tensor, nodes: int, width: int) -> dict[str, dict[str, Fun
     gcn, cached = GCNConv(width, width), GCNConv(width, width, cached=True)
     sage = SAGEConv(width, width)
     ours: dict[str, Function] = {
-        OURS: lambda x: graph.normalised.matmul(gcn.lin(x)).add_(gcn.bias),
+        OURS: lambda x: convolve(gcn, x, graph),
         DENSE: lambda x: gcn.lin(x).add_(gcn.bias),
     }
     found: dict[str, dict[str, Function]] = {
@@ -45,7 +45,7 @@ def cases(edge_index: Tensor, nodes: int, width: int) -> dict[str, dict[str, Fun
         "GCN, normalised before": {EDGES: lambda x: cached(x, edge_index), **ours},
         "SAGE, mean": {
             EDGES: lambda x: sage(x, edge_index),
-            OURS: lambda x: sage.lin_l(graph.mean(x)).add_(sage.lin_r(x)),
+            OURS: lambda x: convolve(sage, x, graph),
             DENSE: lambda x: sage.lin_l(x).add_(sage.lin_r(x)),
         },
         "sum over neighbours alone": {
