@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from anharmonic.diagnostics import gpu
+from harness import gpu
 
 
 def main() -> int:

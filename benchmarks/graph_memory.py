@@ -8,8 +8,8 @@ import json
 import sys
 from pathlib import Path
 
-from anharmonic.diagnostics import graph_memory
-from anharmonic.diagnostics.speed_report import fill
+from harness import graph_memory
+from harness.speed_report import fill
 
 
 def main() -> int:

@@ -18,12 +18,11 @@ from torch import Tensor
 from torch_geometric.nn import GATConv, GCNConv, SAGEConv, TransformerConv
 from torch_geometric.utils import scatter
 
-from anharmonic import Adjacency
-from anharmonic.diagnostics import machine
-from anharmonic.diagnostics.speed import no_garbage_collection, plural
-from anharmonic.diagnostics.speed_report import duration, fill
-from anharmonic.kernels import gradient_gate
-from anharmonic.models.graph.convolve import convolve
+from anharmonic import Adjacency, diagnostics
+from anharmonic.nn import convolve
+from anharmonic.ops import gradient_gate
+from harness.speed import no_garbage_collection, plural
+from harness.speed_report import duration, fill
 
 EDGES, OURS, DENSE = "edge_index", "anharmonic", "linear maps alone"
 TARGET = 10.0
@@ -90,8 +89,8 @@ def measure(nodes: int, edges: int, width: int, threads: list[int], repeats: int
             )
             print(f"{title}, {plural(count, 'thread')}: {taken}", file=sys.stderr, flush=True)
     return {
-        "machine": machine.cpu(),
-        "versions": machine.versions(["torch", "torch-geometric"]),
+        "machine": diagnostics.cpu(),
+        "versions": diagnostics.versions(["torch", "torch-geometric"]),
         "settings": {
             "nodes": nodes,
             "edges": edges,

@@ -7,14 +7,16 @@ import argparse
 import json
 from pathlib import Path
 
-from anharmonic.diagnostics import limits, speed
-from anharmonic.diagnostics.speed_report import fill
+from harness import limits, speed
+from harness.speed_report import fill
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--bench", type=Path, help="what anharmonic bench --json wrote here")
+    parser.add_argument(
+        "--bench", type=Path, help="what python benchmarks/cpu.py --json wrote here"
+    )
     parser.add_argument("--json", type=Path, help="file for the limits")
     parser.add_argument("--readme", type=Path, help="page with a block <!-- limits -->")
     parser.add_argument("--quick", action="store_true", help="small sizes, to try it")

@@ -9,8 +9,8 @@ import json
 import sys
 from pathlib import Path
 
-from anharmonic.diagnostics import memory
-from anharmonic.diagnostics.speed_report import fill
+from harness import memory
+from harness.speed_report import fill
 
 
 def main() -> int:

@@ -12,8 +12,8 @@ from pathlib import Path
 import torch
 
 import anharmonic as ah
-from anharmonic.diagnostics.gradients import state_gradients
-from anharmonic.diagnostics.plots import lines, panels, save
+from anharmonic.diagnostics import state_gradients
+from anharmonic.pages import lines, panels, save
 
 LAYERS = {
     "torch.nn.RNN": lambda: torch.nn.RNN(1, 64),

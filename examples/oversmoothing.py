@@ -14,7 +14,7 @@ import torch
 from torch_geometric.nn import GCNConv
 
 import anharmonic as ah
-from anharmonic.diagnostics.smoothing import dirichlet_energy, grid_graph, plain_states
+from anharmonic.diagnostics import dirichlet_energy, grid_graph, plain_states
 
 WIDTH = 64
 

@@ -1,6 +1,6 @@
 """Runs the C code under sanitizers; `make sanitize` calls it. Needs gcc on Linux.
 
-1. `kernels/exercise.c` (pool and workspace) under AddressSanitizer and UndefinedBehaviorSanitizer,
+1. `ops/exercise.c` (pool and workspace) under AddressSanitizer and UndefinedBehaviorSanitizer,
    and again under ThreadSanitizer.
 2. The whole library, built into a copy of the package: the tests of the native kernels, in a Python
    that has AddressSanitizer loaded first.
@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-CSRC = ROOT / "src" / "anharmonic" / "kernels" / "csrc"
-TESTS = ROOT / "tests" / "kernels"
+CSRC = ROOT / "src" / "anharmonic" / "ops" / "csrc"
+TESTS = ROOT / "tests" / "ops"
 BUILD = ROOT / "build" / "sanitize"
 COMPILER = os.environ.get("CC", "cc")
 MEMORY = "-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g"
@@ -60,7 +60,7 @@ def native(name: str, flags: str) -> None:
         "LD_PRELOAD": f"{runtime('libasan.so')} {runtime('libstdc++.so.6')}",
     }
     check = (
-        "from anharmonic.kernels import library as l; "
+        "from anharmonic.ops.bridge import library as l; "
         f"assert l.library(), l.why_not(); assert str(l.path()).startswith({str(package)!r})"
     )
     run(sys.executable, "-S", "-c", check, **environment)

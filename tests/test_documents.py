@@ -9,8 +9,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "papers" / "docs").glob("*.md")),
+]
+EXAMPLES = [
+    *sorted((ROOT / "examples").glob("*.py")),
+    *sorted((ROOT / "papers" / "examples").glob("*.py")),
+]
 
 
 def run(arguments, folder):
@@ -45,8 +52,8 @@ def test_examples_run(example, tmp_path):
 
 
 def measured(table):
-    """The cells "reported" and "ours" of a table in docs/results.md, by graph and row."""
-    page = (ROOT / "docs" / "results.md").read_text("utf-8")
+    """The cells "reported" and "ours" of a table in papers/docs/results.md, by graph and row."""
+    page = (ROOT / "papers" / "docs" / "results.md").read_text("utf-8")
     part = page.split(f"`{table}` ·")[1].split("\n## ")[0]
     found, group = {}, ""
     for line in part.splitlines():

@@ -64,7 +64,7 @@ def test_with_a_compiler_the_library_is_built(environment, source, flags):
     assert Path(found["library"]).is_relative_to(environment)
     assert found["instruction_set"] == found["instruction_sets"][-1]
     assert Path(found["package"]).is_relative_to(source if flags else environment)
-    assert not list(environment.glob("**/kernels/csrc"))
+    assert not list(environment.glob("**/ops/csrc"))
 
 
 @pytest.mark.slow
@@ -74,7 +74,7 @@ def test_with_a_compiler_the_library_is_built(environment, source, flags):
 )
 def test_without_a_compiler_the_reference_is_used(environment, source, flags, variables):
     # A library built by hand for another system lies in nobody's wheel.
-    (source / "src" / "anharmonic" / "kernels" / "libother.so").write_text("not to be packed")
+    (source / "src" / "anharmonic" / "ops" / "libother.so").write_text("not to be packed")
     found = installed(environment, *flags, source, **variables)
     assert found["backend"] == "reference"
     assert "was not built" in found["backend_reason"]

@@ -10,39 +10,35 @@ Example:
     (torch.Size([8, 1000, 32]), torch.Size([8, 32]))
 """
 
-from anharmonic.kernels import use_backend, use_precision
-from anharmonic.kernels.adjacency import Adjacency
-from anharmonic.models.citations import cite
-from anharmonic.models.graph.gradient_gating import GradientGating
-from anharmonic.models.graph.graphcon import GraphCON
-from anharmonic.models.heads import SequenceModel
-from anharmonic.models.inputs import State
-from anharmonic.models.ode.matrix_form import NeuralODE
-from anharmonic.models.ode.network import NeuralODENetwork
-from anharmonic.models.ode.solve import StiffError
-from anharmonic.models.registry import list_models
-from anharmonic.models.sequence.baselines.antisymmetric import (
-    AntisymmetricRNN,
-    GatedAntisymmetricRNN,
-)
-from anharmonic.models.sequence.baselines.exprnn import ExpRNN
-from anharmonic.models.sequence.baselines.fastrnn import FastGRNN, FastRNN
-from anharmonic.models.sequence.baselines.gru import GRU
-from anharmonic.models.sequence.baselines.indrnn import IndRNN
-from anharmonic.models.sequence.baselines.lipschitz import LipschitzRNN
-from anharmonic.models.sequence.baselines.lstm import LSTM, ChronoLSTM
-from anharmonic.models.sequence.baselines.rnn import RNN
-from anharmonic.models.sequence.cornn import CoRNN, CoRNNCell
-from anharmonic.models.sequence.hamiltonian import hamiltonian
-from anharmonic.models.sequence.lem import LEM, LEMCell
-from anharmonic.models.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
-from anharmonic.models.sequence.oscillator import NeuralOscillator
-from anharmonic.models.sequence.oscillator_cases import as_neural_oscillator, harmonic_oscillators
-from anharmonic.models.sequence.pendula import PendulumNetwork
-from anharmonic.models.sequence.skew import SkewRNN
-from anharmonic.models.sequence.unicornn import UnICORNN, UnICORNNCell
-from anharmonic.models.stability import StabilityWarning
-from anharmonic.models.store import from_pretrained, save_pretrained
+from typing import Any
+
+from anharmonic import _plugins
+from anharmonic.nn.citations import cite
+from anharmonic.nn.graph.gradient_gating import GradientGating
+from anharmonic.nn.graph.graphcon import GraphCON
+from anharmonic.nn.heads import SequenceModel
+from anharmonic.nn.ode.matrix_form import NeuralODE
+from anharmonic.nn.ode.network import NeuralODENetwork
+from anharmonic.nn.ode.solve import StiffError
+from anharmonic.nn.registry import list_models
+from anharmonic.nn.sequence.cornn import CoRNN, CoRNNCell
+from anharmonic.nn.sequence.fastgrnn import FastGRNN
+from anharmonic.nn.sequence.gru import GRU
+from anharmonic.nn.sequence.hamiltonian import hamiltonian
+from anharmonic.nn.sequence.inputs import State
+from anharmonic.nn.sequence.lem import LEM, LEMCell
+from anharmonic.nn.sequence.lstm import LSTM, ChronoLSTM
+from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
+from anharmonic.nn.sequence.oscillator import NeuralOscillator
+from anharmonic.nn.sequence.oscillator_cases import as_neural_oscillator, harmonic_oscillators
+from anharmonic.nn.sequence.pendula import PendulumNetwork
+from anharmonic.nn.sequence.rnn import RNN
+from anharmonic.nn.sequence.skew import SkewRNN
+from anharmonic.nn.sequence.unicornn import UnICORNN, UnICORNNCell
+from anharmonic.nn.stability import StabilityWarning
+from anharmonic.nn.store import from_pretrained, save_pretrained
+from anharmonic.ops import use_backend, use_precision
+from anharmonic.ops.adjacency import Adjacency
 
 __version__ = "0.1.0"
 
@@ -52,19 +48,13 @@ __all__ = [
     "LSTM",
     "RNN",
     "Adjacency",
-    "AntisymmetricRNN",
     "ChronoLSTM",
     "CoRNN",
     "CoRNNCell",
-    "ExpRNN",
     "FastGRNN",
-    "FastRNN",
-    "GatedAntisymmetricRNN",
     "GradientGating",
     "GraphCON",
-    "IndRNN",
     "LEMCell",
-    "LipschitzRNN",
     "MultiLayerNeuralOscillator",
     "NeuralODE",
     "NeuralODENetwork",
@@ -88,3 +78,25 @@ __all__ = [
     "use_backend",
     "use_precision",
 ]
+
+# Models that came with version 0.1 and lie beside the papers' tables now.
+_MOVED = (
+    "AntisymmetricRNN",
+    "ExpRNN",
+    "FastRNN",
+    "GatedAntisymmetricRNN",
+    "IndRNN",
+    "LipschitzRNN",
+)
+
+
+def __getattr__(name: str) -> Any:
+    """Finds a model that another installed package adds, such as the papers' rivals."""
+    if name in _plugins.names("anharmonic.sequence_models"):
+        return _plugins.load("anharmonic.sequence_models", name)
+    if name in _MOVED:
+        raise AttributeError(
+            f"anharmonic.{name} is part of the package anharmonic-papers, which is not installed: "
+            "from a checkout of this repository run: pip install -e papers"
+        )
+    raise AttributeError(f"module 'anharmonic' has no attribute {name!r}")

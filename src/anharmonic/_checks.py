@@ -14,6 +14,38 @@ import torch
 from torch import Tensor
 
 
+def require(
+    condition: bool,
+    name: str,
+    value: Any,
+    expected: str,
+    advice: str,
+    error: type[Exception] = ValueError,
+) -> None:
+    """Raises the error of an argument that is not what it must be.
+
+    Args:
+        condition: Whether it is.
+        name: The argument, as the user wrote it.
+        value: What came; a tensor is described by shape and dtype.
+        expected: What it must be, e.g. "a number > 0".
+        advice: What to do, e.g. "pass a positive step".
+        error: The kind of error.
+
+    Raises:
+        ValueError: If the condition is false (or the kind of error that was asked for).
+
+    Example:
+        >>> require(False, "dt", -1.0, "a number > 0", "pass a positive step")
+        Traceback (most recent call last):
+            ...
+        ValueError: dt must be a number > 0; got -1.0; pass a positive step.
+    """
+    if not condition:
+        came = described(value) if isinstance(value, Tensor) else f"{value!r}"
+        raise error(message(f"{name} must be {expected}", came, advice))
+
+
 def message(expected: str, got: str, advice: str) -> str:
     """Builds the one form every error of the package has.
 
@@ -52,6 +84,22 @@ def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
     hint = f"did you mean {by_lower[near[0]]!r}?" if near else "choose one of these names"
     listing = ", ".join(repr(k) for k in known)
     raise ValueError(f"{name} must be one of {listing}; got {value!r}; {hint}")
+
+
+def name_of(kind: str, name: Any, known: Iterable[str]) -> str:
+    """The known name that equals ``name`` but for upper and lower case; else names the nearest.
+
+    Raises:
+        ValueError: If there is none.
+
+    Example:
+        >>> name_of("model", "lem", ("LEM", "LSTM"))
+        'LEM'
+    """
+    by_lower = {k.lower(): k for k in known}
+    if isinstance(name, str) and name.lower() in by_lower:
+        return by_lower[name.lower()]
+    return choice(kind, name, by_lower.values())
 
 
 def positive_int(name: str, value: Any) -> int:

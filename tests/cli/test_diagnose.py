@@ -87,7 +87,7 @@ def test_a_neural_ode_has_its_adjoint(cli, tmp_path):
 
 def test_few_values_make_no_power_law():
     from anharmonic.diagnostics.timescales import scale_histogram
-    from anharmonic.experiments.diagnosis_sections import _law
+    from anharmonic.train.diagnosis_sections import _law
 
     values = torch.logspace(-3, 0, 400)
     assert (

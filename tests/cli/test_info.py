@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import anharmonic
-from anharmonic.kernels import library
+from anharmonic.ops.bridge import library
 
 
 @pytest.fixture

@@ -1,8 +1,8 @@
 import pytest
 
-from anharmonic.experiments.registry import list_figures, list_tables
-from anharmonic.models.registry import list_models
-from anharmonic.tasks.registry import describe_tasks, list_tasks
+from anharmonic.data.registry import describe_tasks, list_tasks
+from anharmonic.nn.registry import list_models
+from anharmonic_papers.tables.registry import list_figures, list_tables
 
 
 def all_models():

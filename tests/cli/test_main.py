@@ -6,7 +6,7 @@ import pytest
 from anharmonic import __version__
 from anharmonic.cli import main as module
 from anharmonic.cli.main import COMMANDS, is_debugging, main, one_line
-from anharmonic.training.losses import DivergedError
+from anharmonic.train.losses import DivergedError
 
 
 def test_plain_call_lists_the_commands(cli):

@@ -17,10 +17,10 @@ from anharmonic.cli.options import (
     short_usage,
     tyro,
 )
-from anharmonic.models.registry import list_models, model_class
-from anharmonic.tasks.registry import list_tasks, task_class, task_options
-from anharmonic.training.options import model_option_parameters
-from anharmonic.training.run import Place, Run
+from anharmonic.data.registry import list_tasks, task_class, task_options
+from anharmonic.nn.registry import list_models, model_class
+from anharmonic.train.options import model_option_parameters
+from anharmonic.train.run import Place, Run
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from anharmonic.cli.predict import csv_text
-from anharmonic.training.predict import Predictions
+from anharmonic.train.predict import Predictions
 
 
 def rows(text):

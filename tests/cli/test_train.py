@@ -5,10 +5,10 @@ import pytest
 
 from anharmonic.cli.options import field_options
 from anharmonic.cli.train import model_options, names, read, task_options
-from anharmonic.models.registry import list_models
-from anharmonic.tasks.files import file_digest
-from anharmonic.tasks.registry import list_tasks
-from anharmonic.training.run import Place, Run
+from anharmonic.data.files import file_digest
+from anharmonic.data.registry import list_tasks
+from anharmonic.nn.registry import list_models
+from anharmonic.train.run import Place, Run
 
 QUICK = ("--hidden-size", "4", "--epochs", "1", "--no-progress", "--threads", "1")
 SHORT = ("--length", "8", "--steps-per-epoch", "2", "--valid-size", "8", "--test-size", "8")

@@ -9,12 +9,8 @@ import torch
 from torch import nn
 
 from anharmonic import Adjacency, GradientGating, GraphCON
-from anharmonic.models.graph.convolve import convolve
-from anharmonic.models.graph.couplings import (
-    AttentionCoupling,
-    ChannelGroupMean,
-    ResidualCoupling,
-)
+from anharmonic.nn.graph.convolve import convolve
+from anharmonic.nn.graph.couplings import AttentionCoupling, ChannelGroupMean, ResidualCoupling
 
 pyg = pytest.importorskip("torch_geometric.nn", reason="the layers wrap PyG's convolutions")
 

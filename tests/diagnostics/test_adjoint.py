@@ -4,12 +4,9 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.diagnostics.adjoint import (
-    adjoint_norms,
-    adjoint_score,
-    network_adjoint_norms,
-)
-from anharmonic.models.ode.matrix_form import DYNAMICS
+from anharmonic.diagnostics.adjoint import adjoint_norms, adjoint_score, network_adjoint_norms
+from anharmonic.nn import model_class
+from anharmonic.nn.ode.matrix_form import DYNAMICS
 
 F64 = torch.float64
 
@@ -95,7 +92,7 @@ def test_refusals():
 
 def test_of_a_network_are_those_of_its_ode():
     pytest.importorskip("torchdiffeq")
-    network, x = ah.models.model_class("NeuralODE")(3, 2, hidden_size=4).double(), noise(5, 3)
+    network, x = model_class("NeuralODE")(3, 2, hidden_size=4).double(), noise(5, 3)
     norms = network_adjoint_norms(network, x, lambda o: o[:, 0].sum(), points=4)
     end = network.ode(network.encoder(x)).detach().requires_grad_()
     network.decoder(end)[:, 0].sum().backward()

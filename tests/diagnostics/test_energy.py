@@ -13,8 +13,8 @@ from anharmonic.diagnostics.energy import (
     reversibility_error,
 )
 from anharmonic.diagnostics.recurrence import recurrence
-from anharmonic.models.sequence.hamiltonian import hamiltonian
-from anharmonic.models.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
+from anharmonic.nn.sequence.hamiltonian import hamiltonian
+from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
 
 
 def draw(*shape, seed=0):

@@ -8,7 +8,7 @@ from torch import nn
 
 from anharmonic import LEM, CoRNN, UnICORNN
 from anharmonic.diagnostics.gradients import jacobian, jacobian_norms, state_gradients
-from anharmonic.models.registry import list_models, model_class
+from anharmonic.nn.registry import list_models, model_class
 
 
 def linear(matrix):

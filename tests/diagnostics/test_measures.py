@@ -14,8 +14,8 @@ from anharmonic.diagnostics.measures import (
     measure,
 )
 from anharmonic.diagnostics.smoothing import grid_graph
-from anharmonic.models.heads import SequenceModel
-from anharmonic.models.registry import list_models, model_class
+from anharmonic.nn.heads import SequenceModel
+from anharmonic.nn.registry import list_models, model_class
 
 
 def loss(prediction):

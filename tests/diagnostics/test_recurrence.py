@@ -6,8 +6,8 @@ from torch import nn
 
 from anharmonic import LEM, CoRNN, UnICORNN
 from anharmonic.diagnostics.recurrence import check_inputs, examined, recurrence
-from anharmonic.models.heads import SequenceModel
-from anharmonic.models.registry import list_models, model_class
+from anharmonic.nn.heads import SequenceModel
+from anharmonic.nn.registry import list_models, model_class
 
 LAYERS = [
     *(lambda n=n, **k: model_class(n)(3, 4, 2, **k) for n in list_models()),

@@ -76,7 +76,7 @@ def test_zero_features_and_isolated_nodes_give_numbers():
 @pytest.mark.parametrize("name", ["GCN", "GAT"])
 def test_plain_networks_oversmooth_and_wrapped_ones_do_not(name):
     pytest.importorskip("torch_geometric", reason="the convolutions are PyG's")
-    from anharmonic.models.graph.convolutions import make_conv
+    from anharmonic.nn.graph.convolutions import make_conv
 
     torch.manual_seed(0)
     graph, x = grid_graph(10, 10), torch.rand(100, 16)
@@ -119,7 +119,7 @@ def test_a_sparse_adjacency_is_a_graph_too():
 
 def test_features_of_every_layer_of_our_networks():
     pytest.importorskip("torch_geometric", reason="the convolutions are PyG's")
-    from anharmonic.models.registry import model_class
+    from anharmonic.nn.registry import model_class
 
     torch.manual_seed(0)
     graph, x = grid_graph(3, 3), torch.rand(9, 5)

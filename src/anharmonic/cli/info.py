@@ -57,8 +57,8 @@ def gather() -> dict[str, Any]:
     import torch
 
     import anharmonic
-    from anharmonic.kernels import library
-    from anharmonic.tasks.download import data_folder
+    from anharmonic.data.download import data_folder
+    from anharmonic.ops.bridge import library
 
     backend, reason = _backend()
     path = library.path()
@@ -89,7 +89,8 @@ def _version(name: str) -> str | None:
 
 def _backend() -> tuple[str, str]:
     """The backend that runs on the CPU where a call names none, and why."""
-    from anharmonic.kernels import available_backends, library
+    from anharmonic.ops import available_backends
+    from anharmonic.ops.bridge import library
 
     forced = os.environ.get(_BACKEND) or "auto"
     choice(_BACKEND, forced, ["auto", *available_backends("lem")])
@@ -101,7 +102,7 @@ def _backend() -> tuple[str, str]:
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
-    from anharmonic.kernels.library import FORCED
+    from anharmonic.ops.bridge.library import FORCED
 
     if facts["instruction_set"] is None:
         instructions = "none"

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
+from anharmonic import _plugins
 from anharmonic._checks import choice, message
 
-if TYPE_CHECKING:
-    from anharmonic.experiments.base import Table
-    from anharmonic.experiments.figures import Figure
-
-KINDS = ("models", "tasks", "tables", "figures")
 WIDTH = 100
 
 
@@ -36,30 +31,31 @@ def run(words: Sequence[str]) -> int:
     if [word.lower() for word in words] == ["tasks"]:
         print("\n".join(_tasks_in_full()))
         return 0
-    kinds = [choice("what to list", word.lower(), KINDS) for word in words] or KINDS
+    sources = _sources()
+    kinds = [choice("what to list", word.lower(), sources) for word in words] or list(sources)
     blocks = []
     for kind in kinds:
         title = [f"{kind}:"] if len(kinds) > 1 else []
-        blocks.append("\n".join(title + _lines(_SOURCES[kind]())))
+        blocks.append("\n".join(title + _lines(sources[kind]())))
     print("\n\n".join(blocks))
     return 0
 
 
 def _models() -> list[tuple[str, str]]:
-    from anharmonic.models.registry import list_models, model_class
+    from anharmonic.nn.registry import list_models, model_class
 
     names = [*list_models(), *list_models("graph"), *list_models("tabular")]
     return [(name, _first_line(model_class(name))) for name in names]
 
 
 def _tasks() -> list[tuple[str, str]]:
-    from anharmonic.tasks.registry import list_tasks, task_class
+    from anharmonic.data.registry import list_tasks, task_class
 
     return [(name, _first_line(task_class(name))) for name in list_tasks()]
 
 
 def _tasks_in_full() -> list[str]:
-    from anharmonic.tasks.registry import describe_tasks
+    from anharmonic.data.registry import describe_tasks
 
     out = []
     for task in describe_tasks():
@@ -86,23 +82,15 @@ def _tasks_in_full() -> list[str]:
     return out
 
 
-def _tables() -> list[tuple[str, str]]:
-    from anharmonic.experiments.registry import list_tables, table
-
-    return [_said(table(name)) for name in list_tables()]
+_SOURCES: dict[str, Callable[[], list[tuple[str, str]]]] = {"models": _models, "tasks": _tasks}
 
 
-def _figures() -> list[tuple[str, str]]:
-    from anharmonic.experiments.registry import figure, list_figures
-
-    return [_said(figure(name)) for name in list_figures()]
-
-
-def _said(entry: Table | Figure) -> tuple[str, str]:
-    return entry.id, f"{entry.title}. Source: {entry.source}."
-
-
-_SOURCES = {"models": _models, "tasks": _tasks, "tables": _tables, "figures": _figures}
+def _sources() -> dict[str, Callable[[], list[tuple[str, str]]]]:
+    """What can be listed: models, tasks, and what other installed packages add."""
+    added = {
+        name: _plugins.load("anharmonic.lists", name) for name in _plugins.names("anharmonic.lists")
+    }
+    return _SOURCES | dict(reversed(added.items()))
 
 
 def _first_line(cls: type) -> str:

@@ -6,25 +6,27 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 
-from anharmonic import __version__
-from anharmonic._checks import choice
+from anharmonic import __version__, _plugins
+from anharmonic._checks import choice, message
 
 COMMANDS = {
     "train": "train a model on a task or on your own .npz or .ts file",
     "predict": "apply a trained model to a file and write a CSV",
-    "table": "run the rows of a table of the documents, resuming where it stopped",
-    "figure": "measure and draw figures of the documents, training where they need it",
     "diagnose": "look into a trained run: gradients, time scales, energies; numbers and a page",
-    "search": "search the settings of a table's rows at random, judged by validation",
-    "report": "print tables beside the reported numbers, or write HTML and Markdown",
-    "theory": "check the statements that the documents prove about the models",
-    "bench": "time the layers here, beside torch.nn.LSTM",
-    "list": "list models, tasks, tables and figures",
+    "list": "list models and tasks, and with anharmonic-papers tables and figures",
     "info": "say what is installed here and which backend computes, and why",
 }
+PAPERS = {
+    "table": "run the rows of a table of the papers, resuming where it stopped",
+    "figure": "measure and draw figures of the papers, training where they need it",
+    "search": "search the settings of a table's rows at random, judged by validation",
+    "report": "print tables beside the reported numbers, or write HTML and Markdown",
+    "theory": "check the statements that the papers prove about the models",
+}
+"""What the package anharmonic-papers adds."""
 DEBUG = "ANHARMONIC_DEBUG"
 _debugging = ContextVar("debugging", default=False)
 
@@ -108,19 +110,45 @@ def _dispatch(words: list[str], debug: bool) -> int:
     if words[0] in ("-V", "--version"):
         print(f"anharmonic {__version__}")
         return 0
-    command = choice("command", words[0], COMMANDS)
-    module = importlib.import_module(f"anharmonic.cli.{command}")
+    run = _command(words[0])
     with warnings.catch_warnings():
         if not debug:
             warnings.showwarning = _show_warning
-        code: int = module.run(words[1:])
+        code: int = run(words[1:])
     return code
+
+
+def _command(name: str) -> Callable[[Sequence[str]], int]:
+    """The function behind a command of this package or of another that is installed."""
+    added = _plugins.names("anharmonic.commands")
+    choice("command", name, [*COMMANDS, *PAPERS, *(n for n in added if n not in PAPERS)])
+    if name in COMMANDS:
+        run: Callable[[Sequence[str]], int] = importlib.import_module(f"anharmonic.cli.{name}").run
+        return run
+    if name not in added:
+        raise ImportError(
+            message(
+                f"`anharmonic {name}` needs the package anharmonic-papers",
+                "an environment without it",
+                "from a checkout of this repository run: pip install -e papers",
+            )
+        )
+    found: Callable[[Sequence[str]], int] = _plugins.load("anharmonic.commands", name)
+    return found
 
 
 def usage() -> str:
     """What plain ``anharmonic`` prints."""
-    width = max(map(len, COMMANDS))
-    lines = [f"  {name.ljust(width)}  {what}" for name, what in COMMANDS.items()]
+    added = _plugins.names("anharmonic.commands")
+    known = {name: PAPERS.get(name, "") for name in added}
+    known |= {
+        name: f"{what} (needs anharmonic-papers)"
+        for name, what in PAPERS.items()
+        if name not in added
+    }
+    known = COMMANDS | known
+    width = max(map(len, known))
+    lines = [f"  {name.ljust(width)}  {what}" for name, what in known.items()]
     return "\n".join(
         [
             "usage: anharmonic COMMAND ...",

@@ -14,7 +14,7 @@ from anharmonic._checks import message
 from anharmonic.cli.options import field_options, parse, short_usage
 
 if TYPE_CHECKING:
-    from anharmonic.training.predict import Predictions
+    from anharmonic.train.predict import Predictions
 
 PROG = "anharmonic predict"
 
@@ -42,8 +42,8 @@ def run(words: Sequence[str]) -> int:
         ValueError: If the words do not fit.
         FileNotFoundError: If the run or the data are not there.
     """
-    from anharmonic.training.files import write_atomically
-    from anharmonic.training.predict import predict
+    from anharmonic.train.files import write_atomically
+    from anharmonic.train.predict import predict
 
     example = f"{PROG} runs/file-LEM-0123456789ab new.npz --output predictions.csv"
     if not words:

@@ -22,8 +22,8 @@ from anharmonic.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from anharmonic.training.results import Result
-    from anharmonic.training.run import Place, Run
+    from anharmonic.train.results import Result
+    from anharmonic.train.run import Place, Run
 
 PROG = "anharmonic train"
 USAGE = (
@@ -99,8 +99,8 @@ def read(words: Sequence[str]) -> tuple[Run, Place, tuple[int, ...]]:
         ValueError: If a name or an option is wrong.
         FileNotFoundError: If the user's file does not exist.
     """
-    from anharmonic.tasks.files import file_digest
-    from anharmonic.training.run import Place, Run
+    from anharmonic.data.files import file_digest
+    from anharmonic.train.run import Place, Run
 
     model, task, file = names(words[0], words[1])
     groups = {
@@ -141,8 +141,8 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
         ValueError: If a name is unknown.
         FileNotFoundError: If the file does not exist.
     """
-    from anharmonic.models.registry import canonical_name
-    from anharmonic.tasks.registry import list_tasks
+    from anharmonic.data.registry import list_tasks
+    from anharmonic.nn.registry import canonical_name
 
     name = canonical_name(model)
     path = Path(task)
@@ -176,8 +176,8 @@ def model_options(model: str) -> list[Option]:
     Args:
         model: Its canonical name.
     """
-    from anharmonic.models.registry import model_class
-    from anharmonic.training.options import check_model_options, model_option_parameters
+    from anharmonic.nn.registry import model_class
+    from anharmonic.train.options import check_model_options, model_option_parameters
 
     found = constructor_options(model_class(model), model_option_parameters(model))
     size = check_model_options(model, {})["hidden_size"]
@@ -190,8 +190,8 @@ def task_options(task: str) -> list[Option]:
     Args:
         task: Its name.
     """
-    from anharmonic.tasks.registry import task_class
-    from anharmonic.tasks.registry import task_options as known
+    from anharmonic.data.registry import task_class
+    from anharmonic.data.registry import task_options as known
 
     # The hash of a file is computed, not typed.
     return constructor_options(task_class(task), known(task).keys() - {"sha256"})
@@ -199,9 +199,9 @@ def task_options(task: str) -> list[Option]:
 
 def general_help() -> str:
     """What ``anharmonic train --help`` prints: options of all runs, models and tasks."""
-    from anharmonic.models.registry import list_models
-    from anharmonic.tasks.registry import list_tasks
-    from anharmonic.training.run import Place, Run
+    from anharmonic.data.registry import list_tasks
+    from anharmonic.nn.registry import list_models
+    from anharmonic.train.run import Place, Run
 
     parts = [
         *USAGE,
@@ -223,7 +223,7 @@ def general_help() -> str:
 
 
 def _rerun(words: Sequence[str]) -> int:
-    from anharmonic.training.run import Place, Run
+    from anharmonic.train.run import Place, Run
 
     places = field_options(Place)
     if "--help" not in words and "-h" not in words:
@@ -240,7 +240,7 @@ def _rerun(words: Sequence[str]) -> int:
 
 
 def _fit(run: Run, place: Place) -> Result:
-    from anharmonic.training.fit import fit
+    from anharmonic.train.fit import fit
 
     result = fit(run, place)
     folder = place.out / run.folder_name

@@ -1,1 +1,33 @@
-"""What models do and cost, as numbers: speed, memory, the limits of the machine."""
+"""What a model does, as numbers: gradients, time scales, energies, smoothing."""
+
+from anharmonic.diagnostics.gradients import state_gradients
+from anharmonic.diagnostics.machine import (
+    cpu,
+    hardware,
+    peak_memory_mb,
+    reset_peak_memory,
+    versions,
+)
+from anharmonic.diagnostics.smoothing import (
+    dirichlet_energy,
+    grid_graph,
+    mean_average_distance,
+    plain_states,
+)
+from anharmonic.diagnostics.timescales import effective_steps, gates, scale_histogram
+
+__all__ = [
+    "cpu",
+    "dirichlet_energy",
+    "effective_steps",
+    "gates",
+    "grid_graph",
+    "hardware",
+    "mean_average_distance",
+    "peak_memory_mb",
+    "plain_states",
+    "reset_peak_memory",
+    "scale_histogram",
+    "state_gradients",
+    "versions",
+]

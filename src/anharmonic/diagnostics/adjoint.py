@@ -20,9 +20,9 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.models.ode.matrix_form import NeuralODE
-from anharmonic.models.ode.network import NeuralODENetwork
-from anharmonic.models.ode.solve import solve
+from anharmonic.nn.ode.matrix_form import NeuralODE
+from anharmonic.nn.ode.network import NeuralODENetwork
+from anharmonic.nn.ode.solve import solve
 
 POINTS = 100
 """Times at which the document takes the norm."""

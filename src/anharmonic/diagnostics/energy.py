@@ -14,10 +14,10 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.diagnostics.recurrence import check_inputs, examined, layer_of, recurrence
-from anharmonic.models.sequence.cornn import CoRNN
-from anharmonic.models.sequence.hamiltonian import hamiltonian
-from anharmonic.models.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
-from anharmonic.models.sequence.unicornn import UnICORNN
+from anharmonic.nn.sequence.cornn import CoRNN
+from anharmonic.nn.sequence.hamiltonian import hamiltonian
+from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
+from anharmonic.nn.sequence.unicornn import UnICORNN
 
 HAVE_ENERGY = (CoRNN, UnICORNN, MultiLayerNeuralOscillator)
 """The layers of which ``energy_along`` knows the energy."""

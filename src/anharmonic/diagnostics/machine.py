@@ -13,7 +13,8 @@ from pathlib import Path
 import torch
 
 import anharmonic
-from anharmonic.kernels import available_backends, library
+from anharmonic.ops import available_backends
+from anharmonic.ops.bridge import library
 
 if sys.platform != "win32":
     import resource

@@ -14,12 +14,12 @@ from anharmonic import _checks
 from anharmonic.diagnostics import adjoint, energy, gradients, smoothing, timescales, weights
 from anharmonic.diagnostics.lyapunov import lyapunov_exponent
 from anharmonic.diagnostics.recurrence import layer_of
-from anharmonic.models.graph.encoder_decoder import GraphNetwork
-from anharmonic.models.ode.network import NeuralODENetwork
-from anharmonic.models.registry import model_class
-from anharmonic.models.sequence.cornn import CoRNN
-from anharmonic.models.sequence.lem import LEM
-from anharmonic.models.sequence.unicornn import UnICORNN
+from anharmonic.nn.graph.encoder_decoder import GraphNetwork
+from anharmonic.nn.ode.network import NeuralODENetwork
+from anharmonic.nn.registry import model_class
+from anharmonic.nn.sequence.cornn import CoRNN
+from anharmonic.nn.sequence.lem import LEM
+from anharmonic.nn.sequence.unicornn import UnICORNN
 
 LYAPUNOV_STEPS = 500
 """Steps at most of the sequence whose exponent is estimated; the first fifth does not count."""
@@ -109,7 +109,7 @@ def measure(model: Any, probe: Probe, names: Sequence[str]) -> dict[str, dict[st
         diagnostic that failed (a graph without edges, a weight at zero) {"failed": why}.
 
     Example:
-        >>> from anharmonic.models.heads import SequenceModel
+        >>> from anharmonic.nn.heads import SequenceModel
         >>> model = SequenceModel("UnICORNN", 2, 1, hidden_size=3)
         >>> measure(model, Probe((torch.zeros(1, 5, 2),)), ["weights"])["weights"].keys()
         dict_keys(['norms'])

@@ -13,9 +13,9 @@ from torch.nn import functional
 
 from anharmonic import _checks
 from anharmonic.diagnostics.recurrence import examined
-from anharmonic.kernels.adjacency import Adjacency
-from anharmonic.kernels.edges import edges_of
-from anharmonic.models.graph.deep import DeepGraphLayer
+from anharmonic.nn.graph.deep import DeepGraphLayer
+from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.edges import edges_of
 
 
 def dirichlet_energy(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
@@ -147,11 +147,11 @@ def plain_states(convs: list[torch.nn.Module], x: Tensor, graph: Adjacency) -> T
         x [N, m]; result [L + 1, N, m].
 
     Example:
-        >>> from anharmonic.models.graph.convolutions import NodewiseLinear
+        >>> from anharmonic.nn.graph.convolutions import NodewiseLinear
         >>> plain_states([NodewiseLinear(2, 2)] * 5, torch.rand(100, 2), grid_graph(10, 10)).shape
         torch.Size([6, 100, 2])
     """
-    from anharmonic.models.graph.convolve import convolve
+    from anharmonic.nn.graph.convolve import convolve
 
     states = [x]
     for conv in convs:
@@ -183,7 +183,7 @@ def layer_features(
 
     Example:
         >>> from anharmonic import GraphCON
-        >>> from anharmonic.models.graph.convolutions import NodewiseLinear
+        >>> from anharmonic.nn.graph.convolutions import NodewiseLinear
         >>> model, graph = GraphCON(NodewiseLinear(2, 2), 5), grid_graph(3, 3)
         >>> len(layer_features(model, torch.rand(9, 2), graph))
         6

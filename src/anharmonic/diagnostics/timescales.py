@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from anharmonic import _checks
 from anharmonic.diagnostics.recurrence import check_inputs, examined, layer_of, recurrence
-from anharmonic.models.sequence.lem import LEM
-from anharmonic.models.sequence.unicornn import UnICORNN
+from anharmonic.nn.sequence.lem import LEM
+from anharmonic.nn.sequence.unicornn import UnICORNN
 
 
 def effective_steps(layer: Any) -> Tensor:

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.diagnostics.recurrence import layer_of
-from anharmonic.models.sequence.cornn import CoRNN
-from anharmonic.models.sequence.unicornn import UnICORNN
+from anharmonic.nn.sequence.cornn import CoRNN
+from anharmonic.nn.sequence.unicornn import UnICORNN
 
 
 @dataclass(frozen=True)

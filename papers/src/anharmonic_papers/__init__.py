@@ -1,0 +1,1 @@
+"""The papers behind anharmonic, reproduced with it."""

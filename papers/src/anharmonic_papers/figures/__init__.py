@@ -1,0 +1,1 @@
+"""The papers' figures: what is measured, and how it is drawn."""

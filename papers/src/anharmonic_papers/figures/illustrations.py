@@ -1,0 +1,171 @@
+"""Figures that show single trajectories: coRNN's few neurons, a molecule under GraphCON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from anharmonic import pages
+from anharmonic.nn import GraphCON, make_conv
+from anharmonic.ops import Adjacency
+from anharmonic.train import Place
+from anharmonic_papers.figures.base import Curves, Figure, Measured
+from anharmonic_papers.figures.heuristics import OSCILLATORS
+
+_DT, _END, _LIMIT = 0.02, 20.0, 8.0
+_SINGLE = ("SHO", "FHO", "FDO")
+_CONTROLLED = ("CFDO", "coRNN", "DUFF")
+_PAIRS = ("UC", "ORD", "FC")
+_INPUTS: dict[str, Callable[[Tensor], Tensor]] = {
+    "u = cos 4t": lambda t: (4 * t).cos(),
+    "u in steps": lambda t: 1.0 * (t > 2) - 1.5 * (t > 8) + 1.0 * (t > 14),
+}
+_FREE, _HELD, _TWO = "one oscillator", "one controlled neuron", "second of two coRNN neurons"
+
+
+def _heuristics(place: Place) -> Curves:
+    t = _DT * torch.arange(1, round(_END / _DT) + 1, dtype=torch.float64)
+    values: dict[str, list[float]] = {}
+    places: dict[str, list[float]] = {}
+    for said, source in _INPUTS.items():
+        inputs = source(t)
+        for part, names in ((_FREE, _SINGLE), (_HELD, _CONTROLLED), (_TWO, _PAIRS)):
+            for name in names:
+                path = OSCILLATORS[name].trajectory(inputs, _DT)[:, -1]
+                kept = torch.where(path.abs() > _LIMIT, torch.nan, path)[::5].tolist()
+                values[f"{part}, {said}: {name}"] = kept
+                places[f"{part}, {said}: {name}"] = [5 * _DT * k for k in range(len(kept))]
+        values[f"{said}: u"] = inputs[4::5].tolist()
+        places[f"{said}: u"] = t[4::5].tolist()
+    return Curves(values, places)
+
+
+def _heuristics_picture(figure: Figure, found: Measured) -> Any:
+    drawn, axes = pages.panels(6, height=2.6, width=8.4)
+    spots = iter(axes)
+    for said in _INPUTS:
+        for part, names in ((_FREE, _SINGLE), (_HELD, _CONTROLLED), (_TWO, _PAIRS)):
+            curves = {name: f"{part}, {said}: {name}" for name in names}
+            axis = next(spots)
+            shown = {name: (found.at(key), found.curves[key]) for name, key in curves.items()}
+            key = f"{said}: u"
+            axis.plot(found.at(key), found.curves[key], color="0.75", lw=0.8, zorder=0)
+            pages.lines(axis, shown, x=figure.x, y=figure.y, title=f"{part}\n{said} (grey)")
+            axis.set_ylim(-2.6, 2.6)
+    return drawn
+
+
+# The second validation molecule of ZINC-12k, COCc1ccc(C(=O)Oc2ccc(F)cc2)cc1: bonds and elements.
+_ATOMS = "COCCCCCCOOCCCCFCCCC"
+_BONDS = (
+    (0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (7, 9), (9, 10), (10, 11),
+    (11, 12), (12, 13), (13, 14), (13, 15), (15, 16), (6, 17), (17, 18), (18, 3), (16, 10),
+)  # fmt: skip
+_LAYERS, _STEP, _SHOWN = 400, 0.05, 20.0
+
+
+def _layout() -> Tensor:
+    """Positions in the plane whose distances are near those along the bonds, by stress."""
+    size = len(_ATOMS)
+    far = torch.full((size, size), math.inf, dtype=torch.float64)
+    far.fill_diagonal_(0.0)
+    for i, j in _BONDS:
+        far[i, j] = far[j, i] = 1.0
+    for k in range(size):
+        far = torch.minimum(far, far[:, k : k + 1] + far[k : k + 1])
+    weight = torch.where(far > 0, far.clamp(min=1.0) ** -2, 0.0)
+    angle = torch.arange(size, dtype=torch.float64) * 2 * math.pi / size
+    where = 3 * torch.stack([angle.cos(), angle.sin()], dim=1)
+    laplacian = torch.diag(weight.sum(1)) - weight
+    inverse = torch.linalg.pinv(laplacian)
+    for _ in range(500):  # majorisation: every sweep lowers the stress
+        apart = (where[:, None] - where).norm(dim=-1)
+        pull = torch.where(apart > 0, -weight * far / apart.clamp(min=1e-12), 0.0)
+        pull = pull - torch.diag(pull.sum(1))
+        where = inverse @ pull @ where
+    where = where - where.mean(0)
+    return where / where.abs().max()
+
+
+def _molecule(place: Place) -> Curves:
+    there, back = torch.tensor(_BONDS).t(), torch.tensor(_BONDS).t().flip(0)
+    graph = Adjacency(torch.cat([there, back], dim=1), len(_ATOMS))
+    with torch.random.fork_rng(devices=()), torch.no_grad():
+        torch.manual_seed(0)
+        conv = make_conv("GCN", 2).double()
+        model = GraphCON(conv, _LAYERS, dt=_STEP, damping=0.0, activation="tanh")
+        _, states = model(_layout(), graph, return_states=True)
+    values = {}
+    for n in range(len(_ATOMS)):
+        for axis, name in enumerate("xy"):
+            values[f"{_ATOMS[n]}{n} {name}"] = states.x[::4, n, axis].tolist()
+    times = [4 * _STEP * k for k in range(_LAYERS // 4 + 1)]
+    return Curves(values, dict.fromkeys(values, times))
+
+
+def _molecule_picture(figure: Figure, found: Measured) -> Any:
+    drawn, axes = pages.panels(3, height=3.0, width=8.4)
+    names = [f"{element}{n}" for n, element in enumerate(_ATOMS)]
+    times = found.at(f"{names[0]} x")
+    elements = {"C": "carbon", "O": "oxygen", "F": "fluorine"}
+    for axis, when in zip(axes, (0.0, _SHOWN), strict=False):
+        row = min(range(len(times)), key=lambda k: abs(times[k] - when))
+        where = [(found.curves[f"{n} x"][row], found.curves[f"{n} y"][row]) for n in names]
+        kinds = [elements[element] for element in _ATOMS]
+        pages.network(axis, where, _BONDS, kinds=kinds, title=f"positions at t = {when:g}")
+    shown = {n: (times, found.curves[f"{n} x"]) for n in (names[0], names[8], names[14])}
+    pages.lines(axes[2], shown, x=figure.x, y="feature 1", title="three nodes over time")
+    return drawn
+
+
+FIGURES = (
+    Figure(
+        id="cornn-single-neuron-heuristics",
+        title="One and two oscillators answering an input",
+        source="coRNN paper, supplement B, Figure 4",
+        x="time t",
+        y="position y",
+        outcomes={
+            f"{part}, {said}: {name}": text
+            for said in _INPUTS
+            for part, name, text in (
+                (_HELD, "CFDO", "superposition of frequencies"),
+                (_HELD, "coRNN", "superposition of frequencies"),
+                (_HELD, "DUFF", "heavily damped, can blow up"),
+                (_TWO, "ORD", "superposition; approximates a step"),
+                (_TWO, "FC", "superposition of frequencies"),
+            )
+        },
+        measure=_heuristics,
+        marks=(0, 5, 10, 15, 19.9),
+        note=(
+            "Scheme (2.3) with dt = 0.02. The documents print the oscillators' parameters, not the "
+            "steps of the input nor the initial values: ours rise by 1 at t = 2, fall by 1.5 at 8 "
+            "and rise by 1 at 14; all start at rest at 0, SHO, which has no input, at 1. With the "
+            "parameters printed the controlled linear oscillator grows, because its damping ε - 𝒲 "
+            "is negative, and Duffing's leaves every bound, here for both inputs. A curve "
+            f"ends where it leaves [-{_LIMIT:g}, {_LIMIT:g}]."
+        ),
+        draw=_heuristics_picture,
+    ),
+    Figure(
+        id="graphcon-molecule-illustration",
+        title="A molecule's positions carried by GraphCON-GCN with random weights",
+        source="thesis Figure 7.1",
+        x="time t",
+        y="position",
+        outcomes=dict.fromkeys(["C0 x", "C0 y", "O8 x", "F14 x"], "oscillates"),
+        measure=_molecule,
+        marks=(0, 5, 10, 15, 20),
+        note=(
+            "A molecule of ZINC with 19 heavy atoms (the thesis does not say which), its initial "
+            "positions a drawing in the plane, initial velocities equal to them; one GCN, width "
+            "2, seed 0; σ = tanh, γ = 1, α = 0, 400 layers of dt = 0.05 (the thesis prints no dt)."
+        ),
+        draw=_molecule_picture,
+    ),
+)

@@ -1,0 +1,222 @@
+"""Figures of the thesis (T) and the papers that show what training does to weights and scales.
+
+The trainings are those of the tables on a smaller budget, which the picture states; they run, and
+are resumed, as any other run.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from anharmonic import train
+from anharmonic._checks import message
+from anharmonic.data import make_task
+from anharmonic.diagnostics import effective_steps, gates, scale_histogram
+from anharmonic.nn import from_pretrained
+from anharmonic.train import Place, Run, read_log
+from anharmonic_papers.figures.base import Curves, Figure
+from anharmonic_papers.tables.budget import Budget, shrink
+from anharmonic_papers.tables.runs import cornn_adding, cornn_mnist, cornn_ncifar
+from anharmonic_papers.tables.unicornn import NCIFAR, PSMNIST
+
+
+def _small(run: Run | None, **budget: Any) -> Run:
+    assert run is not None
+    return replace(shrink(run, Budget(**budget)), select="last")
+
+
+def _log(run: Run, place: Place) -> list[dict[str, Any]]:
+    """What was logged of the weights while a run trained; trains it if that was not done."""
+    place = replace(place, diagnose=("weights",))
+    train.fit(run, place)
+    path = train.folder_of(run, place) / train.DIAGNOSTICS
+    log = read_log(path)
+    if not log:
+        raise FileNotFoundError(
+            message(
+                f"{path} must hold what was measured while the run trained",
+                "nothing there",
+                f"remove the run's line from {place.results_path} and start the command again",
+            )
+        )
+    return log
+
+
+def _steps_per_epoch(run: Run) -> int:
+    task = make_task(run.task, run.task_options)
+    if "steps_per_epoch" in run.task_options:
+        return int(run.task_options["steps_per_epoch"])
+    return -(-task.sizes["train"] // run.batch_size)
+
+
+def _words(run: Run) -> str:
+    steps = run.epochs * _steps_per_epoch(run)
+    return f"{run.task}, {steps:,} steps of {run.batch_size}"
+
+
+_ASSUMPTION = {
+    "adding, T = 500": _small(cornn_adding(500, 60), epochs=20, train_size=1000, eval_size=50),
+    "sMNIST": _small(
+        cornn_mnist("smnist", "cornn", 128), epochs=20, length=196, train_size=2400, eval_size=50
+    ),
+    "psMNIST": _small(
+        cornn_mnist("psmnist", "cornn", 128), epochs=20, length=196, train_size=2400, eval_size=50
+    ),
+    "noise-padded CIFAR-10": _small(
+        cornn_ncifar("cornn"), epochs=20, length=200, train_size=2000, eval_size=50, form="jpeg"
+    ),
+}
+
+
+def _assumption(place: Place) -> Curves:
+    values: dict[str, list[float]] = {}
+    places: dict[str, list[float]] = {}
+    for task, run in _ASSUMPTION.items():
+        log, each = _log(run, place), _steps_per_epoch(run)
+        steps = [float(entry["epoch"] * each) for entry in log]
+        dt = log[0]["weights"]["dt"]
+        sides = {
+            "η": [max(entry["weights"]["eta"]) for entry in log],
+            "dt^r, r = 1/2": [math.sqrt(dt)] * len(log),
+            "dt^r, r = 1": [dt] * len(log),
+        }
+        for name, side in sides.items():
+            values[f"{task}: {name}"], places[f"{task}: {name}"] = side, steps
+    return Curves(values, places, "; ".join(_words(run) for run in _ASSUMPTION.values()))
+
+
+_STEPS_RUN = replace(
+    _small(PSMNIST.row("unicornn-256").run, epochs=40, length=49, train_size=6400, eval_size=200),
+    lr_drop_epoch=None,
+)
+
+
+def _effective_steps(place: Place) -> Curves:
+    train.fit(_STEPS_RUN, place)
+    model = from_pretrained(train.folder_of(_STEPS_RUN, place) / train.BEST)
+    steps = effective_steps(model).sort(dim=1).values
+    values = {f"layer {k + 1}": row.tolist() for k, row in enumerate(steps)}
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(0)
+        start = 0.19 * torch.sigmoid(torch.empty(steps.shape[1]).uniform_(-0.1, 0.1))
+    values["every layer before training"] = start.sort().values.tolist()
+    return Curves(values, budget=_words(_STEPS_RUN))
+
+
+_NORMS_RUN = _small(
+    NCIFAR.row("unicornn-published-code").run,
+    epochs=40, length=200, train_size=1500, eval_size=50, form="jpeg",
+)  # fmt: skip
+
+
+def _norms(place: Place) -> Curves:
+    log = _log(_NORMS_RUN, place)
+    epochs = [float(entry["epoch"]) for entry in log]
+    names = [f"layer {k + 1}" for k in range(3)]
+    values = {n: [entry["weights"]["norms"][k] for entry in log] for k, n in enumerate(names)}
+    return Curves(values, dict.fromkeys(names, epochs), _words(_NORMS_RUN))
+
+
+_SCALES_RUN = Run(
+    "fitzhugh-nagumo", "LEM", {}, {"hidden_size": 16, "dt": 2.0}, epochs=400, batch_size=32,
+    lr=9.04e-3,
+)  # fmt: skip
+
+
+def _scales(place: Place) -> Curves:
+    train.fit(_SCALES_RUN, place)
+    model = from_pretrained(train.folder_of(_SCALES_RUN, place) / train.BEST)
+    x = make_task("fitzhugh-nagumo").loaders(0, 128).test[0].x.transpose(0, 1)
+    found = gates(model, x)
+    values, places = {}, {}
+    for name, gate in (("gate of z, a", found["a"]), ("gate of y, e", found["e"])):
+        counted = scale_histogram(gate.clamp(1e-3, 2.0), bins=40, low=1e-3, high=2.0)
+        share = [count / gate.numel() for count in counted.counts]
+        values[name], places[name] = share, list(counted.centres)
+    return Curves(values, places, _words(_SCALES_RUN))
+
+
+FIGURES = (
+    Figure(
+        id="cornn-weight-assumption",
+        title="coRNN's weight assumption (2.16) while training",
+        source="thesis section 2.3, unnumbered figure, middle panel; coRNN paper Figure 3",
+        x="optimiser step",
+        y="η and its bound",
+        outcomes={
+            f"{task}: {side}": text
+            for task in _ASSUMPTION
+            for side, text in (
+                ("η", "grows slightly over 50,000 steps and stays under the bound"),
+                ("dt^r, r = 1/2", "-"),
+            )
+        },
+        measure=_assumption,
+        marks=(0, 100, 400),
+        note=(
+            "η = max(dt(1 + ‖W‖∞), dt‖𝒲‖∞)/(1 + dt), which the theory wants below dt^r for an r "
+            "from 1/2 to 1. The tuned settings of the tables; 128 units."
+        ),
+        panels={
+            task: [f"{task}: {side}" for side in ("η", "dt^r, r = 1/2", "dt^r, r = 1")]
+            for task in _ASSUMPTION
+        },
+        log="y",
+    ),
+    Figure(
+        id="unicornn-effective-timesteps",
+        title="Learned steps of UnICORNN on psMNIST",
+        source="thesis Figure 3.5; UnICORNN paper Figure 5",
+        x="neuron, sorted",
+        y="effective step dt σ̂(c)",
+        outcomes=dict.fromkeys(
+            [f"layer {k}" for k in (1, 2, 3)],
+            "wide spread within and between layers, the smallest 28 times below dt",
+        ),
+        measure=_effective_steps,
+        marks=(0, 64, 128, 192, 255),
+        note=(
+            "3 layers of 256 neurons, dt = 0.19, α = 30.65; images pooled to 49 pixels, learning "
+            "rate without a drop. The documents train 2600 epochs on 784 pixels."
+        ),
+    ),
+    Figure(
+        id="lem-fhn-scale-histogram",
+        title="Gates of LEM on FitzHugh-Nagumo",
+        source="thesis Figure 5.4; LEM paper Figure 4",
+        x="gate dt σ̂",
+        y="share of all steps and neurons",
+        outcomes=dict.fromkeys(
+            ["gate of z, a", "gate of y, e"], "concentrated around 1 and around τ = 0.02"
+        ),
+        measure=_scales,
+        marks=(0.005, 0.02, 0.1, 0.5, 1),
+        note=(
+            "16 units, dt = 2, over the first 128 test trajectories; 40 bins of equal width on the "
+            "log axis from 1e-3 to 2, smaller gates in the first."
+        ),
+        log="xy",
+        low=1e-4,
+    ),
+    Figure(
+        id="unicornn-weight-norms",
+        title="Largest weight of UnICORNN's layers while training",
+        source="thesis, figure after 3.6; UnICORNN paper Figure 7",
+        x="epoch",
+        y="largest entry of |w|",
+        outcomes=dict.fromkeys(
+            [f"layer {k}" for k in (1, 2, 3)],
+            "no explosion; saturates, mostly because the learning rate drops after half the epochs",
+        ),
+        measure=_norms,
+        marks=(0, 10, 20, 30, 40),
+        note=(
+            "Noise-padded CIFAR-10 (JPEG images), sequences of 200; 3 layers of 128 neurons; the "
+            "learning rate drops to a tenth after half the epochs."
+        ),
+    ),
+)

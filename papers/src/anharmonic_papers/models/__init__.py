@@ -1,0 +1,1 @@
+"""Models of others that the papers compare with."""

@@ -1,0 +1,198 @@
+r"""AntisymmetricRNN and its gated form.
+
+A stable ODE, whose Jacobian has eigenvalues on (or a little left of) the imaginary axis:
+
+.. math::
+    h' = \tanh((W - W^T - \gamma I) h + V u + b)
+
+Its forward Euler steps, plain and with a gate that shares the recurrent matrix:
+
+.. math::
+    h_n &= h_{n-1} + dt \tanh(M h_{n-1} + V u_n + b), \quad M = W - W^T - \gamma I \\
+    h_n &= h_{n-1} + dt\,\hat\sigma(M h_{n-1} + V_z u_n + b_z) \odot
+           \tanh(M h_{n-1} + V u_n + b)
+
+Symbols: ``weight_skew`` is the strictly lower triangle of W - W^T, row by row; ``weight_ih`` is V
+(gated: V_z, V), ``bias`` b (b_z, b); ``diffusion`` is gamma; the paper's epsilon is ``dt``.
+
+Reference: Chang, Chen, Haber and Chi, AntisymmetricRNN: A Dynamical System View on Recurrent Neural
+Networks, ICLR 2019 (the section on AntisymmetricRNNs: forward Euler with diffusion, and the gating
+mechanism).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from anharmonic.nn import OneStateODELayer, Update
+from anharmonic_papers.models.skew import free_entries, skew_matrix
+
+
+class _Antisymmetric(OneStateODELayer):
+    """What both share: the matrix M, shapes and first values."""
+
+    _blocks = 1  # affine maps of the input
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dt: float = 0.05,
+        diffusion: float = 0.1,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional
+        )
+        self._set_step(dt, diffusion)
+        self._make_layers(device=device, dtype=dtype)
+
+    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
+        H, wide = self.hidden_size, self._blocks * self.hidden_size
+        return {
+            "weight_ih": (wide, widths[layer]),
+            "weight_skew": (free_entries(H),),
+            "bias": (wide,),
+        }
+
+    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
+        if stem == "bias":
+            parameter.zero_()
+        else:
+            parameter.normal_(
+                0.0, 1 / math.sqrt(width if stem == "weight_ih" else self.hidden_size)
+            )
+
+    def _matrix(self, suffix: str) -> Tensor:
+        """The recurrent matrix M [H, H]."""
+        skew = skew_matrix(self._weight("weight_skew" + suffix), self.hidden_size)
+        return skew - self.diffusion * torch.eye(len(skew)).to(skew)
+
+
+class AntisymmetricRNN(_Antisymmetric):
+    r"""RNN as Euler steps of an ODE with a skew-symmetric matrix and some diffusion.
+
+    .. math::
+        h_n = h_{n-1} + dt \tanh((W - W^T - \gamma I) h_{n-1} + V u_n + b)
+
+    Parameters of layer k are ``weight_ih_lk`` [H, F or D * H], ``weight_skew_lk`` [H (H - 1) / 2],
+    the strictly lower triangle of the skew matrix, and ``bias_lk`` [H].
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
+        bidirectional: Whether every layer also walks from the end.
+        dt: Step size, the paper's epsilon, > 0. Default 0.05.
+        diffusion: The paper's gamma, >= 0; dt * diffusion < 2 (else, or with dt > 1, a
+            ``StabilityWarning`` is given). Default 0.1.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: h [L * D, B, H]; elapsed [T, B] likewise.
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
+
+    Note:
+        M has the eigenvalues -gamma ± i omega, and a step of its linear part does not grow where
+        dt (gamma^2 + omega^2) <= 2 gamma for each of them. The tanh bounds the state by n dt in any
+        case. W is strictly triangular, so that the skew matrix has as many parameters as degrees of
+        freedom; its entries start from N(0, 1/H), V from N(0, 1/F), biases at zero, and dt and
+        gamma default to values for which the condition about holds then (ours).
+
+    Example:
+        >>> import torch
+        >>> layer = AntisymmetricRNN(6, 32, batch_first=True)
+        >>> output, state = layer(torch.zeros(8, 100, 6))
+        >>> output.shape, state.h.shape
+        (torch.Size([8, 100, 32]), torch.Size([1, 8, 32]))
+
+    References:
+        Chang, Chen, Haber and Chi, AntisymmetricRNN: A Dynamical System View on Recurrent Neural
+        Networks, ICLR 2019.
+    """
+
+    def _update(self, suffix: str) -> Update:
+        M_t = self._matrix(suffix).t()
+
+        def update(h: Tensor, u: Tensor, gap: Tensor | None) -> Tensor:
+            return self._moved(h, torch.tanh(torch.addmm(u, h, M_t)), gap)
+
+        return update
+
+
+class GatedAntisymmetricRNN(_Antisymmetric):
+    r"""AntisymmetricRNN with a gate on its steps; the gate shares the recurrent matrix.
+
+    .. math::
+        z_n &= \hat\sigma(M h_{n-1} + V_z u_n + b_z), \quad M = W - W^T - \gamma I \\
+        h_n &= h_{n-1} + dt\, z_n \odot \tanh(M h_{n-1} + V u_n + b)
+
+    Parameters of layer k are ``weight_ih_lk`` [2H, F or D * H] (V_z, V), ``weight_skew_lk``
+    [H (H - 1) / 2], the strictly lower triangle of the skew matrix, and ``bias_lk`` [2H] (b_z, b).
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
+        bidirectional: Whether every layer also walks from the end.
+        dt: Step size, the paper's epsilon, > 0. Default 0.05.
+        diffusion: The paper's gamma, >= 0; dt * diffusion < 2 (else, or with dt > 1, a
+            ``StabilityWarning`` is given). Default 0.1.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: h [L * D, B, H]; elapsed [T, B] likewise.
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
+
+    Note:
+        Initial weights and defaults are those of ``AntisymmetricRNN``.
+
+    Example:
+        >>> import torch
+        >>> layer = GatedAntisymmetricRNN(6, 32, batch_first=True)
+        >>> output, state = layer(torch.zeros(8, 100, 6))
+        >>> output.shape, state.h.shape
+        (torch.Size([8, 100, 32]), torch.Size([1, 8, 32]))
+
+    References:
+        Chang, Chen, Haber and Chi, AntisymmetricRNN: A Dynamical System View on Recurrent Neural
+        Networks, ICLR 2019.
+    """
+
+    _blocks = 2
+
+    def _update(self, suffix: str) -> Update:
+        M_t = self._matrix(suffix).t()
+
+        def update(h: Tensor, u: Tensor, gap: Tensor | None) -> Tensor:
+            u_z, u_h = u.chunk(2, dim=-1)
+            z = torch.sigmoid(torch.addmm(u_z, h, M_t))
+            return self._moved(h, z * torch.tanh(torch.addmm(u_h, h, M_t)), gap)
+
+        return update

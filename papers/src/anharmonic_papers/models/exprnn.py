@@ -1,0 +1,143 @@
+r"""expRNN: an RNN whose recurrent matrix is the exponential of a skew-symmetric one.
+
+.. math::
+    h_n = \sigma(\exp(A) h_{n-1} + V u_n), \quad A^T = -A, \quad
+    \sigma(z) = \operatorname{sign}(z) \max(|z| + b, 0)
+
+exp(A) is orthogonal with determinant 1; sigma is the modReLU, the only place of a bias.
+
+Symbols: ``weight_skew`` is the strictly lower triangle of A, row by row; ``weight_ih`` is V (the
+paper's T); ``bias`` is b.
+
+Reference: Lezcano-Casado and Martínez-Rubio, Cheap Orthogonal Constraints in Neural Networks: A
+Simple Parametrization of the Orthogonal and Unitary Group, ICML 2019 (the section on the
+exponential RNN).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from anharmonic import _checks
+from anharmonic.nn import OneStateLayer, Update
+from anharmonic_papers.models.skew import free_entries, skew_matrix
+
+INITIALISATIONS = ("cayley", "henaff")
+
+
+class ExpRNN(OneStateLayer):
+    r"""Orthogonal recurrent network through the matrix exponential, with modReLU.
+
+    .. math::
+        h_n = \sigma(\exp(A) h_{n-1} + V u_n), \quad A^T = -A, \quad
+        \sigma(z) = \operatorname{sign}(z) \max(|z| + b, 0)
+
+    Parameters of layer k are ``weight_ih_lk`` [H, F or D * H], ``weight_skew_lk`` [H (H - 1) / 2],
+    the strictly lower triangle of A, and ``bias_lk`` [H].
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the modReLU has a bias; without one it is the identity, and the layer linear.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
+        bidirectional: Whether every layer also walks from the end.
+        initialisation: How the angles s of A's diagonal blocks (0 s; -s 0) start, all else zero:
+            "cayley", s = -sqrt((1 - cos u) / (1 + cos u)) with u from U(0, pi/2), or "henaff", s
+            from U(-pi, pi).
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: h [L * D, B, H].
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
+
+    Note:
+        With b <= 0 and without input the norm of h never grows, and with b = 0 it stays. V starts
+        from U(-1/sqrt(H), 1/sqrt(H)) and b from U(-0.01, 0.01) (ours).
+        ``torch.nn.utils.parametrizations.orthogonal`` with ``matrix_exp`` is the same map, with
+        H^2 numbers in its state of which it uses H (H - 1) / 2; here there are no others. The
+        exponential is taken in float64 whatever the dtype: in float32 torch's is off by some 1e-6,
+        and every step would repeat that.
+
+    Example:
+        >>> import torch
+        >>> layer = ExpRNN(6, 32, batch_first=True)
+        >>> output, state = layer(torch.zeros(8, 100, 6))
+        >>> output.shape, state.h.shape
+        (torch.Size([8, 100, 32]), torch.Size([1, 8, 32]))
+
+    References:
+        Lezcano-Casado and Martínez-Rubio, Cheap Orthogonal Constraints in Neural Networks: A Simple
+        Parametrization of the Orthogonal and Unitary Group, ICML 2019.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        initialisation: str = "cayley",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional
+        )
+        self.initialisation = _checks.choice("initialisation", initialisation, INITIALISATIONS)
+        self._make_layers(device=device, dtype=dtype)
+
+    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
+        H = self.hidden_size
+        return {
+            "weight_ih": (H, widths[layer]),
+            "weight_skew": (free_entries(H),),
+            "bias": (H,),
+        }
+
+    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
+        if stem == "weight_ih":
+            parameter.uniform_(-1 / math.sqrt(self.hidden_size), 1 / math.sqrt(self.hidden_size))
+        elif stem == "bias":
+            parameter.uniform_(-0.01, 0.01)
+        else:
+            angles = parameter.new_empty(self.hidden_size // 2)
+            if self.initialisation == "cayley":
+                angles.uniform_(0.0, math.pi / 2).div_(2).tan_().neg_()  # the square root above
+            else:
+                angles.uniform_(-math.pi, math.pi)
+            block = torch.arange(len(angles), device=parameter.device)
+            parameter.zero_()
+            parameter[block * (2 * block + 3)] = -angles  # rows 2i + 1, columns 2i of the triangle
+
+    def _orthogonal(self, suffix: str) -> Tensor:
+        """The recurrent matrix exp(A) [H, H]."""
+        entries: Tensor = self._weight("weight_skew" + suffix)
+        Q: Tensor = torch.linalg.matrix_exp(skew_matrix(entries.double(), self.hidden_size))
+        return Q.to(entries.dtype)
+
+    def _drive(self, x: Tensor, suffix: str) -> Tensor:
+        return F.linear(x, self._weight("weight_ih" + suffix))
+
+    def _update(self, suffix: str) -> Update:
+        Q_t, b = self._orthogonal(suffix).t(), self._weight("bias" + suffix)
+
+        def update(h: Tensor, u: Tensor, gap: Tensor | None) -> Tensor:
+            z = torch.addmm(u, h, Q_t)
+            return z if b is None else torch.sign(z) * torch.relu(z.abs() + b)
+
+        return update

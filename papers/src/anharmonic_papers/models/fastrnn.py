@@ -1,0 +1,110 @@
+r"""FastRNN and FastGRNN: residual updates weighed by two scalars.
+
+FastRNN adds a residual connection to a tanh RNN:
+
+.. math::
+    h_n = \alpha \tanh(W h_{n-1} + V u_n + b) + \beta h_{n-1}, \quad 0 < \alpha, \beta < 1
+
+FastGRNN makes it a gate, which shares both matrices with the update:
+
+.. math::
+    z_n &= \hat\sigma(W h_{n-1} + V u_n + b_z) \\
+    h_n &= (\zeta (1 - z_n) + \nu) \odot \tanh(W h_{n-1} + V u_n + b) + z_n \odot h_{n-1},
+           \quad 0 < \zeta, \nu < 1
+
+All four scalars are trained through a sigmoid.
+
+Symbols: ``weight_hh`` is W and ``weight_ih`` V (the paper's U and W), ``bias`` b (FastGRNN: b_z,
+b); sigmoids of ``raw_update``, ``raw_carry`` are alpha and beta, of ``raw_gate_scale``,
+``raw_gate_shift`` zeta and nu.
+
+Reference: Kusupati et al., FastGRNN: A Fast, Accurate, Stable and Tiny Kilobyte Sized Gated
+Recurrent Neural Network, NeurIPS 2018 (the section on FastRNN and FastGRNN).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from anharmonic.nn import FastLayer, Update
+
+
+class FastRNN(FastLayer):
+    r"""Tanh RNN with a weighed residual connection.
+
+    .. math::
+        h_n = \alpha \tanh(W h_{n-1} + V u_n + b) + \beta h_{n-1}
+
+    Parameters of layer k are ``weight_ih_lk`` [H, F or D * H], ``weight_hh_lk`` [H, H], ``bias_lk``
+    [H], ``raw_update_lk`` and ``raw_carry_lk`` [1]: alpha and beta are their sigmoids.
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
+        bidirectional: Whether every layer also walks from the end.
+        update_weight: First value of alpha, in (0, 1). Default 0.05.
+        carry_weight: First value of beta, in (0, 1). Default 0.95.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: h [L * D, B, H].
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
+
+    Note:
+        With alpha + beta <= 1 the state stays within [-1, 1]. The paper wants alpha near 1/N and
+        beta near 1 - alpha for sequences of N steps; the defaults and the other initial weights,
+        U(-1/sqrt(H), 1/sqrt(H)), are ours.
+
+    Example:
+        >>> import torch
+        >>> layer = FastRNN(6, 32, batch_first=True)
+        >>> output, state = layer(torch.zeros(8, 100, 6))
+        >>> output.shape, state.h.shape
+        (torch.Size([8, 100, 32]), torch.Size([1, 8, 32]))
+
+    References:
+        Kusupati et al., FastGRNN: A Fast, Accurate, Stable and Tiny Kilobyte Sized Gated Recurrent
+        Neural Network, NeurIPS 2018.
+    """
+
+    _scalars = ("update_weight", "carry_weight")
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        update_weight: float = 0.05,
+        carry_weight: float = 0.95,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional
+        )
+        self._set_scalars(update_weight, carry_weight)
+        self._make_layers(device=device, dtype=dtype)
+
+    def _update(self, suffix: str) -> Update:
+        W_t = self._weight("weight_hh" + suffix).t()
+        alpha, beta = self._pair(suffix)
+
+        def update(h: Tensor, u: Tensor, gap: Tensor | None) -> Tensor:
+            return alpha * torch.tanh(torch.addmm(u, h, W_t)) + beta * h
+
+        return update

@@ -1,0 +1,100 @@
+"""GCN with initial residual and identity mapping."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from anharmonic import _checks
+from anharmonic.nn import (
+    GraphNetwork,
+    check_input,
+    convolve_with_start,
+    library,
+)
+
+
+class GCNII(GraphNetwork):
+    r"""GCN with initial residual and identity mapping.
+
+    .. math::
+        X^n = \sigma\big(((1-\alpha) \hat A X^{n-1} + \alpha X^0)((1-\beta_n) I + \beta_n W_n)\big),
+        \quad \beta_n = \log(\theta / n + 1)
+
+    Args:
+        input_size: Features per node F >= 1.
+        output_size: Outputs O >= 1: classes, or target values.
+        hidden_size: Width m >= 1.
+        num_layers: Layers L >= 1.
+        alpha: Share of X^0, in [0, 1].
+        theta: Strength of the maps W, > 0.
+        dropout: Dropout in [0, 1) before every layer.
+        level: One prediction per "node" or per "graph".
+        pool: "sum", "mean" or "max" over a graph's nodes.
+        input_dropout: Dropout in [0, 1) on the input features.
+        output_dropout: Dropout in [0, 1) before the decoder.
+        encoder_activation: After the encoder, by name.
+        output_activation: After the decoder, by name.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [N, F]; result [N, O], or [B, O] for level "graph".
+
+    Raises:
+        ValueError: If a name is unknown or an argument out of range.
+        ImportError: If PyTorch Geometric is missing.
+
+    Example:
+        >>> model = GCNII(5, 3, hidden_size=8)
+        >>> model(torch.zeros(4, 5), torch.zeros(2, 0).long()).shape
+        torch.Size([4, 3])
+
+    References:
+        Chen, Wei, Huang, Ding and Li, Simple and Deep Graph Convolutional Networks, ICML 2020.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        output_size: int,
+        *,
+        hidden_size: int = 64,
+        num_layers: int = 8,
+        alpha: float = 0.1,
+        theta: float = 0.5,
+        dropout: float = 0.0,
+        level: str = "node",
+        pool: str = "sum",
+        input_dropout: float = 0.0,
+        output_dropout: float = 0.0,
+        encoder_activation: str = "relu",
+        output_activation: str = "identity",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(
+            input_size, output_size, hidden_size, num_layers, level, pool, input_dropout,
+            output_dropout, encoder_activation, output_activation,
+        )  # fmt: skip
+        self.alpha = _checks.number("alpha", alpha, low=0.0, high=1.0)
+        self.theta = _checks.number("theta", theta, low=0.0, low_open=True)
+        self.dropout = _checks.number("dropout", dropout, low=0.0, high=1.0, high_open=True)
+        self.convs = nn.ModuleList(self._layer(n) for n in range(1, num_layers + 1))
+        self._finish(dtype, device)
+
+    def _layer(self, n: int) -> nn.Module:
+        return self._made(
+            lambda: library().GCN2Conv(self.hidden_size, self.alpha, self.theta, layer=n)
+        )
+
+    def _block(self, x: Tensor, graph: Any, membership: Tensor | None) -> Tensor:
+        check_input(x, graph)
+        start = x
+        for conv in self.convs:
+            x = functional.dropout(x, self.dropout, self.training)
+            x = convolve_with_start(conv, x, start, graph).relu()
+        return x

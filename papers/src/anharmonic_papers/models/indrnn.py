@@ -1,0 +1,136 @@
+r"""IndRNN: neurons that are independent within a layer.
+
+.. math::
+    h_n = \sigma(w \odot h_{n-1} + V u_n + b), \quad |w| \le 2^{1/N}
+
+sigma is the ReLU (or tanh). A neuron's memory of N steps ago has the weight w^N: the bound keeps it
+below 2.
+
+Symbols: ``weight_hh`` is w (the paper's u), ``weight_ih`` V (its W), ``bias`` b;
+``longest_dependency`` is N (its T).
+
+Reference: Li, Li, Cook, Zhu and Gao, Independently Recurrent Neural Network (IndRNN): Building A
+Longer and Deeper RNN, CVPR 2018 (the sections on the model and on its gradient through time).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from anharmonic import _checks
+from anharmonic.nn import OneStateLayer, Update
+
+_ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
+
+
+class IndRNN(OneStateLayer):
+    r"""Independently recurrent network: each neuron sees its own past only.
+
+    .. math::
+        h_n = \sigma(w \odot h_{n-1} + V u_n + b)
+
+    Parameters of layer k are ``weight_ih_lk`` [H, F or D * H], ``weight_hh_lk`` [H] and ``bias_lk``
+    [H].
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1; neurons meet between layers only.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
+        bidirectional: Whether every layer also walks from the end.
+        activation: "relu" or "tanh".
+        longest_dependency: Steps N >= 1 to remember: |w| is held within 2^(1/N), and the last layer
+            starts with memories of that length, w from U(2^(-1/N), 2^(1/N)). None bounds nothing.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: h [L * D, B, H].
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
+
+    Note:
+        w starts from U(0, 1) (with N, up to 2^(1/N)), V from U(-1/sqrt(H), 1/sqrt(H)), biases at
+        zero; the lower end of the last layer's interval is ours. The bound is a clamp in every
+        step's w. Batch normalisation, which the documents add, is not part of the layer: statistics
+        over time and batch would make an output depend on later samples and on other sequences.
+
+    Example:
+        >>> import torch
+        >>> layer = IndRNN(6, 32, num_layers=2, batch_first=True)
+        >>> output, state = layer(torch.zeros(8, 100, 6))
+        >>> output.shape, state.h.shape
+        (torch.Size([8, 100, 32]), torch.Size([2, 8, 32]))
+
+    References:
+        Li, Li, Cook, Zhu and Gao, Independently Recurrent Neural Network (IndRNN): Building A
+        Longer and Deeper RNN, CVPR 2018.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        activation: str = "relu",
+        longest_dependency: int | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional
+        )
+        self.activation = _checks.choice("activation", activation, _ACTIVATIONS)
+        if longest_dependency is not None:
+            _checks.positive_int("longest_dependency", longest_dependency)
+        self.longest_dependency = longest_dependency
+        self._make_layers(device=device, dtype=dtype)
+
+    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
+        H = self.hidden_size
+        return {"weight_ih": (H, widths[layer]), "weight_hh": (H,), "bias": (H,)}
+
+    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
+        if stem == "weight_ih":
+            parameter.uniform_(-1 / math.sqrt(self.hidden_size), 1 / math.sqrt(self.hidden_size))
+        elif stem == "bias":
+            parameter.zero_()
+        else:
+            parameter.uniform_(0.0, self._bound)
+
+    @property
+    def _bound(self) -> float:
+        """The largest |w|; where nothing is bounded, the largest to start from."""
+        return 1.0 if self.longest_dependency is None else 2 ** (1 / self.longest_dependency)
+
+    def reset_parameters(self) -> None:
+        """Draws every weight anew; those of the last layer remember for long, if that is asked."""
+        super().reset_parameters()
+        if self.longest_dependency is None:
+            return
+        with torch.no_grad():
+            for suffix in self._suffixes[-self.num_directions :]:
+                self._weight("weight_hh" + suffix).uniform_(1 / self._bound, self._bound)
+
+    def _update(self, suffix: str) -> Update:
+        w, activation = self._weight("weight_hh" + suffix), _ACTIVATIONS[self.activation]
+        if self.longest_dependency is not None:
+            w = w.clamp(-self._bound, self._bound)
+
+        def update(h: Tensor, u: Tensor, gap: Tensor | None) -> Tensor:
+            return activation(torch.addcmul(u, w, h))
+
+        return update

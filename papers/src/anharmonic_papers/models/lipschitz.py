@@ -1,0 +1,154 @@
+r"""LipschitzRNN: a linear part and a Lipschitz nonlinearity, both between symmetric and skew.
+
+.. math::
+    h' = A h + \tanh(W h + V u + b), \quad
+    A = (1 - \beta)(M_A + M_A^T) + \beta (M_A - M_A^T) - \gamma I
+
+and W likewise of M_W. Forward Euler, or the explicit midpoint rule (second order), of step dt with
+the input held:
+
+.. math::
+    h_n = h_{n-1} + dt f(h_{n-1}, u_n), \quad
+    h_n = h_{n-1} + dt f(h_{n-1} + \tfrac{dt}{2} f(h_{n-1}, u_n), u_n)
+
+Symbols: ``weight_linear`` is M_A, ``weight_hh`` M_W, ``weight_ih`` V (the paper's U), ``bias`` b;
+``skewness`` is beta, ``diffusion`` gamma; the paper's epsilon is ``dt``.
+
+Reference: Erichson, Azencot, Queiruga, Hodgkinson and Mahoney, Lipschitz Recurrent Neural Networks,
+ICLR 2021 (the sections on the model, on the symmetric-skew decomposition and on training).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from anharmonic import _checks
+from anharmonic.nn import OneStateODELayer, Update
+
+SCHEMES = ("euler", "midpoint")
+
+
+class LipschitzRNN(OneStateODELayer):
+    r"""Lipschitz recurrent network, in Euler or midpoint steps.
+
+    .. math::
+        h_n = h_{n-1} + dt\,(A h_{n-1} + \tanh(W h_{n-1} + V u_n + b)), \quad
+        A = (1 - \beta)(M_A + M_A^T) + \beta (M_A - M_A^T) - \gamma I
+
+    and W likewise of M_W. Parameters of layer k are ``weight_ih_lk`` [H, F or D * H],
+    ``weight_linear_lk`` (M_A) and ``weight_hh_lk`` (M_W) [H, H], and ``bias_lk`` [H].
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
+        bidirectional: Whether every layer also walks from the end.
+        dt: Step size, the paper's epsilon, > 0. Default 0.05.
+        skewness: The paper's beta, in [0, 1]: 0 is symmetric, 1 skew. Default 0.75.
+        diffusion: The paper's gamma, >= 0; dt * diffusion < 2 (else, or with dt > 1, a
+            ``StabilityWarning`` is given). Default 0.1.
+        scheme: "euler" (first order) or "midpoint" (second order, twice the work).
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: h [L * D, B, H]; elapsed [T, B] likewise.
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
+
+    Note:
+        Where the symmetric part of A is negative definite, the states of the equation stay bounded
+        whatever the input. A and W share beta and gamma. M_A and M_W start from N(0, 1/H^2), M_A
+        made smaller where an eigenvalue of that part would pass -gamma / 2; V and b start from
+        U(-1/sqrt(H), 1/sqrt(H)). Initial weights and defaults are ours.
+
+    Example:
+        >>> import torch
+        >>> layer = LipschitzRNN(6, 32, batch_first=True)
+        >>> output, state = layer(torch.zeros(8, 100, 6))
+        >>> output.shape, state.h.shape
+        (torch.Size([8, 100, 32]), torch.Size([1, 8, 32]))
+
+    References:
+        Erichson, Azencot, Queiruga, Hodgkinson and Mahoney, Lipschitz Recurrent Neural Networks,
+        ICLR 2021.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        dt: float = 0.05,
+        skewness: float = 0.75,
+        diffusion: float = 0.1,
+        scheme: str = "euler",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional
+        )
+        self._set_step(dt, diffusion)
+        self.skewness = _checks.number("skewness", skewness, low=0.0, high=1.0)
+        self.scheme = _checks.choice("scheme", scheme, SCHEMES)
+        self._make_layers(device=device, dtype=dtype)
+
+    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
+        H = self.hidden_size
+        return {
+            "weight_ih": (H, widths[layer]),
+            "weight_linear": (H, H),
+            "weight_hh": (H, H),
+            "bias": (H,),
+        }
+
+    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
+        if stem in ("weight_linear", "weight_hh"):
+            parameter.normal_(0.0, 1 / self.hidden_size)
+            if stem == "weight_linear" and _checks.has_values(parameter):
+                self._calm(parameter)
+        else:
+            parameter.uniform_(-1 / math.sqrt(self.hidden_size), 1 / math.sqrt(self.hidden_size))
+
+    def _calm(self, M: Tensor) -> None:
+        """Makes M_A smaller, if it must be for every direction to decay at first."""
+        growth = (1 - self.skewness) * (M + M.t())
+        fastest = float(torch.linalg.eigvalsh(growth.double()).max())
+        if fastest > self.diffusion / 2 > 0:
+            M.mul_(self.diffusion / 2 / fastest)
+
+    def _blended(self, name: str) -> Tensor:
+        """(1 - beta)(M + M^T) + beta (M - M^T) - gamma I of the parameter M [H, H]."""
+        M: Tensor = self._weight(name)
+        beta = self.skewness
+        return M + (1 - 2 * beta) * M.t() - self.diffusion * torch.eye(len(M)).to(M)
+
+    def _update(self, suffix: str) -> Update:
+        A_t = self._blended("weight_linear" + suffix).t()
+        W_t = self._blended("weight_hh" + suffix).t()
+
+        def change(h: Tensor, u: Tensor) -> Tensor:
+            return h @ A_t + torch.tanh(torch.addmm(u, h, W_t))
+
+        def update(h: Tensor, u: Tensor, gap: Tensor | None) -> Tensor:
+            slope = change(h, u)
+            if self.scheme == "midpoint":
+                slope = change(self._moved(h, slope / 2, gap), u)
+            return self._moved(h, slope, gap)
+
+        return update

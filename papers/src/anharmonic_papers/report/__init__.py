@@ -1,0 +1,1 @@
+"""Pages and text that set ours beside the papers' numbers."""

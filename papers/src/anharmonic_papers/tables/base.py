@@ -1,0 +1,203 @@
+"""What a table of the documents is: rows of reported numbers, and the runs that repeat them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Literal
+
+from anharmonic._checks import choice, message
+from anharmonic.train import Range, Run, seeded
+from anharmonic_papers.tables.budget import BUDGET, Budget, shrink
+
+Settings = Literal["documents", "published code", "ours"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of a table: what was reported and, where we have the model, the run that repeats it.
+
+    Args:
+        label: The model as printed.
+        group: The part of the table it stands in, for example ``"T = 500"``; may be empty.
+        reported: The number as printed, in the table's unit; empty where there is none.
+        spread: The standard deviation as printed.
+        outcome: What the documents say in words (curves without numbers).
+        parameters: The printed parameter count, for example ``"68k"``.
+        run: The run; ``None`` for a baseline that this package does not have.
+        seeds: The seeds run when none are named.
+        split: The task's option that numbers its splits: seed 3 is then split 3 as well. Empty
+            where the split is one and the same.
+        search: What ``anharmonic search`` draws this row's settings from; empty for none.
+        settings: Where the run's settings come from. ``"ours"``: the documents and the published
+            code say nothing.
+        note: What a reader has to know.
+
+    Example:
+        >>> Row("LSTM", group="T = 500").id
+        't-500-lstm'
+    """
+
+    label: str
+    group: str = ""
+    _: KW_ONLY
+    reported: str = ""
+    spread: str = ""
+    outcome: str = ""
+    parameters: str = ""
+    run: Run | None = None
+    seeds: tuple[int, ...] = (0,)
+    split: str = ""
+    search: Mapping[str, Range] = field(default_factory=dict)
+    settings: Settings = "documents"
+    note: str = ""
+
+    @property
+    def id(self) -> str:
+        """The name of the row on the command line, unique in its table."""
+        words = f"{self.group} {self.label}".lower().replace("²", "2")
+        return re.sub(r"[^a-z0-9.]+", "-", words).strip("-.")
+
+    @property
+    def value(self) -> float | None:
+        """The printed number as a number."""
+        return float(self.reported) if self.reported else None
+
+    def runs(self, seeds: tuple[int, ...] | None = None) -> Iterator[Run]:
+        """One run per seed (and split); nothing for a row without a run.
+
+        Args:
+            seeds: The seeds; the row's own when ``None``.
+        """
+        if self.run is not None:
+            for seed in self.seeds if seeds is None else seeds:
+                yield seeded(self.run, seed, self.split)
+
+
+def ours(
+    label: str,
+    reported: str,
+    parameters: str,
+    run: Run,
+    *,
+    group: str = "",
+    seeds: tuple[int, ...] = (0,),
+) -> Row:
+    """A row whose settings are our choice, because documents and published code are silent.
+
+    Args:
+        label: The model as printed.
+        reported: The number as printed.
+        parameters: The parameter count as printed.
+        run: The run.
+        group: The part of the table.
+        seeds: The seeds.
+    """
+    return Row(
+        label,
+        group,
+        reported=reported,
+        parameters=parameters,
+        run=run,
+        seeds=seeds,
+        settings="ours",
+    )
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table of the documents as data.
+
+    Args:
+        id: Its name on the command line.
+        title: What it compares.
+        source: Document and table number.
+        task: The task's name in words.
+        metric: Name of the metric as printed.
+        rows: The rows in the order of the document.
+        unit: The unit of the printed numbers, for example ``"%"`` or ``"x 1e-2"``.
+        scale: Our metric times this is the printed number.
+        form: Format of our numbers, for example ``".2f"``.
+        direction: Whether a higher or a lower number is better.
+        baseline: A trivial solution's value and what it does.
+        note: What a reader has to know.
+        parts: The tables that this one joins (see ``join``); a part's title is its rows' group.
+        measure: What of a result is compared: its "test" or "valid" metric, or a name in its curve
+            ("nfe", "adjoint_score"), then at the epoch of the chosen weights.
+        quartiles: Whether seeds are summed up by median and quartiles, as documents that show
+            bands do, and not by mean and deviation.
+    """
+
+    id: str
+    title: str
+    source: str
+    task: str
+    metric: str
+    rows: tuple[Row, ...]
+    unit: str = ""
+    scale: float = 1.0
+    form: str = ".2f"
+    direction: Literal["higher", "lower"] = "higher"
+    baseline: tuple[float, str] | None = None
+    note: str = ""
+    parts: tuple[Table, ...] = ()
+    measure: str = "test"
+    quartiles: bool = False
+
+    def part(self, group: str) -> Table:
+        """The table that says the metric of a group of rows: the part of that title, or itself.
+
+        Args:
+            group: A row's group.
+        """
+        return next((part for part in self.parts if part.title == group), self)
+
+    def row(self, name: str) -> Row:
+        """The row of that name.
+
+        Args:
+            name: The row's ``id``.
+
+        Raises:
+            ValueError: If there is none; the message lists all and the nearest.
+        """
+        return {row.id: row for row in self.rows}[choice("row", name, [r.id for r in self.rows])]
+
+    def reduced(self, budget: Budget) -> Table:
+        """The same table on a smaller budget; its runs that are smaller are marked ``reduced``.
+
+        Args:
+            budget: What to reduce; each run follows as far as its task has such an option.
+
+        Raises:
+            ValueError: If no task of the table has such an option.
+        """
+        tasks = {row.run.task for row in self.rows if row.run is not None}
+        for name in budget.changes():
+            if name != "epochs" and not any(name in BUDGET.get(task, {}) for task in tasks):
+                known = [task for task, options in BUDGET.items() if name in options]
+                raise ValueError(
+                    message(
+                        f"{name} must belong to a task that lets it be chosen: {', '.join(known)}",
+                        f"table {self.id!r} with {', '.join(sorted(tasks))}",
+                        f"leave out --{name.replace('_', '-')}",
+                    )
+                )
+        rows = (r if r.run is None else replace(r, run=shrink(r.run, budget)) for r in self.rows)
+        return replace(self, rows=tuple(rows))
+
+
+def join(id: str, title: str, source: str, parts: tuple[Table, ...], note: str = "") -> Table:
+    """One table of several, each with a metric of its own.
+
+    Args:
+        id: Its name on the command line.
+        title: What it compares.
+        source: Where it is from.
+        parts: The tables; their titles become the groups of their rows.
+        note: What a reader has to know.
+    """
+    rows = tuple(replace(row, group=part.title) for part in parts for row in part.rows)
+    tasks = ", ".join(part.task for part in parts)
+    return Table(id, title, source, tasks, "", rows, note=note, parts=parts)

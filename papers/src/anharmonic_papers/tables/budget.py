@@ -1,0 +1,260 @@
+"""Smaller budgets: what a reduced run has less of, and which full run it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from anharmonic._checks import listed, message, positive_int
+from anharmonic.data import make_task, task_options
+from anharmonic.train import Run
+from anharmonic_papers.tasks.signals import LONGEST_RECORDING
+
+_IMAGES = {
+    "train_size": ("train_size",),
+    "eval_size": ("valid_size", "test_size"),
+}
+BUDGET: dict[str, dict[str, tuple[str, ...]]] = {
+    "adding": {
+        "length": ("length",),
+        "train_size": ("steps_per_epoch",),
+        "eval_size": ("valid_size", "test_size"),
+    },
+    "lorenz96": {"length": ("length",)},
+    "smnist": {"length": ("pool",), **_IMAGES},
+    "psmnist": {"length": ("pool",), **_IMAGES},
+    "noise-padded-cifar10": {"length": ("length",), "form": ("form",), **_IMAGES},
+    "beijing-air": {
+        "train_size": ("train_size",),
+        "eval_size": ("valid_size", "test_size"),
+    },
+    "spoken-digits": {"length": ("max_length",), "train_size": ("train_size",)},
+    "mnist-superpixels": {"train_size": ("train_size",)},
+}
+"""By task: what a smaller budget may have less of, and the task's options that say so."""
+
+_POOLS = {28**2 // (k * k): k for k in (1, 2, 4, 7, 14)}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Upper bounds of a reduced run; what is smaller already stays, ``None`` changes nothing.
+
+    Args:
+        epochs: See the fields below.
+        length: As above; likewise all that follow.
+
+    Raises:
+        ValueError: If a number is below 1.
+    """
+
+    epochs: int | None = None
+    """At most so many epochs; a drop of the learning rate moves with them."""
+    length: int | None = None
+    """At most so long sequences: adding, lorenz96, noise-padded-cifar10, spoken-digits; for smnist
+    and psmnist 196, 49, 16 or 4, by averaging pixels."""
+    train_size: int | None = None
+    """At most so many training sequences or rows per epoch: smnist, psmnist, noise-padded-cifar10,
+    spoken-digits, mnist-superpixels, beijing-air, adding (whole batches, at least one)."""
+    eval_size: int | None = None
+    """At most so many validation and so many test sequences or rows: smnist, psmnist,
+    noise-padded-cifar10, beijing-air, adding."""
+    form: Literal["original", "jpeg"] | None = None
+    """Which images, noise-padded-cifar10 only; "jpeg" counts as reduced, since it loses detail."""
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "length", "train_size", "eval_size"):
+            if getattr(self, name) is not None:
+                positive_int(name, getattr(self, name))
+
+    def changes(self) -> dict[str, Any]:
+        """What is set, by name."""
+        return {k: v for k, v in vars(self).items() if v is not None}
+
+
+def extent(run: Run) -> dict[str, int]:
+    """How much a run has of all that a budget may reduce.
+
+    Returns:
+        ``epochs`` and, as far as its task has such options, ``length``, ``train``, ``valid`` and
+        ``test`` (sequences) and ``original`` (1, or 0 for images that lost detail).
+
+    Example:
+        >>> extent(Run("adding", "LEM", {"length": 80}, epochs=3, batch_size=50))
+        {'epochs': 3, 'length': 80, 'train': 5000, 'valid': 1000, 'test': 1000}
+    """
+    known = BUDGET.get(run.task, {})
+    options = {**task_options(run.task), **run.task_options}
+    found = {"epochs": run.epochs}
+    if "length" in known:
+        found["length"] = _length(options)
+    if "train_size" in known:
+        found |= make_task(run.task, run.task_options).sizes
+        if "steps_per_epoch" in options:
+            found["train"] = options["steps_per_epoch"] * run.batch_size
+    if "form" in known:
+        found["original"] = int(options["form"] == "original")
+    return found
+
+
+def _length(options: dict[str, Any]) -> int:
+    if "pool" in options:
+        return int(28**2 // options["pool"] ** 2)
+    if "max_length" in options:
+        return int(options["max_length"] or LONGEST_RECORDING)
+    return int(options["length"])
+
+
+def shrink(run: Run, budget: Budget) -> Run:
+    """The run on a smaller budget, marked ``reduced``; the run itself if that changes nothing.
+
+    Where validation sequences are cut from the training set, fewer of them leave the training set
+    as it is.
+
+    Args:
+        run: The run at full budget.
+        budget: What to reduce.
+
+    Raises:
+        ValueError: If the length does not fit the task.
+
+    Example:
+        >>> run = Run("adding", "LEM", {"length": 500}, epochs=60, batch_size=50)
+        >>> small = shrink(run, Budget(epochs=1, train_size=200))
+        >>> small.epochs, small.task_options["steps_per_epoch"], small.reduced
+        (1, 4, True)
+        >>> shrink(run, Budget(epochs=1000)) == run
+        True
+    """
+    has = extent(run)
+    options: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
+    if budget.epochs is not None and budget.epochs < run.epochs:
+        changes["epochs"] = budget.epochs
+        if run.lr_drop_epoch is not None:
+            drop = round(run.lr_drop_epoch * budget.epochs / run.epochs)
+            changes["lr_drop_epoch"] = max(1, drop)
+    if budget.length is not None and "length" in has:
+        options |= _shorter(run.task, min(budget.length, has["length"]))
+    if budget.form == "jpeg" and "original" in has:
+        options["form"] = "jpeg"
+    if "train" in has:
+        train, valid, test = (
+            min(has[part], limit or has[part])
+            for part, limit in (
+                ("train", budget.train_size),
+                ("valid", budget.eval_size),
+                ("test", budget.eval_size),
+            )
+        )
+        if valid < has["valid"]:
+            options["valid_size"] = valid
+        if test < has["test"]:
+            options["test_size"] = test
+        if run.task == "adding":
+            options["steps_per_epoch"] = max(1, train // run.batch_size)
+        elif train < has["train"] or valid < has["valid"]:
+            options["train_size"] = train
+    now = {**task_options(run.task), **run.task_options}
+    smaller = {name: value for name, value in options.items() if value != now[name]}
+    if not smaller and not changes:
+        return run
+    return replace(run, task_options={**run.task_options, **smaller}, reduced=True, **changes)
+
+
+def idle(run: Run, budget: Budget) -> list[str]:
+    """The bounds of a budget that change nothing in a run.
+
+    The run's task has no such option, or the run is as small already.
+
+    Args:
+        run: The run at full budget.
+        budget: What is to be reduced.
+
+    Example:
+        >>> idle(Run("digits", "LEM", epochs=12), Budget(epochs=2, length=20))
+        ['length']
+    """
+    return [
+        name
+        for name, value in budget.changes().items()
+        if shrink(run, replace(Budget(), **{name: value})) == run
+    ]
+
+
+def _shorter(task: str, length: int) -> dict[str, int]:
+    (option,) = BUDGET[task]["length"]
+    if option != "pool":
+        return {option: length}
+    if length not in _POOLS:
+        raise ValueError(
+            message(
+                f"length of {task} must be 784, 196, 49, 16 or 4",
+                f"length={length}",
+                "choose one of these",
+            )
+        )
+    return {"pool": _POOLS[length]}
+
+
+def without_budget(run: Run) -> Run:
+    """The run without seed and budget: equal for a run and its reduced or reseeded forms."""
+    dropped = {option for options in BUDGET.get(run.task, {}).values() for option in options}
+    kept = {k: v for k, v in run.task_options.items() if k not in dropped}
+    drop = None if run.lr_drop_epoch is None else 1
+    return replace(run, task_options=kept, seed=0, epochs=1, lr_drop_epoch=drop, reduced=False)
+
+
+def owners(small: Run, full: Sequence[Run]) -> list[Run]:
+    """The full runs of a table that a reduced run may be the reduced form of.
+
+    They have no less of anything. Where some of them have exactly as much as the reduced run
+    (length 500 of 500), those with more (500 of 2000) do not count: their row has a sibling that
+    fits.
+
+    Args:
+        small: A run marked ``reduced``.
+        full: The full runs of one table.
+
+    Example:
+        >>> runs = [Run("adding", "LEM", {"length": n}, epochs=9) for n in (50, 500, 5000)]
+        >>> [r.task_options["length"] for r in owners(shrink(runs[2], Budget(length=70)), runs)]
+        [500, 5000]
+    """
+    family = without_budget(small).hash
+    has = extent(small)
+    found = []
+    for run in full:
+        if without_budget(run).hash == family:
+            theirs = extent(run)
+            if all(value <= theirs[name] for name, value in has.items()):
+                found.append((run, theirs))
+    for name in has.keys() - {"epochs"}:
+        equal = [pair for pair in found if pair[1][name] == has[name]]
+        found = equal or found
+    return [run for run, _ in found]
+
+
+def less(small: Run, full: Run) -> str:
+    """What a reduced run has less of than the full run, in words.
+
+    Example:
+        >>> run = Run("adding", "LEM", epochs=60, batch_size=50)
+        >>> less(shrink(run, Budget(epochs=1, length=80, eval_size=10)), run)
+        '1 epoch, length 80, 10 validation and 10 test sequences'
+    """
+    theirs = extent(full)
+    has = {name: value for name, value in extent(small).items() if value < theirs[name]}
+    parts = []
+    if "epochs" in has:
+        parts.append(f"{has['epochs']} epoch{'s' * (has['epochs'] > 1)}")
+    if "length" in has:
+        parts.append(f"length {has['length']}")
+    names = {"train": "training", "valid": "validation", "test": "test"}
+    counts = [f"{has[part]} {name}" for part, name in names.items() if part in has]
+    if counts:
+        parts.append(f"{listed(counts)} sequences")
+    if "original" in has:
+        parts.append("JPEG images")
+    return ", ".join(parts) or "marked so, though nothing is smaller"

@@ -1,0 +1,176 @@
+"""Trajectories of ordinary differential equations, to be predicted."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from anharmonic._checks import choice, natural, number, positive_int
+from anharmonic.data import Dataset, MetricName, Readout, Splits, Target, Task, stream
+from anharmonic_papers.tasks.integrate import Array, integrate
+
+
+class FitzHughNagumo(Task):
+    r"""FitzHugh-Nagumo: predict the next value of a signal with a slow and a fast scale.
+
+    $$v' = v - v^3/3 - w + I, \qquad w' = \tau (v + a - b w)$$
+
+    with $I = 0.5$, $a = 0.7$, $b = 0.8$, $\tau = 0.02$, from $(c, 0)$ with $c$ uniform in
+    (-1, 1), at 1001 equidistant times in [0, 400]. The input is v at the times 0 to 999, the
+    target v at the times 1 to 1000; w is not used. To repeat the input has an error of 0.079.
+
+    Args:
+        tolerance: "default": SciPy's default tolerances (rtol 1e-3, atol 1e-6), as published;
+            "tight": rtol 1e-8, atol 1e-10.
+        data_seed: Seed of the starting points; the published one is 1234.
+
+    Shape:
+        x `[B, 1000, 1]`, y `[B, 1000, 1]`, no lengths.
+
+    Split: 128 training, 128 validation and 1024 test trajectories; their starting points are
+    drawn one after another, in this order, from NumPy's legacy generator (the published code's).
+
+    Metric: root of the mean squared error over all steps and trajectories. Licence: none needed,
+    computed here.
+
+    Note:
+        Where the documents are silent (which signal, which horizon), the published code is
+        followed. At the default tolerance the published trajectories differ from the exact ones by
+        0.04 (root mean square), twenty times the reported error: a model learns the
+        solver's answer. They also depend on rounding: a starting point changed in its last bit
+        changes one trajectory in four by more than 0.001 at late times (0.0006 root mean square
+        over all), with SciPy as with the solver here, so they are not the same on every machine.
+        "tight" gives the solution of the equation. The published code's reported error covers
+        only the last 128 test trajectories (it keeps the last batch); here it covers all 1024.
+
+    Example:
+        >>> task = FitzHughNagumo()
+        >>> task.sizes, task.input_size, task.readout
+        ({'train': 128, 'valid': 128, 'test': 1024}, 1, 'all')
+
+    References:
+        T. K. Rusch et al.: Long Expressive Memory for Sequence Modeling, section 5, Table 4.
+    """
+
+    name = "fitzhugh-nagumo"
+    target: Target = "value"
+    readout: Readout = "all"
+    metric: MetricName = "rmse"
+    input_size = 1
+    output_size = 1
+    source = "computed (FitzHugh-Nagumo equations as in the LEM paper and its code)"
+    licence = "none needed"
+
+    def __init__(
+        self, tolerance: Literal["default", "tight"] = "default", data_seed: int = 1234
+    ) -> None:
+        self.tolerance = choice("tolerance", tolerance, ("default", "tight"))
+        self.data_seed = natural("data_seed", data_seed)
+        self.sizes = {"train": 128, "valid": 128, "test": 1024}
+
+    def _build(self) -> Splits[Dataset]:
+        tolerances = {"default": (1e-3, 1e-6), "tight": (1e-8, 1e-10)}[self.tolerance]
+        rng = np.random.RandomState(self.data_seed)  # the published code's generator
+        start = np.zeros((sum(self.sizes.values()), 2))
+        start[:, 0] = 2 * rng.random_sample(len(start)) - 1
+        times: Array = np.linspace(0.0, 400.0, 1001, dtype=np.float64)
+        u = integrate(fitzhugh_nagumo, start, times, rtol=tolerances[0], atol=tolerances[1])
+        v = torch.from_numpy(u[:, :, :1].astype(np.float32))
+        return _three(v[:, :-1], v[:, 1:], self.sizes)
+
+
+class Lorenz96(Task):
+    r"""Lorenz 96: predict the state of a regular or chaotic system 25 steps ahead.
+
+    $$x_i' = (x_{i+1} - x_{i-2})\, x_{i-1} - x_i + F, \qquad i = 1, \dots, 5 \text{ (cyclic)}$$
+
+    The start is uniform in $[F - 1/2, F + 1/2]^5$; the state is taken every 0.01. The input is the
+    state at each step, the target the state `horizon` steps later.
+
+    Args:
+        forcing: $F$, a number in [-20, 20]; 0.9 gives regular, 8 chaotic motion.
+        length: Steps `T` of a sequence, at least 1.
+        horizon: Steps to look ahead, at least 1.
+        data_seed: Decides the starting points, in `[0, 2**32)`.
+
+    Shape:
+        x `[B, T, 5]`, y `[B, T, 5]`, no lengths.
+
+    Split: 128 training, 128 validation and 128 test trajectories.
+
+    Metric: root of the mean squared error over all steps, variables and trajectories, divided by
+    the root mean square of the targets. Licence: none needed, computed here.
+
+    Note:
+        No code of this experiment was published, and the documents name neither solver nor
+        tolerance nor seed. Here: Dormand-Prince 5(4) in float64 with rtol 1e-8 and atol 1e-10.
+
+    Example:
+        >>> task = Lorenz96(forcing=8.0, length=10)
+        >>> batch = task.loaders(seed=0, batch_size=4).valid[0]
+        >>> list(batch.x.shape), list(batch.y.shape)
+        ([4, 10, 5], [4, 10, 5])
+
+    References:
+        T. K. Rusch: thesis on physics-inspired machine learning, Tables 2.5 and 3.6.
+        T. K. Rusch, S. Mishra: UnICORNN, Table 7.
+    """
+
+    name = "lorenz96"
+    target: Target = "value"
+    readout: Readout = "all"
+    metric: MetricName = "nrmse"
+    input_size = 5
+    output_size = 5
+    source = "computed (Lorenz 96 equations as in the thesis and the UnICORNN paper)"
+    licence = "none needed"
+
+    def __init__(
+        self,
+        forcing: float = 0.9,
+        length: int = 2000,
+        horizon: int = 25,
+        data_seed: int = 1234,
+    ) -> None:
+        self.forcing = number("forcing", forcing, low=-20.0, high=20.0)
+        self.length = positive_int("length", length)
+        self.horizon = positive_int("horizon", horizon)
+        self.data_seed = natural("data_seed", data_seed)
+        self.sizes = {"train": 128, "valid": 128, "test": 128}
+
+    def _build(self) -> Splits[Dataset]:
+        rng = stream("lorenz96", self.data_seed)
+        low, high = self.forcing - 0.5, self.forcing + 0.5
+        start = rng.uniform(low, high, (sum(self.sizes.values()), 5))
+        steps = self.length + self.horizon
+        times = np.linspace(0.0, 0.01 * (steps - 1), steps, dtype=np.float64)
+        u = integrate(lambda x: lorenz96(x, self.forcing), start, times, rtol=1e-8, atol=1e-10)
+        x = torch.from_numpy(u.astype(np.float32))
+        return _three(x[:, : self.length], x[:, self.horizon :], self.sizes)
+
+
+def fitzhugh_nagumo(u: Array) -> Array:
+    """Right-hand side of the FitzHugh-Nagumo equations, `[M, 2]` (v, w) to `[M, 2]`."""
+    v, w = u[:, 0], u[:, 1]
+    return np.stack([v - v**3 / 3 - w + 0.5, 0.02 * (v + 0.7 - 0.8 * w)], axis=1)
+
+
+def lorenz96(x: Array, forcing: float) -> Array:
+    """Right-hand side of the Lorenz 96 equations, `[M, D]` to `[M, D]`.
+
+    Example:
+        >>> lorenz96(np.full((1, 5), 8.0), 8.0).tolist()  # the fixed point x = F
+        [[0.0, 0.0, 0.0, 0.0, 0.0]]
+    """
+    ahead, behind, further = np.roll(x, -1, 1), np.roll(x, 1, 1), np.roll(x, 2, 1)
+    change: Array = (ahead - further) * behind - x + forcing
+    return change
+
+
+def _three(x: Tensor, y: Tensor, sizes: dict[str, int]) -> Splits[Dataset]:
+    """Cuts the sequences into training, validation and test data, in this order."""
+    a, b = sizes["train"], sizes["train"] + sizes["valid"]
+    return Splits(Dataset(x[:a], y[:a]), Dataset(x[a:b], y[a:b]), Dataset(x[b:], y[b:]))

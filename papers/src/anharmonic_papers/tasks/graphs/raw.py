@@ -1,0 +1,189 @@
+"""Files of canonical sources turned into the arrays of graphs."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._checks import message, missing_extra
+from anharmonic.data import Arrays, both_directions, distinct
+
+Array = NDArray[Any]
+
+
+def prepare_genius(files: Sequence[Path]) -> Arrays:
+    """The MATLAB file of genius: features, links and classes."""
+    found = _matlab(files[0], ("edge_index", "node_feat", "label"))
+    y = np.asarray(found["label"]).reshape(-1)
+    return {
+        "edge_index": distinct(found["edge_index"], len(y)).astype(np.int32),
+        "x": np.asarray(found["node_feat"], np.float32),
+        "y": y.astype(np.int8),
+    }
+
+
+def prepare_patents(files: Sequence[Path]) -> Arrays:
+    """The MATLAB file of snap-patents: sparse features, citations, and years cut into fifths."""
+    found = _matlab(files[0], ("edge_index", "node_feat", "years"))
+    y = even_classes(np.asarray(found["years"]).reshape(-1), 5)
+    x = found["node_feat"].tocsr()
+    return {
+        "edge_index": distinct(found["edge_index"], len(y)).astype(np.int32),
+        "x_indptr": x.indptr.astype(np.int64),
+        "x_indices": x.indices.astype(np.uint16),
+        "x_data": x.data.astype(np.float32),
+        "x_shape": np.array(x.shape, np.int32),
+        "y": y,
+    }
+
+
+def _matlab(path: Path, names: Sequence[str]) -> dict[str, Any]:
+    try:
+        from scipy.io import loadmat
+        from scipy.io.matlab import MatReadError
+    except ImportError as error:
+        raise missing_extra("scipy", "graph", "reading a MATLAB file") from error
+    try:
+        content: dict[str, Any] = loadmat(str(path))
+    except (MatReadError, ValueError, NotImplementedError) as error:
+        raise ValueError(
+            message(
+                f"{path.name} must be a MATLAB file",
+                f"{type(error).__name__}: {str(error).rstrip('.')}",
+                "download it again: a server may have sent a web page in its place",
+            )
+        ) from error
+    missing = [name for name in names if name not in content]
+    if missing:
+        raise ValueError(
+            message(
+                f"{path.name} must hold {', '.join(names)}",
+                f"no {', '.join(missing)}",
+                "download it again",
+            )
+        )
+    return content
+
+
+def prepare_arxiv_year(files: Sequence[Path]) -> Arrays:
+    """The archive of ogbn-arxiv: features, citations, and years cut into fifths."""
+    tables = {}
+    with zipfile.ZipFile(files[0]) as archive:
+        members = {Path(name).name: name for name in archive.namelist()}
+        for name, kind in (
+            ("edge", np.int64),
+            ("node-feat", np.float32),
+            ("node_year", np.int64),
+        ):
+            member = _member(members, f"{name}.csv.gz", files[0])
+            text = gzip.decompress(archive.read(member)).decode()
+            tables[name] = np.loadtxt(io.StringIO(text), kind, delimiter=",", ndmin=2)
+    y = even_classes(tables["node_year"].reshape(-1), 5)
+    return {
+        "edge_index": distinct(tables["edge"].T, len(y)).astype(np.int32),
+        "x": tables["node-feat"],
+        "y": y,
+    }
+
+
+def _member(members: dict[str, str], name: str, path: Path) -> str:
+    if name not in members:
+        raise ValueError(
+            message(
+                f"{path.name} must hold {name}",
+                ", ".join(sorted(members)) or "nothing",
+                "download it again",
+            )
+        )
+    return members[name]
+
+
+def even_classes(values: Array, count: int) -> NDArray[np.int8]:
+    """Cuts values at their quantiles into classes of about equal size, as LINKX does.
+
+    Args:
+        values: `[N]`.
+        count: Number of classes; equal values are in one class.
+
+    Example:
+        >>> even_classes(np.array([1, 2, 3, 4, 5, 6]), 3).tolist()
+        [0, 0, 1, 1, 2, 2]
+    """
+    bounds = np.nanquantile(values, np.arange(1, count) / count)
+    return np.searchsorted(bounds, values, side="right").astype(np.int8)
+
+
+def prepare_ppi(files: Sequence[Path]) -> Arrays:
+    """The archive of the protein interactions: 24 graphs in three parts, links both ways.
+
+    Nodes of a part are sorted by graph, which keeps their order within a graph.
+    """
+    arrays: Arrays = {}
+    with zipfile.ZipFile(files[0]) as archive:
+        members = {Path(name).name: name for name in archive.namelist()}
+
+        def read(name: str) -> bytes:
+            return archive.read(_member(members, name, files[0]))
+
+        for part, key in (("train", "train"), ("valid", "val"), ("test", "test")):
+            number = np.load(io.BytesIO(read(f"{part}_graph_id.npy")), allow_pickle=False)
+            x = np.load(io.BytesIO(read(f"{part}_feats.npy")), allow_pickle=False)
+            y = np.load(io.BytesIO(read(f"{part}_labels.npy")), allow_pickle=False)
+            links = json.loads(read(f"{part}_graph.json"))["links"]
+            ends = np.array([[link["source"], link["target"]] for link in links]).T
+            arrays |= {
+                f"{key}_{name}": value
+                for name, value in many_graphs(x, y, number, ends.astype(np.int64)).items()
+            }
+    return arrays
+
+
+def many_graphs(x: Array, y: Array, number: Array, links: Array) -> Arrays:
+    """Some graphs given as one, pulled apart.
+
+    Args:
+        x: Features `[N, F]`.
+        y: Labels `[N, O]`.
+        number: Number of the graph every node belongs to, `[N]`.
+        links: `[2, L]`, each way or once; self-loops are left out.
+
+    Raises:
+        ValueError: If a link joins two graphs.
+
+    Example:
+        >>> x, links = np.eye(3), np.array([[0, 1], [2, 1]])
+        >>> found = many_graphs(x, x, np.array([5, 6, 5]), links)
+        >>> found["num_nodes"].tolist(), found["num_edges"].tolist(), found["edges"].tolist()
+        ([2, 1], [2, 0], [[0, 1], [1, 0]])
+    """
+    graphs, code, sizes = np.unique(number, return_inverse=True, return_counts=True)
+    order = np.argsort(code, kind="stable")
+    place = np.empty(len(code), np.int64)
+    place[order] = np.arange(len(code))
+    edges = both_directions(place[links[:, links[0] != links[1]]], len(code))
+    sorted_code = code[order]
+    if (sorted_code[edges[0]] != sorted_code[edges[1]]).any():
+        raise ValueError(
+            message(
+                "every link must join nodes of one graph",
+                "a link between two graphs",
+                "download the file again",
+            )
+        )
+    owner = sorted_code[edges[0]]
+    first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    return {
+        "x": x[order].astype(np.float32),
+        "y": y[order].astype(np.uint8),
+        "num_nodes": sizes.astype(np.int32),
+        "num_edges": np.bincount(owner, minlength=len(graphs)).astype(np.int32),
+        "edges": (edges - first[owner]).astype(np.int32),
+    }

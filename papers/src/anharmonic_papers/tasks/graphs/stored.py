@@ -1,0 +1,69 @@
+"""Tasks on one graph whose splits are stored with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from anharmonic._checks import boolean, message, natural
+from anharmonic.data import (
+    MetricName,
+    NodeTask,
+    OneGraph,
+    Source,
+    features,
+    load_arrays,
+    stored_rows,
+)
+
+
+class StoredSplit(NodeTask):
+    """A question about the nodes of one graph with some fixed splits.
+
+    Args:
+        split: Number of the fixed split, from 0.
+        undirected: Whether the reverse of every edge is added.
+        normalise_features: Whether the features of a node are divided by their sum.
+        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+
+    Attributes:
+        archive: Where the data are.
+        parts: Sizes of the parts, one entry for all splits or one for each.
+        split_count: Number of splits.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If there is no such split.
+    """
+
+    metric: MetricName = "accuracy"
+    archive: ClassVar[Source]
+    parts: ClassVar[tuple[tuple[int, int, int], ...]]
+    split_count: ClassVar[int] = 10
+
+    def __init__(
+        self,
+        split: int = 0,
+        undirected: bool = False,
+        normalise_features: bool = False,
+        data_dir: Path | None = None,
+    ) -> None:
+        if natural("split", split) >= self.split_count:
+            raise ValueError(
+                message(
+                    f"split must be in [0, {self.split_count - 1}]",
+                    f"split={split}",
+                    "choose a stored split",
+                )
+            )
+        self.split = split
+        self.undirected = boolean("undirected", undirected)
+        self.normalise_features = boolean("normalise_features", normalise_features)
+        self.data_dir = data_dir
+        sizes = self.parts[split % len(self.parts)]
+        self.sizes = dict(zip(("train", "valid", "test"), sizes, strict=True))
+
+    def _read(self) -> OneGraph:
+        arrays = load_arrays(self.archive, self.data_dir, progress=self.progress)
+        rows = stored_rows(arrays, self.split)
+        return OneGraph(features(arrays), arrays["edge_index"], arrays["y"], rows)

@@ -1,0 +1,193 @@
+"""Handwritten digits read as sequences, pixel by pixel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from anharmonic._checks import choice, message, natural
+from anharmonic.data import (
+    Dataset,
+    MetricName,
+    Readout,
+    Splits,
+    Target,
+    Task,
+    cut,
+    load_arrays,
+    official_sizes,
+    stream,
+)
+from anharmonic_papers.tasks.archives import MNIST
+
+_PERMUTATIONS = ("lem", "cornn", "exprnn")
+
+
+class SequentialMNIST(Task):
+    """Sequential MNIST: handwritten digits (28 by 28), pixel by pixel.
+
+    Grey values are divided by 255, so that they lie in [0, 1], and read row by row.
+
+    Args:
+        valid_size: Images of the official training set kept for validation, in [1, 59999].
+        split_seed: Decides which, in `[0, 2**32)`.
+        train_size: Only that many training images, for a reduced budget; all if None.
+        test_size: Only the first so many test images, for a reduced budget; all if None.
+        pool: Side of the squares that are averaged to one pixel: 1 (T = 784, the task itself), 2
+            (T = 196), 4 (T = 49), 7 (T = 16) or 14 (T = 4), for a reduced budget.
+        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+
+    Shape:
+        x `[B, 784, 1]`, y `[B]` classes 0 to 9, no lengths.
+
+    Split: 57,000 training, 3000 validation (random) and 10,000 test images (official).
+
+    Metric: accuracy in percent. Licence: none stated by the authors of MNIST; often quoted as
+    CC BY-SA 3.0.
+
+    Note:
+        Sizes are those of the published code. It draws the split after the model was made, from
+        the same generator; that is not repeated: here the split is drawn from `split_seed` alone.
+
+    References:
+        T. K. Rusch, S. Mishra: Coupled Oscillatory Recurrent Neural Network, Table 1.
+        T. K. Rusch et al.: Long Expressive Memory for Sequence Modeling, Table 1.
+    """
+
+    name = "smnist"
+    target: Target = "class"
+    readout: Readout = "last"
+    metric: MetricName = "accuracy"
+    input_size = 1
+    output_size = 10
+    source = "MNIST (LeCun, Cortes, Burges), original pixels"
+    licence = "none stated by the authors; often quoted as CC BY-SA 3.0"
+    class_names = tuple(str(i) for i in range(10))
+
+    def __init__(
+        self,
+        valid_size: int = 3000,
+        split_seed: int = 1234,
+        train_size: int | None = None,
+        test_size: int | None = None,
+        pool: Literal[1, 2, 4, 7, 14] = 1,
+        data_dir: Path | None = None,
+    ) -> None:
+        self.split_seed = natural("split_seed", split_seed)
+        self.sizes = official_sizes(60000, 10000, valid_size, train_size, test_size)
+        self.data_dir = data_dir
+        if isinstance(pool, bool) or pool not in (1, 2, 4, 7, 14):
+            raise ValueError(
+                message("pool must be 1, 2, 4, 7 or 14", f"pool={pool!r}", "28 must be divisible")
+            )
+        self.pool = pool
+
+    def _order(self, pixels: int) -> Tensor:
+        """The pixel read at every step."""
+        return torch.arange(pixels)
+
+    def _build(self) -> Splits[Dataset]:
+        arrays = load_arrays(MNIST, self.data_dir, progress=self.progress)
+        order = self._order((28 // self.pool) ** 2)
+        rng = stream("mnist split", self.split_seed)
+        valid, rest = cut(60000, [self.sizes["valid"], 60000 - self.sizes["valid"]], rng)
+        x, y = arrays["x_train"], arrays["y_train"]
+        rest, test = rest[: self.sizes["train"]], slice(self.sizes["test"])
+        return Splits(
+            self._part(x[rest], y[rest], order),
+            self._part(x[valid], y[valid], order),
+            self._part(arrays["x_test"][test], arrays["y_test"][test], order),
+        )
+
+    def _part(self, images: NDArray[np.uint8], labels: NDArray[np.uint8], order: Tensor) -> Dataset:
+        if self.pool > 1:
+            side = 28 // self.pool
+            squares = images.reshape(len(images), side, self.pool, side, self.pool)
+            pixels = torch.from_numpy(squares.mean((2, 4), dtype=np.float32))
+        else:
+            pixels = torch.from_numpy(images)
+        x = pixels.reshape(len(images), -1, 1)[:, order]
+        return Dataset(x, torch.from_numpy(labels), transform=_to_unit)
+
+
+def _to_unit(x: Tensor) -> Tensor:
+    return x / 255
+
+
+def pixel_permutation(kind: str, pixels: int = 784) -> Tensor:
+    """The pixel read at each step of permuted sequential MNIST.
+
+    Args:
+        kind: "lem", "cornn" or "exprnn", see `PermutedSequentialMNIST`.
+        pixels: Number of pixels.
+
+    Returns:
+        int64 `[pixels]`.
+
+    Raises:
+        ValueError: If the kind is unknown.
+
+    Example:
+        >>> pixel_permutation("lem")[:4].tolist()
+        [327, 72, 48, 129]
+    """
+    choice("permutation", kind, _PERMUTATIONS)
+    if kind == "exprnn":
+        return torch.from_numpy(np.random.RandomState(92916).permutation(pixels))
+    seed = {"lem": 5544, "cornn": 12008}[kind]
+    return torch.randperm(pixels, generator=torch.Generator().manual_seed(seed))
+
+
+class PermutedSequentialMNIST(SequentialMNIST):
+    """Permuted sequential MNIST: as sequential MNIST, the pixels in one fixed random order.
+
+    Step k holds the pixel `permutation[k]`.
+
+    Args:
+        permutation: "lem": `torch.randperm` after seed 5544, of the published code of LEM and
+            UnICORNN; "cornn": the same after seed 12008, of the published code of coRNN;
+            "exprnn": NumPy's legacy permutation after seed 92916, of the published code of expRNN.
+        valid_size: Images of the official training set kept for validation, in [1, 59999].
+        split_seed: Decides which, in `[0, 2**32)`.
+        train_size: Only that many training images, for a reduced budget; all if None.
+        test_size: Only the first so many test images, for a reduced budget; all if None.
+        pool: As in `SequentialMNIST`; the permutation is then one of the fewer pixels.
+        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+
+    Shape:
+        x `[B, 784, 1]`, y `[B]` classes 0 to 9, no lengths.
+
+    Split, metric, licence: as for `SequentialMNIST`.
+
+    Note:
+        The documents speak of the seed of earlier work, but the published codes use three
+        different permutations; choose the one of the number you compare with.
+
+    References:
+        T. K. Rusch, S. Mishra: Coupled Oscillatory Recurrent Neural Network, Table 1.
+        T. K. Rusch, S. Mishra: UnICORNN, Table 1.
+        T. K. Rusch et al.: Long Expressive Memory for Sequence Modeling, Table 1.
+    """
+
+    name = "psmnist"
+
+    def __init__(
+        self,
+        permutation: Literal["lem", "cornn", "exprnn"] = "lem",
+        valid_size: int = 3000,
+        split_seed: int = 1234,
+        train_size: int | None = None,
+        test_size: int | None = None,
+        pool: Literal[1, 2, 4, 7, 14] = 1,
+        data_dir: Path | None = None,
+    ) -> None:
+        super().__init__(valid_size, split_seed, train_size, test_size, pool, data_dir)
+        self.permutation = choice("permutation", permutation, _PERMUTATIONS)
+
+    def _order(self, pixels: int) -> Tensor:
+        return pixel_permutation(self.permutation, pixels)

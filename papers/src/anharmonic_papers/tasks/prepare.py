@@ -1,0 +1,142 @@
+"""Files of the canonical sources turned into arrays."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import tarfile
+import wave
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._checks import message
+from anharmonic.data import Arrays
+
+
+def prepare_mnist(files: Sequence[Path]) -> Arrays:
+    """The four IDX files of MNIST as arrays (images and labels of train, then of test)."""
+    keys = ("x_train", "y_train", "x_test", "y_test")
+    return {key: _read_idx(file) for key, file in zip(keys, files, strict=True)}
+
+
+def _read_idx(path: Path) -> NDArray[np.uint8]:
+    content = gzip.decompress(path.read_bytes())
+    sizes = np.frombuffer(content, ">u4", content[3], 4)
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * content[3]).reshape(sizes).copy()
+
+
+def prepare_cifar10(files: Sequence[Path]) -> Arrays:
+    """The binary CIFAR-10 archive as arrays; images `[N, 3, 32, 32]`, batches in their order."""
+    names = [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]
+    parts = []
+    with tarfile.open(files[0]) as archive:
+        members = {Path(member.name).name: member for member in archive.getmembers()}
+        for name in names:
+            opened = archive.extractfile(members[name]) if name in members else None
+            if opened is None:
+                raise ValueError(
+                    message(
+                        f"{files[0].name} must hold {name}",
+                        ", ".join(sorted(members)),
+                        "download the binary version of CIFAR-10",
+                    )
+                )
+            parts.append(np.frombuffer(opened.read(), np.uint8).reshape(-1, 3073))
+    train, test = np.concatenate(parts[:5]), parts[5]
+    arrays: Arrays = {}
+    for key, rows in (("train", train), ("test", test)):
+        arrays[f"x_{key}"] = np.ascontiguousarray(rows[:, 1:]).reshape(-1, 3, 32, 32)
+        arrays[f"y_{key}"] = np.ascontiguousarray(rows[:, 0])
+    return arrays
+
+
+def prepare_fsdd(files: Sequence[Path]) -> Arrays:
+    """The recordings of the Free Spoken Digit Dataset, sorted by speaker, digit and take."""
+    found = []
+    with zipfile.ZipFile(files[0]) as archive:
+        for name in archive.namelist():
+            if not name.endswith(".wav") or "/recordings/" not in name:
+                continue
+            digit, speaker, take = Path(name).stem.split("_")
+            with wave.open(io.BytesIO(archive.read(name))) as sound:
+                form = (sound.getnchannels(), sound.getsampwidth(), sound.getframerate())
+                if form != (1, 2, 8000):
+                    raise ValueError(
+                        message(
+                            f"{name} must be mono, 16 bit, 8000 Hz",
+                            f"{form[0]} channels, {8 * form[1]} bit, {form[2]} Hz",
+                            "use the revision named in the documentation",
+                        )
+                    )
+                samples = np.frombuffer(sound.readframes(sound.getnframes()), "<i2")
+            found.append((speaker, int(digit), int(take), samples))
+    found.sort(key=lambda item: item[:3])
+    speakers = sorted({item[0] for item in found})
+    lengths = [len(item[3]) for item in found]
+    return {
+        "audio": np.concatenate([item[3] for item in found]),
+        "offsets": np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+        "label": np.array([item[1] for item in found], np.uint8),
+        "speaker": np.array([speakers.index(item[0]) for item in found], np.uint8),
+        "take": np.array([item[2] for item in found], np.uint8),
+        "speakers": np.array(speakers),
+        "sample_rate": np.array(8000, np.int64),
+    }
+
+
+AIR_COLUMNS = ("PM2.5", "PM10", "SO2", "NO2", "CO", "O3", "TEMP", "PRES", "DEWP", "RAIN", "WSPM")
+
+
+def prepare_beijing_air(files: Sequence[Path]) -> Arrays:
+    """The hourly tables of the 12 stations, in the order of their names; NaN where one is missing.
+
+    The archive of the source holds another one with the tables.
+    """
+    tables = dict(sorted(_air_tables(files[0].read_bytes()).items()))
+    if not tables:
+        raise ValueError(
+            message(
+                f"{files[0].name} must hold the tables PRSA_Data_*.csv",
+                "none of them",
+                "download it again",
+            )
+        )
+    rows = {station: list(csv.DictReader(io.StringIO(t))) for station, t in tables.items()}
+    values = [
+        [[_number(row[name]) for name in AIR_COLUMNS] for row in station]
+        for station in rows.values()
+    ]
+    winds = [[row["wd"].replace("NA", "") for row in station] for station in rows.values()]
+    names = sorted({wind for station in winds for wind in station} | {""})
+    first = next(iter(rows.values()))[0]
+    start = f"{first['year']}-{int(first['month']):02}-{int(first['day']):02}"
+    return {
+        "values": np.array(values, np.float32),
+        "columns": np.array(AIR_COLUMNS),
+        "stations": np.array(list(rows)),
+        "wind_dir": np.array([[names.index(w) for w in station] for station in winds], np.uint8),
+        "wind_dir_names": np.array(names),
+        "time0": np.array(f"{start}T{int(first['hour']):02}"),
+    }
+
+
+def _air_tables(content: bytes) -> dict[str, str]:
+    """The text of every table in an archive and in the archives inside it, by station."""
+    found: dict[str, str] = {}
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for name in archive.namelist():
+            stem = Path(name).stem.split("_")
+            if name.endswith(".zip"):
+                found |= _air_tables(archive.read(name))
+            elif name.endswith(".csv") and stem[:2] == ["PRSA", "Data"]:
+                found[stem[2]] = archive.read(name).decode()
+    return found
+
+
+def _number(text: str) -> float:
+    return float("nan") if text in ("", "NA") else float(text)

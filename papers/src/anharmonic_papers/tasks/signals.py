@@ -1,0 +1,155 @@
+"""Recorded signals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from anharmonic._checks import boolean, choice, message, natural, positive_int
+from anharmonic.data import (
+    Dataset,
+    MetricName,
+    Readout,
+    Splits,
+    Target,
+    Task,
+    cut,
+    load_arrays,
+    stream,
+)
+from anharmonic_papers.tasks.archives import FSDD
+
+SPEAKERS = ("george", "jackson", "lucas", "nicolas", "theo", "yweweler")
+LONGEST_RECORDING = 18_262
+"""Samples of the longest spoken digit."""
+
+
+class SpokenDigits(Task):
+    """Spoken digits: raw speech at 8 kHz, ten English words, six speakers, 1148 to 18,262 steps.
+
+    The 16-bit samples are divided by 32,768, so that they lie in [-1, 1).
+
+    Args:
+        split: "official": test are the takes 0 to 4 of every speaker and digit (300), validation
+            270 of the other 2700, each digit in its share; "speaker": training, validation and
+            test have different speakers.
+        max_length: Samples kept from the start of a recording, before `subsample`; all if None.
+        subsample: Every so many-th sample is kept, at least 1. No filter is applied: frequencies
+            above 4000 / `subsample` Hz are folded down.
+        unit_rms: Whether each recording, as far as it is kept, is divided by its root mean square
+            (0.002 to 0.17 otherwise).
+        split_seed: Decides the validation set of "official", in `[0, 2**32)`.
+        valid_speaker: Speaker of the validation set of "speaker": "george", "jackson", "lucas",
+            "nicolas", "theo" or "yweweler".
+        test_speaker: Speaker of the test set of "speaker", another one.
+        train_size: Only that many training recordings, for a reduced budget; all if None.
+        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+
+    Shape:
+        x `[B, T, 1]` zero-padded to the longest of the batch, y `[B]` classes 0 to 9, lengths
+        `[B]`.
+
+    Split: 2430 / 270 / 300 recordings ("official"), 2000 / 500 / 500 ("speaker").
+
+    Metric: accuracy in percent. Licence: CC BY-SA 4.0.
+
+    Note:
+        Not in the documents: a stand-in for Speech Commands that is small and openly licensed.
+        In "official" every speaker is in all parts, so it does not measure unknown voices.
+
+    References:
+        Z. Jackson et al.: Free Spoken Digit Dataset, revision 26eb9aaf, DOI 10.5281/zenodo.1342401.
+    """
+
+    name = "spoken-digits"
+    target: Target = "class"
+    readout: Readout = "last"
+    metric: MetricName = "accuracy"
+    input_size = 1
+    output_size = 10
+    source = "Free Spoken Digit Dataset, revision 26eb9aaf"
+    licence = "CC BY-SA 4.0"
+    class_names = tuple(str(i) for i in range(10))
+
+    def __init__(
+        self,
+        split: Literal["official", "speaker"] = "official",
+        max_length: int | None = None,
+        subsample: int = 1,
+        unit_rms: bool = False,
+        split_seed: int = 1234,
+        valid_speaker: str = "theo",
+        test_speaker: str = "yweweler",
+        train_size: int | None = None,
+        data_dir: Path | None = None,
+    ) -> None:
+        self.split = choice("split", split, ("official", "speaker"))
+        self.max_length = None if max_length is None else positive_int("max_length", max_length)
+        self.subsample = positive_int("subsample", subsample)
+        self.unit_rms = boolean("unit_rms", unit_rms)
+        self.split_seed = natural("split_seed", split_seed)
+        self.valid_speaker = choice("valid_speaker", valid_speaker, SPEAKERS)
+        self.test_speaker = choice("test_speaker", test_speaker, SPEAKERS)
+        if valid_speaker == test_speaker:
+            raise ValueError(
+                message(
+                    "valid_speaker and test_speaker must differ",
+                    f"{test_speaker!r} for both",
+                    "choose two speakers",
+                )
+            )
+        sizes = (2430, 270, 300) if split == "official" else (2000, 500, 500)
+        self.sizes = dict(zip(("train", "valid", "test"), sizes, strict=True))
+        if train_size is not None:
+            if positive_int("train_size", train_size) > sizes[0]:
+                raise ValueError(
+                    message(
+                        f"train_size must be in [1, {sizes[0]}]",
+                        f"train_size={train_size}",
+                        "choose fewer samples",
+                    )
+                )
+            self.sizes["train"] = train_size
+        self.data_dir = data_dir
+
+    def _build(self) -> Splits[Dataset]:
+        arrays = load_arrays(FSDD, self.data_dir, progress=self.progress)
+        rng = stream("spoken digits split", self.split_seed)
+        if self.split == "official":
+            test = np.flatnonzero(arrays["take"] < 5)
+            rest = np.flatnonzero(arrays["take"] >= 5)
+            sizes = [len(rest) - self.sizes["valid"], self.sizes["valid"]]
+            train, valid = (
+                rest[part] for part in cut(len(rest), sizes, rng, arrays["label"][rest])
+            )
+        else:
+            speaker = arrays["speakers"][arrays["speaker"]]
+            test = np.flatnonzero(speaker == self.test_speaker)
+            valid = np.flatnonzero(speaker == self.valid_speaker)
+            others = (speaker != self.test_speaker) & (speaker != self.valid_speaker)
+            train = rng.permutation(np.flatnonzero(others))
+        train = train[: self.sizes["train"]]
+        return Splits(*(self._part(arrays, rows) for rows in (train, valid, test)))
+
+    def _part(self, arrays: dict[str, NDArray[Any]], rows: NDArray[np.int64]) -> Dataset:
+        offsets = arrays["offsets"].astype(np.int64)
+        pieces = [
+            arrays["audio"][offsets[row] : offsets[row + 1]][: self.max_length][:: self.subsample]
+            for row in rows
+        ]
+        ends = np.cumsum([0, *(len(piece) for piece in pieces)])
+        flat = np.concatenate(pieces).astype(np.float32) / 32768
+        if self.unit_rms:
+            power = np.add.reduceat(np.square(flat, dtype=np.float64), ends[:-1]) / np.diff(ends)
+            rms = np.where(power > 0, np.sqrt(power), 1.0)  # silence stays silence
+            flat /= np.repeat(rms, np.diff(ends)).astype(np.float32)
+        labels = arrays["label"][rows].astype(np.int64)
+        return Dataset(
+            torch.from_numpy(flat[:, None]),
+            torch.from_numpy(labels),
+            offsets=torch.from_numpy(ends),
+        )

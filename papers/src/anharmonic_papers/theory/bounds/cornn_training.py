@@ -1,0 +1,140 @@
+"""How long gradient descent keeps coRNN's weights small enough (the remark after T 2.2.6)."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import torch
+from torch import Tensor
+
+from anharmonic.nn import CoRNN
+from anharmonic_papers.theory.bounds.cornn_energy import scalars, unit_assumptions
+from anharmonic_papers.theory.bounds.cornn_gradients import short, target_size
+from anharmonic_papers.theory.bounds.cornn_jacobian import eta
+from anharmonic_papers.theory.gradients import total_gradient
+from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.trajectories import check_single
+
+
+def _descent(layer: CoRNN, x: Tensor, targets: Tensor, rate: float, steps: int) -> Tensor:
+    """The η after every step of gradient descent from W = 𝒲 = 0; the layer is left alone."""
+    check_single(layer)
+    layer, found = copy.deepcopy(layer), []
+    with torch.no_grad():
+        for name in ("weight_hy_l0", "weight_hz_l0"):
+            layer.get_parameter(name).zero_()
+    for _ in range(steps):
+        gradient = total_gradient(layer, x, targets)
+        with torch.no_grad():
+            for name, weight in layer.named_parameters():
+                weight.sub_(rate * gradient[name])
+        found.append(eta(layer))
+    return torch.tensor(found, dtype=torch.float64)
+
+
+def _all_zero(steps: int) -> tuple[CoRNN, Tensor, Tensor, float]:
+    """One neuron of zeros, target 10, and a rate for which the printed number of steps is given."""
+    n = 10_000
+    layer = CoRNN(1, 1, dt=1 / n, scheme="implicit", dtype=torch.float64)
+    with torch.no_grad():
+        for weight in layer.parameters():
+            weight.zero_()
+    x = torch.zeros(n, 1, 1, dtype=torch.float64)
+    return layer, x, torch.full_like(x, 10.0), 2 * (1 + 1 / n) / (3 * 11 * steps)
+
+
+@statement(
+    "cornn-training-printed",
+    number="T 2.2.6, remark = C 3.2, remark",
+    chapter="coRNN",
+    claim=(
+        "Gradient descent with rate ζ from W = 𝒲 = 0 keeps η ≤ dt^r for at least 2/(3 ζ (m + Ȳ "
+        "sqrt(m)) m dt^(1-r) δ) steps."
+    ),
+    state="false",
+    remark=(
+        "Read from a damaged line. It forgets the 1 in 1 + ‖W‖∞ (at r = 1 the condition is ‖W‖∞ ≤ "
+        "dt) and rests on the printed bound of the gradient. Counterexample at r = 1: one neuron, "
+        "all weights zero, dt = 1e-4. The paper has 1/(C ζ m² dt^(1-r) δ²), C not given."
+    ),
+    example=lambda: training_printed(*(case := _all_zero(4))[:3], rate=case[3], r=1.0),
+)
+def training_printed(layer: CoRNN, x: Tensor, targets: Tensor, *, rate: float, r: float) -> Check:
+    """Runs as many steps of gradient descent as are promised and holds η against dt^r.
+
+    Args:
+        layer: One layer, one direction, implicit scheme, ε = γ = 1, float64; a copy is trained,
+            with W = 𝒲 = 0 at first.
+        x: One sequence.
+        targets: The targets.
+        rate: The learning rate ζ, > 0.
+        r: The exponent of the assumption.
+
+    Shape:
+        x [N, 1, F]; targets [N, 1, H]; measured and bound, one for each training step.
+
+    Raises:
+        ValueError: If the layer is not single, or x is not one sequence.
+    """
+    dt, m = scalars(layer)[0], layer.hidden_size
+    promised = 2 * (1 + dt) / (3 * rate * target_size(layer, targets) * m * dt ** (1 - r))
+    return Check(
+        measured=_descent(layer, x, targets, rate, max(1, math.floor(promised * (1 + 1e-9)))),
+        bound=torch.tensor(dt**r),
+        assumptions=unit_assumptions(layer) | short(layer, x) | {"1/2 ≤ r ≤ 1": 0.5 <= r <= 1},
+        axis="training step",
+        quantity="η",
+    )
+
+
+def _ten_steps() -> Check:
+    with torch.random.fork_rng(devices=()):
+        torch.manual_seed(0)
+        layer = CoRNN(1, 3, dt=0.01, scheme="implicit", dtype=torch.float64)
+        x = torch.rand(100, 1, 1, dtype=torch.float64)
+    return training(layer, x, torch.ones(100, 1, 3, dtype=x.dtype), rate=1e-3, r=0.5)
+
+
+@statement(
+    "cornn-training",
+    number="T 2.2.6, remark = C 3.2, remark",
+    chapter="coRNN",
+    claim=(
+        "Gradient descent with rate ζ from W = 𝒲 = 0 keeps η ≤ dt^r for at least ρ/(ζ m (m + Ȳ "
+        "sqrt(m)) t_N exp(t_N (1 + ρ))) steps, ρ = min(1, dt^(r-1)(1 + dt) - 1)."
+    ),
+    state="corrected",
+    remark="Ours: until rows or columns sum to ρ, the corrected bound of the gradient holds.",
+    example=_ten_steps,
+)
+def training(layer: CoRNN, x: Tensor, targets: Tensor, *, rate: float, r: float) -> Check:
+    """Runs as many steps of gradient descent as are promised and holds η against dt^r.
+
+    Args:
+        layer: One layer, one direction, implicit scheme, ε = γ = 1, float64; a copy is trained,
+            with W = 𝒲 = 0 at first.
+        x: One sequence.
+        targets: The targets.
+        rate: The learning rate ζ, > 0.
+        r: The exponent of the assumption.
+
+    Shape:
+        x [N, 1, F]; targets [N, 1, H]; measured and bound, one for each training step.
+
+    Raises:
+        ValueError: If the layer is not single, or x is not one sequence.
+    """
+    dt, m = scalars(layer)[0], layer.hidden_size
+    span, room = len(x) * dt, min(1.0, dt ** (r - 1) * (1 + dt) - 1)
+    steepest = target_size(layer, targets) * span * math.exp(min(700.0, span * (1 + room)))
+    promised = math.floor(room / (rate * m * steepest))
+    return Check(
+        measured=_descent(layer, x, targets, rate, max(1, promised)),
+        bound=torch.tensor(dt**r),
+        assumptions=unit_assumptions(layer)
+        | short(layer, x)
+        | {"1/2 ≤ r ≤ 1": 0.5 <= r <= 1, "one step or more": promised >= 1},
+        axis="training step",
+        quantity="η",
+    )

@@ -1,0 +1,80 @@
+"""The command that measures and draws figures."""
+
+import json
+
+import pytest
+
+from anharmonic_papers.figures.base import Curves, Figure
+from anharmonic_papers.tables import registry
+
+pytest.importorskip("matplotlib", reason="pictures are drawn with it")
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """A figure of two short curves in the registry; the places it was measured at."""
+    seen = []
+
+    def curves(place):
+        seen.append(place)
+        return Curves({"plain": [1.0, 0.1, 0.01], "gated": [1.0, 1.0, 1.0]}, budget="nothing")
+
+    made = Figure(
+        "a-figure", "A title", "Figure 0", "layer", "Energy", {"plain": "decay"}, curves, (0, 2),
+        log="y",
+    )  # fmt: skip
+    monkeypatch.setitem(registry._FIGURES, "a-figure", made)
+    return seen
+
+
+def test_measures_once_prints_and_draws(cli, tmp_path, calls):
+    assert cli("figure", "a-figure", "--dry-run")[1] == (
+        "a-figure: A title (Figure 0)  would be measured\n"
+    )
+    code, out, _ = cli("figure", "a-figure", "a-figure", "--threads", "1")
+    assert code == 0 and out.count("a-figure: A title") == 1
+    assert "1.0e-02  decay" in out and "Trained for it: nothing." in out
+    assert out.endswith("wrote pictures/a-figure.svg\n\n")
+    assert calls[0].threads == 1
+    picture = (tmp_path / "pictures/a-figure.svg").read_bytes()
+    assert b"<svg" in picture and len(picture) < 100_000
+    assert json.loads((tmp_path / "results/a-figure.json").read_text())["budget"] == "nothing"
+    assert cli("figure", "a-figure", "--form", "png", "--pictures", "new")[0] == 0
+    assert (tmp_path / "new/a-figure.png").read_bytes().startswith(b"\x89PNG")
+    assert cli("figure", "a-figure")[0] == 0 and len(calls) == 1
+    assert (tmp_path / "pictures/a-figure.svg").read_bytes() == picture
+    assert "has a result" in cli("figure", "a-figure", "--dry-run")[1]
+
+
+def test_report_shows_measured_figures(cli, tmp_path, calls):
+    cli("figure", "a-figure")
+    assert cli("report", "a-figure", "--markdown", "out.md")[0] == 0
+    assert "## A title" in (tmp_path / "out.md").read_text()
+    assert "decay" in cli("report", "a-figure")[1]
+
+
+def test_a_figure_is_no_table_and_a_table_no_figure(cli, calls):
+    code, _, err = cli("table", "a-figure", "demo")
+    assert code == 2 and "figures, a-figure; run `anharmonic figure a-figure`." in err
+    code, _, err = cli("figure", "demo")
+    assert code == 2 and "'demo', a table; run `anharmonic table demo`." in err
+    assert not calls
+
+
+def test_wrong_use_is_one_line(cli):
+    code, _, err = cli("figure")
+    assert code == 2 and "takes the names of figures first; got nothing" in err
+    code, _, err = cli("figure", "g2-mud")
+    assert code == 2 and "did you mean 'g2-mad'?" in err and err.count("\n") == 1
+    assert "--pictures" in cli("figure", "--help")[1]
+
+
+@pytest.mark.parametrize(
+    "name", ["cornn-single-neuron-heuristics", "graphcon-molecule-illustration"]
+)
+def test_figures_without_training_are_drawn(cli, tmp_path, name):
+    if name.startswith("graphcon"):
+        pytest.importorskip("torch_geometric", reason="its GCN")
+    code, out, _ = cli("figure", name, "--form", "png")
+    assert code == 0 and "reported" in out
+    assert (tmp_path / "pictures" / f"{name}.png").stat().st_size > 10_000

@@ -1,0 +1,49 @@
+import pytest
+
+from anharmonic.train.results import append
+from anharmonic_papers.tables.registry import list_figures, list_tables, table
+
+
+@pytest.fixture
+def results(tmp_path, make_result):
+    run = table("demo").row("digits-lem").run
+    append(tmp_path / "results" / "demo.jsonl", make_result(run, test=91.25))
+
+
+def test_report_needs_results(cli, tmp_path):
+    code, _, err = cli("report")
+    assert code == 2 and "results must be a file of result lines" in err
+    assert f"got nothing at {tmp_path / 'results'}; run" in err
+    (tmp_path / "results").mkdir()
+    code, _, err = cli("report", "demo")
+    assert code == 2 and f"got no results in {tmp_path / 'results'}; run" in err
+
+
+def test_report_prints_tables_with_results_and_names_the_others(cli, results):
+    code, out, _ = cli("report")
+    assert code == 0 and "91.25" in out and out.startswith("demo: ")
+    without, foot = out.splitlines()[-3::2]
+    assert foot == "documents: the papers of the models and T. K. Rusch's thesis"
+    others = ", ".join(n for n in (*list_tables(), *list_figures()) if n != "demo")
+    assert without == f"No results yet: {others}."
+    assert "No results yet" not in cli("report", "demo")[1]
+    out = cli("report", "lem-smnist")[1]
+    assert out.startswith("lem-smnist: ") and "not run" in out and "demo: " not in out
+
+
+def test_report_reads_one_file(cli, results):
+    assert "91.25" in cli("report", "demo", "--results", "results/demo.jsonl")[1]
+
+
+def test_report_writes_html_and_markdown(cli, results, tmp_path):
+    code, out, _ = cli("report", "demo", "--html", "new/page.html", "--markdown", "new/page.md")
+    assert code == 0 and out == "wrote new/page.html\nwrote new/page.md\n"
+    page = (tmp_path / "new/page.html").read_text(encoding="utf-8")
+    text = (tmp_path / "new/page.md").read_text(encoding="utf-8")
+    assert "91.25" in page and "| LEM | 91.25 | 1 |" in text
+    assert page.count("documents: the papers") == text.count("documents: the papers") == 1
+
+
+def test_report_refuses_unknown_tables(cli, results):
+    code, _, err = cli("report", "lem-smist")
+    assert code == 2 and "did you mean 'lem-smnist'" in err

@@ -1,0 +1,131 @@
+import pytest
+
+from anharmonic.cli.options import field_options
+from anharmonic.train.results import append, read
+from anharmonic.train.run import Place
+from anharmonic_papers.cli import table as module
+from anharmonic_papers.cli.table import read_results
+from anharmonic_papers.tables.budget import Budget, shrink
+from anharmonic_papers.tables.registry import table
+
+SMALL = ("--epochs", "1", "--length", "8", "--train-size", "50", "--eval-size", "8")
+QUIET = ("--threads", "1", "--no-progress")
+
+
+def test_a_table_runs_reports_and_is_not_repeated(cli, tmp_path):
+    words = ("table", "demo", "--rows", "adding-lem", "adding-lstm", *SMALL, *QUIET)
+    code, out, _ = cli(*words)
+    assert code == 0
+    assert "[1/2] demo: adding-lem, seed 0" in out and "[2/2] demo: adding-lstm, seed 0" in out
+    assert out.count("Demo: four models on two short tasks") == 1
+    assert "reduced budget: 1 epoch, length 8" in out and "not run" in out
+    results = read(tmp_path / "results" / "demo.jsonl")
+    assert [r.run.model for r in results] == ["LEM", "LSTM"]
+    assert all(r.run.reduced for r in results)
+    again = cli(*words)[1]
+    assert "[1/" not in again and "reduced budget" in again
+    code, out, _ = cli("report", "demo", "--html", "page.html")
+    assert (
+        code == 0
+        and out == "wrote page.html\n"
+        and 'class="reduced"' in (tmp_path / "page.html").read_text()
+    )
+
+
+def test_results_of_another_table_count(cli, tmp_path, make_result):
+    run = table("lem-fitzhugh-nagumo").row("lem").run
+    append(tmp_path / "results" / "lem-fitzhugh-nagumo.jsonl", make_result(run))
+    words = ("table", "lem-fhn-no-multiscale", "--rows", "lem", "--seeds", "0", "1", "--dry-run")
+    out = cli(*words)[1]
+    assert out.count("has a result") == 1 and out.count("would run") == 1
+    assert len(read_results(tmp_path / "results" / "other.jsonl")) == 1
+
+
+def test_other_files_count_in_the_default_folder_only(cli, tmp_path, make_result):
+    run = table("demo").row("adding-lem").run
+    append(tmp_path / "mine" / "other.jsonl", make_result(run))
+    assert read_results(tmp_path / "mine" / "results.jsonl") == []
+    words = ("table", "demo", "--rows", "adding-lem", "--dry-run", "--results")
+    assert "would run" in cli(*words, "mine/results.jsonl")[1]
+    assert "has a result" in cli(*words, "mine/other.jsonl")[1]
+
+
+def test_dry_run_lists_and_does_nothing(cli, tmp_path):
+    code, out, _ = cli("table", "demo", "--dry-run")
+    assert code == 0 and out.count("would run") == 8
+    assert not (tmp_path / "results").exists() and not (tmp_path / "runs").exists()
+
+
+def test_an_option_without_effect_is_said(cli):
+    words = ("table", "demo", "--rows", "digits-lem", "digits-lstm", "adding-lem", "--dry-run")
+    out = cli(*words, "--train-size", "64", "--length", "20")[1].splitlines()
+    assert out[:2] == [
+        "demo: --length 20 has no effect on digits-lem, digits-lstm",
+        "demo: --train-size 64 has no effect on digits-lem, digits-lstm",
+    ]
+    assert not any("no effect" in line for line in out[2:])
+
+
+def test_a_failing_row_is_reported_and_the_others_go_on(cli, tmp_path):
+    # An empty file where the data should be: psMNIST cannot be read.
+    folder = tmp_path / "data" / "sequence"
+    folder.mkdir(parents=True)
+    (folder / "mnist.npz").write_bytes(b"")
+    words = ("--epochs", "1", "--length", "8", "--train-size", "50", "--eval-size", "8")
+    words = ("table", "lem-psmnist", "demo", *words, *QUIET, "--data-dir", "data")
+    code, _, err = cli(*words)
+    assert code == 2 and "length of psmnist must be 784, 196, 49, 16 or 4" in err
+    words = ("table", "lem-smnist", "--rows", "lem", "lstm", "--epochs", "1", "--length", "4")
+    code, out, _ = cli(*words, *QUIET, "--data-dir", "data")
+    assert code == 1
+    assert out.count("    failed: ") == 2
+    assert "failed: lem-smnist: lstm, seed 0: " in out and "mnist.npz" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (("--dry-run",), "anharmonic table takes the names of tables first"),
+        (("lem-smist",), "did you mean 'lem-smnist'"),
+        (("demo", "--rows", "nothing"), "row must be one of"),
+        (("cornn-smnist", "--rows", "urnn"), "a model that is not in this package yet"),
+        (("lem-fitzhugh-nagumo", "--length", "5"), "length must belong to a task"),
+        (("demo", "--epochs", "0"), "epochs must be an int >= 1"),
+        (("demo", "--seeds", "1", "0", "1"), "--seeds must differ; got 1 more than once"),
+        (("demo", "--devices", "0"), "devices must be an int >= 1"),
+        (("demo", "--row", "lem"), "did you mean --rows?"),
+    ],
+)
+def test_wrong_words_are_one_line_and_exit_code_2(cli, words, text):
+    code, _, err = cli("table", *words)
+    assert code == 2 and text in err and len(err.splitlines()) == 1
+
+
+def test_help(cli):
+    code, out, _ = cli("table", "--help")
+    assert code == 0 and "--dry-run" in out and "--eval-size" in out
+    for option in field_options(Place, ("file", "results")):
+        assert option.flag in out
+
+
+@pytest.mark.parametrize("debug", [True, False])
+def test_debug_shows_the_trace_of_a_failing_row(cli, monkeypatch, debug):
+    def fail(run, place):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(module, "_fit", fail)
+    words = ("table", "demo", "--rows", "digits-lem", "digits-lstm")
+    code, out, err = cli(*words, *(["--debug"] if debug else []))
+    assert code == 1 and out.count("    failed: broken") == 2
+    assert err.count("Traceback") == err.count('raise RuntimeError("broken")') == 2 * debug
+
+
+def test_reduced_and_full_have_different_results():
+    run = table("demo").row("adding-lem").run
+    assert shrink(run, Budget(epochs=1)).hash != run.hash
+
+
+def test_without_words_the_usage_is_short(cli):
+    code, out, err = cli("table")
+    assert code == 2 and out == "" and len(err.splitlines()) == 3
+    assert err.startswith("usage: anharmonic table ID") and "lem-smnist" in err

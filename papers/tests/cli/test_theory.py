@@ -1,0 +1,67 @@
+import pytest
+
+from anharmonic_papers.theory import all_statements
+
+FEW = ("graphcon-energy", "graphcon-energy-printed", "g2-poincare", "ode-cross-product")
+
+
+@pytest.fixture
+def few(monkeypatch):
+    """Only a few statements, so that the whole register need not run."""
+    found = all_statements()
+    chosen = {name: found[name] for name in FEW}
+    monkeypatch.setattr("anharmonic_papers.theory.statements.STATEMENTS", chosen)
+    return list(chosen.values())
+
+
+def test_theory_prints_every_statement_in_a_line(cli, few):
+    code, out, _ = cli("theory")
+    assert code == 0
+    lines = {line.split()[0]: line for line in out.splitlines()}
+    assert sorted(lines) == sorted(FEW)
+    for said in few:
+        assert f" {said.state} " in lines[said.id] and said.number in lines[said.id]
+    assert "T 7.2.1: fails, ratio 1.276, should be equal to 1" in lines["graphcon-energy-printed"]
+    assert "T 7.2.1: holds, ratio 1, should be equal to 1" in lines["graphcon-energy"]
+
+
+def test_theory_says_all_of_those_named(cli):
+    code, out, _ = cli("theory", "g2-poincare-printed", "g2-poincare")
+    assert code == 0 and max(map(len, out.splitlines())) <= 100
+    heads = [line for line in out.splitlines() if not line.startswith(" ")]
+    assert heads == [
+        "g2-poincare-printed (Gradient Gating, T 8.2.4, false)",
+        "g2-poincare (Gradient Gating, T 8.2.4, corrected)",
+    ]
+    assert "2470 against 1444" in out and "  example: T 8.2.4: fails, ratio 1.711" in out
+    assert all_statements()["g2-poincare"].claim in " ".join(out.split())
+
+
+def test_theory_takes_the_numbers_of_the_documents(cli):
+    code, out, _ = cli("theory", "t 8.2.4")
+    heads = [line.split()[0] for line in out.splitlines() if not line.startswith(" ")]
+    assert code == 0 and sorted(heads) == ["g2-poincare", "g2-poincare-printed"]
+
+
+def test_theory_of_one_chapter(cli, few):
+    out = cli("theory", "--chapter", "GraphCON")[1]
+    assert [line.split()[0] for line in out.splitlines()] == list(FEW[:2])
+    assert cli("theory", "--chapter", "LEM")[:2] == (0, "")
+
+
+def test_theory_writes_the_page(cli, few, tmp_path):
+    code, out, _ = cli("theory", "--markdown", "new/theory.md")
+    assert code == 0
+    assert out.splitlines() == ["wrote new/pictures/theory-graphcon.svg", "wrote new/theory.md"]
+    page = (tmp_path / "new/theory.md").read_text("utf-8")
+    assert all(f"| `{name}` |" in page for name in FEW)
+
+
+def test_theory_refuses_what_it_does_not_know(cli):
+    code, _, err = cli("theory", "graphcon-enrgy")
+    assert code == 2 and "did you mean 'graphcon-energy'?" in err and len(err) < 200
+    code, _, err = cli("theory", "--chapter", "GraphCom")
+    assert code == 2 and "did you mean 'GraphCON'?" in err
+    for words in (("g2-poincare",), ("--chapter", "LEM")):
+        code, _, err = cli("theory", *words, "--markdown", "page.md")
+        assert code == 2 and "--markdown writes every statement" in err

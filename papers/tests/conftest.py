@@ -1,0 +1,56 @@
+from dataclasses import replace
+
+import pytest
+
+from anharmonic.data.registry import make_task
+from anharmonic.nn.heads import SequenceModel
+from anharmonic.nn.registry import model_class
+from anharmonic.train.run import Run
+from anharmonic_papers.tables.base import Row, Table
+
+
+@pytest.fixture
+def run():
+    return Run("adding", "LEM", {"length": 500}, {"hidden_size": 8}, epochs=4, batch_size=50)
+
+
+@pytest.fixture
+def table(run):
+    return Table(
+        id="test-table",
+        title="A <b>title</b> & more",
+        source="Document, Table 1",
+        task="adding problem",
+        metric="MSE",
+        unit="x 1e-2",
+        scale=100.0,
+        form=".3f",
+        direction="lower",
+        baseline=(16.7, "always predicting 1"),
+        rows=(
+            Row("LEM", reported="0.2", spread="0.05", parameters="1k", run=run, seeds=(0, 1, 2)),
+            Row("CoRNN", reported="0.4", run=replace(run, model="CoRNN"), settings="ours"),
+            Row("expRNN", reported="2.3", outcome="learns slowly"),
+        ),
+        note="A note | with a bar.",
+    )
+
+
+@pytest.fixture
+def parameters():
+    """Counts the parameters of a run's model, without reading data."""
+
+    def count(run):
+        task = make_task(run.task, dict(run.task_options))
+        if task.kind != "sequence":
+            if task.kind == "graph":
+                pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+            model = model_class(run.model)(task.input_size, task.output_size, **run.model_options)
+        else:
+            readout = task.readout
+            model = SequenceModel(
+                run.model, task.input_size, task.output_size, readout=readout, **run.model_options
+            )
+        return sum(p.numel() for p in model.parameters())
+
+    return count

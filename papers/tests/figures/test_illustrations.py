@@ -1,0 +1,32 @@
+"""The molecule and the curves of few neurons."""
+
+import pytest
+import torch
+
+from anharmonic.train.run import Place
+from anharmonic_papers.figures import illustrations
+
+
+def test_the_layout_keeps_distances_along_the_bonds():
+    where = illustrations._layout()
+    lengths = torch.stack([(where[i] - where[j]).norm() for i, j in illustrations._BONDS])
+    assert lengths.max() / lengths.min() < 1.5  # 1 in a perfect drawing
+    far = (where[0] - where[14]).norm()  # the two ends
+    assert far > 6 * lengths.mean()
+    assert where.abs().max() == 1 and where.mean(0).abs().max() < 0.1
+
+
+def test_every_atom_is_bonded_as_its_element_allows():
+    for n, element in enumerate(illustrations._ATOMS):
+        bonds = sum(n in bond for bond in illustrations._BONDS)
+        assert 1 <= bonds <= {"C": 4, "O": 2, "F": 1}[element]
+
+
+def test_the_molecule_oscillates_and_stays_apart():
+    pytest.importorskip("torch_geometric", reason="its GCN")
+    found = illustrations._molecule(Place())
+    assert len(found.values) == 2 * 19 and found.places["C0 x"][-1] == 20.0
+    signs = torch.tensor(found.values["C0 x"]).sign()
+    assert int((signs[1:] != signs[:-1]).sum()) >= 4
+    last = torch.tensor([v[-1] for v in found.values.values()])
+    assert last.std() > 0.1 and last.abs().max() < 5

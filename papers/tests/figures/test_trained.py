@@ -1,0 +1,55 @@
+"""Figures that train: the log is read again, the budget is said, a log that is gone is said."""
+
+import pytest
+
+from anharmonic.train import Place, Run
+from anharmonic.train import folder as folders
+from anharmonic_papers.figures import trained
+
+TASK = {"length": 8, "valid_size": 4, "test_size": 4, "steps_per_epoch": 3}
+
+
+def a_run(model, **options):
+    return Run("adding", model, TASK, {"hidden_size": 4, **options}, epochs=2, batch_size=4)
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(out=tmp_path, threads=1, progress=False)
+
+
+def test_runs_are_smaller_than_those_of_the_tables_and_say_so():
+    for run in (*trained._ASSUMPTION.values(), trained._STEPS_RUN, trained._NORMS_RUN):
+        assert run.reduced and run.select == "last"
+    assert not trained._SCALES_RUN.reduced
+    assert trained._words(trained._ASSUMPTION["sMNIST"]) == "smnist, 400 steps of 120"
+
+
+def test_the_assumption_over_steps(place, monkeypatch):
+    monkeypatch.setattr(trained, "_ASSUMPTION", {"adding": a_run("CoRNN", dt=0.25)})
+    found = trained._assumption(place)
+    assert found.budget == "adding, 6 steps of 4"
+    assert found.places["adding: η"] == [0.0, 3.0, 6.0]
+    assert found.values["adding: dt^r, r = 1/2"] == [0.5] * 3
+    assert len(set(found.values["adding: η"])) == 3
+
+
+def test_norms_and_steps_by_layer(place, monkeypatch):
+    run = a_run("UnICORNN", num_layers=3, dt=0.19)
+    monkeypatch.setattr(trained, "_NORMS_RUN", run)
+    monkeypatch.setattr(trained, "_STEPS_RUN", run)
+    norms = trained._norms(place)
+    assert list(norms.values) == ["layer 1", "layer 2", "layer 3"]
+    assert norms.places["layer 3"] == [0.0, 1.0, 2.0]
+    steps = trained._effective_steps(place)
+    assert len(steps.values) == 4
+    for values in steps.values.values():
+        assert values == sorted(values) and 0.08 < values[0] < values[-1] < 0.11
+
+
+def test_a_log_that_is_gone_is_said(place):
+    run = a_run("CoRNN")
+    trained._log(run, place)
+    (folders.folder_of(run, place) / folders.DIAGNOSTICS).unlink()
+    with pytest.raises(FileNotFoundError, match=r"must hold what was measured.*remove the run's"):
+        trained._log(run, place)

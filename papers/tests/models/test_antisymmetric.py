@@ -1,0 +1,85 @@
+"""AntisymmetricRNN: spectrum, Euler's order, the gate, and where a step does not grow."""
+
+import pytest
+import torch
+
+import anharmonic as ah
+
+F64 = torch.float64
+
+
+def make(name="AntisymmetricRNN", H=6, **options):
+    torch.manual_seed(0)
+    return getattr(ah, name)(3, H, **options, dtype=F64)
+
+
+@pytest.mark.parametrize("name", ["AntisymmetricRNN", "GatedAntisymmetricRNN"])
+def test_the_matrix_is_skew_but_for_the_diffusion(name):
+    layer = make(name, H=7, diffusion=0.3)
+    M = layer._matrix("_l0")
+    torch.testing.assert_close(M + M.t(), -0.6 * torch.eye(7, dtype=F64), rtol=0, atol=1e-15)
+    values = torch.linalg.eigvals(M)
+    assert (values.real + 0.3).abs().max() < 1e-13
+    assert values.imag.abs().max() > 1
+
+
+def by_hand(layer, x, gate=None):
+    """The equation in double loops, from the full W of the document."""
+    H = layer.hidden_size
+    W = torch.zeros(H, H, dtype=F64)
+    entries = iter(layer.weight_skew_l0.tolist())
+    for row in range(H):
+        for column in range(row):
+            W[row, column] = next(entries)
+    M = W - W.t() - layer.diffusion * torch.eye(H, dtype=F64)
+    V, b = layer.weight_ih_l0, layer.bias_l0
+    h, hs = torch.zeros(H, dtype=F64), []
+    for x_t in x:
+        if gate:
+            z = torch.sigmoid(M @ h + V[:H] @ x_t + b[:H])
+            h = h + layer.dt * z * torch.tanh(M @ h + V[H:] @ x_t + b[H:])
+        else:
+            h = h + layer.dt * torch.tanh(M @ h + V @ x_t + b)
+        hs.append(h)
+    return torch.stack(hs)
+
+
+@pytest.mark.parametrize(
+    "name, gate", [("AntisymmetricRNN", False), ("GatedAntisymmetricRNN", True)]
+)
+def test_the_printed_equations(name, gate):
+    layer = make(name, dt=0.3)
+    torch.nn.init.normal_(layer.bias_l0)
+    x = torch.randn(9, 3, dtype=F64)
+    torch.testing.assert_close(layer(x)[0], by_hand(layer, x, gate), rtol=1e-13, atol=1e-14)
+
+
+def test_steps_converge_to_the_equation_with_first_order():
+    x = torch.randn(1, 3, dtype=F64, generator=torch.Generator().manual_seed(1))
+    ends = [make(dt=2.0**-k)(x.expand(2**k, 3))[1].h for k in (5, 6, 14)]
+    coarse, fine = ((end - ends[-1]).norm() for end in ends[:2])
+    assert 1.9 < coarse / fine < 2.1
+
+
+@pytest.mark.parametrize("factor, grows", [(0.99, False), (1.01, True)])
+def test_where_a_linear_step_does_not_grow(factor, grows):
+    """Dt (gamma^2 + omega^2) <= 2 gamma, for the fastest rotation."""
+    gamma = 0.2
+    M = make(diffusion=gamma)._matrix("_l0").detach()
+    omega = torch.linalg.eigvals(M).imag.max()
+    step = torch.eye(6, dtype=F64) + factor * 2 * gamma / (gamma**2 + omega**2) * M
+    assert (torch.linalg.eigvals(step).abs().max() > 1) == grows
+
+
+def test_default_steps_of_new_layers_do_not_grow():
+    torch.manual_seed(0)
+    layer = ah.AntisymmetricRNN(1, 128, dtype=F64)
+    step = torch.eye(128, dtype=F64) + layer.dt * layer._matrix("_l0").detach()
+    assert torch.linalg.eigvals(step).abs().max() <= 1
+
+
+def test_without_bias_and_with_one_neuron():
+    layer = ah.AntisymmetricRNN(3, 1, bias=False, dtype=F64)
+    assert [n for n, _ in layer.named_parameters()] == ["weight_ih_l0", "weight_skew_l0"]
+    assert layer.weight_skew_l0.shape == (0,)
+    assert layer(torch.ones(4, 3, dtype=F64))[0].shape == (4, 1)

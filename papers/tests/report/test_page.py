@@ -1,0 +1,95 @@
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from anharmonic_papers.report.compare import compare
+from anharmonic_papers.report.page import html, write_html
+from anharmonic_papers.tables.base import Row, join
+from anharmonic_papers.tables.budget import Budget, shrink
+from anharmonic_papers.tables.registry import list_tables
+from anharmonic_papers.tables.registry import table as table_of
+
+VOID = {"meta", "br"}
+
+
+class Balance(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.open = []
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        pass
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def check(text):
+    parser = Balance()
+    parser.feed(text)
+    assert parser.open == []
+    # Self-contained: nothing is loaded from anywhere, and nothing runs.
+    assert not re.search(r"https?://|<script|<link|@import|url\(|<[^>]*src=", text)
+
+
+def test_page_of_all_tables_without_results_is_whole():
+    text = html([(table_of(i), compare(table_of(i), [])) for i in list_tables()])
+    check(text)
+    assert "not run" in text and "not in this package yet" in text
+    assert "anharmonic table lem-fitzhugh-nagumo" in text
+
+
+def test_page_shows_numbers_marks_reduced_and_escapes(table, run, make_result):
+    results = [
+        make_result(run, test=0.00321),
+        make_result(shrink(run, Budget(epochs=1)), test=0.05),
+    ]
+    text = html([(table, compare(table, results))])
+    check(text)
+    assert "0.321" in text
+    assert '<tr class="reduced">' in text and "[5.000]" in text
+    assert "<b>title</b>" not in text and "&lt;b&gt;title&lt;/b&gt; &amp; more" in text
+    assert "A Processor &lt;x&gt;" in text
+    assert "anharmonic table test-table --rows lem --seeds 1 2" in text
+    assert "anharmonic table test-table --rows cornn" in text and "1 of 3" in text
+
+
+def test_page_of_a_joined_table_has_each_metric(table, run, make_result):
+    parts = (replace(table, title="adding"), replace(table, title="<x>", metric="other"))
+    both = join("both", "Both", "here", parts)
+    text = html([(both, compare(both, [make_result(run)]))])
+    check(text)
+    assert "adding: MSE (x 1e-2), lower is better" in text
+    assert "&lt;x&gt;: other (x 1e-2), lower is better" in text
+
+
+def test_page_gives_the_command_that_repeats_the_table(table, run, make_result):
+    one = replace(table, rows=(Row("LEM", run=run),))
+    text = html([(one, compare(one, [make_result(run)]))])
+    assert "To repeat these numbers</summary><pre>anharmonic table test-table</pre>" in text
+
+
+def test_labels_are_escaped_everywhere(table, run, make_result):
+    evil = replace(table, rows=(Row("<img src=x>", group='"><i>', reported="1", run=run),))
+    text = html([(evil, compare(evil, [make_result(run)]))])
+    assert "<img" not in text and '"><i>' not in text
+    check(text)
+
+
+def test_page_is_written_whole(tmp_path, table):
+    path = tmp_path / "new" / "page.html"
+    write_html(path, [(table, compare(table, []))])
+    assert path.read_text(encoding="utf-8").endswith("</html>\n")
+    assert [p.name for p in path.parent.iterdir()] == ["page.html"]
+
+
+def test_page_that_cannot_be_written_says_so(tmp_path, table):
+    (tmp_path / "page.html").mkdir()
+    with pytest.raises(OSError, match=r"page\.html must be writable"):
+        write_html(tmp_path / "page.html", [(table, compare(table, []))])

@@ -1,0 +1,83 @@
+"""The page of statements is whole and up to date."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+from anharmonic_papers.report.theory_page import (
+    TUNED,
+    cell,
+    measure,
+    picture_name,
+    ratio,
+    row,
+    without_ratio,
+    write_page,
+)
+from anharmonic_papers.theory import all_statements
+from anharmonic_papers.theory.statements import CHAPTERS, Check
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "theory.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", all_statements())
+def test_the_page_says_what_the_register_says(name):
+    # If this fails: anharmonic theory --markdown papers/docs/theory.md
+    said = all_statements()[name]
+    (line,) = [line for line in PAGE.splitlines() if f"| `{name}` |" in line]
+    assert line.startswith(without_ratio(said))
+    assert line.endswith(f"| {cell(said.remark)} |")
+
+
+def test_the_page_has_no_statement_that_is_gone():
+    assert set(re.findall(r"^\| [^|]+ \| `([a-z0-9-]+)` \|", PAGE, re.MULTILINE)) == set(
+        all_statements()
+    )
+
+
+def test_the_page_says_where_tuned_models_stand():
+    chapters = {statement.chapter for statement in all_statements().values()}
+    assert set(TUNED) <= set(CHAPTERS)
+    for chapter in chapters & set(TUNED):
+        assert TUNED[chapter] in PAGE
+
+
+def test_every_picture_is_shown_and_drawn():
+    shown = re.findall(r"\(pictures/(theory-[a-z0-9-]+\.svg)\)", PAGE)
+    drawn = sorted(path.name for path in (DOCS / "pictures").glob("theory-*.svg"))
+    assert sorted(shown) == drawn
+    assert set(drawn) <= {picture_name(chapter) for chapter in CHAPTERS}
+
+
+def test_a_row_has_its_cells():
+    said = all_statements()["g2-poincare-printed"]
+    cells = re.split(r"(?<!\\)\|", row(said, said.example()))[1:-1]
+    assert len(cells) == 6
+    assert [c.strip() for c in cells[3:5]] == ["false", "1.71 (≤ 1)"]
+
+
+def test_marks_of_markdown_are_text():
+    assert cell("|a_i|* < 1") == r"\|a\_i\|\* &lt; 1"
+
+
+def test_rounding_errors_are_not_spelt_out():
+    one = torch.tensor(1.0)
+    assert ratio(Check(1e-7 * one, one)) == "≈ 0 (≤ 1)"
+    assert ratio(Check(2.5 * one, one, relation=">=")) == "2.5 (≥ 1)"
+    assert ratio(Check(one, one, relation="==")) == "1 (= 1)"
+
+
+def test_the_page_is_written_whole(tmp_path, monkeypatch):
+    names = ("g2-no-gating", "graphcon-right-stochastic-gcn")
+    chosen = {name: all_statements()[name] for name in names}
+    monkeypatch.setattr("anharmonic_papers.theory.statements.STATEMENTS", chosen)
+    written = write_page(tmp_path / "docs" / "theory.md")
+    assert [path.name for path in written] == ["theory-gradient-gating.svg", "theory.md"]
+    text = written[-1].read_text("utf-8")
+    assert "## GraphCON" in text and "## LEM" not in text
+    assert text.count("](pictures/") == 1
+    checks = measure(all_statements().values())
+    assert all(row(all_statements()[name], checks[name]) in text for name in names)

@@ -1,0 +1,102 @@
+import re
+
+import pytest
+
+from anharmonic_papers.tables.registry import expand, list_tables, table
+
+# The ids of the documents' experiments that this package runs.
+DOCUMENTS = {
+    "cornn-adding",
+    "cornn-smnist",
+    "cornn-psmnist",
+    "cornn-ncifar",
+    "cornn-lorenz96",
+    "unicornn-psmnist",
+    "unicornn-ncifar",
+    "unicornn-lorenz96",
+    "lem-adding",
+    "lem-smnist",
+    "lem-psmnist",
+    "lem-ncifar",
+    "lem-fitzhugh-nagumo",
+    "lem-fhn-no-multiscale",
+    "graphcon-homophilic",
+    "graphcon-heterophilic",
+    "graphcon-depth-cora",
+    "graphcon-ppi",
+    "graphcon-zinc",
+    "graphcon-depth-zinc",
+    "graphcon-mnist-superpixel",
+    "graphcon-depth-mnist",
+    "g2-heterophilic",
+    "g2-node-regression",
+    "g2-synthetic-cora",
+    "g2-depth-cora",
+    "g2-rate-gnn-ablation",
+    "g2-single-rate-channels",
+    "g2-p-sensitivity",
+    "g2-multirate-exponent",
+    "g2-large-scale",
+    "nestaas-regression",
+    "nestaas-classification",
+}
+OURS = {"demo", "spoken-digits"}
+
+
+def test_ids_are_those_of_the_documents():
+    assert set(list_tables()) == DOCUMENTS | OURS
+
+
+@pytest.mark.parametrize("name", list_tables())
+def test_table_is_consistent(name):
+    found = table(name)
+    assert found.id == name
+    ids = [row.id for row in found.rows]
+    assert len(ids) == len(set(ids)) and all(re.fullmatch(r"[a-z0-9.-]+", i) for i in ids)
+    # Parts of a table with a measure of their own may show the same runs.
+    hashes = [(row.group, row.run.hash) for row in found.rows if row.run is not None]
+    assert len(hashes) == len(set(hashes)) > 0
+    if not any(part.measure != "test" for part in found.parts):
+        assert len({name for _, name in hashes}) == len(hashes)
+    for row in found.rows:
+        assert row.reported or row.outcome or row.run is not None
+        assert row.value is None or row.value > 0
+        assert row.seeds and len(set(row.seeds)) == len(row.seeds)
+        if row.run is not None:
+            assert not row.run.reduced and row.run.seed == 0
+    for row in found.rows:
+        part = found.part(row.group)
+        assert part.direction == ("higher" if part.unit == "%" else "lower")
+        assert row.value is None or part.unit != "%" or row.value <= 100
+
+
+@pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")
+@pytest.mark.parametrize("name", list_tables())
+def test_every_run_builds_its_model_and_task(name, parameters):
+    for row in table(name).rows:
+        if row.run is not None:
+            assert parameters(row.run) > 0
+
+
+def test_unknown_table_names_the_nearest():
+    with pytest.raises(ValueError, match=r"table must be one of .* did you mean 'lem-smnist'"):
+        table("lem-smist")
+
+
+def test_expand_drops_doubles():
+    tables, figures = expand(["demo", "g2-mad", "lem-adding", "demo"])
+    assert [t.id for t in tables] == ["demo", "lem-adding"]
+    assert [f.id for f in figures] == ["g2-mad"]
+    with pytest.raises(ValueError, match=r"table must be one of .*'demo'"):
+        expand(["nothing"])
+
+
+def test_rows_say_where_the_published_code_differs():
+    for name in ("lem-smnist", "lem-psmnist", "lem-ncifar", "unicornn-ncifar"):
+        for row in table(name).rows:
+            if row.settings == "published code":
+                assert "Kaiming normal" in row.note, (name, row.id)
+    for name in ("cornn-ncifar", "unicornn-ncifar", "lem-ncifar"):
+        assert "three separate affine maps" in table(name).row("cornn").note
+    for name in ("cornn-smnist", "lem-smnist"):
+        assert "tests the weights of the last epoch" in table(name).note

@@ -1,0 +1,115 @@
+"""Every table runs end to end, on the smallest budget and on stand-in data."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from anharmonic.cli.main import main
+from anharmonic.data import tabular
+from anharmonic.train.results import read
+from anharmonic_papers.report.compare import compare
+from anharmonic_papers.tables.budget import BUDGET
+from anharmonic_papers.tables.registry import list_tables, table
+from anharmonic_papers.tasks import cifar, signals
+from anharmonic_papers.tasks import mnist as images
+from anharmonic_papers.tasks.prepare import AIR_COLUMNS
+
+LENGTHS = {
+    "adding": 8,
+    "lorenz96": 8,
+    "smnist": 16,
+    "psmnist": 16,
+    "noise-padded-cifar10": 40,
+    "spoken-digits": 30,
+}
+SIZES = {"epochs": 1, "train_size": 64, "eval_size": 16}
+
+
+def stand_in(rng, count, shape):
+    """Images of which the first few are random, as many as the real ones."""
+    x = np.zeros((count, *shape), np.uint8)
+    x[:200] = rng.integers(0, 256, (200, *shape))
+    return x, rng.integers(0, 10, count).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "sequence").mkdir()
+    rng = np.random.default_rng(0)
+    for name, train, test, shape in (
+        ("mnist", 60000, 10000, (28, 28)),
+        ("cifar10", 50000, 10000, (3, 32, 32)),
+    ):
+        arrays = {}
+        for part, count in (("train", train), ("test", test)):
+            arrays[f"x_{part}"], arrays[f"y_{part}"] = stand_in(rng, count, shape)
+        np.savez_compressed(folder / "sequence" / f"{name}.npz", **arrays)
+    np.savez_compressed(
+        folder / "sequence" / "beijing_air.npz",
+        values=np.tile(rng.standard_normal((1, 1096, 11)), (12, 32, 1))[:, :35064].astype("f4"),
+        columns=np.array(AIR_COLUMNS),
+        stations=np.arange(12).astype(str),
+        time0="2013-03-01T00",
+    )
+    label, speaker, take = (a.ravel().astype(np.uint8) for a in np.mgrid[:10, :6, :50])
+    np.savez_compressed(
+        folder / "sequence" / "fsdd.npz",
+        audio=rng.integers(-999, 999, 3000 * 50).astype(np.int16),
+        offsets=np.arange(3001) * 50,
+        label=label,
+        speaker=speaker,
+        take=take,
+        speakers=np.array(signals.SPEAKERS),
+        sample_rate=8000,
+    )
+    return folder
+
+
+def words_of(found):
+    tasks = {row.run.task for row in found.rows if row.run is not None}
+    known = {name for task in tasks for name in BUDGET.get(task, {})}
+    chosen = {"epochs": 1, **{k: v for k, v in SIZES.items() if k in known}}
+    if "length" in known:
+        chosen["length"] = max(LENGTHS.get(task, 0) for task in tasks)
+    return [w for k, v in chosen.items() for w in (f"--{k.replace('_', '-')}", str(v))]
+
+
+WITHOUT_STAND_IN = {
+    "graphcon-ppi": "PPI must be downloaded",
+    "g2-large-scale": "the graphs of LINKX must be downloaded",
+    "graphcon-mnist-superpixel": "cutting 70,000 images takes minutes",
+    "graphcon-depth-mnist": "cutting 70,000 images takes minutes",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")
+@pytest.mark.parametrize("name", list_tables())
+def test_table_runs_and_is_reported(name, data, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(images, "MNIST", replace(images.MNIST, digest=None))
+    monkeypatch.setattr(signals, "FSDD", replace(signals.FSDD, digest=None))
+    beijing = replace(tabular.BEIJING_AIR, digest=None)
+    monkeypatch.setattr(tabular, "BEIJING_AIR", beijing)
+    monkeypatch.setattr(cifar, "CIFAR10", replace(cifar.CIFAR10, digest=None))
+    found = table(name)
+    seed = "0"
+    if name in WITHOUT_STAND_IN:
+        pytest.skip(WITHOUT_STAND_IN[name])
+    if any(row.split for row in found.rows) or "cora" in name or "zinc" in name:
+        pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+        if "ANHARMONIC_DATA" not in os.environ:
+            pytest.skip("graphs are read from ANHARMONIC_DATA, which is not set")
+        data, seed = os.environ["ANHARMONIC_DATA"], "1"
+    words = ["table", name, *words_of(found), "--seeds", seed, "--data-dir", str(data)]
+    assert main([*words, "--threads", "1", "--no-progress"]) == 0
+    lines = compare(found, read(tmp_path / "results" / f"{name}.jsonl"))
+    for line in lines:
+        assert line.full is None
+        assert bool(line.reduced) == (line.row.run is not None)
+    assert main(["report", name, "--html", "page.html"]) == 0
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count('<tr class="reduced">') == sum(len(line.reduced) for line in lines)

@@ -1,0 +1,56 @@
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anharmonic.data.sources import Remote
+from anharmonic_papers.tasks.graphs.large import ArxivYear, Genius, Large, SnapPatents
+from anharmonic_papers.tasks.graphs.proteins import ProteinInteractions
+
+
+def test_a_large_graph_by_hand(
+    tiny_archive: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrays = {
+        "edge_index": np.array([[0, 3], [1, 0]], np.int32),
+        "x": np.ones((8, 12), np.float32),
+        "y": np.array([0, 1] * 4, np.int8),
+    }
+    folder = tiny_archive(Genius, arrays)
+    monkeypatch.setattr(Genius, "archive", replace(Genius.archive, form={}))
+    rows = []
+    for split in (0, 1):
+        loaders = Genius(split, data_dir=folder).loaders(0, 1)
+        parts = [loaders.train(0)[0], loaders.valid[0], loaders.test[0]]
+        assert [len(part.rows) for part in parts] == [4, 2, 2]
+        rows.append(parts[0].rows.tolist())
+    assert rows[0] != rows[1]
+    assert parts[0].graph.edge_index.tolist() == [[0, 3], [1, 0]]
+    both = Genius(undirected=True, data_dir=folder).loaders(0, 1).test[0]
+    assert both.graph.edge_index.tolist() == [[0, 0, 1, 3], [1, 3, 0, 0]]
+
+
+@pytest.mark.parametrize("kind", [Genius, ArxivYear, SnapPatents, ProteinInteractions])
+def test_without_a_connection_it_says_which_file_goes_where(
+    kind: type[Large], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = kind.archive.files[0]
+    there = Remote(f"http://127.0.0.1:9/{file.name}", None, file.file)
+    monkeypatch.setattr(kind, "archive", replace(kind.archive, files=(there,)))
+    task = kind(data_dir=tmp_path)
+    task.progress = False
+    with pytest.raises(FileNotFoundError) as caught:
+        task.splits()
+    text = str(caught.value)
+    assert f"must lie at {tmp_path / 'graph' / kind.archive.name}.npz, or be downloaded" in text
+    assert f"put this file into {tmp_path / 'graph' / 'raw'} and start again: {there.url}" in text
+    if file.file:
+        assert f" as {file.file}; " in text
+
+
+def test_downloads_are_checked_and_encrypted() -> None:
+    for kind in (Genius, ArxivYear, SnapPatents, ProteinInteractions):
+        assert all(file.url.startswith("https://") for file in kind.archive.files)
+        assert kind.archive.form

@@ -1,0 +1,150 @@
+import gzip
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anharmonic_papers.tasks.graphs.raw import (
+    even_classes,
+    many_graphs,
+    prepare_arxiv_year,
+    prepare_genius,
+    prepare_patents,
+    prepare_ppi,
+)
+
+
+def test_even_classes_are_those_of_linkx() -> None:
+    values = np.random.default_rng(0).integers(1960, 2000, 1000)
+    expected = np.full(1000, 4)
+    lower = -np.inf
+    for k in range(4):
+        upper = np.nanquantile(values, (k + 1) / 5)
+        expected[(values >= lower) & (values < upper)] = k
+        lower = upper
+    assert (even_classes(values, 5) == expected).all()
+    assert even_classes(np.ones(3), 5).tolist() == [4, 4, 4]
+
+
+def test_genius(tmp_path: Path) -> None:
+    io_ = pytest.importorskip("scipy.io", reason="scipy is not installed")
+    path = tmp_path / "genius.mat"
+    io_.savemat(
+        path,
+        {
+            "edge_index": np.array([[0, 2, 0], [1, 1, 1]]),
+            "node_feat": np.eye(3),
+            "label": np.array([[0], [1], [0]]),
+        },
+    )
+    arrays = prepare_genius([path])
+    assert arrays["edge_index"].tolist() == [[0, 2], [1, 1]]
+    assert arrays["y"].tolist() == [0, 1, 0]
+    assert arrays["x"].dtype == np.float32
+
+
+def test_patents(tmp_path: Path) -> None:
+    io_ = pytest.importorskip("scipy.io", reason="scipy is not installed")
+    sparse = pytest.importorskip("scipy.sparse", reason="scipy is not installed")
+    path = tmp_path / "snap_patents.mat"
+    x = sparse.csc_matrix(np.array([[0, 2.5], [1, 0], [0, 0], [0, 1], [1, 1]]))
+    io_.savemat(
+        path,
+        {
+            "edge_index": np.array([[0], [1]]),
+            "node_feat": x,
+            "years": np.array([[1970, 1980, 1990, 1995, 1999]]),
+        },
+    )
+    arrays = prepare_patents([path])
+    assert arrays["y"].tolist() == [0, 1, 2, 3, 4]
+    assert arrays["x_indptr"].tolist() == [0, 1, 2, 2, 3, 5]
+    assert arrays["x_data"].tolist() == [2.5, 1, 1, 1, 1]
+
+
+def test_a_web_page_in_place_of_a_file(tmp_path: Path) -> None:
+    io_ = pytest.importorskip("scipy.io", reason="scipy is not installed")
+    path = tmp_path / "snap_patents.mat"
+    path.write_bytes(
+        b"<!DOCTYPE html><html><head><title>Too large to scan</title></head></html>" * 9
+    )
+    with pytest.raises(ValueError, match=r"snap_patents.mat must be a MATLAB file; got .*web page"):
+        prepare_patents([path])
+    io_.savemat(path, {"edge_index": np.zeros((2, 1))})
+    with pytest.raises(
+        ValueError, match="must hold edge_index, node_feat, years; got no node_feat, "
+    ):
+        prepare_patents([path])
+
+
+def table(values: np.ndarray) -> bytes:
+    text = io.StringIO()
+    np.savetxt(text, values, delimiter=",", fmt="%g")
+    return gzip.compress(text.getvalue().encode())
+
+
+def test_arxiv_year(tmp_path: Path) -> None:
+    path = tmp_path / "arxiv.zip"
+    years = np.array([[2010], [2012], [2014], [2016], [2018]])
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("arxiv/raw/edge.csv.gz", table(np.array([[3, 0], [1, 0], [3, 0]])))
+        archive.writestr("arxiv/raw/node-feat.csv.gz", table(np.arange(10).reshape(5, 2) / 4))
+        archive.writestr("arxiv/raw/node_year.csv.gz", table(years))
+    arrays = prepare_arxiv_year([path])
+    assert arrays["edge_index"].tolist() == [[1, 3], [0, 0]]
+    assert arrays["x"].tolist() == (np.arange(10).reshape(5, 2) / 4).tolist()
+    assert arrays["y"].tolist() == [0, 1, 2, 3, 4]
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("arxiv/raw/edge.csv.gz", table(np.array([[3, 0]])))
+    with pytest.raises(ValueError, match=r"arxiv.zip must hold node-feat.csv.gz; got edge.csv.gz"):
+        prepare_arxiv_year([path])
+
+
+def saved(values: np.ndarray) -> bytes:
+    content = io.BytesIO()
+    np.save(content, values)
+    return content.getvalue()
+
+
+def test_ppi(tmp_path: Path) -> None:
+    path = tmp_path / "ppi.zip"
+    links = [{"source": 0, "target": 1}, {"source": 1, "target": 1}, {"source": 2, "target": 3}]
+    with zipfile.ZipFile(path, "w") as archive:
+        for i, part in enumerate(("train", "valid", "test")):
+            archive.writestr(f"{part}_feats.npy", saved(np.arange(8.0).reshape(4, 2) + i))
+            archive.writestr(f"{part}_labels.npy", saved(np.eye(4, dtype=np.int64)))
+            archive.writestr(f"{part}_graph_id.npy", saved(np.array([1, 1, 2, 2])))
+            archive.writestr(f"{part}_graph.json", json.dumps({"links": links, "nodes": []}))
+    arrays = prepare_ppi([path])
+    for i, key in enumerate(("train", "val", "test")):
+        assert arrays[f"{key}_x"].tolist() == (np.arange(8.0).reshape(4, 2) + i).tolist()
+        assert arrays[f"{key}_num_nodes"].tolist() == [2, 2]
+        assert arrays[f"{key}_num_edges"].tolist() == [2, 2]
+        assert arrays[f"{key}_edges"].tolist() == [[0, 1, 0, 1], [1, 0, 1, 0]]
+
+
+def test_graphs_whose_nodes_are_mixed() -> None:
+    rng = np.random.default_rng(0)
+    number = rng.integers(0, 3, 30)
+    links = rng.integers(0, 30, (2, 400))
+    links = links[:, number[links[0]] == number[links[1]]]
+    x = np.arange(30.0)[:, None]
+    found = many_graphs(x, x, number, links)
+    ends = np.concatenate([[0], np.cumsum(found["num_edges"])])
+    starts = np.concatenate([[0], np.cumsum(found["num_nodes"])])
+    pairs = set()
+    for graph in range(3):
+        names = found["x"][starts[graph] : starts[graph + 1], 0].astype(int)
+        assert (number[names] == graph).all()
+        edges = found["edges"][:, ends[graph] : ends[graph + 1]]
+        pairs |= {(names[a], names[b]) for a, b in edges.T}
+    wanted = {(a, b) for a, b in links.T if a != b}
+    assert pairs == wanted | {(b, a) for a, b in wanted}
+
+
+def test_a_link_between_graphs() -> None:
+    with pytest.raises(ValueError, match="every link must join nodes of one graph; got a link bet"):
+        many_graphs(np.eye(2), np.eye(2), np.array([0, 1]), np.array([[0], [1]]))

@@ -1,0 +1,132 @@
+import builtins
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from anharmonic_papers.tasks.graphs import superpixels as module
+from anharmonic_papers.tasks.graphs.superpixels import MNISTSuperpixels, region_graph, superpixels
+
+
+def test_regions_by_hand() -> None:
+    regions = np.array([[4, 4, 1], [9, 9, 1], [9, 9, 1]])
+    grey = np.array([[0.0, 1.0, 0.2], [0.5, 0.5, 0.2], [0.5, 0.5, 0.2]])
+    x, edges = region_graph(grey, regions)
+    np.testing.assert_allclose(x, [[0.2, 1, 2], [0.5, 0, 0.5], [0.5, 1.5, 0.5]], rtol=1e-6)
+    assert edges.tolist() == [[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]]
+
+
+def test_regions_that_touch_at_a_corner_are_joined() -> None:
+    _, edges = region_graph(np.zeros((2, 2)), np.array([[0, 1], [2, 3]]))
+    assert edges.shape[1] == 12
+
+
+def test_one_region() -> None:
+    x, edges = region_graph(np.ones((2, 2)), np.zeros((2, 2), int))
+    assert x.tolist() == [[1.0, 0.5, 0.5]]
+    assert edges.shape == (2, 0)
+
+
+def image(seed: int) -> np.ndarray:
+    rows, columns = np.indices((28, 28))
+    spot = np.exp(-((rows - 9 - seed) ** 2 + (columns - 14) ** 2) / 20)
+    return (255 * spot).astype(np.uint8)
+
+
+def test_superpixels_of_images() -> None:
+    pytest.importorskip("skimage", reason="scikit-image is not installed")
+    images = np.stack([image(seed) for seed in range(3)])
+    arrays = superpixels(images)
+    assert len(arrays["num_nodes"]) == 3
+    assert 40 <= arrays["num_nodes"].min() <= arrays["num_nodes"].max() <= 110
+    assert arrays["x"][:, 0].max() <= 1
+    assert arrays["x"][:, 1:].max() <= 27
+    assert (arrays["edges"].max(1) < arrays["num_nodes"].max()).all()
+    again = superpixels(images)
+    assert all((again[key] == arrays[key]).all() for key in arrays)
+
+
+@pytest.fixture
+def few(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with forty images in place of MNIST."""
+    folder = tmp_path / "data"
+    (folder / "sequence").mkdir(parents=True)
+    images = np.stack([image(i % 10) for i in range(40)])
+    labels = (np.arange(40) % 10).astype(np.uint8)
+    np.savez(
+        folder / "sequence" / "mnist.npz",
+        x_train=images,
+        y_train=labels,
+        x_test=images[:10],
+        y_test=labels[:10],
+    )
+    kind = MNISTSuperpixels
+    monkeypatch.setattr(kind, "images", replace(kind.images, digest=None))
+    monkeypatch.setattr(kind, "archive", replace(kind.archive, form={}))
+    return folder
+
+
+def small(**arguments: object) -> MNISTSuperpixels:
+    task = MNISTSuperpixels(**arguments)  # type: ignore[arg-type]
+    task.sizes = {"train": 30, "valid": 10, "test": 10}
+    task.progress = False
+    return task
+
+
+def test_made_once_and_kept(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("skimage", reason="scikit-image is not installed")
+    splits = small(data_dir=few).splits()
+    assert [len(part) for part in splits] == [30, 10, 10]
+    assert [path.name for path in (few / "graph").iterdir()] == ["mnist_superpixels.npz"]
+    monkeypatch.setattr(module, "superpixels", None)  # would be called
+    again = small(data_dir=few).splits()
+    batch, other = splits.train.take(torch.arange(4)), again.train.take(torch.arange(4))
+    assert torch.equal(batch.x, other.x)
+    assert torch.equal(batch.graph.edge_index, other.graph.edge_index)
+    assert torch.equal(batch.y, other.y)
+    assert batch.rows is None
+    assert batch.num_graphs == 4
+
+
+def test_not_kept_in_a_shared_folder(
+    few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("skimage", reason="scikit-image is not installed")
+    monkeypatch.setenv("ANHARMONIC_DATA", str(few))
+    monkeypatch.setattr(module, "cache_folder", lambda: tmp_path / "cache")
+    small().splits()
+    assert not (few / "graph").exists()
+    assert (tmp_path / "cache" / "graph" / "mnist_superpixels.npz").is_file()
+
+
+def test_training_and_validation_are_disjoint(few: Path) -> None:
+    pytest.importorskip("skimage", reason="scikit-image is not installed")
+    splits = small(data_dir=few).splits()
+    labels = torch.cat([splits.train.y, splits.valid.y])
+    assert torch.bincount(labels).tolist() == [4] * 10
+    other = small(split_seed=1, data_dir=few).splits()
+    assert not torch.equal(other.valid.y, splits.valid.y)
+
+
+def test_without_scikit_image(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real: Callable[..., object] = builtins.__import__
+
+    def refuse(name: str, *rest: object, **more: object) -> object:
+        if name.startswith("skimage"):
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(ImportError, match=r"needs the package scikit-image; .*anharmonic\[graph\]"):
+        small(data_dir=few).splits()
+    assert list((few / "graph").iterdir()) == []
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match="split_seed must be an int"):
+        MNISTSuperpixels(split_seed=-1)
+    with pytest.raises(ValueError, match=r"train_size must be in \[1, 55000\]"):
+        MNISTSuperpixels(train_size=60000)

@@ -1,0 +1,119 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from anharmonic.data.digits import Digits
+from anharmonic_papers.tasks.mnist import (
+    PermutedSequentialMNIST,
+    SequentialMNIST,
+    pixel_permutation,
+)
+
+
+@pytest.fixture
+def mnist(real_data: Callable[[str], Path]) -> Path:
+    return real_data("mnist.npz")
+
+
+def test_digits() -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    from sklearn.datasets import load_digits
+
+    task = Digits()
+    parts = [part for part in task.splits() if part is not None]
+    assert {"train": 1257, "valid": 180, "test": 360} == task.sizes
+    assert [len(part) for part in parts] == [1257, 180, 360]
+    loaded = load_digits()
+    ours = np.concatenate([part.x.reshape(len(part), 64).numpy() for part in parts])
+    # The parts together are the whole set, so they are disjoint.
+    assert sorted(map(tuple, ours * 16)) == sorted(map(tuple, loaded.data))
+    for part in parts:
+        counts = torch.bincount(part.y, minlength=10).numpy()
+        share = np.bincount(loaded.target) * len(part) / 1797
+        assert (np.abs(counts - share) <= 1).all()
+    again = Digits().splits().test
+    other = Digits(split_seed=1).splits().test
+    assert torch.equal(again.y, parts[2].y)
+    assert not torch.equal(other.x, parts[2].x)
+
+
+def test_digits_pixels_are_in_reading_order() -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    from sklearn.datasets import load_digits
+
+    loaded = load_digits()
+    test = Digits().splits().test
+    image = (test.x[0, :, 0] * 16).reshape(8, 8).numpy()
+    matches = (loaded.images == image).all((1, 2))
+    assert matches.sum() == 1
+    assert loaded.target[matches][0] == test.y[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "entries"),
+    [
+        ("lem", [327, 72, 48, 129, 109, 101, 69, 569, 79, 263]),
+        ("cornn", [91, 97, 471, 426, 157, 451, 312, 198, 117, 454]),
+        ("exprnn", [319, 576, 323, 107, 355, 716, 197, 20, 625, 60]),
+    ],
+)
+def test_permutations_are_the_published_ones(kind: str, entries: list[int]) -> None:
+    permutation = pixel_permutation(kind)
+    assert permutation[:10].tolist() == entries
+    assert sorted(permutation.tolist()) == list(range(784))
+
+
+def test_smnist_is_mnist(mnist: Path) -> None:
+    task = SequentialMNIST(data_dir=mnist)
+    train, valid, test = task.splits()
+    assert train is not None
+    assert (len(train), len(valid), len(test)) == (57000, 3000, 10000)
+    archive = np.load(mnist / "sequence" / "mnist.npz")
+    batch = task.loaders(0, 100).test[0]
+    expected = archive["x_test"][:100].reshape(100, 784) / np.float32(255)
+    np.testing.assert_array_equal(batch.x[:, :, 0].numpy(), expected)
+    assert batch.y.tolist() == archive["y_test"][:100].tolist()
+    # Training and validation labels together are the official ones.
+    together = torch.bincount(torch.cat([train.y, valid.y]).long())
+    assert together.tolist() == np.bincount(archive["y_train"]).tolist()
+    # No validation image is a training image. (MNIST itself holds no duplicates.)
+    seen = {image.tobytes() for image in train.x.numpy()}
+    assert not any(image.tobytes() in seen for image in valid.x.numpy())
+
+
+def test_psmnist_reorders_the_pixels(mnist: Path) -> None:
+    options = {"train_size": 5, "test_size": 20, "data_dir": mnist}
+    plain = SequentialMNIST(**options).loaders(0, 20).test[0]
+    order = pixel_permutation("cornn")
+    task = PermutedSequentialMNIST(permutation="cornn", **options)
+    batch = task.loaders(0, 20).test[0]
+    assert torch.equal(batch.x, plain.x[:, order])
+    assert torch.equal(batch.y, plain.y)
+    assert {"train": 5, "valid": 3000, "test": 20} == task.sizes
+    assert [len(part) for part in task.splits() if part is not None] == [5, 3000, 20]
+
+
+def test_pool_averages_squares(mnist: Path) -> None:
+    small = SequentialMNIST(test_size=3, pool=4, data_dir=mnist).loaders(0, 3).test[0].x
+    full = SequentialMNIST(test_size=3, data_dir=mnist).loaders(0, 3).test[0].x
+    assert small.shape == (3, 49, 1)
+    mean = full.reshape(3, 1, 28, 28).unfold(2, 4, 4).unfold(3, 4, 4).mean((-1, -2))
+    torch.testing.assert_close(small.reshape(3, 1, 7, 7), mean)
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match=r"permutation must be one of .* did you mean 'cornn'"):
+        PermutedSequentialMNIST(permutation="cornm")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="permutation must be one of"):
+        pixel_permutation("none")
+    with pytest.raises(ValueError, match="pool must be 1, 2, 4, 7 or 14; got pool=3"):
+        SequentialMNIST(pool=3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="pool must be 1, 2, 4, 7 or 14; got pool=True"):
+        SequentialMNIST(pool=True)
+    with pytest.raises(ValueError, match=r"train_size must be in \[1, 57000\]"):
+        SequentialMNIST(train_size=60000)
+    with pytest.raises(ValueError, match="split_seed must be"):
+        Digits(split_seed=-1)

@@ -1,0 +1,71 @@
+"""The register of statements: every one runs, and says of itself what is true of it."""
+
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic_papers.theory import all_statements
+from anharmonic_papers.theory.statements import Check, statement
+
+STATEMENTS = all_statements()
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_the_example_shows_what_the_statement_says_of_itself(name):
+    said = STATEMENTS[name]
+    check = said.example()
+    assert check.statement is said
+    assert check.measured.isfinite().all() and check.bound.isfinite().all()
+    if said.state in ("holds", "corrected"):
+        assert check.applies and check.holds, str(check)
+    if said.state == "false":  # a counterexample meets every assumption and fails
+        assert check.applies and not check.holds, str(check)
+    assert not said.contradicted_by(check)
+
+
+def test_an_example_that_shows_something_else_contradicts_its_statement():
+    good, bad = Check(torch.tensor(1.0), torch.tensor(2.0)), Check(torch.tensor(3.0), 2.0)
+    outside = Check(torch.tensor(1.0), torch.tensor(2.0), assumptions={"dt ≤ 1": False})
+    of_state = {said.state: said for said in STATEMENTS.values()}
+    for state in ("holds", "corrected"):
+        shown = [of_state[state].contradicted_by(check) for check in (good, bad, outside)]
+        assert shown == [False, True, True]
+    assert [of_state["false"].contradicted_by(c) for c in (good, bad, outside)] == [
+        True,
+        False,
+        True,
+    ]
+    assert not of_state["open"].contradicted_by(bad)
+
+
+def test_a_bound_that_is_passed_does_not_hold():
+    assert Check(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 2.5])).holds
+    assert not Check(torch.tensor([1.0, 2.0]), torch.tensor(1.5)).holds
+    assert Check(torch.tensor([1.0, 2.0]), torch.tensor(1.5)).ratio == pytest.approx(2 / 1.5)
+    assert not Check(torch.tensor(float("nan")), torch.tensor(1.0)).holds
+    assert not Check(torch.tensor(1.0), torch.tensor(1.1), relation=">=").holds
+
+
+def test_a_formula_holds_within_its_tolerance():
+    assert Check(torch.tensor(1.01), torch.tensor(1.0), relation="==", tolerance=0.02).holds
+    assert not Check(torch.tensor(1.01), torch.tensor(1.0), relation="==", tolerance=1e-3).holds
+
+
+def test_what_lies_outside_the_assumptions_is_named():
+    check = Check(torch.tensor(2.0), torch.tensor(1.0), assumptions={"dt ≤ 1": False, "u": True})
+    assert not check.applies
+    assert str(check) == "fails (outside its assumptions: dt ≤ 1), ratio 2, should be at most 1"
+
+
+def test_a_model_of_another_class_is_refused():
+    check = STATEMENTS["cornn-energy-implicit"].check
+    with pytest.raises(TypeError, match="layer must be a CoRNN; got LEM; the statement is about"):
+        check(ah.LEM(1, 2), torch.zeros(3, 1, 1))
+
+
+def test_names_are_taken_once():
+    taken = next(iter(STATEMENTS))
+    with pytest.raises(ValueError, match="names of their own"):
+        statement(taken, number="", chapter="coRNN", claim="", state="open", example=Check)
+    with pytest.raises(ValueError, match="state must be"):
+        statement("new", number="", chapter="coRNN", claim="", state="true", example=Check)

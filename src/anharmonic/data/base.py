@@ -1,0 +1,213 @@
+"""What a task is: name, shapes, splits, metric and loaders."""
+
+from __future__ import annotations
+
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
+
+import numpy as np
+import torch
+
+from anharmonic._checks import natural, positive_int
+from anharmonic.data.dataset import AnyBatch, Batch, Batches, Dataset, Part, step_mask
+
+__all__ = [
+    "Batch",
+    "Batches",
+    "Dataset",
+    "Loaders",
+    "Loss",
+    "MetricName",
+    "Readout",
+    "Splits",
+    "Target",
+    "Task",
+    "step_mask",
+    "stream",
+]
+
+Target = Literal["class", "value", "labels"]
+Readout = Literal["last", "all", "node", "graph", "row"]
+Loss = Literal["cross_entropy", "binary_cross_entropy", "squared_error", "absolute_error"]
+MetricName = Literal["accuracy", "f1", "cross_entropy", "mse", "rmse", "nrmse", "nmse", "mae"]
+AnyPart = TypeVar("AnyPart", bound=Part)
+
+
+class Loaders(NamedTuple, Generic[AnyBatch]):
+    """Batches for training (by epoch), validation and test.
+
+    Attributes:
+        train: Gives the batches of an epoch (0, 1, ...); they depend on (seed, epoch) only.
+        valid: Validation batches, in fixed order.
+        test: Test batches, in fixed order.
+    """
+
+    train: Callable[[int], Batches[AnyBatch]]
+    valid: Batches[AnyBatch]
+    test: Batches[AnyBatch]
+
+
+def stream(purpose: str, *numbers: int) -> np.random.Generator:
+    """Makes the random stream of a purpose and some numbers; global random state is not touched.
+
+    NumPy's generator is used because it is seeded with 128 bits: PyTorch's CPU generator keeps
+    32 bits of its seed, so that among the 60,000 steps of a run two batches would often coincide.
+
+    Args:
+        purpose: A word, so that equal numbers for two purposes give unrelated streams.
+        numbers: Seeds, epochs, steps; each in `[0, 2**32)`.
+
+    Example:
+        >>> a, b = stream("order", 0, 1), stream("order", 0, 1)
+        >>> bool((a.permutation(5) == b.permutation(5)).all())
+        True
+    """
+    for value in numbers:
+        natural("a number of a stream", value)
+    return np.random.default_rng([zlib.crc32(purpose.encode()), *numbers])
+
+
+class Splits(NamedTuple, Generic[AnyPart]):
+    """The three parts of a task's data; `train` is None where training data are made afresh."""
+
+    train: AnyPart | None
+    valid: AnyPart
+    test: AnyPart
+
+
+class Task(ABC):
+    """A data set with a question: what goes in, what must come out, how it is measured.
+
+    Making a task reads no data (except the user's own file); the first call of `loaders` does.
+
+    Attributes:
+        name: The name in the registry.
+        kind: What an input is, a "sequence", a "graph" or "tabular", a row of numbers.
+        target: "class" (one class), "value" (real numbers) or "labels" (several yes-or-no labels).
+        readout: "last" (one output per sequence), "all" (one per step), "node", "graph" or "row"
+            (one per node, graph or row).
+        metric: A name `anharmonic.data.metrics` knows, e.g. "accuracy".
+        metric_scale: Factor on the metric, for errors in units of a constant of the data.
+        input_size: Features `F` per step, per node or per row.
+        output_size: Classes, values or labels `O`.
+        source: Where the data come from; says so where they are not the original ones.
+        licence: Licence of the data.
+        sizes: Number of sequences, nodes, graphs or rows: "train", "valid", "test".
+        class_names: Name of every class; empty for "value" and "labels".
+        progress: Whether a download shows a progress bar.
+        hint: What the user may have meant otherwise, a sentence; empty where there is no doubt.
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[Literal["sequence", "graph", "tabular"]] = "sequence"
+    target: Target
+    readout: Readout
+    metric: MetricName
+    metric_scale: float = 1.0
+    input_size: int
+    output_size: int
+    source: str
+    licence: str
+    sizes: dict[str, int]
+    class_names: tuple[str, ...] = ()
+    progress: bool = True
+    hint: str = ""
+    _splits: Splits[Any] | None = None
+
+    @property
+    def loss(self) -> Loss:
+        """What training minimises: that of the target, absolute errors for the metric "mae".
+
+        Example:
+            >>> from anharmonic.data.synthetic import AddingProblem
+            >>> AddingProblem().loss
+            'squared_error'
+        """
+        if self.target == "class":
+            return "cross_entropy"
+        if self.target == "labels":
+            return "binary_cross_entropy"
+        return "absolute_error" if self.metric == "mae" else "squared_error"
+
+    @abstractmethod
+    def _build(self) -> Splits[Any]:
+        """Reads or computes the data."""
+
+    def splits(self) -> Splits[Any]:
+        """The data of the task; read or computed once, at the first call."""
+        if self._splits is None:
+            self._splits = self._build()
+        return self._splits
+
+    def understood(self) -> str:
+        """Says in one line how the data were understood; reads them if that was not done yet.
+
+        Example:
+            >>> from anharmonic.data.synthetic import AddingProblem
+            >>> AddingProblem(length=10, valid_size=8).understood().split(", ")[2:]
+            ['1000 test)', '10 steps', '2 channels', '1 value per sequence']
+        """
+        lengths = [_shortest_and_longest(part) for part in self.splits() if part is not None]
+        low, high = min(low for low, _ in lengths), max(high for _, high in lengths)
+        steps = counted(high, "step") if low == high else f"{low} to {high} steps"
+        output = (
+            counted(self.output_size, "class", "classes")
+            if self.target == "class"
+            else counted(self.output_size, "value")
+            + (" per step" if self.readout == "all" else " per sequence")
+        )
+        path = getattr(self, "path", None)
+        parts = ", ".join(f"{size} {name}" for name, size in self.sizes.items())
+        return (
+            f"{self.name if path is None else path.name}: "
+            f"{counted(sum(self.sizes.values()), 'sequence')} ({parts}), {steps}, "
+            f"{counted(self.input_size, 'channel')}, {output}"
+        )
+
+    def loaders(self, seed: int, batch_size: int) -> Loaders[Any]:
+        """Batches for training, validation and test.
+
+        Args:
+            seed: Decides the order of the training data, in `[0, 2**32)`. The split does not
+                depend on it.
+            batch_size: Sequences or graphs per batch, at least 1. The last, smaller batch of an
+                epoch is kept.
+
+        Raises:
+            TypeError: If an argument is not an integer.
+            ValueError: If an argument is out of range.
+        """
+        natural("seed", seed)
+        positive_int("batch_size", batch_size)
+        parts = self.splits()
+        return Loaders(
+            train=lambda epoch: self._train_batches(seed, natural("epoch", epoch), batch_size),
+            valid=parts.valid.batches(batch_size),
+            test=parts.test.batches(batch_size),
+        )
+
+    def _train_batches(self, seed: int, epoch: int, batch_size: int) -> Batches[Any]:
+        data: Part | None = self.splits().train
+        if data is None:
+            raise NotImplementedError(f"{type(self).__name__} must make its own training batches")
+        order = stream("order", seed, epoch).permutation(len(data))
+        return data.batches(batch_size, torch.from_numpy(order))
+
+
+def _shortest_and_longest(part: Dataset) -> tuple[int, int]:
+    if part.lengths is None:  # a transform may add steps
+        steps = part.take(torch.tensor([0])).x.shape[1]
+        return steps, steps
+    return int(part.lengths.min()), int(part.lengths.max())
+
+
+def counted(number: int, one: str, many: str = "") -> str:
+    """A number and what it counts.
+
+    Example:
+        >>> counted(1, "class", "classes"), counted(2, "node")
+        ('1 class', '2 nodes')
+    """
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,207 @@
+"""Graphs and targets in memory, and batches cut from them.
+
+Letters: `N` nodes, `E` edges, `F` features, `O` outputs, `R` targets, `G` graphs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from anharmonic._checks import described, message, positive_int
+from anharmonic.data.dataset import Batches, target
+from anharmonic.ops.adjacency import Adjacency
+
+
+class GraphBatch(NamedTuple):
+    """A graph, or several side by side, whose nodes are computed together.
+
+    Attributes:
+        x: Features of the nodes, float32 `[N, F]`.
+        graph: The edges. A task on one graph gives the same object in every batch, so that what
+            it derives is derived once.
+        y: Targets of `rows`, or of the graphs: int64 `[R]` (classes), float32 `[R, O]` (values, or
+            labels 0 and 1).
+        rows: int64 `[R]`, the nodes whose predictions count; None where graphs are predicted.
+        membership: int64 `[N]`, the number of the graph every node belongs to; None for one graph.
+        num_graphs: Number of graphs.
+    """
+
+    x: Tensor
+    graph: Adjacency
+    y: Tensor
+    rows: Tensor | None
+    membership: Tensor | None
+    num_graphs: int = 1
+
+    @property
+    def inputs(self) -> tuple[Tensor, Adjacency, Tensor | None, int]:
+        """What a model is called with."""
+        return self.x, self.graph, self.membership, self.num_graphs
+
+    def to(self, device: torch.device) -> GraphBatch:
+        """The batch on a device.
+
+        Args:
+            device: Where to.
+        """
+        if self.x.device == device:
+            return self
+        parts = (self.y, self.rows, self.membership)
+        y, rows, membership = (None if part is None else part.to(device) for part in parts)
+        assert y is not None
+        return GraphBatch(
+            self.x.to(device), self.graph.to(device), y, rows, membership, self.num_graphs
+        )
+
+    def chosen(self, prediction: Tensor) -> Tensor:
+        """The predictions that belong to the targets: those of `rows`.
+
+        Args:
+            prediction: A model's output for all nodes, or for the graphs.
+        """
+        return prediction if self.rows is None else prediction[self.rows]
+
+
+class Nodes:
+    """Some nodes of one graph, as one full batch.
+
+    Args:
+        x: Features of all nodes, `[N, F]`.
+        graph: Edges between all nodes.
+        y: Targets of all nodes: `[N]` integer classes or `[N, O]` values.
+        rows: int64 `[R]`, the nodes of this part.
+
+    Example:
+        >>> graph = Adjacency(torch.tensor([[0, 1], [1, 2]]), 3)
+        >>> part = Nodes(torch.eye(3), graph, torch.tensor([0, 1, 1]), torch.tensor([2, 0]))
+        >>> len(part), len(part.batches(8)), part.batches(8)[0].y.tolist()
+        (2, 1, [1, 0])
+    """
+
+    def __init__(self, x: Tensor, graph: Adjacency, y: Tensor, rows: Tensor) -> None:
+        for name, value in (("x", x), ("y", y)):
+            if value.shape[0] != graph.num_nodes:
+                raise ValueError(
+                    message(
+                        f"{name} must have one row for each of {graph.num_nodes} nodes",
+                        described(value),
+                        "give features and targets of all nodes; rows says which count",
+                    )
+                )
+        self.batch = GraphBatch(x.to(torch.float32), graph, target(y[rows]), rows, None)
+
+    def __len__(self) -> int:
+        return self.batch.y.shape[0]
+
+    def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[GraphBatch]:
+        """The whole graph as the only batch.
+
+        Args:
+            batch_size: At least 1; one graph is not cut.
+            order: Does not matter.
+        """
+        positive_int("batch_size", batch_size)
+        return Batches(1, lambda _: self.batch)
+
+
+class Graphs:
+    """Many graphs in memory, batches of which are unions without edges between them.
+
+    Args:
+        x: Features of the nodes of all graphs, one after the other, `[sum of N, F]`; any dtype,
+            batches are converted to float32.
+        edges: int64 `[2, sum of E]`, the edges of all graphs; nodes are numbered from 0 in every
+            graph.
+        y: Targets: `[G]` integer classes or `[G, O]` values of the graphs; with `per_node`,
+            `[sum of N]` or `[sum of N, O]` of the nodes.
+        node_ends: int64 `[G + 1]`: graph `i` has the nodes `node_ends[i]:node_ends[i + 1]`.
+        edge_ends: int64 `[G + 1]`, likewise for edges.
+        per_node: Whether nodes are predicted.
+
+    Example:
+        >>> x, y = torch.arange(5.0)[:, None], torch.tensor([0, 1])
+        >>> edges, ends = torch.tensor([[0, 0, 1], [1, 1, 2]]), torch.tensor([0, 1, 3])
+        >>> graphs = Graphs(x, edges, y, torch.tensor([0, 2, 5]), ends)
+        >>> batch = graphs.take(torch.tensor([1, 0]))
+        >>> batch.graph.edge_index.tolist(), batch.membership.tolist(), batch.y.tolist()
+        ([[0, 1, 3], [1, 2, 4]], [0, 0, 0, 1, 1], [1, 0])
+    """
+
+    def __init__(
+        self,
+        x: Tensor,
+        edges: Tensor,
+        y: Tensor,
+        node_ends: Tensor,
+        edge_ends: Tensor,
+        *,
+        per_node: bool = False,
+    ) -> None:
+        count = node_ends.shape[0] - 1
+        wanted = {
+            "x": (x.shape[0], int(node_ends[-1])),
+            "y": (y.shape[0], int(node_ends[-1]) if per_node else count),
+            "edges": (edges.shape[1], int(edge_ends[-1])),
+            "edge_ends": (edge_ends.shape[0], count + 1),
+        }
+        for name, (got, entries) in wanted.items():
+            if got != entries:
+                raise ValueError(
+                    message(
+                        f"{name} must have {entries} entries for these {count} graphs",
+                        str(got),
+                        "let node_ends and edge_ends count all nodes and edges before a graph",
+                    )
+                )
+        self.x, self.edges, self.y = x, edges, y
+        self.node_ends, self.edge_ends = node_ends, edge_ends
+        self.per_node = per_node
+
+    def __len__(self) -> int:
+        return self.node_ends.shape[0] - 1
+
+    def chosen(self, indices: Tensor) -> Graphs:
+        """Some of the graphs (`indices`, int64 `[B]`), in this order."""
+        nodes, node_ends = _pieces(self.node_ends, indices)
+        edges, edge_ends = _pieces(self.edge_ends, indices)
+        y = self.y[nodes if self.per_node else indices]
+        return Graphs(
+            self.x[nodes], self.edges[:, edges], y, node_ends, edge_ends, per_node=self.per_node
+        )
+
+    def take(self, indices: Tensor) -> GraphBatch:
+        """Makes one batch of the graphs `indices` (int64 `[B]`), in this order."""
+        part = self.chosen(indices)
+        nodes = part.x.shape[0]
+        first = part.node_ends[:-1].repeat_interleave(part.edge_ends.diff())
+        return GraphBatch(
+            x=part.x.to(torch.float32),
+            graph=Adjacency(part.edges + first, nodes),
+            y=target(part.y),
+            rows=torch.arange(nodes) if self.per_node else None,
+            membership=torch.arange(len(part)).repeat_interleave(part.node_ends.diff()),
+            num_graphs=len(part),
+        )
+
+    def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[GraphBatch]:
+        """Cuts the graphs into batches, the last of which may be smaller.
+
+        Args:
+            batch_size: Graphs per batch, at least 1.
+            order: int64 `[G]`, the order of the graphs; None for the order stored.
+        """
+        positive_int("batch_size", batch_size)
+        chosen = torch.arange(len(self)) if order is None else order
+        count = -(-len(chosen) // batch_size)
+        return Batches(count, lambda i: self.take(chosen[i * batch_size : (i + 1) * batch_size]))
+
+
+def _pieces(ends: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+    """The entries of the chosen graphs one after the other, and where those of each then end."""
+    counts = ends[indices + 1] - ends[indices]
+    after = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+    shift = ends[indices] - after[:-1]
+    return torch.arange(int(after[-1])) + shift.repeat_interleave(counts), after

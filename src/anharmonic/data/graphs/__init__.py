@@ -1,0 +1,1 @@
+"""Tasks on graphs, one file per kind of data."""

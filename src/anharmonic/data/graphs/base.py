@@ -1,0 +1,150 @@
+"""What a task on graphs is, and what tasks on one graph share."""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from anharmonic.data.base import Loaders, Readout, Splits, Target, Task, counted
+from anharmonic.data.graph_batch import GraphBatch, Graphs, Nodes
+from anharmonic.data.graphs.edges import both_directions
+from anharmonic.data.graphs.splits import Rows
+from anharmonic.ops.adjacency import Adjacency
+
+
+class GraphTask(Task):
+    """A data set of one or many graphs with a question about nodes or graphs.
+
+    Attributes:
+        level: What is predicted: "node" or "graph".
+        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+
+    Note:
+        A class that says nothing of its arguments in its docstring takes them as its base does, and
+        gets that section of the base's docstring.
+    """
+
+    kind = "graph"
+    level: ClassVar[Literal["node", "graph"]]
+    data_dir: Path | None = None
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        doc = inspect.cleandoc(cls.__doc__ or "")
+        if doc and "\nArgs:\n" not in doc:
+            _, found, after = (inspect.getdoc(cls.__mro__[1]) or "").partition("\nArgs:\n")
+            cls.__doc__ = f"{doc}\n{found}{after}"
+
+    def loaders(self, seed: int, batch_size: int) -> Loaders[GraphBatch]:
+        """Batches for training, validation and test.
+
+        Args:
+            seed: Decides the order of the training graphs, in `[0, 2**32)`. The split does not
+                depend on it; one graph is one batch.
+            batch_size: Graphs per batch, at least 1; does not matter for one graph.
+
+        Raises:
+            TypeError: If an argument is not an integer.
+            ValueError: If an argument is out of range.
+        """
+        return super().loaders(seed, batch_size)
+
+    def understood(self) -> str:
+        """Says in one line how the data were understood; reads them if that was not done yet."""
+        parts = [part for part in self.splits() if part is not None]
+        shares = ", ".join(f"{size} {name}" for name, size in self.sizes.items())
+        if isinstance(parts[0], Nodes):
+            graph = parts[0].batch.graph
+            said = [f"{counted(graph.num_nodes, 'node')} ({shares})"]
+            said.append(counted(graph.num_edges, "directed edge"))
+        else:
+            said = _many(parts, "" if self.level == "node" else f" ({shares})")
+            if self.level == "node":
+                said.append(f"{counted(sum(self.sizes.values()), 'node')} ({shares})")
+        output = {
+            "class": counted(self.output_size, "class", "classes"),
+            "labels": counted(self.output_size, "label"),
+            "value": counted(self.output_size, "value"),
+        }[self.target]
+        said += [counted(self.input_size, "feature"), f"{output} per {self.level}"]
+        return f"{self.name}: {', '.join(said)}"
+
+
+def _many(parts: list[Graphs], shares: str) -> list[str]:
+    nodes = torch.cat([part.node_ends.diff() for part in parts])
+    edges = sum(int(part.edge_ends[-1]) for part in parts)
+    low, high = int(nodes.min()), int(nodes.max())
+    return [
+        counted(len(nodes), "graph") + shares,
+        counted(high, "node") + " each" if low == high else f"{low} to {high} nodes",
+        counted(edges, "directed edge"),
+    ]
+
+
+class OneGraph(NamedTuple):
+    """The data of a task on one graph, before they become tensors.
+
+    Attributes:
+        x: Features, `[N, F]`.
+        edges: Edges, `[2, E]`, sources in row 0.
+        y: Targets of all nodes: `[N]` integer classes or `[N, O]` values.
+        rows: The nodes of every part.
+    """
+
+    x: NDArray[Any]
+    edges: NDArray[Any]
+    y: NDArray[Any]
+    rows: Rows
+
+
+class NodeTask(GraphTask):
+    """A question about the nodes of one graph; every batch is the whole graph.
+
+    Attributes:
+        undirected: Whether the reverse of every edge is added.
+        normalise_features: Whether every row of features is divided by its sum.
+    """
+
+    level: ClassVar[Literal["node", "graph"]] = "node"
+    target: Target = "class"
+    readout: Readout = "node"
+    undirected: bool = False
+    normalise_features: bool = False
+
+    @abstractmethod
+    def _read(self) -> OneGraph:
+        """Reads the data."""
+
+    def _build(self) -> Splits[Nodes]:
+        x, edges, y, rows = self._read()
+        count = len(y)
+        edges = (
+            both_directions(edges, count)
+            if self.undirected
+            else np.ascontiguousarray(edges, np.int64)
+        )
+        x = np.ascontiguousarray(x, np.float32)
+        if self.normalise_features:
+            x = by_row_sum(x)
+        # One object each for all parts, so that what is derived of them is derived once.
+        features = torch.from_numpy(x)
+        graph = Adjacency(torch.from_numpy(edges), count)
+        targets = torch.from_numpy(y)
+        return Splits(*(Nodes(features, graph, targets, torch.from_numpy(r)) for r in rows))
+
+
+def by_row_sum(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Divides every row by its sum; rows whose sum is 0 stay.
+
+    Example:
+        >>> by_row_sum(np.array([[1, 3], [0, 0]], np.float32)).tolist()
+        [[0.25, 0.75], [0.0, 0.0]]
+    """
+    total = x.sum(1, keepdims=True, dtype=np.float64)
+    return (x / np.where(total == 0, 1.0, total)).astype(np.float32)

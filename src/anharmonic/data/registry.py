@@ -1,0 +1,195 @@
+"""Tasks by name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anharmonic import _plugins
+from anharmonic._checks import choice, message
+from anharmonic.data.base import Task, counted
+from anharmonic.data.digits import Digits
+from anharmonic.data.files import FileTask
+from anharmonic.data.graphs.base import GraphTask
+from anharmonic.data.graphs.cora import Cora
+from anharmonic.data.synthetic import AddingProblem
+from anharmonic.data.tabular import TabularTask
+
+_OWN: dict[str, type[Task]] = {kind.name: kind for kind in (AddingProblem, Digits, Cora, FileTask)}
+# What a constructor takes besides options: places, which do not change the numbers.
+PLACES = ("data_dir", "path")
+
+
+def list_tasks() -> list[str]:
+    """Names of all tasks: this package's, then those that other installed packages add.
+
+    Example:
+        >>> "adding" in list_tasks()
+        True
+    """
+    return [*_OWN, *_plugins.names("anharmonic.tasks")]
+
+
+def task_class(name: str) -> type[Task]:
+    """The class of a task.
+
+    Raises:
+        ValueError: If the name is unknown; the message lists the known ones and the nearest.
+
+    Example:
+        >>> task_class("adding").__name__
+        'AddingProblem'
+    """
+    choice("task", name, list_tasks())
+    if name in _OWN:
+        return _OWN[name]
+    found: type[Task] = _plugins.load("anharmonic.tasks", name)
+    return found
+
+
+def task_options(name: str) -> dict[str, Any]:
+    """The options of a task and their defaults (JSON values).
+
+    Raises:
+        ValueError: If the name is unknown.
+
+    Example:
+        >>> task_options("digits")
+        {'split_seed': 1234}
+    """
+    parameters = inspect.signature(task_class(name)).parameters
+    return {key: p.default for key, p in parameters.items() if key not in PLACES}
+
+
+def make_task(
+    name: str,
+    options: Mapping[str, Any] | None = None,
+    data_dir: Path | None = None,
+    file: Path | None = None,
+    progress: bool = True,
+) -> Task:
+    """Makes a task from its name and options. No data are read, except for "file".
+
+    Args:
+        name: One of `list_tasks()`.
+        options: The task's options by name, see `task_options`.
+        data_dir: The folder that holds `sequence/` and `graph/`; else `ANHARMONIC_DATA` or a
+            per-user cache.
+        file: The user's data, for the task "file" only.
+        progress: Whether a download shows a progress bar.
+
+    Raises:
+        ValueError: If the name or an option is unknown, an option's value is out of range, or
+            `file` is missing or not wanted.
+
+    Example:
+        >>> make_task("adding", {"length": 100}).length
+        100
+    """
+    kind = task_class(name)
+    given = dict(options or {})
+    known = task_options(name)
+    for key in given:
+        choice(f"option of task {name!r}", key, known)
+    parameters = inspect.signature(kind).parameters
+    if "data_dir" in parameters:
+        given["data_dir"] = data_dir
+    if "path" in parameters:
+        if file is None:
+            raise ValueError(
+                message(
+                    f"task {name!r} needs a file",
+                    "none",
+                    "pass the path of your .npz or .ts: fit takes it as Place(file=...), "
+                    "make_task as file=...",
+                )
+            )
+        given["path"] = file
+    elif file is not None:
+        raise ValueError(
+            message(
+                f"task {name!r} takes no file", str(file), "use the task 'file' for your own data"
+            )
+        )
+    task = kind(**given)
+    task.progress = progress
+    return task
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """What is known of a task without reading its data.
+
+    Attributes:
+        name: The name in the registry.
+        summary: One line.
+        sizes: Samples for training, validation and test; empty where the file decides.
+        samples: What a sample is: "sequences", "nodes", "graphs" or "rows".
+        input: Shape of the inputs, in words.
+        target: What is predicted, in words.
+        metric: Name of the metric.
+        source: Where the data come from.
+        licence: Licence of the data.
+    """
+
+    name: str
+    summary: str
+    sizes: dict[str, int]
+    samples: str
+    input: str
+    target: str
+    metric: str
+    source: str
+    licence: str
+
+
+def describe_tasks() -> list[TaskInfo]:
+    """Describes every task with its default options, without reading data.
+
+    Example:
+        >>> [info.metric for info in describe_tasks() if info.name == "adding"]
+        ['mse']
+    """
+    return [_describe(name) for name in list_tasks()]
+
+
+def _describe(name: str) -> TaskInfo:
+    kind = task_class(name)
+    summary = (inspect.getdoc(kind) or "").split("\n", 1)[0]
+    if kind is FileTask:
+        return TaskInfo(
+            name=name,
+            summary=summary,
+            sizes={},
+            samples="sequences",
+            input="as in the file",
+            target="classes or values, as in the file",
+            metric="accuracy or rmse",
+            source="your .npz or .ts file",
+            licence=kind.licence,
+        )
+    task = kind()
+    level = "row" if isinstance(task, TabularTask) else "sequence"
+    per = "row" if isinstance(task, TabularTask) else "step"
+    if isinstance(task, GraphTask):
+        level, per = task.level, "node"
+    place = "step" if task.readout == "all" else level
+    one, many = {
+        "class": ("class", "classes"),
+        "value": ("value", "values"),
+        "labels": ("label", "labels"),
+    }[task.target]
+    return TaskInfo(
+        name=name,
+        summary=summary,
+        sizes=dict(task.sizes),
+        samples=f"{level}s",
+        input=f"{counted(task.input_size, 'number')} per {per}",
+        target=f"{counted(task.output_size, one, many)} per {place}",
+        metric=task.metric,
+        source=task.source,
+        licence=task.licence,
+    )

@@ -1,0 +1,219 @@
+"""Sequences as read from a file of the user, and what is done to them before training."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from anharmonic._checks import boolean, choice, message
+from anharmonic.data.base import Dataset
+
+Floats = NDArray[np.float32]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """Sequences of one file or one part of it.
+
+    Attributes:
+        where: The file, for messages.
+        x: float32 `[sum of lengths, F]`, one sequence after another; may hold NaN (missing).
+        offsets: int64 `[N + 1]`: sequence i is `x[offsets[i]:offsets[i + 1]]`.
+        y: Targets as read: `[N]`, `[N, O]`, or `[sum of lengths, O]` if `per_step`; None if none.
+        per_step: Whether there is a target for every step.
+
+    Raises:
+        ValueError: If there is no sequence, one without steps, or `y` does not fit.
+    """
+
+    where: str
+    x: Floats
+    offsets: Integers
+    y: NDArray[Any] | None = None
+    per_step: bool = False
+
+    def __post_init__(self) -> None:
+        if len(self) < 1 or self.x.shape[1] < 1:
+            raise ValueError(
+                message(
+                    f"{self.where} must hold at least one sequence of at least one channel",
+                    f"{len(self)} sequences of {self.x.shape[1]} channels",
+                    "check how the file was written",
+                )
+            )
+        empty = np.flatnonzero(self.lengths == 0)
+        if len(empty):
+            raise ValueError(
+                message(
+                    f"every sequence in {self.where} must have at least one step",
+                    f"sequence {empty[0]} has none ({len(empty)} such)",
+                    "remove it",
+                )
+            )
+        rows = len(self.x) if self.per_step else len(self)
+        if self.y is not None and len(self.y) != rows:
+            raise ValueError(
+                message(
+                    f"y in {self.where} must have {rows} rows, as x has",
+                    f"y of shape {list(self.y.shape)}",
+                    "give one target per sequence or one per step",
+                )
+            )
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> Integers:
+        """Steps of every sequence, `[N]`."""
+        return np.diff(self.offsets)
+
+    def select(self, rows: Integers) -> Sequences:
+        """The sequences `rows`, in this order."""
+        lengths = self.lengths[rows]
+        ends = np.concatenate([[0], np.cumsum(lengths)])
+        steps = np.arange(ends[-1]) + np.repeat(self.offsets[rows] - ends[:-1], lengths)
+        y = None if self.y is None else self.y[steps if self.per_step else rows]
+        return Sequences(self.where, self.x[steps], ends, y, self.per_step)
+
+    def place(self, row: int) -> tuple[int, int]:
+        """Sequence and step of a row of `x`."""
+        sequence = int(np.searchsorted(self.offsets, row, side="right")) - 1
+        return sequence, row - int(self.offsets[sequence])
+
+    def dataset(self, x: Floats) -> Dataset:
+        """Makes a data set of prepared inputs and numeric `y`; dense if all lengths are equal."""
+        y = np.zeros((len(self), 0), np.float32) if self.y is None else self.y
+        inputs, targets = torch.from_numpy(x), torch.from_numpy(y)
+        if (self.lengths == self.lengths[0]).all():
+            shape = (len(self), int(self.lengths[0]))
+            if self.per_step:
+                targets = targets.reshape(*shape, -1)
+            return Dataset(inputs.reshape(*shape, -1), targets)
+        offsets = torch.from_numpy(self.offsets.astype(np.int64))
+        return Dataset(inputs, targets, offsets=offsets, per_step=self.per_step)
+
+
+def concrete(sequences: Sequences, x: Floats, may_miss: bool) -> None:
+    """Refuses infinities, and NaN unless it may stand for a missing value.
+
+    Raises:
+        ValueError: If there is one; says where the first is.
+    """
+    bad = np.isinf(x) if may_miss else ~np.isfinite(x)
+    if not bad.any():
+        return
+    row, channel = (int(i) for i in np.argwhere(bad)[0])
+    sequence, step = sequences.place(row)
+    advice = "remove or replace it"
+    if np.isnan(x[row, channel]):
+        advice = (
+            "fill it, or train with missing='mean' (--missing mean), which puts the channel's "
+            "training mean there"
+        )
+    raise ValueError(
+        message(
+            f"x in {sequences.where} must be finite",
+            f"{x[row, channel]} at sequence {sequence}, step {step}, channel {channel} "
+            f"({int(bad.sum())} such entries)",
+            advice,
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """What is done to the inputs, with numbers taken from the training data only.
+
+    Attributes:
+        mean: Mean of every channel over all training steps.
+        std: Standard deviation of every channel; 1 where it is 0.
+        standardise: Whether x becomes (x - mean) / std.
+        missing: "error": NaN is refused; "mean": NaN becomes the channel's mean.
+
+    Example:
+        >>> x = np.array([[1.0], [3.0]], np.float32)
+        >>> p = Preprocessing.learn(Sequences("here", x, np.array([0, 2])), True, "error")
+        >>> p.mean, p.std, p == Preprocessing.from_dict(p.to_dict())
+        ((2.0,), (1.0,), True)
+    """
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    standardise: bool
+    missing: str
+
+    @classmethod
+    def learn(cls, train: Sequences, standardise: bool, missing: str) -> Preprocessing:
+        """Takes mean and standard deviation from training data."""
+        concrete(train, train.x, missing == "mean")
+        sums: list[tuple[float, float]] = []
+        for channel in train.x.T:
+            known = channel[~np.isnan(channel)].astype(np.float64)
+            if not known.size:
+                raise ValueError(
+                    message(
+                        f"every channel in {train.where} must have a known training value",
+                        f"only missing values in channel {len(sums)}",
+                        "remove this channel",
+                    )
+                )
+            std = float(known.std())
+            sums.append((float(known.mean()), std if std > 0 else 1.0))
+        return cls(tuple(m for m, _ in sums), tuple(s for _, s in sums), standardise, missing)
+
+    def apply(self, sequences: Sequences) -> Floats:
+        """Prepares the inputs of sequences.
+
+        Raises:
+            ValueError: If the number of channels is another, or a value is not finite.
+        """
+        if sequences.x.shape[1] != len(self.mean):
+            raise ValueError(
+                message(
+                    f"x in {sequences.where} must have {len(self.mean)} channels, as in training",
+                    f"{sequences.x.shape[1]} channels",
+                    "give the same channels in the same order",
+                )
+            )
+        concrete(sequences, sequences.x, self.missing == "mean")
+        x = sequences.x
+        mean = np.array(self.mean)
+        if self.missing == "mean":
+            x = np.where(np.isnan(x), mean, x)
+        if self.standardise:
+            x = (x - mean) / np.array(self.std)
+        return np.ascontiguousarray(x, dtype=np.float32)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Preprocessing:
+        """From JSON values.
+
+        Raises:
+            ValueError: If a key is unknown or missing, or `missing` has an unknown value.
+            TypeError: If `standardise` is no bool.
+        """
+        known = {"mean", "std", "standardise", "missing"}
+        if set(values) != known:
+            raise ValueError(
+                message(
+                    f"preprocessing must have the keys {', '.join(sorted(known))}",
+                    ", ".join(sorted(values)) or "none",
+                    "use what to_dict() gave",
+                )
+            )
+        return cls(
+            tuple(float(v) for v in values["mean"]),
+            tuple(float(v) for v in values["std"]),
+            boolean("standardise", values["standardise"]),
+            choice("missing", values["missing"], ("error", "mean")),
+        )

@@ -1,0 +1,237 @@
+"""The data sets that are downloaded: their files, how these become arrays, and the check.
+
+A data set lies as one archive `sequence/NAME.npz` or `graph/NAME.npz` in the data folder. If it is
+not there, the files of its canonical source are downloaded, turned into that archive, checked and
+stored. A file that lies in the folder `raw` beside it, put there by a person, is taken instead of
+being downloaded. The check covers the content of the arrays, not the bytes of the archive, so it
+does not depend on the version of the compressor.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import tarfile
+import tempfile
+import wave
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._checks import message
+from anharmonic.data.download import DownloadError, data_folder, fetch, verify
+
+Arrays = dict[str, NDArray[Any]]
+_RAW = "raw"  # folder of files that a person downloaded
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A file of a canonical source.
+
+    Attributes:
+        url: Where it is.
+        checksum: As in `fetch`.
+        file: Name of the file, where the address does not end with it.
+    """
+
+    url: str
+    checksum: str | None
+    file: str = ""
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.file or self.url.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A data set that lies at `<folder>/<name>.npz`.
+
+    Attributes:
+        name: Name of the archive.
+        files: What to download; empty if it cannot be downloaded, or `make` does it.
+        prepare: Turns the downloaded files, in the order of `files`, into the arrays.
+        digest: `arrays_digest` of the arrays; None where it is not known.
+        form: Shape and type of every array; empty where the digest says enough.
+        folder: "sequence" or "graph".
+        make: Makes the arrays in a way of its own, given an empty folder for its files and whether
+            to show progress; raises a DownloadError if it cannot.
+        instead: A data set that is read instead where its archive is in the folder.
+    """
+
+    name: str
+    files: tuple[Remote, ...]
+    prepare: Callable[[Sequence[Path]], Arrays]
+    digest: str | None
+    form: Mapping[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
+    folder: str = "sequence"
+    make: Callable[[Path, bool], Arrays] | None = None
+    instead: Source | None = None
+
+
+def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool = True) -> Arrays:
+    """Reads the arrays of a data set; downloads and prepares it first if it is not there.
+
+    Files of its source that lie in the folder `raw` beside it are used instead of downloaded ones.
+
+    Args:
+        source: The data set.
+        data_dir: The folder that holds `sequence/` and `graph/`, see `data_folder`.
+        progress: Whether to show a progress bar for a download.
+
+    Raises:
+        FileNotFoundError: If it is not there and cannot be downloaded; says which files are wanted
+            where.
+        OSError: If it cannot be stored.
+        ValueError: If the content is not that of the data set, or a file in `raw` is damaged.
+    """
+    path = data_folder(data_dir) / source.folder / f"{source.name}.npz"
+    if source.instead is not None and path.with_name(f"{source.instead.name}.npz").is_file():
+        return load_arrays(source.instead, data_dir)
+    if path.is_file():
+        arrays = _read(path)
+        _verify(source, arrays, str(path), "delete it, so that it is made afresh")
+        return arrays
+    if not source.files and source.make is None:
+        raise FileNotFoundError(
+            message(
+                f"{path} must exist",
+                "no such file, and it cannot be downloaded",
+                f"put it there, or set ANHARMONIC_DATA to the folder that holds {source.folder}/",
+            )
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{source.name}-", dir=path.parent) as folder:
+            arrays = _prepared(source, path.parent / _RAW, Path(folder), progress)
+            made = Path(folder) / path.name
+            with made.open("wb") as out:
+                np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
+                out.flush()
+                os.fsync(out.fileno())
+            os.replace(made, path)
+    except DownloadError as error:
+        raise FileNotFoundError(_by_hand(source, path, error.reason)) from error
+    except OSError as error:
+        raise OSError(
+            error.errno,
+            message(
+                f"{path} must be writable, to keep the data set {source.name}",
+                error.strerror or str(error).rstrip("."),
+                "free space, or name another folder with --data-dir or ANHARMONIC_DATA",
+            ),
+        ) from error
+    return arrays
+
+
+def _prepared(source: Source, raw: Path, folder: Path, progress: bool) -> Arrays:
+    """The arrays, made from the files in `raw` and, where one is not there, from its address."""
+    if source.make is not None:
+        arrays = source.make(folder, progress)
+        _verify(source, arrays, source.name, "the source was changed: use an earlier copy")
+        return arrays
+    parts, where = [], source.files[0].url
+    for file in source.files:
+        given = raw / file.name
+        if given.is_file():
+            verify(given, file.checksum)
+            parts.append(given)
+        else:
+            parts.append(fetch(file.url, folder / file.name, file.checksum, progress=progress))
+    if parts[0].parent == raw:
+        where = str(parts[0])
+    try:
+        arrays = source.prepare(parts)
+    except (EOFError, gzip.BadGzipFile, tarfile.TarError, wave.Error, zipfile.BadZipFile) as error:
+        raise ValueError(
+            message(
+                f"{where} must be a sound archive",
+                f"{type(error).__name__}: {str(error).rstrip('.')}",
+                "download it again",
+            )
+        ) from error
+    _verify(source, arrays, where, "download it again; if it stays so, the source was changed")
+    return arrays
+
+
+def _by_hand(source: Source, path: Path, reason: str) -> str:
+    """Says what a person without a connection can do, in one voice."""
+    wanted = path if source.instead is None else path.with_name(f"{source.instead.name}.npz")
+    one = len(source.files) == 1
+    files = "this file" if one else f"these {len(source.files)} files"
+    by_hand = f"or put {files} into {path.parent / _RAW} and start again: "
+    by_hand += ", ".join(
+        f"{file.url} as {file.name}" if file.file else file.url for file in source.files
+    )
+    return message(
+        f"the data set {wanted.stem} must lie at {wanted}, or be downloaded",
+        f"no such file, and the download failed ({reason})",
+        f"try again; {f'{by_hand}; ' if source.files else ''}"
+        f"or copy {wanted.name} from a computer that has it into {path.parent}; "
+        "or name another folder with --data-dir or ANHARMONIC_DATA",
+    )
+
+
+def arrays_digest(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """SHA-256 of the names, types, shapes and values of arrays.
+
+    Example:
+        >>> arrays_digest({"a": np.zeros(2), "b": np.ones(1)}) == arrays_digest(
+        ...     {"b": np.ones(1), "a": np.zeros(2)}
+        ... )
+        True
+    """
+    digest = hashlib.sha256()
+    for key in sorted(arrays):
+        value = arrays[key]
+        digest.update(f"{key} {value.dtype.str} {value.shape}\n".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    return digest.hexdigest()
+
+
+def _read(path: Path) -> Arrays:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {key: archive[key] for key in archive.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(
+            message(
+                f"{path} must be a readable .npz archive",
+                str(error).rstrip("."),
+                "delete it, so that it is made afresh",
+            )
+        ) from error
+
+
+def _verify(source: Source, arrays: Arrays, where: str, advice: str) -> None:
+    for key, (shape, dtype) in source.form.items():
+        value = arrays.get(key)
+        if value is None or (value.shape, value.dtype.name) != (shape, dtype):
+            came = (
+                f"no such key among {', '.join(sorted(arrays)) or 'none'}"
+                if value is None
+                else f"{list(value.shape)} {value.dtype}"
+            )
+            raise ValueError(
+                message(f"{key} of {where} must be {list(shape)} {dtype}", came, advice)
+            )
+    if source.digest is None:
+        return
+    found = arrays_digest(arrays)
+    if found != source.digest:
+        raise ValueError(
+            message(
+                f"the arrays of {where} must have the digest {source.digest[:12]}...",
+                f"{found[:12]}... (keys {', '.join(sorted(arrays))})",
+                advice,
+            )
+        )

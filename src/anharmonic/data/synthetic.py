@@ -1,0 +1,134 @@
+"""Sequences drawn at random, with an answer known in closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from anharmonic._checks import message, natural, positive_int
+from anharmonic.data.base import (
+    Batch,
+    Batches,
+    Dataset,
+    MetricName,
+    Readout,
+    Splits,
+    Target,
+    Task,
+    stream,
+)
+
+
+class AddingProblem(Task):
+    """The adding problem: the sum of two marked numbers in a long sequence of numbers.
+
+    Channel 0 holds numbers drawn from U(0, 1). Channel 1 is zero except at two steps, where it is
+    one: one of them in the first half `[0, T/2)`, one in the second `[T/2, T)`, each uniform. The
+    target is the sum of the two numbers so marked. To answer 1 always has a mean squared error of
+    1/6 = 0.167.
+
+    Every training batch is fresh, drawn from (seed, epoch, step); no sequence comes twice. An
+    "epoch" is `steps_per_epoch` training steps, after which the model is evaluated: with the
+    default, every 100 steps as in the documents.
+
+    Args:
+        length: Steps `T` of a sequence, at least 2. The documents use 500, 2000 and 5000
+            (coRNN), and 2000, 5000 and 10,000 (LEM).
+        valid_size: Validation sequences, at least 1.
+        test_size: Test sequences, at least 1.
+        steps_per_epoch: Training steps in an "epoch", at least 1.
+        data_seed: Decides the validation and test sequences, in `[0, 2**32)`.
+
+    Shape:
+        x `[B, T, 2]`, y `[B, 1]`, no lengths. `sizes["train"]` is the number of sequences of an
+        epoch at the documents' batch of 50; it is `steps_per_epoch * batch_size` for any other.
+
+    Metric: mean squared error, read out at the last step. Licence: none needed, computed here.
+
+    Note:
+        The published code evaluates on 1000 freshly drawn sequences each time and reports that
+        curve. Here validation and test are 1000 fixed sequences each, so that runs can be
+        compared and the reported number is not the one the model was selected by.
+
+    Example:
+        >>> task = AddingProblem(length=20, steps_per_epoch=2)
+        >>> batches = task.loaders(seed=0, batch_size=4).train(0)
+        >>> len(batches), [list(part.shape) for part in batches[0][:2]]
+        (2, [[4, 20, 2], [4, 1]])
+
+    References:
+        T. K. Rusch, S. Mishra: Coupled Oscillatory Recurrent Neural Network, section 4, Fig. 1.
+        T. K. Rusch et al.: Long Expressive Memory for Sequence Modeling, section 5, Fig. 1.
+    """
+
+    name = "adding"
+    target: Target = "value"
+    readout: Readout = "last"
+    metric: MetricName = "mse"
+    input_size = 2
+    output_size = 1
+    source = "computed (adding problem of Hochreiter and Schmidhuber as in the coRNN paper)"
+    licence = "none needed"
+
+    def __init__(
+        self,
+        length: int = 500,
+        valid_size: int = 1000,
+        test_size: int = 1000,
+        steps_per_epoch: int = 100,
+        data_seed: int = 1234,
+    ) -> None:
+        if positive_int("length", length) < 2:
+            raise ValueError(
+                message("length must be >= 2", f"length={length}", "each half needs one step")
+            )
+        self.length = length
+        self.steps_per_epoch = positive_int("steps_per_epoch", steps_per_epoch)
+        self.data_seed = natural("data_seed", data_seed)
+        self.sizes = {
+            "train": steps_per_epoch * 50,
+            "valid": positive_int("valid_size", valid_size),
+            "test": positive_int("test_size", test_size),
+        }
+
+    def _build(self) -> Splits[Dataset]:
+        parts = []
+        for part in ("valid", "test"):
+            rng = stream(f"adding {part}", self.data_seed)
+            parts.append(Dataset(*draw_adding(rng, self.sizes[part], self.length)))
+        return Splits(None, parts[0], parts[1])
+
+    def _train_batches(self, seed: int, epoch: int, batch_size: int) -> Batches[Batch]:
+        def make(step: int) -> Batch:
+            rng = stream("adding train", seed, epoch, step)
+            return Batch(*draw_adding(rng, batch_size, self.length), None)
+
+        return Batches(self.steps_per_epoch, make)
+
+
+def draw_adding(rng: np.random.Generator, count: int, length: int) -> tuple[Tensor, Tensor]:
+    """Draws sequences of the adding problem.
+
+    Args:
+        rng: Where the numbers come from.
+        count: Number of sequences.
+        length: Steps `T`, at least 2.
+
+    Returns:
+        x float32 `[count, T, 2]` and y float32 `[count, 1]`.
+
+    Example:
+        >>> x, y = draw_adding(np.random.default_rng(0), 3, 10)
+        >>> x[:, :, 1].sum(1).tolist()
+        [2.0, 2.0, 2.0]
+    """
+    x = np.zeros((count, length, 2), dtype=np.float32)
+    x[:, :, 0] = rng.random((count, length), dtype=np.float32)
+    rows = np.arange(count)
+    first = rng.integers(0, length // 2, count)
+    second = rng.integers(length // 2, length, count)
+    x[rows, first, 1] = 1.0
+    x[rows, second, 1] = 1.0
+    y = x[rows, first, 0] + x[rows, second, 0]
+    return torch.from_numpy(x), torch.from_numpy(y[:, None])

@@ -1,1 +1,0 @@
-"""Models the documents compare with, under the same contract, one file each."""

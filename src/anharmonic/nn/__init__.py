@@ -1,0 +1,47 @@
+"""Modules: sequence layers, graph networks, neural ODEs, readouts, and saving them."""
+
+from anharmonic.nn.graph.convolutions import library, make_conv
+from anharmonic.nn.graph.convolve import convolve, convolve_with_start
+from anharmonic.nn.graph.couplings import AttentionCoupling
+from anharmonic.nn.graph.deep import activation_function, check_input
+from anharmonic.nn.graph.encoder_decoder import GraphNetwork
+from anharmonic.nn.graph.gradient_gating import GradientGating
+from anharmonic.nn.graph.graphcon import GraphCON
+from anharmonic.nn.heads import SequenceModel
+from anharmonic.nn.registry import canonical_name, list_models, model_class
+from anharmonic.nn.sequence.base import SequenceLayer
+from anharmonic.nn.sequence.cornn import CoRNN
+from anharmonic.nn.sequence.fastgrnn import FastLayer
+from anharmonic.nn.sequence.inputs import State
+from anharmonic.nn.sequence.lem import LEM
+from anharmonic.nn.sequence.one_state import OneStateLayer, OneStateODELayer, Update
+from anharmonic.nn.sequence.unicornn import UnICORNN
+from anharmonic.nn.store import from_pretrained, save_pretrained
+
+__all__ = [
+    "LEM",
+    "AttentionCoupling",
+    "CoRNN",
+    "FastLayer",
+    "GradientGating",
+    "GraphCON",
+    "GraphNetwork",
+    "OneStateLayer",
+    "OneStateODELayer",
+    "SequenceLayer",
+    "SequenceModel",
+    "State",
+    "UnICORNN",
+    "Update",
+    "activation_function",
+    "canonical_name",
+    "check_input",
+    "convolve",
+    "convolve_with_start",
+    "from_pretrained",
+    "library",
+    "list_models",
+    "make_conv",
+    "model_class",
+    "save_pretrained",
+]

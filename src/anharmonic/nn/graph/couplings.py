@@ -1,0 +1,235 @@
+r"""Couplings: what stands for F between the nodes.
+
+Every class here is a convolution as PyTorch Geometric has them, called with ``(x, edge_index)``.
+``ResidualCoupling`` and ``ChannelGroupMean`` wrap another one as the published code does, which
+differs from the documents' equations; ``AttentionCoupling`` is GRAND's attention (Tran).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from anharmonic import _checks
+from anharmonic.nn.graph.convolve import convolve, redraw
+from anharmonic.ops.adjacency import Adjacency, check_features
+from anharmonic.ops.attention import attention_weights, edge_sum
+from anharmonic.ops.attention.reference import product, softmax, total
+from anharmonic.ops.edges import edges_of
+
+RESIDUALS = ("v1", "v2", "plain")
+"""Kinds of published residual terms, see ``ResidualCoupling``."""
+
+
+class ResidualCoupling(nn.Module):
+    r"""A convolution with the residual terms of GraphCON's published code.
+
+    With C the convolution, M its own linear map and R an affine map:
+
+    .. math::
+        \text{v1: } C(X) - R(M X), \qquad \text{v2: } C(X) - M X + R(X), \qquad
+        \text{plain: } C(X) + R(X)
+
+    Published: v1 for Cornell, v2 for Wisconsin, Texas and ZINC, plain for superpixels and GAT.
+
+    Args:
+        conv: The convolution; for v1 and v2 its attribute ``lin`` is the linear map.
+        in_channels: Width m of its input.
+        out_channels: Width of its output.
+        kind: "v1", "v2" or "plain".
+
+    Shape:
+        x [N, in_channels]; result [N, out_channels].
+
+    Raises:
+        ValueError: If kind is unknown, or conv has no ``lin`` where it is needed.
+
+    Example:
+        >>> import torch
+        >>> from torch_geometric.nn import GCNConv
+        >>> coupling = ResidualCoupling(GCNConv(4, 4), 4, 4, "v2")
+        >>> coupling(torch.zeros(3, 4), torch.zeros(2, 0).long()).shape
+        torch.Size([3, 4])
+
+    References:
+        Rusch et al., Graph-Coupled Oscillator Networks, ICML 2022; the authors' code.
+    """
+
+    takes_adjacency = True
+
+    def __init__(
+        self, conv: nn.Module, in_channels: int, out_channels: int, kind: str = "v2"
+    ) -> None:
+        super().__init__()
+        self.kind = _checks.choice("kind", kind, RESIDUALS)
+        if self.kind != "plain" and not isinstance(getattr(conv, "lin", None), nn.Module):
+            raise ValueError(
+                _checks.message(
+                    f"kind={kind!r} needs a convolution with its linear map as attribute lin",
+                    type(conv).__name__,
+                    "pass a GCNConv, or use kind='plain'",
+                )
+            )
+        self.conv = conv
+        source = out_channels if self.kind == "v1" else in_channels
+        self.residual = nn.Linear(source, out_channels)
+
+    def forward(self, x: Tensor, edge_index: Any, *args: Any, **options: Any) -> Tensor:
+        """The convolution and its residual term."""
+        result = convolve(self.conv, x, edge_index, *args, **options)
+        if self.kind == "plain":
+            return cast("Tensor", result + self.residual(x))
+        mapped = self.conv.lin(x)  # type: ignore[operator]
+        if self.kind == "v1":
+            return cast("Tensor", result - self.residual(mapped))
+        return cast("Tensor", result - mapped + self.residual(x))
+
+    def reset_parameters(self) -> None:
+        """Draws all weights anew."""
+        redraw(self.conv)
+        self.residual.reset_parameters()
+
+
+class ChannelGroupMean(nn.Module):
+    r"""The mean over groups of neighbouring channels after elu, as published with GAT.
+
+    .. math::
+        G(X)_{ik} = \frac{1}{g} \sum_{r=0}^{g-1} \operatorname{elu}(C(X))_{i, g k + r}
+
+    The published code means to average attention heads, but averages neighbouring channels; a mean
+    over heads is ``GATConv(..., concat=False)``. The activation acts before the mean, so give
+    ``activation="identity"`` to the layer around it.
+
+    Args:
+        conv: A convolution with g times as many output as input channels.
+        group_size: Channels g >= 1 that are averaged. Default 4.
+
+    Shape:
+        x [N, m]; result [N, m], of g * m channels of the convolution.
+
+    Raises:
+        ValueError: If the convolution's width is no multiple of g.
+
+    Example:
+        >>> import torch
+        >>> class Four(nn.Module):
+        ...     def forward(self, x, edge_index):
+        ...         return x.repeat(1, 4)
+        >>> ChannelGroupMean(Four())(torch.ones(3, 2), torch.zeros(2, 0).long()).shape
+        torch.Size([3, 2])
+
+    References:
+        The published code of GraphCON and Gradient Gating.
+    """
+
+    takes_adjacency = True
+
+    def __init__(self, conv: nn.Module, group_size: int = 4) -> None:
+        super().__init__()
+        self.conv = conv
+        self.group_size = _checks.positive_int("group_size", group_size)
+
+    def forward(self, x: Tensor, edge_index: Any, *args: Any, **options: Any) -> Tensor:
+        """The convolution, elu, and the mean over groups."""
+        result = functional.elu(convolve(self.conv, x, edge_index, *args, **options))
+        if result.shape[1] % self.group_size:
+            raise ValueError(
+                _checks.message(
+                    f"the convolution's width must be a multiple of group_size={self.group_size}",
+                    _checks.described(result),
+                    "give it group_size times as many output channels",
+                )
+            )
+        return result.view(len(x), result.shape[1] // self.group_size, self.group_size).mean(-1)
+
+    def reset_parameters(self) -> None:
+        """Draws the convolution's weights anew."""
+        redraw(self.conv)
+
+
+class AttentionCoupling(nn.Module):
+    r"""Scaled dot-product attention of GRAND, the coupling "Tran" of GraphCON.
+
+    .. math::
+        F(X) = \frac{1}{K} \sum_{k=1}^{K} A^{(k)}(X)\, X, \quad
+        A^{(k)}_{ij} = \operatorname{softmax}_{j \in N_i \cup \{i\}}
+        \frac{(W_Q X_i)^{(k)} \cdot (W_K X_j)^{(k)}}{\sqrt{d}}
+
+    Rows of A sum to 1, as (7.9) asks. A node's own features take part once, whether or not it has
+    a self-loop.
+
+    Args:
+        channels: Width m of input and output.
+        attention_channels: Width of queries and keys, a multiple of ``heads``. Default: m.
+        heads: Heads K >= 1, averaged; each has d = attention_channels / K channels.
+
+    Shape:
+        x [N, m]; result [N, m].
+
+    Raises:
+        ValueError: If a size is no positive number, or heads do not divide attention_channels.
+
+    Example:
+        >>> import torch
+        >>> AttentionCoupling(4, heads=2)(torch.rand(3, 4), torch.tensor([[0, 1], [1, 2]])).shape
+        torch.Size([3, 4])
+
+    References:
+        Chamberlain et al., GRAND: Graph Neural Diffusion, ICML 2021.
+    """
+
+    takes_adjacency = True
+
+    def __init__(
+        self, channels: int, attention_channels: int | None = None, heads: int = 1
+    ) -> None:
+        super().__init__()
+        channels = _checks.positive_int("channels", channels)
+        wide = _checks.positive_int("attention_channels", attention_channels or channels)
+        self.heads = _checks.positive_int("heads", heads)
+        if wide % self.heads:
+            raise ValueError(
+                _checks.message(
+                    "attention_channels must be a multiple of heads",
+                    f"attention_channels={wide}, heads={heads}",
+                    "change one of them",
+                )
+            )
+        self.query = nn.Linear(channels, wide)
+        self.key = nn.Linear(channels, wide)
+
+    def forward(self, x: Tensor, edge_index: Any) -> Tensor:
+        """The attention-weighted mean of a node's neighbours and itself."""
+        if isinstance(edge_index, Adjacency):
+            return self._along_rows(x, edge_index)
+        query, key = self.query(x), self.key(x)
+        edges = edges_of(edge_index)
+        nodes = torch.arange(x.shape[0], device=x.device)
+        source, target = torch.cat([edges, nodes.expand(2, -1)], dim=1)
+        score = product(query, key, source, target, self.heads)
+        score = score / math.sqrt(query.shape[1] // self.heads)
+        # Self-loops that were there already count no second time.
+        double = functional.pad(edges[0] == edges[1], (0, x.shape[0]))
+        weight = softmax(score.masked_fill(double[:, None], -math.inf), target, x.shape[0])
+        return total(weight.mean(1, keepdim=True), x, source, target)
+
+    def _along_rows(self, x: Tensor, graph: Adjacency) -> Tensor:
+        if graph.weight is not None:
+            raise ValueError(
+                _checks.message(
+                    "attention needs a graph without weights", f"{graph}", "leave weight out"
+                )
+            )
+        check_features("x", x, graph)
+        graph = graph.with_self_loops
+        weight = attention_weights(self.query(x), self.key(x), graph, heads=self.heads)
+        return edge_sum(weight.mean(1, keepdim=True), x, graph)
+
+    def reset_parameters(self) -> None:
+        """Draws queries' and keys' weights anew."""
+        self.query.reset_parameters()
+        self.key.reset_parameters()

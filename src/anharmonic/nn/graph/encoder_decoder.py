@@ -1,0 +1,178 @@
+r"""What networks for graph tasks share: encoder, deep block, decoder.
+
+.. math::
+    X^0 = \sigma_e(E x + e), \quad X^L = \text{block}(X^0), \quad \hat o_i = D X^L_i + d
+
+For one prediction per graph, those of its nodes are pooled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from anharmonic import _checks
+from anharmonic.nn.graph.convolutions import check_conv, make_conv
+from anharmonic.nn.graph.deep import activation_function
+from anharmonic.nn.store import Stored
+
+POOLS = ("sum", "mean", "max")
+
+
+class GraphNetwork(Stored):
+    """Encoder, a deep block of its subclass, decoder.
+
+    Subclasses store their arguments under their names, and define ``_block``.
+
+    Args:
+        input_size: Features per node F >= 1.
+        output_size: Outputs O >= 1: classes, or target values.
+        hidden_size: Width m >= 1 of the block.
+        num_layers: Layers L >= 1 of the block.
+        level: One prediction per "node" or per "graph".
+        pool: "sum", "mean" or "max" over the nodes of a graph, of their predictions.
+        input_dropout: Probability in [0, 1) of zeroing an input feature.
+        output_dropout: Likewise of zeroing what goes into the decoder.
+        encoder_activation: "relu" or "identity", after the encoder.
+        output_activation: Likewise after the decoder.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        output_size: int,
+        hidden_size: int,
+        num_layers: int,
+        level: str,
+        pool: str,
+        input_dropout: float,
+        output_dropout: float,
+        encoder_activation: str,
+        output_activation: str,
+    ) -> None:
+        super().__init__()
+        self.input_size = _checks.positive_int("input_size", input_size)
+        self.output_size = _checks.positive_int("output_size", output_size)
+        self.hidden_size = _checks.positive_int("hidden_size", hidden_size)
+        self.num_layers = _checks.positive_int("num_layers", num_layers)
+        self.level = _checks.choice("level", level, ("node", "graph"))
+        self.pool = _checks.choice("pool", pool, POOLS)
+        self.input_dropout = _rate("input_dropout", input_dropout)
+        self.output_dropout = _rate("output_dropout", output_dropout)
+        self.encoder_activation, self.output_activation = encoder_activation, output_activation
+        self._encoder_sigma = activation_function("encoder_activation", encoder_activation)
+        self._output_sigma = activation_function("output_activation", output_activation)
+
+    def _finish(self, dtype: torch.dtype | None, device: torch.device | str | None) -> None:
+        """Makes encoder and decoder, once the block is there."""
+        self.encoder = nn.Linear(self.input_size, self.hidden_size)
+        self.decoder = nn.Linear(self._decoder_width(), self.output_size)
+        self.to(device=device, dtype=dtype)
+
+    def _decoder_width(self) -> int:
+        return self.hidden_size
+
+    def _block(self, x: Tensor, graph: Any, membership: Tensor | None) -> Tensor:
+        """The deep block: [N, m] to [N, m']."""
+        raise NotImplementedError
+
+    def _made(self, make: Callable[[], nn.Module]) -> nn.Module:
+        """Makes a module of PyTorch Geometric; who only checks options replaces this."""
+        return make()
+
+    def _convs(
+        self, conv: str, heads: int, shared: bool, residual: str | None, group_mean: bool
+    ) -> nn.Module | list[nn.Module]:
+        """Checks and keeps the choice of convolutions; makes one for all layers, or one each."""
+        check_conv(conv, residual, group_mean)
+        self.conv, self.heads = conv, _checks.positive_int("heads", heads)
+        self.shared = _checks.boolean("shared", shared)
+
+        def make() -> nn.Module:
+            return make_conv(conv, self.hidden_size, heads, residual, group_mean)
+
+        if self.shared:
+            return self._made(make)
+        return [self._made(make) for _ in range(self.num_layers)]
+
+    def forward(
+        self, x: Tensor, graph: Any, membership: Tensor | None = None, num_graphs: int = 1
+    ) -> Tensor:
+        """Predicts for every node, or every graph.
+
+        Args:
+            x: Node features.
+            graph: ``edge_index``, a sparse adjacency or an ``anharmonic.Adjacency``.
+            membership: The graph that each node belongs to; None for a single graph.
+            num_graphs: Number of graphs B.
+
+        Shape:
+            x [N, F]; membership int64 [N]; result [N, O] or, for level "graph", [B, O].
+
+        Raises:
+            ValueError: If x has another number of features, or membership does not fit.
+        """
+        if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[1] != self.input_size:
+            raise ValueError(
+                _checks.message(
+                    f"x must be a tensor [N, {self.input_size}]",
+                    _checks.described(x),
+                    "give one row of features per node",
+                )
+            )
+        if membership is not None:
+            _check_membership(membership, x.shape[0], num_graphs)
+        x = functional.dropout(x, self.input_dropout, self.training)
+        x = self._block(self._encoder_sigma(self.encoder(x)), graph, membership)
+        x = functional.dropout(x, self.output_dropout, self.training)
+        x = self.decoder(x)
+        if self.level == "graph":
+            x = pooled(x, membership, num_graphs, self.pool)
+        return self._output_sigma(x)
+
+
+def pooled(x: Tensor, membership: Tensor | None, num_graphs: int, pool: str) -> Tensor:
+    """Sum, mean or maximum over the nodes of every graph; 0 for a graph without nodes.
+
+    Args:
+        x: Node values.
+        membership: The graph that each node belongs to; None for a single graph.
+        num_graphs: Number of graphs B.
+        pool: "sum", "mean" or "max".
+
+    Shape:
+        x [N, O]; membership int64 [N]; result [B, O].
+
+    Example:
+        >>> pooled(torch.tensor([[1.0], [2.0], [5.0]]), torch.tensor([0, 0, 1]), 2, "mean")
+        tensor([[1.5000],
+                [5.0000]])
+    """
+    if membership is None:
+        membership = torch.zeros(x.shape[0], dtype=torch.int64, device=x.device)
+    rows = membership[:, None].expand_as(x)
+    how = {"sum": "sum", "mean": "mean", "max": "amax"}[pool]
+    start = x.new_zeros(num_graphs, x.shape[1])
+    return start.scatter_reduce(0, rows, x, how, include_self=False)
+
+
+def _check_membership(membership: Tensor, nodes: int, num_graphs: int) -> None:
+    fits = membership.shape == (nodes,) and membership.dtype == torch.int64
+    if fits and nodes and _checks.has_values(membership):
+        fits = 0 <= int(membership.min()) and int(membership.max()) < num_graphs
+    if not fits:
+        raise ValueError(
+            _checks.message(
+                f"membership must be int64 [N={nodes}], numbers in [0, num_graphs={num_graphs})",
+                _checks.described(membership),
+                "give every node the number of its graph, as PyTorch Geometric's batch vector",
+            )
+        )
+
+
+def _rate(name: str, value: float) -> float:
+    return _checks.number(name, value, low=0.0, high=1.0, high_open=True)

@@ -1,0 +1,197 @@
+r"""Gradient Gating (G²): every node and channel moves at its own rate.
+
+Equations (8.4), with X the node features, F a graph convolution and F̂ that of the gate:
+
+.. math::
+    \hat\tau^n &= \hat\sigma(\hat F_{\hat\theta}(X^{n-1})) \\
+    \tau^n_{ik} &= \tanh\Big(\sum_{j \in N_i} |\hat\tau^n_{jk} - \hat\tau^n_{ik}|^p\Big) \\
+    X^n &= (1 - \tau^n) \odot X^{n-1} + \tau^n \odot \sigma(F_\theta(X^{n-1}))
+
+Where neighbours agree, the rate goes to zero and the node keeps its features: no oversmoothing.
+
+Symbols: ``conv`` is F, ``gate_conv`` is F̂ (None: F̂ = F), ``activation`` is σ, ``gate_activation``
+is σ̂.
+
+Reference: Rusch, Chamberlain, Mahoney, Bronstein and Mishra, Gradient Gating for Deep Multi-Rate
+Learning on Graphs, ICLR 2023.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from anharmonic import _checks, ops
+from anharmonic.nn.graph.deep import (
+    Activation,
+    Call,
+    DeepGraphLayer,
+    activation_function,
+    check_input,
+    modules,
+)
+
+
+class Gated(NamedTuple):
+    """Every layer's states.
+
+    Attributes:
+        x: Features [L + 1, N, m], the initial ones first.
+        tau: Rates [L, N, m], or [L, N, 1] with a single rate per node.
+    """
+
+    x: Tensor
+    tau: Tensor
+
+
+class GradientGating(DeepGraphLayer):
+    r"""Gradient gating around any graph convolution, L layers of (8.4).
+
+    .. math::
+        \tau^n_{ik} &= \tanh\Big(\sum_{j \in N_i} |\hat\tau^n_{jk} - \hat\tau^n_{ik}|^p\Big),
+        \quad \hat\tau^n = \hat\sigma(\hat F_{\hat\theta}(X^{n-1})) \\
+        X^n &= (1 - (\tau^n)^a) \odot X^{n-1} + (\tau^n)^a \odot \sigma(F_\theta(X^{n-1}))
+
+    Args:
+        conv: The convolution F, called as ``conv(x, edge_index, ...)`` and as wide as its input;
+            one module is shared by all layers, a list gives one per layer.
+        num_layers: Layers L >= 1.
+        p: Exponent of the differences, > 0; the documents tune it in [1, 5]. Default 2. On a CPU
+            whole exponents up to 5 are several times as fast as others (benchmarks/graphs.py).
+        gate_conv: The convolution F̂ of the gate, or one per layer; None shares F.
+        aggr: "sum", "mean" or "max" over the neighbours.
+        neighbours: "in" (the sources of a node's incoming edges, which the convolutions take too)
+            or "out" (the targets of its outgoing edges, as the published code).
+        single_rate: Whether a node has one rate for all channels, the sum over channels of
+            |.|^p inside tanh (8.26).
+        rate_exponent: a >= 0 (section 8.4); 1 is G², 0 the plain network without gating.
+        activation: σ, a function or "relu", "elu", "tanh", "gelu", "identity".
+        gate_activation: σ̂, likewise.
+        checkpoint: Whether the backward pass computes the states anew from every sqrt(L)-th, so
+            that memory grows with sqrt(L).
+
+    Shape:
+        x [N, m]; edge_index [2, E], a sparse adjacency [N, N] whose row i holds the edges that end
+        in i, or an ``anharmonic.Adjacency``; result [N, m].
+
+    Raises:
+        TypeError: If an argument is of the wrong kind.
+        ValueError: If an argument is out of range, or conv changes the width.
+
+    Note:
+        The published code takes the mean over out-neighbours: ``aggr="mean", neighbours="out"``.
+        The gradient of |d|^p is taken as 0 at d = 0 for every p. A convolution with running
+        statistics (batch norm) updates them twice with ``checkpoint``.
+
+    Example:
+        >>> import anharmonic as ah, torch
+        >>> class Neighbours(torch.nn.Module):  # or torch_geometric.nn.GCNConv(16, 16)
+        ...     def forward(self, x, edge_index):
+        ...         return torch.zeros_like(x).index_add(0, edge_index[1], x[edge_index[0]])
+        >>> layer = ah.GradientGating(Neighbours(), num_layers=8)
+        >>> layer(torch.rand(3, 16), torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])).shape
+        torch.Size([3, 16])
+
+    References:
+        Rusch, Chamberlain, Mahoney, Bronstein and Mishra, Gradient Gating for Deep Multi-Rate
+        Learning on Graphs, ICLR 2023.
+    """
+
+    def __init__(
+        self,
+        conv: nn.Module | Iterable[nn.Module],
+        num_layers: int,
+        p: float = 2.0,
+        gate_conv: nn.Module | Iterable[nn.Module] | None = None,
+        aggr: str = "sum",
+        *,
+        neighbours: str = "in",
+        single_rate: bool = False,
+        rate_exponent: float = 1.0,
+        activation: str | Activation = "relu",
+        gate_activation: str | Activation = "relu",
+        checkpoint: bool = False,
+    ) -> None:
+        super().__init__(conv, num_layers, checkpoint)
+        self.p = _checks.number("p", p, low=0.0, low_open=True)
+        self.gate_convs = (
+            None if gate_conv is None else modules("gate_conv", gate_conv, self.num_layers)
+        )
+        self.aggr = _checks.choice("aggr", aggr, ("sum", "mean", "max"))
+        self.neighbours = _checks.choice("neighbours", neighbours, ("in", "out"))
+        self.single_rate = _checks.boolean("single_rate", single_rate)
+        self.rate_exponent = _checks.number("rate_exponent", rate_exponent, low=0.0)
+        self._sigma = activation_function("activation", activation)
+        self._gate_sigma = activation_function("gate_activation", gate_activation)
+
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Any,
+        *args: Any,
+        return_states: bool = False,
+        **conv_options: Any,
+    ) -> Tensor | tuple[Tensor, Gated]:
+        """Runs all layers.
+
+        Args:
+            x: Node features X^0.
+            edge_index: The graph.
+            *args: What the convolutions take besides, such as edge weights.
+            return_states: Whether every layer's features and rates are returned too.
+            **conv_options: The same, by name.
+
+        Returns:
+            The features X^L, and with ``return_states`` a ``Gated``.
+        """
+        check_input(x, edge_index)
+        rows = self._adjacency(edge_index, x.shape[0])
+        call = Call(edge_index, args, conv_options, rows)
+        if not return_states:
+            return self._walk((x,), call, None)[0]
+        xs, taus = [x], []
+        for n in range(self.num_layers):
+            x, tau = self._gated(n, x, call)
+            xs.append(x)
+            taus.append(tau)
+        return x, Gated(torch.stack(xs), torch.stack(taus))
+
+    def _step(self, n: int, states: tuple[Tensor, ...], call: Call) -> tuple[Tensor, ...]:
+        return (self._gated(n, states[0], call)[0],)
+
+    def _gated(self, n: int, x: Tensor, call: Call) -> tuple[Tensor, Tensor]:
+        coupling = self._convolve(self.convs, n, x, call)
+        target = self._sigma(coupling)
+        if self.gate_convs is not None:
+            tau_hat = self._gate_sigma(self._convolve(self.gate_convs, n, x, call))
+        else:
+            same = self._gate_sigma is self._sigma
+            tau_hat = target if same else self._gate_sigma(coupling)
+        tau = ops.gradient_gate(
+            tau_hat,
+            call.rows,
+            p=self.p,
+            aggr=self.aggr,
+            neighbours=self.neighbours,
+            single_rate=self.single_rate,
+        )
+        rate = tau if self.rate_exponent == 1 else _power(tau, self.rate_exponent)
+        target, rate = target.to(x.dtype), rate.to(x.dtype)  # autocast makes some of them lower
+        return torch.lerp(x, target, rate.expand_as(x)), tau  # (1 - rate) x + rate target
+
+    def extra_repr(self) -> str:
+        """The settings."""
+        return (
+            f"num_layers={self.num_layers}, p={self.p:g}, aggr={self.aggr!r}, "
+            f"neighbours={self.neighbours!r}"
+        )
+
+
+def _power(tau: Tensor, exponent: float) -> Tensor:
+    """τ^a with gradient 0 where τ is so small that it is infinite for a < 1, or overflows."""
+    small = tau < torch.finfo(tau.dtype).tiny ** 0.5
+    power = tau.masked_fill(small, 1.0) ** exponent
+    return torch.where(small, tau.detach() ** exponent, power)

@@ -1,0 +1,114 @@
+"""Plain graph networks with the same encoder and decoder: what GraphCON and G² are measured by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from anharmonic import _checks
+from anharmonic.nn.graph.convolutions import library
+from anharmonic.nn.graph.convolve import convolve
+from anharmonic.nn.graph.deep import activation_function, check_input
+from anharmonic.nn.graph.encoder_decoder import GraphNetwork
+
+
+class PlainGNN(GraphNetwork):
+    r"""A stack of convolutions, with PairNorm or jumping knowledge as options.
+
+    .. math::
+        X^n = \sigma(F_n(X^{n-1}))
+
+    Convolution "MLP" looks at no neighbour.
+
+    Args:
+        input_size: Features per node F >= 1.
+        output_size: Outputs O >= 1: classes, or target values.
+        hidden_size: Width m >= 1.
+        num_layers: Layers L >= 1.
+        conv: The convolution's name, see ``anharmonic.nn.graph.convolutions.CONVS``.
+        heads: Attention heads, averaged.
+        shared: Whether all layers share one convolution.
+        activation: σ by name.
+        dropout: Dropout in [0, 1) after every layer.
+        norm: "pair" for PairNorm after every convolution, None for none.
+        jump: What of all layers the decoder sees: "cat" or "max" (JKNet), None for the last.
+        level: One prediction per "node" or per "graph".
+        pool: "sum", "mean" or "max" over a graph's nodes.
+        input_dropout: Dropout in [0, 1) on the input features.
+        output_dropout: Dropout in [0, 1) before the decoder.
+        encoder_activation: After the encoder, by name.
+        output_activation: After the decoder, by name.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [N, F]; result [N, O], or [B, O] for level "graph".
+
+    Raises:
+        ValueError: If a name is unknown or an argument out of range.
+        ImportError: If PyTorch Geometric is missing.
+
+    Example:
+        >>> model = PlainGNN(5, 3, hidden_size=8, conv="MLP")
+        >>> model(torch.zeros(4, 5), torch.zeros(2, 0).long()).shape
+        torch.Size([4, 3])
+
+    References:
+        Zhao and Akoglu, PairNorm, ICLR 2020; Xu et al., Jumping Knowledge Networks, ICML 2018.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        output_size: int,
+        *,
+        hidden_size: int = 64,
+        num_layers: int = 2,
+        conv: str = "GCN",
+        heads: int = 4,
+        shared: bool = False,
+        activation: str = "relu",
+        dropout: float = 0.0,
+        norm: str | None = None,
+        jump: str | None = None,
+        level: str = "node",
+        pool: str = "sum",
+        input_dropout: float = 0.0,
+        output_dropout: float = 0.0,
+        encoder_activation: str = "relu",
+        output_activation: str = "identity",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(
+            input_size, output_size, hidden_size, num_layers, level, pool, input_dropout,
+            output_dropout, encoder_activation, output_activation,
+        )  # fmt: skip
+        made = self._convs(conv, heads, shared, None, False)
+        self.activation = activation
+        self._sigma = activation_function("activation", activation)
+        self.dropout = _checks.number("dropout", dropout, low=0.0, high=1.0, high_open=True)
+        self.norm = norm if norm is None else _checks.choice("norm", norm, ("pair",))
+        self.jump = jump if jump is None else _checks.choice("jump", jump, ("cat", "max"))
+        self.convs = nn.ModuleList([made] if isinstance(made, nn.Module) else made)
+        self.pair_norm = None if norm is None else self._made(lambda: library().PairNorm())
+        self._finish(dtype, device)
+
+    def _decoder_width(self) -> int:
+        return self.hidden_size * (self.num_layers if self.jump == "cat" else 1)
+
+    def _block(self, x: Tensor, graph: Any, membership: Tensor | None) -> Tensor:
+        check_input(x, graph)
+        layers = []
+        for n in range(self.num_layers):
+            x = convolve(self.convs[0 if self.shared else n], x, graph)
+            if self.pair_norm is not None:
+                x = self.pair_norm(x, membership)
+            x = functional.dropout(self._sigma(x), self.dropout, self.training)
+            layers.append(x)
+        if self.jump == "cat":
+            return torch.cat(layers, dim=1)
+        return torch.stack(layers).amax(0) if self.jump == "max" else x

@@ -1,0 +1,285 @@
+r"""Neural ODEs in matrix form, with a skew-symmetric, an unrestricted or no state matrix.
+
+Equation (3.1), with z the state and d its size:
+
+.. math::
+    z' = f(z, t) = f(0, t) + A(z, t)\, z
+
+A network of (z, t) predicts the d x d numbers B(z, t), another of t alone predicts f(0, t):
+
+.. math::
+    A = B \;\text{(unrestricted)}, \qquad A = (B - B^T) / \sqrt 2 \;\text{(skew)}
+
+"regular" predicts f(z, t) by one network. Solved from t = 0 to ``end_time`` by torchdiffeq.
+
+Symbols: ``trunk`` and ``head`` are the network of B (or f); ``origin_trunk`` and ``origin_head``
+that of f(0, t); w is their width.
+
+Reference: Nestaas, Theoretically Motivated Neural ODE Architectures for Stable Adjoint Behavior,
+2022.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from anharmonic import _checks
+from anharmonic.nn.ode.solve import checked_solver, checked_times, solve
+from anharmonic.nn.sequence.recurrent import repr_of
+from anharmonic.nn.store import Stored
+
+DYNAMICS = ("skew", "unrestricted", "regular")
+MATRIX_ACTIVATIONS = ("identity", "tanh")
+NORMALISATIONS = ("regression", "classification")
+
+
+class NeuralODE(Stored):
+    r"""The map from z(0) to z(end_time) of z' = f(0, t) + A(z, t) z, (3.1).
+
+    .. math::
+        A = (B - B^T) / \sqrt 2 \;\text{("skew")}, \quad A = B \;\text{("unrestricted")}, \quad
+        f \;\text{itself predicted ("regular")}
+
+    B(z, t) (or f(z, t)) comes from ``num_layers`` tanh layers of ``width`` units and an affine
+    ``head``, f(0, t) from another such network of t.
+
+    Args:
+        hidden_size: Size of the state d, H >= 1.
+        dynamics: "skew", "unrestricted" or "regular".
+        width: Units w >= 1 of a hidden layer of the networks.
+        num_layers: Hidden layers of each network, >= 1.
+        matrix_activation: "identity", or "tanh", which bounds the entries of B; not for "regular".
+        normalisation: Which of the document's two factors shrink the heads at the start, that of
+            its "regression", B / (w sqrt(d)) and f(0, t) / sqrt(w d), or of its "classification",
+            B / sqrt(2 d) and f(0, t) / sqrt(2 w); not for "regular", whose head is as PyTorch's.
+        end_time: Length of the time interval, > 0.
+        solver: torchdiffeq's name: adaptive "dopri5", "dopri8", "bosh3", "fehlberg2",
+            "adaptive_heun", or with fixed steps "euler", "midpoint", "heun2", "heun3", "rk4",
+            "implicit_adams".
+        rtol: Relative tolerance of an adaptive step, > 0.
+        atol: Absolute tolerance of an adaptive step, > 0.
+        step_size: Step of a solver with fixed steps, > 0; None for the adaptive ones.
+        adjoint: Whether gradients come from the adjoint equation, solved backwards in time (memory
+            does not grow with the steps), or from backpropagation through the steps taken.
+        max_evaluations: Evaluations of f allowed in a solve (with its adjoint), >= 1.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Attributes:
+        nfe: Number of function evaluations (NFE) of the last solve, forwards; 0 before the first.
+
+    Shape:
+        z [B, H] or [H]; the result likewise.
+
+    Raises:
+        ValueError: If an argument is out of range or does not go with the others.
+        TypeError: If an argument is of the wrong kind.
+
+    Note:
+        The document leaves open how d x d numbers become a skew matrix (its Lemma 3.1 suggests the
+        form here), where tanh acts (here on B; A's entries then stay within sqrt 2 of 0), depth,
+        width, solver and tolerances. Only a constant skew A (``head.weight`` zero) keeps the norm
+        of the adjoint (Lemmas 2.3, 2.9); with A(z, t) it is nearly kept. The sequences of a batch
+        share the solver's steps, so that a result depends on its batch within the tolerances.
+
+    Example:
+        >>> import torch
+        >>> ode = NeuralODE(8, "skew")
+        >>> ode(torch.ones(4, 8)).shape, ode.nfe > 0
+        (torch.Size([4, 8]), True)
+
+    References:
+        Nestaas, Theoretically Motivated Neural ODE Architectures for Stable Adjoint Behavior, 2022.
+        Chen et al., Neural Ordinary Differential Equations, NeurIPS 2018.
+    """
+
+    def __init__(
+        self,
+        hidden_size: int,
+        dynamics: str = "skew",
+        *,
+        width: int = 32,
+        num_layers: int = 1,
+        matrix_activation: str = "identity",
+        normalisation: str = "regression",
+        end_time: float = 1.0,
+        solver: str = "dopri5",
+        rtol: float = 1e-4,
+        atol: float = 1e-6,
+        step_size: float | None = None,
+        adjoint: bool = False,
+        max_evaluations: int = 10_000,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__()
+        self.hidden_size = d = _checks.positive_int("hidden_size", hidden_size)
+        self.dynamics = _checks.choice("dynamics", dynamics, DYNAMICS)
+        self.width = _checks.positive_int("width", width)
+        self.num_layers = _checks.positive_int("num_layers", num_layers)
+        self.matrix_activation = _checks.choice(
+            "matrix_activation", matrix_activation, MATRIX_ACTIVATIONS
+        )
+        self.normalisation = _checks.choice("normalisation", normalisation, NORMALISATIONS)
+        if dynamics == "regular" and (matrix_activation, normalisation) != (
+            "identity",
+            "regression",
+        ):
+            chosen = f"matrix_activation={matrix_activation!r}"
+            if matrix_activation == "identity":
+                chosen = f"normalisation={normalisation!r}"
+            raise ValueError(
+                _checks.message(
+                    "matrix_activation and normalisation need a state matrix",
+                    f"dynamics='regular', {chosen}",
+                    "leave it out, or take dynamics='skew' or 'unrestricted'",
+                )
+            )
+        self.end_time = _checks.number("end_time", end_time, low=0.0, low_open=True)
+        self.problem = checked_solver(solver, rtol, atol, step_size, adjoint, max_evaluations)
+        self.solver, self.rtol, self.atol, self.step_size, self.adjoint, self.max_evaluations = (
+            self.problem
+        )
+        self.nfe = 0
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.trunk = _hidden_layers(d + 1, width, num_layers, factory)
+        self.head = nn.Linear(width, d if dynamics == "regular" else d * d, **factory)
+        if dynamics != "regular":
+            self.origin_trunk = _hidden_layers(1, width, num_layers, factory)
+            self.origin_head = nn.Linear(width, d, **factory)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws all weights anew: PyTorch's uniform ones, the heads times their factors."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                module.reset_parameters()
+        if self.dynamics == "regular":
+            return
+        d, w = self.hidden_size, self.width
+        if self.normalisation == "regression":
+            matrix, origin = w * math.sqrt(d), math.sqrt(w * d)
+        else:
+            matrix, origin = math.sqrt(2 * d), math.sqrt(2 * w)
+        with torch.no_grad():
+            for head, divisor in ((self.head, matrix), (self.origin_head, origin)):
+                for parameter in (head.weight, head.bias):
+                    parameter.div_(divisor)
+
+    def state_matrix(self, z: Tensor, t: Tensor | float) -> Tensor:
+        """The matrix A(z, t).
+
+        Args:
+            z: States.
+            t: The time, a number.
+
+        Shape:
+            z [B, H]; result [B, H, H].
+
+        Raises:
+            ValueError: If the dynamics are "regular", which have none.
+        """
+        if self.dynamics == "regular":
+            raise ValueError(
+                _checks.message(
+                    "state_matrix needs dynamics='skew' or 'unrestricted'",
+                    "dynamics='regular'",
+                    "differentiate vector_field instead",
+                )
+            )
+        B: Tensor = self.head(self.trunk(_with_time(z, t))).unflatten(-1, (self.hidden_size,) * 2)
+        if self.matrix_activation == "tanh":
+            B = torch.tanh(B)
+        return (B - B.mT) / math.sqrt(2.0) if self.dynamics == "skew" else B
+
+    def vector_field(self, z: Tensor, t: Tensor | float) -> Tensor:
+        """The derivative f(z, t).
+
+        Args:
+            z: States.
+            t: The time, a number.
+
+        Shape:
+            z [B, H]; result [B, H].
+        """
+        if self.dynamics == "regular":
+            return self.head(self.trunk(_with_time(z, t)))  # type: ignore[no-any-return]
+        at_origin = self.origin_head(self.origin_trunk(_with_time(z[:1, :0], t)))
+        A = self.state_matrix(z, t)
+        return at_origin + (A @ z.unsqueeze(-1)).squeeze(-1)  # type: ignore[no-any-return]
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Solves from z at time 0 to ``end_time``.
+
+        Args:
+            z: The initial states.
+
+        Raises:
+            TypeError: If z has another dtype than the parameters.
+            ValueError: If its shape or device does not fit, or it holds NaN.
+            StiffError: If the solver's steps become too small or the evaluations too many.
+            ImportError: If torchdiffeq is missing.
+        """
+        return self.trajectory(z, [0.0, self.end_time])[-1]
+
+    def trajectory(self, z: Tensor, times: Any) -> Tensor:
+        """The states at given times.
+
+        Args:
+            z: The states at the first of the times.
+            times: At least two, strictly increasing; they may leave [0, end_time].
+
+        Shape:
+            z [B, H] or [H]; result [T, B, H] or [T, H], z itself first.
+
+        Raises:
+            TypeError: If z has another dtype than the parameters.
+            ValueError: If z or the times do not fit.
+            StiffError: If the solver's steps become too small or the evaluations too many.
+        """
+        weight = self.head.weight
+        z = _checks.tensor_like("z", z, dtype=weight.dtype, device=weight.device)
+        if z.dim() not in (1, 2) or z.shape[-1] != self.hidden_size or 0 in z.shape:
+            raise ValueError(
+                _checks.message(
+                    f"z must have shape [B, {self.hidden_size}] or [{self.hidden_size}]",
+                    _checks.described(z),
+                    "give one row per state",
+                )
+            )
+        _checks.no_nan("z", z)
+        rows = z if z.dim() == 2 else z[None]
+        path, self.nfe = solve(_Derivative(self), rows, checked_times(times, z), self.problem)
+        return path if z.dim() == 2 else path[:, 0]  # type: ignore[no-any-return]
+
+    def extra_repr(self) -> str:
+        """Names what differs from the defaults."""
+        return repr_of(self)
+
+
+class _Derivative(nn.Module):
+    """f as solvers call it, time first; its parameters are those of the adjoint method."""
+
+    def __init__(self, ode: NeuralODE) -> None:
+        super().__init__()
+        self.ode = ode
+
+    def forward(self, t: Tensor, z: Tensor) -> Tensor:
+        return self.ode.vector_field(z, t)
+
+
+def _hidden_layers(inputs: int, width: int, number: int, factory: dict[str, Any]) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for place in range(number):
+        layers += [nn.Linear(width if place else inputs, width, **factory), nn.Tanh()]
+    return nn.Sequential(*layers)
+
+
+def _with_time(z: Tensor, t: Tensor | float) -> Tensor:
+    """The states with the time as one more feature: [B, d] to [B, d + 1]."""
+    time = torch.as_tensor(t, dtype=z.dtype, device=z.device)
+    return torch.cat((z, time.expand(z.shape[0], 1)), dim=-1)

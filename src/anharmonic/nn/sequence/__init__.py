@@ -1,0 +1,1 @@
+"""Recurrent models, one file each."""

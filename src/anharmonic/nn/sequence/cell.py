@@ -1,0 +1,85 @@
+"""The contract of cells: one step of one layer, as ``torch.nn.LSTMCell`` takes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from anharmonic import _checks
+from anharmonic.nn.sequence.inputs import (
+    State,
+    checked_elapsed,
+    checked_state,
+    checked_step,
+    without_autocast,
+)
+from anharmonic.nn.sequence.recurrent import _Recurrent, repr_of
+
+
+class SequenceCell(_Recurrent):
+    """One step of one layer, as ``torch.nn.LSTMCell``.
+
+    Shape:
+        x_t [B, F] or [F]; state: y, z [B, H] or [H]; elapsed [B] or []. Returns the new state;
+        ``state.y`` is the output.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool) -> None:
+        """Checks and keeps the sizes."""
+        super().__init__()
+        self.input_size = _checks.positive_int("input_size", input_size)
+        self.hidden_size = _checks.positive_int("hidden_size", hidden_size)
+        self._has_bias = _checks.boolean("bias", bias)
+        if not bias:
+            self.register_parameter("bias", None)
+
+    def config(self) -> dict[str, Any]:
+        """The constructor's arguments (without device and dtype) by name."""
+        return super().config() | {"bias": self._has_bias}
+
+    def forward(
+        self,
+        x_t: Tensor,
+        state: tuple[Tensor, Tensor] | None = None,
+        elapsed: Tensor | None = None,
+    ) -> State:
+        """Takes one step from ``state`` (zeros if None) with the input ``x_t``.
+
+        Args:
+            x_t: The features of one time step.
+            state: The state before it.
+            elapsed: Time since the previous sample in units of the nominal step, [B] or [], >= 0;
+                it multiplies dt. None is 1.
+
+        Raises:
+            TypeError: If a tensor has another dtype than the cell.
+            ValueError: If a shape or device does not fit, ``x_t`` holds NaN, or elapsed is negative
+                or not finite.
+        """
+        x_t = checked_step(x_t, self.input_size, self._example)
+        _checks.no_nan("x_t", x_t)
+        batched = x_t.dim() == 2
+        y, z = checked_state(state, (*x_t.shape[:-1], self.hidden_size), self._example)
+        if elapsed is not None:
+            elapsed = checked_elapsed(elapsed, tuple(x_t.shape[:-1]), self)
+            elapsed = elapsed.reshape(1, -1)
+        if not batched:
+            x_t, y, z = x_t[None], y[None], z[None]
+        with without_autocast(x_t):
+            _, y, z = self._kernel(
+                x_t[None],
+                [""],
+                State(y[None], z[None]),
+                bidirectional=False,
+                lengths=None,
+                masks=None,
+                elapsed=elapsed,
+                output="none",
+                memory="stored",
+            )
+        return State(y[0], z[0]) if batched else State(y[0, 0], z[0, 0])
+
+    def extra_repr(self) -> str:
+        """Names what differs from the defaults."""
+        return repr_of(self)

@@ -1,0 +1,140 @@
+r"""The energy that undamped oscillators keep while their input rests.
+
+UnICORNN has the Hamiltonian (3.4), the neural oscillators in layers have (4.5), per layer with
+drive :math:`x = V y^{l-1} + b`:
+
+.. math::
+    H_{3.4} = \tfrac{\alpha}{2}|y|^2 + \tfrac12 |z|^2 + \sum_i U_i, \quad
+    H_{4.5} = \tfrac12 |z|^2 - \sum_i U_i, \quad
+    U_i = \int_0^{y_i} \sigma(w_i s + x_i)\, ds
+
+The documents write :math:`U_i = S(w_i y_i + x_i) / w_i` with S an antiderivative of σ (log cosh
+for tanh, 1 - cos for sin). Ours is smaller by :math:`S(x_i) / w_i`, which does not depend on the
+state: the equations of motion are the same, rest has the energy 0, and :math:`w_i = 0` is no
+exception but the limit, :math:`U_i = y_i \sigma(x_i)`.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from anharmonic import _checks
+from anharmonic.nn.sequence.inputs import checked_state, checked_step
+from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
+from anharmonic.nn.sequence.unicornn import UnICORNN
+
+
+def hamiltonian(
+    layer: UnICORNN | MultiLayerNeuralOscillator,
+    state: tuple[Tensor, Tensor] | None,
+    x_t: Tensor,
+) -> Tensor:
+    r"""The energy of every layer and sample, (3.4) or (4.5); zero at rest.
+
+    .. math::
+        H = \tfrac{\alpha}{2}|y|^2 + \tfrac12 |z|^2 \pm \sum_i \int_0^{y_i} \sigma(w_i s + x_i)\, ds
+
+    with + for UnICORNN and - (and α = 0) for neural oscillators. The equations keep the first
+    layer's energy while the input rests, the steps keep it up to the order of their scheme. A layer
+    above takes the position below, from the same state, for its input.
+
+    Args:
+        layer: A ``UnICORNN`` or ``MultiLayerNeuralOscillator`` in one direction.
+        state: Its state (y, z); None is rest.
+        x_t: The input that goes with this state.
+
+    Shape:
+        x_t [B, F] or [F]; energies [L, B] or [L].
+
+    Raises:
+        TypeError: If it is another layer: a full W has no energy of this form.
+        ValueError: If the layer is bidirectional, or shapes do not fit.
+
+    Example:
+        >>> layer = UnICORNN(2, 3, num_layers=2)
+        >>> output, state = layer(torch.ones(5, 4, 2))
+        >>> hamiltonian(layer, state, torch.ones(4, 2)).shape
+        torch.Size([2, 4])
+    """
+    if not isinstance(layer, UnICORNN | MultiLayerNeuralOscillator):
+        raise TypeError(
+            _checks.message(
+                "layer must be a UnICORNN or a MultiLayerNeuralOscillator",
+                type(layer).__name__,
+                "take one of these: damped or fully coupled oscillators have no such energy",
+            )
+        )
+    if layer.bidirectional:
+        raise ValueError(
+            _checks.message(
+                "hamiltonian needs a layer in one direction",
+                "bidirectional=True",
+                "make the layer with bidirectional=False",
+            )
+        )
+    x_t = checked_step(x_t, layer.input_size, layer._example)
+    shape = (layer.num_layers, *x_t.shape[:-1], max(layer._sizes()))
+    y, z = checked_state(state, shape, layer._example)
+    levels, energies = [x_t], []
+    for k, size in enumerate(layer._sizes()):
+        V, w, b = (layer._weight(f"{n}_l{k}") for n in ("weight_ih", "weight_hh", "bias"))
+        drive, y_k, z_k = F.linear(levels[k], V, b), y[k][..., :size], z[k][..., :size]
+        if isinstance(layer, UnICORNN):
+            skip = layer._weight(f"weight_skip_l{k}")
+            if skip is not None and layer.skipped_layers is not None:
+                drive = drive + F.linear(levels[k - layer.skipped_layers], skip)
+            potential = layer.frequency / 2 * y_k.square() + work("tanh", w, drive, y_k)
+        else:
+            potential = -work(layer.activation, w, drive, y_k)
+        energies.append((z_k.square() / 2 + potential).sum(-1))
+        levels.append(y_k)
+    return torch.stack(energies)
+
+
+def work(activation: str, w: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    r"""The integral of σ(w s + x) over s from 0 to y, without cancellation at small or large w y.
+
+    Args:
+        activation: σ: "tanh", "sin" or "identity".
+        w: Slopes; 0 is allowed.
+        x: Offsets.
+        y: Ends.
+
+    Shape:
+        Three tensors that broadcast against each other.
+
+    Example:
+        >>> w, x, y = torch.tensor([0.0, 1e-30, 1.0]), torch.tensor(0.3), torch.tensor(2.0)
+        >>> [round(u, 4) for u in work("tanh", w, x, y).tolist()]
+        [0.5826, 0.5826, 1.5725]
+    """
+    a = w * y
+    if activation == "identity":
+        return y * (x + a / 2)
+    if activation == "sin":  # cos x - cos(x + a) = 2 sin(x + a/2) sin(a/2)
+        return y * torch.sin(x + a / 2) * torch.sinc(a / (2 * torch.pi))
+    # log cosh(x + a) - log cosh x; near a = 0 as log(cosh a + tanh x sinh a): nothing cancels.
+    small = a.abs() < 0.5
+    near = torch.where(small, a, torch.zeros_like(a))
+    rise = torch.log1p(2 * torch.sinh(near / 2).square()) + torch.log1p(
+        torch.tanh(x) * torch.tanh(near)
+    )
+    rise = torch.where(small, rise, log_cosh(x + a) - log_cosh(x))
+    flat = w == 0
+    return torch.where(flat, y * torch.tanh(x), rise / torch.where(flat, torch.ones_like(w), w))
+
+
+def log_cosh(x: Tensor) -> Tensor:
+    """The logarithm of cosh x: it overflows nowhere and is exact to rounding near 0.
+
+    Example:
+        >>> [f"{u:.4g}" for u in log_cosh(torch.tensor([1e-4, -1000.0])).tolist()]
+        ['5e-09', '999.3']
+    """
+    size = x.abs()
+    small = size < 0.5
+    near = torch.where(small, size, torch.zeros_like(size))
+    far = size + torch.log1p(torch.exp(-2 * size)) - torch.log(torch.full_like(size, 2.0))
+    return torch.where(small, torch.log1p(2 * torch.sinh(near / 2).square()), far)

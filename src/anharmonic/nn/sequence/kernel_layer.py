@@ -1,0 +1,98 @@
+"""Sequence layers that run through the kernels: memory policies, and streams prepared once."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from anharmonic.nn.sequence.base import SequenceLayer
+from anharmonic.nn.sequence.inputs import State, without_autocast
+from anharmonic.ops.bridge.operators import recording
+from anharmonic.ops.memory import checked_policy
+from anharmonic.ops.stream import Stream
+
+
+class KernelLayer(SequenceLayer):
+    """A sequence layer whose stack is one call of a kernel.
+
+    ``memory`` says what the kernel keeps for the backward pass.
+    """
+
+    _invertible: ClassVar[bool] = False  # whether memory="reversible" can undo its steps
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int,
+        bias: bool,
+        batch_first: bool,
+        dropout: float,
+        bidirectional: bool,
+        memory: str,
+    ) -> None:
+        """Checks and keeps the words every layer with kernels shares."""
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional
+        )
+        self.memory = checked_policy(
+            memory, invertible=self._invertible, bidirectional=self.bidirectional
+        )
+
+    def step(
+        self, x_t: Tensor, state: Any = None, elapsed: Tensor | None = None
+    ) -> tuple[Any, Any]:
+        """Takes one step of a stream; see ``SequenceLayer.step``.
+
+        Raises:
+            ValueError: If the layer is bidirectional, trains with dropout between its layers, or
+                the input does not fit.
+        """
+        plain = elapsed is None and not torch.compiler.is_compiling()
+        stream = self.__dict__.get("_stream") if plain else None
+        if stream is not None and stream.fits(self, x_t, state):
+            output, y, z = stream.step(x_t, *state)
+            return output, State(y, z)
+        alone = plain and not torch.is_grad_enabled()
+        with recording() if alone else nullcontext() as calls:
+            output, last = super().step(x_t, state, elapsed)
+        if calls is not None:
+            self.__dict__["_stream"] = Stream.after(self, calls, x_t, last[0], output)
+        return output, last
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is copied and pickled: all but the prepared steps of a stream."""
+        return {name: value for name, value in self.__dict__.items() if name != "_stream"}
+
+    def _run(
+        self,
+        x: Tensor,
+        state: Any,
+        lengths: Tensor | None,
+        elapsed: Tensor | None,
+        output: str,
+    ) -> tuple[Tensor | None, Any]:
+        """Runs time-major, batched input through the kernel."""
+        masks = None
+        if self.training and self.dropout > 0 and self.num_layers > 1:
+            wide = (x.shape[1], self.num_directions * max(self._sizes()))
+            masks = [
+                nn.functional.dropout(x.new_ones(wide), self.dropout)
+                for _ in range(self.num_layers - 1)
+            ]
+        with without_autocast(x):
+            result, *last = self._kernel(
+                x,
+                self._suffixes,
+                state,
+                bidirectional=self.bidirectional,
+                lengths=lengths,
+                masks=masks,
+                elapsed=elapsed,
+                output=output,
+                memory=self.memory,
+            )
+        return result, self._state_type(*last)

@@ -1,0 +1,189 @@
+"""Special cases of neural oscillators: harmonic oscillators, and coRNN and UnICORNN undamped."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from anharmonic import _checks
+from anharmonic.nn.sequence.cornn import CoRNN
+from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
+from anharmonic.nn.sequence.oscillator import NeuralOscillator
+from anharmonic.nn.sequence.unicornn import UnICORNN
+from anharmonic.nn.stability import warn_unstable
+
+
+def harmonic_oscillators(
+    frequencies: Sequence[float] | Tensor,
+    *,
+    activation: str = "identity",
+    input_scale: float = 1.0,
+    **options: Any,
+) -> MultiLayerNeuralOscillator:
+    r"""Harmonic oscillators that one input drives: w = -ω², V = s, no bias, in one layer.
+
+    With ``activation="identity"`` and s = 1 this is (4.6), from rest a windowed sine transform:
+
+    .. math::
+        y_i'' = -\omega_i^2 y_i + u, \quad
+        y_i(t) = \frac{1}{\omega_i} \int_0^t u(t - s) \sin(\omega_i s)\, ds
+
+    With ``activation="tanh"`` and a small s it is Lemma 4.2.8: y / s tends to the same, with an
+    error of order s².
+
+    Args:
+        frequencies: ω of every oscillator, > 0; a list or a tensor [H].
+        activation: σ.
+        input_scale: s, not 0.
+        **options: Further arguments of the one layer (``dt``, ``scheme``, ``dtype``, ...); sizes
+            and ``bias`` are given.
+
+    Warns:
+        StabilityWarning: If dt ω >= 2 for the fastest of them.
+
+    Raises:
+        ValueError: If there is no frequency, or one is not positive and finite, or s is 0.
+        TypeError: If an argument is of the wrong kind, or one of the options is given already.
+
+    Example:
+        >>> layer = harmonic_oscillators([1.0, 2.0], dt=0.01)
+        >>> layer.weight_hh_l0.tolist()
+        [-1.0, -4.0]
+    """
+    if isinstance(frequencies, Tensor):
+        frequencies = frequencies.tolist()
+    if not isinstance(frequencies, Sequence) or isinstance(frequencies, str):
+        raise TypeError(
+            _checks.message(
+                "frequencies must be a list of numbers",
+                f"{type(frequencies).__name__}",
+                "pass one frequency as [1.0]",
+            )
+        )
+    given = {"input_size", "hidden_size", "num_layers", "bias"} & set(options)
+    if given:
+        raise TypeError(
+            _checks.message(
+                "sizes and bias of harmonic_oscillators follow from the frequencies",
+                ", ".join(sorted(given)),
+                "leave it out, or make a MultiLayerNeuralOscillator",
+            )
+        )
+    omega = [
+        _checks.number(f"frequencies[{k}]", value, low=0.0, low_open=True)
+        for k, value in enumerate(frequencies)
+    ]
+    scale = _checks.number("input_scale", input_scale)
+    if not omega or scale == 0:
+        raise ValueError(
+            _checks.message(
+                "harmonic_oscillators needs at least one frequency and an input_scale other than 0",
+                f"{len(omega)} frequencies, input_scale={scale:g}",
+                "name the frequencies and drive them",
+            )
+        )
+    layer = MultiLayerNeuralOscillator(
+        1, len(omega), 1, bias=False, activation=activation, **options
+    )
+    if layer.dt * max(omega) >= 2:
+        warn_unstable(
+            "dt * frequency < 2 must hold",
+            f"dt={layer.dt:g}, frequency={max(omega):g}",
+            "use a smaller dt",
+        )
+    with torch.no_grad():
+        layer._weight("weight_ih_l0").fill_(scale)
+        layer._weight("weight_hh_l0").copy_(-torch.tensor(omega, dtype=torch.float64).square())
+    return layer
+
+
+def as_neural_oscillator(
+    layer: CoRNN | UnICORNN,
+) -> NeuralOscillator | MultiLayerNeuralOscillator:
+    """The neural oscillators that an undamped coRNN or UnICORNN is; weights are copied.
+
+    A ``CoRNN`` with 𝒲 = 0 and γ = ε = 0 is (4.1). A ``UnICORNN`` whose frequency is in its weights,
+    α = 0, and whose neurons share one time scale is (4.2): it has -tanh(A) where (4.2) has +σ(A),
+    and tanh is odd, so that V, w and b change sign; its step h = dt σ̂(c) becomes dt.
+
+    Args:
+        layer: The layer, unchanged by this.
+
+    Raises:
+        TypeError: If it is another layer.
+        ValueError: If it has damping, frequency, velocity weights, learned scalars, skip
+            connections or neurons with time scales of their own.
+
+    Example:
+        >>> unicornn = UnICORNN(2, 3, num_layers=2, dt=0.1, frequency=0.0)
+        >>> for timescale in (unicornn.timescale_l0, unicornn.timescale_l1):
+        ...     _ = torch.nn.init.zeros_(timescale)
+        >>> as_neural_oscillator(unicornn)
+        MultiLayerNeuralOscillator(2, 3, num_layers=2)
+    """
+    if isinstance(layer, CoRNN):
+        return _of_cornn(layer)
+    if isinstance(layer, UnICORNN):
+        return _of_unicornn(layer)
+    raise TypeError(
+        _checks.message(
+            "layer must be a CoRNN or a UnICORNN", type(layer).__name__, "no other layer is a case"
+        )
+    )
+
+
+def _of_cornn(layer: CoRNN) -> NeuralOscillator:
+    weights = layer.state_dict()
+    learned = layer.trainable_dt or layer.trainable_frequency or layer.trainable_damping
+    coupled = any(bool(v.any()) for k, v in weights.items() if k.startswith("weight_hz"))
+    if layer.frequency or layer.damping or learned or coupled:
+        raise ValueError(
+            _checks.message(
+                "a CoRNN must have frequency=0, damping=0, no learned scalars and zero weight_hz",
+                f"{layer}" + ", weight_hz not zero" * coupled,
+                "set them to zero, or keep the CoRNN",
+            )
+        )
+    new = NeuralOscillator(**_shared_words(layer), dt=layer.dt)
+    new.load_state_dict(
+        {
+            name.replace("weight_hy", "weight_hh"): value
+            for name, value in weights.items()
+            if not name.startswith("weight_hz")
+        }
+    )
+    return new
+
+
+def _of_unicornn(layer: UnICORNN) -> MultiLayerNeuralOscillator:
+    weights = layer.state_dict()
+    steps = torch.cat(
+        [
+            layer._steps[k // layer.num_directions]
+            * torch.sigmoid(weights[f"timescale{suffix}"].double())
+            for k, suffix in enumerate(layer._suffixes)
+        ]
+    )
+    uneven = bool((steps != steps[0]).any())
+    if layer.frequency or layer.skipped_layers or uneven:
+        raise ValueError(
+            _checks.message(
+                "a UnICORNN must have frequency=0, equal time scales and no skipped_layers",
+                f"{layer}" + f", steps from {steps.min():g} to {steps.max():g}" * uneven,
+                "set its timescales to one value, or keep the UnICORNN",
+            )
+        )
+    new = MultiLayerNeuralOscillator(**_shared_words(layer), dt=float(steps[0]))
+    new.load_state_dict({k: -v for k, v in weights.items() if not k.startswith("timescale")})
+    return new
+
+
+def _shared_words(layer: CoRNN | UnICORNN) -> dict[str, Any]:
+    """The arguments of every sequence layer."""
+    names = ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout")
+    words = {name: getattr(layer, name) for name in (*names, "bidirectional", "memory")}
+    example: Tensor = layer._example
+    return {**words, "device": example.device, "dtype": example.dtype}

@@ -1,0 +1,99 @@
+"""What cells and layers share: parameters by name, and the kernel that runs them."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from anharmonic.nn.store import Stored
+
+_Weights = TypeVar("_Weights", bound=tuple[Any, ...])
+
+
+class _Recurrent(Stored, nn.Module):
+    """What cells and layers share: parameters by name, and a kernel that runs them."""
+
+    input_size: int
+    hidden_size: int
+    _has_bias: bool
+    _gaps_warned = False
+
+    # ---- a model defines these four --------------------------------------------------------
+    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
+        """Shapes of one layer's parameters by stem (a stem is a name without ``_l0``).
+
+        ``widths[l]`` is the width of level l: 0 the input, l the output of layer l.
+        """
+        raise NotImplementedError
+
+    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
+        """Fills one parameter in place with its starting values; ``width`` is its layer's input."""
+        raise NotImplementedError
+
+    def _kernel(self, x: Tensor, suffixes: list[str], state: Any, **call: Any) -> tuple[Any, ...]:
+        """Runs the whole stack: x [T, B, F] -> outputs [T, B, D * H] and the final state, y and z.
+
+        ``call`` goes on to the kernel: bidirectional, lengths, masks, elapsed, output, memory.
+        """
+        raise NotImplementedError
+
+    def _warn_unstable(self, longest: float = 1.0) -> bool:
+        """Warns, and says so, if steps of dt times ``longest`` let states grow without bound."""
+        raise NotImplementedError
+
+    # ---- parameters ------------------------------------------------------------------------
+    def _frozen_stems(self) -> frozenset[str]:
+        """Stems that are buffers instead of parameters."""
+        return frozenset()
+
+    def _make(self, suffixes: list[tuple[str, int]], widths: list[int], **factory: Any) -> None:
+        """Makes the parameters of every (suffix, layer) pair and initialises them."""
+        self._suffixes = [suffix for suffix, _ in suffixes]
+        self._layout: list[tuple[str, str, int]] = []
+        for suffix, layer in suffixes:
+            for stem, shape in self._shapes(layer, widths).items():
+                if stem == "bias" and not self._has_bias:
+                    continue
+                value = torch.empty(shape, **factory)
+                if stem in self._frozen_stems():
+                    self.register_buffer(stem + suffix, value)
+                else:
+                    self.register_parameter(stem + suffix, nn.Parameter(value))
+                self._layout.append((stem + suffix, stem, widths[layer]))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws every weight anew from the model's initial distribution."""
+        with torch.no_grad():
+            for name, stem, width in self._layout:
+                self._initialise(stem, getattr(self, name), width)
+
+    def _weight(self, name: str) -> Any:
+        """One parameter or buffer, or None where the layer has none of that name."""
+        found = self._parameters.get(name)  # by far the usual case, and the quickest
+        return getattr(self, name, None) if found is None else found
+
+    def _weights(self, kind: type[_Weights], suffixes: list[str]) -> list[_Weights]:
+        """The named tuples that a kernel takes, one for each suffix ("_l0", "_l0_reverse", ...)."""
+        fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
+        return [kind(*(self._weight(name + s) for name in fields)) for s in suffixes]
+
+    @property
+    def _example(self) -> Tensor:
+        """A weight, whose dtype and device are the layer's (found without a walk over modules)."""
+        return self._weight(self._layout[0][0])  # type: ignore[no-any-return]
+
+
+def repr_of(module: Stored) -> str:
+    """Sizes, and every constructor argument that differs from its default."""
+    parameters = inspect.signature(type(module).__init__).parameters
+    parts = []
+    for name, value in module.config().items():
+        if parameters[name].default is inspect.Parameter.empty:
+            parts.append(f"{value}")
+        elif value != parameters[name].default:
+            parts.append(f"{name}={value!r}")
+    return ", ".join(parts)

@@ -1,0 +1,149 @@
+r"""SkewRNN: the discrete relative of a neural ODE with a skew-symmetric state matrix.
+
+.. math::
+    y_n = y_{n-1} + dt\, f(y_{n-1}, u_n), \qquad f(y, u) = f(0, u) + A(y, u)\, y
+
+This is Example 2.8 with an input u. A costs one product with a constant matrix: its rows and
+columns are scaled by gates that depend on state and input,
+
+.. math::
+    A(y, u) = \text{diag}(s)\, C\, \text{diag}(s), \quad C = (M - M^T) / \sqrt 2, \quad
+    s = \hat\sigma(W_s y + V_s u + b_s), \qquad f(0, u) = \tanh(V u + b)
+
+Symbols: ``weight_ih`` stacks V_s, V; ``weight_hh`` stacks W_s, M; ``bias`` stacks b_s, b.
+
+Reference: Nestaas, Theoretically Motivated Neural ODE Architectures for Stable Adjoint Behavior,
+2022, (3.1) and Example 2.8.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from anharmonic import _checks, ops
+from anharmonic.nn.sequence.inputs import HiddenState
+from anharmonic.nn.sequence.kernel_layer import KernelLayer
+from anharmonic.nn.stability import warn_unstable
+
+
+class SkewRNN(KernelLayer):
+    r"""Recurrent network with a skew-symmetric state matrix, a stack with the call of ``nn.LSTM``.
+
+    .. math::
+        s_n &= \hat\sigma(W_s y_{n-1} + V_s u_n + b_s), \qquad C = (M - M^T) / \sqrt 2 \\
+        y_n &= y_{n-1} + dt\,\big(\tanh(V u_n + b) + s_n \odot C (s_n \odot y_{n-1})\big)
+
+    This is z_{t+1} = z_t + h f(z_t, t) of Example 2.8, with f(z, t) = f(0, t) + A(z, t) z (3.1) and
+    A = diag(s) C diag(s), skew-symmetric whatever s. Parameters of layer k are ``weight_ih_lk``
+    [2H, F or D * H] (V_s, V), ``weight_hh_lk`` [2H, H] (W_s, M) and ``bias_lk`` [2H]; those of a
+    reverse direction end in ``_reverse``.
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
+        bidirectional: Whether every layer also walks from the end.
+        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
+            then, the rest computed again), or "auto", which picks between them by size.
+        dt: Step size, > 0; above 1 a ``StabilityWarning`` is given. Default 0.01.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: h [L * D, B, H]; elapsed [T, B] likewise.
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
+
+    Note:
+        The document gives the recurrence and no layer: input, gates and the form of A are ours. A
+        step without input makes states longer by the factor sqrt(1 + dt^2 \|A y\|^2 / \|y\|^2), at
+        most sqrt(1 + dt^2 \|C\|^2): steps with T dt^2 well below 1 nearly keep the norm, of states
+        and, where the gates are constant, of gradients (the Jacobian of f is then A). The norm of C
+        is near 1.2 at the start. Where the gates depend on the state the Jacobian is not skew:
+        small differences then grow with the time T dt, by 10^12 at T dt = 200 with the weights of
+        the start (130 neurons, two layers). All weights and biases start from U(-1/sqrt(H),
+        1/sqrt(H)).
+
+    Example:
+        >>> import torch
+        >>> layer = SkewRNN(input_size=6, hidden_size=32, dt=0.05, batch_first=True)
+        >>> output, state = layer(torch.zeros(8, 100, 6))
+        >>> output.shape, state.h.shape
+        (torch.Size([8, 100, 32]), torch.Size([1, 8, 32]))
+
+    References:
+        Nestaas, Theoretically Motivated Neural ODE Architectures for Stable Adjoint Behavior, 2022.
+    """
+
+    _state_type = HiddenState
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        memory: str = "auto",
+        dt: float = 0.01,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, memory
+        )
+        self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
+        self._warn_unstable()
+        self._make_layers(device=device, dtype=dtype)
+
+    def state_matrix(self, y: Tensor, x_t: Tensor) -> Tensor:
+        """The skew-symmetric matrix A(y, u) of the first layer.
+
+        Args:
+            y: States of that layer.
+            x_t: Input of one step.
+
+        Shape:
+            y [B, H]; x_t [B, F]; result [B, H, H].
+        """
+        H = self.hidden_size
+        weights = self._weights(ops.SkewWeights, self._suffixes[:1])[0]
+        W_s, M = weights.weight_hh.chunk(2)
+        V_s = weights.weight_ih[:H]
+        b_s = 0.0 if weights.bias is None else weights.bias[:H]
+        s = torch.sigmoid(y @ W_s.t() + x_t @ V_s.t() + b_s)
+        scale = s.unsqueeze(-1) * s.unsqueeze(-2)  # symmetric to the last bit
+        return scale * (M - M.t()) / math.sqrt(2.0)
+
+    # ---- the model -------------------------------------------------------------------------
+    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
+        H = self.hidden_size
+        return {"weight_ih": (2 * H, widths[layer]), "weight_hh": (2 * H, H), "bias": (2 * H,)}
+
+    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
+        bound = 1 / math.sqrt(self.hidden_size)
+        parameter.uniform_(-bound, bound)
+
+    def _warn_unstable(self, longest: float = 1.0) -> bool:
+        if self.dt * longest <= 1:  # no step keeps the norm: they differ in how much they add
+            return False
+        return warn_unstable("dt must be <= 1", f"dt={self.dt:g}", "choose a smaller dt", longest)
+
+    def _kernel(
+        self, x: Tensor, suffixes: list[str], state: HiddenState, **call: Any
+    ) -> tuple[Tensor | None, Tensor]:
+        weights = self._weights(ops.SkewWeights, suffixes)
+        return ops.skew(x, weights, state.h, dt=self.dt, **call)

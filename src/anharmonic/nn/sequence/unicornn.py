@@ -1,0 +1,283 @@
+r"""UnICORNN: undamped independent controlled oscillatory recurrent neural network.
+
+Equations (3.1), with y the positions, z the velocities and u the input:
+
+.. math::
+    y'' = -[\tanh(w \odot y + V u + b) + \alpha y]
+
+Discretisation (3.6) for layer l, with learned time scales :math:`h^l = dt^l\,\hat\sigma(c^l)` and
+:math:`y_n^0 = u_n`:
+
+.. math::
+    x_n^l &= V^l y_n^{l-1} + b^l \quad (+\ \Lambda^l y_n^{l-S-1} \text{ if } l > S) \\
+    z_n^l &= z_{n-1}^l - h^l \odot [\tanh(w^l \odot y_{n-1}^l + x_n^l) + \alpha y_{n-1}^l] \\
+    y_n^l &= y_{n-1}^l + h^l \odot z_n^l
+
+The step is invertible exactly, (3.7), and preserves volume. The term in brackets is the residual
+stacking (3.79).
+
+Symbols: ``frequency`` is α; ``weight_ih`` is V, ``weight_hh`` is the vector w, ``bias`` is b,
+``timescale`` is c, ``weight_skip`` is Λ, ``skipped_layers`` is S.
+
+Reference: Rusch and Mishra, UnICORNN: A recurrent model for learning very long time dependencies,
+ICML 2021.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from anharmonic import _checks, ops
+from anharmonic.nn.sequence.cell import SequenceCell
+from anharmonic.nn.sequence.inputs import State
+from anharmonic.nn.sequence.kernel_layer import KernelLayer
+from anharmonic.nn.sequence.recurrent import _Recurrent
+from anharmonic.nn.stability import warn_unstable
+
+KAIMING_SLOPE = 8  # of the documents' initialisation of V
+
+
+class _IndependentOscillators(_Recurrent):
+    """The equations, for cell and layer."""
+
+    skipped_layers: int | None = None
+
+    def _set(
+        self,
+        dt: float | Sequence[float],
+        frequency: float,
+        trainable_timescales: bool,
+        num_layers: int,
+    ) -> None:
+        self.frequency = _checks.number("frequency", frequency, low=0.0)
+        self.trainable_timescales = _checks.boolean("trainable_timescales", trainable_timescales)
+        if isinstance(dt, list | tuple):
+            if len(dt) != num_layers:
+                raise ValueError(
+                    _checks.message(
+                        "dt must be one number or one per layer",
+                        f"{len(dt)} numbers for num_layers={num_layers}",
+                        "give as many steps as layers",
+                    )
+                )
+            self.dt: float | list[float] = [
+                _checks.number(f"dt[{k}]", v, low=0.0, low_open=True) for k, v in enumerate(dt)
+            ]
+            self._steps = list(self.dt)
+        else:
+            self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
+            self._steps = [self.dt] * num_layers
+        self._warn_unstable()
+
+    def _warn_unstable(self, longest: float = 1.0) -> bool:
+        largest = max(self._steps) * longest
+        if largest * math.sqrt(self.frequency) >= 2:
+            return warn_unstable(
+                "h * sqrt(frequency) < 2 must hold, where h = dt * sigmoid(timescale) < dt",
+                f"dt={max(self._steps):g}, frequency={self.frequency:g}, "
+                f"dt * sqrt(frequency)={largest * math.sqrt(self.frequency):.3g}",
+                "use a smaller dt or frequency",
+                longest,
+            )
+        return False
+
+    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
+        H, S = self.hidden_size, self.skipped_layers
+        shapes: dict[str, tuple[int, ...]] = {
+            "weight_ih": (H, widths[layer]),
+            "weight_hh": (H,),
+            "bias": (H,),
+            "timescale": (H,),
+        }
+        if S is not None and layer >= S:
+            shapes["weight_skip"] = (H, widths[layer - S])
+        return shapes
+
+    def _frozen_stems(self) -> frozenset[str]:
+        return frozenset() if self.trainable_timescales else frozenset({"timescale"})
+
+    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
+        if stem in ("weight_ih", "weight_skip"):
+            torch.nn.init.kaiming_uniform_(parameter, a=KAIMING_SLOPE)
+        elif stem == "weight_hh":
+            parameter.uniform_(0.0, 1.0)
+        elif stem == "timescale":
+            parameter.uniform_(-0.1, 0.1)
+        else:
+            parameter.zero_()
+
+    def _kernel(
+        self, x: Tensor, suffixes: list[str], state: State, **call: Any
+    ) -> tuple[Tensor | None, Tensor, Tensor]:
+        return ops.unicornn(
+            x,
+            self._weights(ops.UnICORNNWeights, suffixes),
+            *state,
+            dt=self._steps,
+            frequency=self.frequency,
+            skipped_layers=self.skipped_layers,
+            **call,
+        )
+
+
+class UnICORNNCell(_IndependentOscillators, SequenceCell):
+    r"""One step of one UnICORNN layer, (3.5) with learned time scales.
+
+    .. math::
+        z_n &= z_{n-1} - h \odot [\tanh(w \odot y_{n-1} + V x_n + b) + \alpha y_{n-1}], \quad
+               h = dt\,\hat\sigma(c) \\
+        y_n &= y_{n-1} + h \odot z_n
+
+    Parameters are ``weight_ih`` [H, F], ``weight_hh``, ``bias`` and ``timescale`` [H].
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons, H >= 1.
+        bias: Whether the affine map has a bias.
+        dt: Largest step size, > 0. Default 0.1.
+        frequency: Frequency control α, >= 0. Default 1.
+        trainable_timescales: Whether the time scales c are learned.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x_t [B, F] or [F]; state (y, z) [B, H] or [H] each; elapsed [B] or []. Returns the new
+        state; its y is the output.
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
+
+    Example:
+        >>> import torch
+        >>> cell = UnICORNNCell(6, 32)
+        >>> state = cell(torch.zeros(8, 6))
+        >>> cell(torch.zeros(8, 6), state).y.shape
+        torch.Size([8, 32])
+
+    References:
+        Rusch and Mishra, UnICORNN, ICML 2021.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        *,
+        bias: bool = True,
+        dt: float = 0.1,
+        frequency: float = 1.0,
+        trainable_timescales: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias)
+        self._set(_checks.number("dt", dt), frequency, trainable_timescales, 1)
+        self._make([("", 0)], [input_size], device=device, dtype=dtype)
+
+
+class UnICORNN(_IndependentOscillators, KernelLayer):
+    r"""Undamped independent oscillators with learned time scales, with the call of ``nn.LSTM``.
+
+    .. math::
+        z_n^l &= z_{n-1}^l - h^l \odot [\tanh(w^l \odot y_{n-1}^l + V^l y_n^{l-1} + b^l)
+                 + \alpha y_{n-1}^l], \quad h^l = dt^l\,\hat\sigma(c^l) \\
+        y_n^l &= y_{n-1}^l + h^l \odot z_n^l
+
+    This is (3.6). Parameters of layer k are ``weight_ih_lk`` (V) [H, F or D * H],
+    ``weight_hh_lk`` (w), ``bias_lk`` and ``timescale_lk`` (c) [H], and ``weight_skip_lk`` (Λ) where
+    a skip connection ends; those of a reverse direction end in ``_reverse``. Frozen time scales are
+    buffers of the same name.
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
+        bidirectional: Whether every layer also walks from the end.
+        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
+            then, the rest computed again), "reversible" (the end state only; one direction), or
+            "auto", which picks one of the first two.
+        dt: Largest step size, > 0: one number, or a list of one per layer. Default 0.1.
+        frequency: Frequency control α, >= 0. Default 1.
+        trainable_timescales: Whether the time scales c are learned.
+        skipped_layers: S >= 2 adds to each layer l > S the output of level l - S - 1 through a
+            learned matrix Λ; None stacks plainly.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: y and z [L * D, B, H]; elapsed [T, B] likewise.
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
+
+    Note:
+        The linear part is stable iff h sqrt(α) < 2 for every neuron; since h < dt, a
+        ``StabilityWarning`` is given when dt sqrt(α) >= 2. With ``elapsed`` e_n h becomes h e_n,
+        and the condition holds for the longest gap. ``memory="reversible"`` rounds every increment
+        to a multiple of 2⁻⁴⁰ and keeps states within 1024 (else ``OverflowError``, on a GPU NaN),
+        so that each step is undone bit for bit; plain inversion in floating point drifts. In (3.79)
+        the first skip connection, l = S + 1, starts at the input, whose width is F and not H: its Λ
+        is [H, F] here. (Starting one layer later instead would leave L = 3, S = 2, which the
+        documents report, without any skip.) Λ starts as V does, which the documents do not state.
+        Skips carry what the next layer sees, so dropout acts on both alike. The published code also
+        drops after the last layer; here, as in torch, only between layers.
+
+    Example:
+        >>> import torch
+        >>> layer = UnICORNN(6, 32, num_layers=3, dt=0.1, batch_first=True)
+        >>> output, state = layer(torch.zeros(8, 100, 6))
+        >>> output.shape, state.y.shape
+        (torch.Size([8, 100, 32]), torch.Size([3, 8, 32]))
+
+    References:
+        Rusch and Mishra, UnICORNN: A recurrent model for learning very long time dependencies,
+        ICML 2021.
+    """
+
+    _invertible = True
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        memory: str = "auto",
+        dt: float | list[float] = 0.1,
+        frequency: float = 1.0,
+        trainable_timescales: bool = True,
+        skipped_layers: int | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, memory
+        )
+        self._set(dt, frequency, trainable_timescales, num_layers)
+        if skipped_layers is not None:
+            _checks.positive_int("skipped_layers", skipped_layers)
+            if not 2 <= skipped_layers < num_layers:
+                raise ValueError(
+                    _checks.message(
+                        "skipped_layers must be None or at least 2 and below num_layers",
+                        f"skipped_layers={skipped_layers}, num_layers={num_layers}",
+                        "stack more layers or skip fewer",
+                    )
+                )
+        self.skipped_layers = skipped_layers
+        self._make_layers(device=device, dtype=dtype)

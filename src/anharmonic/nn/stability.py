@@ -1,0 +1,46 @@
+"""Telling the user that settings, or gaps between samples, can make states grow."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+
+from anharmonic import _checks
+
+
+class StabilityWarning(UserWarning):
+    """The settings given allow states that grow without bound."""
+
+
+def warn_unstable(condition: str, values: str, advice: str, longest: float = 1.0) -> bool:
+    """Tells the caller of a constructor, or of a call with gaps, that a condition does not hold.
+
+    Args:
+        condition: What must hold.
+        values: What is given.
+        advice: What to change.
+        longest: The largest ``elapsed``, which multiplies dt.
+
+    Returns:
+        True.
+    """
+    if longest != 1:
+        values += f", elapsed up to {longest:g}"
+        advice += "; elapsed are gaps in nominal steps, not times"
+    warnings.warn(
+        _checks.message(f"for stable states {condition}", values, advice),
+        StabilityWarning,
+        stacklevel=levels_to_caller(),
+    )
+    return True
+
+
+def levels_to_caller() -> int:
+    """Counts the frames up to the first one outside this package's models and torch's calls."""
+    frame = inspect.currentframe()
+    level = 0
+    inside = ("anharmonic.nn", "torch.nn.modules.module")
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(inside):
+        frame = frame.f_back
+        level += 1
+    return level

@@ -1,0 +1,226 @@
+"""Saving models: safetensors and a JSON of constructor arguments, no pickle.
+
+A saved model is a folder with ``config.json`` (class name, package version, arguments) and
+``model.safetensors``; it can be uploaded to a model hub as it is.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from anharmonic import _checks
+
+CONFIG = "config.json"
+WEIGHTS = "model.safetensors"
+
+_Self = TypeVar("_Self", bound="Stored")
+
+
+class Stored(nn.Module):
+    """A module whose constructor arguments are attributes of the same names and JSON values."""
+
+    def config(self) -> dict[str, Any]:
+        """The constructor's arguments (without device and dtype) by name."""
+        names = inspect.signature(type(self).__init__).parameters
+        return {n: getattr(self, n) for n in names if n not in ("self", "device", "dtype")}
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Saves the model; see ``anharmonic.save_pretrained``."""
+        save_pretrained(self, folder)
+
+    @classmethod
+    def from_pretrained(cls: type[_Self], folder: str | Path) -> _Self:
+        """Loads a saved model of this class; see ``anharmonic.from_pretrained``.
+
+        Raises:
+            ValueError: If the folder holds a model of another class.
+        """
+        model = from_pretrained(folder)
+        if not isinstance(model, cls):
+            raise ValueError(
+                _checks.message(
+                    f"{folder} must hold a {cls.__name__}",
+                    f"a {type(model).__name__}",
+                    "call anharmonic.from_pretrained, which takes any model of this package",
+                )
+            )
+        return model
+
+
+def save_pretrained(model: nn.Module, folder: str | Path) -> None:
+    """Saves a model of this package as a folder, whole or not at all.
+
+    An existing saved model at that place is replaced.
+
+    Args:
+        model: Any layer, cell or ``SequenceModel`` of this package.
+        folder: Where to; its parents are made if missing.
+
+    Raises:
+        TypeError: If the model is not of this package.
+        ValueError: If the folder exists and holds something else than a saved model.
+
+    Example:
+        >>> import anharmonic as ah, tempfile
+        >>> place = tempfile.mkdtemp() + "/lem"
+        >>> ah.save_pretrained(ah.LEM(6, 32, dt=0.5), place)
+        >>> ah.from_pretrained(place)
+        LEM(6, 32, dt=0.5)
+    """
+    if not _is_stored(model):
+        raise TypeError(
+            _checks.message(
+                "model must be one that names and numbers make again, such as LEM or "
+                "GraphCONNetwork, and not of a class derived from one",
+                f"{type(model).__module__}.{type(model).__name__}",
+                "save other modules with torch.save(model.state_dict(), ...)",
+            )
+        )
+    folder = Path(folder)
+    others = _other_files(folder)
+    if others:
+        raise ValueError(
+            _checks.message(
+                "folder must be new or hold a saved model and nothing else",
+                f"{folder}, which {others}",
+                "choose another folder",
+            )
+        )
+    from anharmonic import __version__
+
+    assert isinstance(model, Stored)
+    config = {
+        "model": type(model).__name__,
+        "anharmonic": __version__,
+        "arguments": model.config(),
+    }
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        state = {k: v.detach().contiguous().cpu() for k, v in model.state_dict().items()}
+        save_file(state, temporary / WEIGHTS, metadata={"format": "pt"})
+        (temporary / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+        temporary.chmod(0o755)  # readable by others, which temporary files are not
+        (temporary / WEIGHTS).chmod(0o644)
+        _replace(folder, temporary)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def _is_stored(model: Any) -> bool:
+    """Whether the class of a model is the one that its name is read as."""
+    from anharmonic.nn.registry import stored_class
+
+    try:
+        return stored_class(type(model).__name__) is type(model)
+    except ValueError:
+        return False
+
+
+def _other_files(folder: Path) -> str:
+    """Says what stands where a model shall be saved, if it is no saved model."""
+    if not folder.exists():
+        return ""
+    if not folder.is_dir():
+        return "is a file"
+    names = sorted(set(os.listdir(folder)) - {CONFIG, WEIGHTS})
+    return f"holds other files ({', '.join(names[:3])})" if names else ""
+
+
+def _replace(folder: Path, new: Path) -> None:
+    """Puts a new folder in the place of an old one; if that fails, the old one is back."""
+    if not folder.exists():
+        new.rename(folder)
+        return
+    old = new.with_name(new.name + "-old")
+    folder.rename(old)
+    try:
+        new.rename(folder)
+    except BaseException:
+        old.rename(folder)
+        raise
+    shutil.rmtree(old)
+
+
+def from_pretrained(folder: str | Path) -> Any:
+    """Builds the model a folder holds and loads its weights (on the CPU, in their dtype).
+
+    Args:
+        folder: What ``save_pretrained`` wrote.
+
+    Returns:
+        The model, of the class it was saved from, in training mode as newly built.
+
+    Example:
+        >>> import anharmonic as ah, tempfile
+        >>> place = tempfile.mkdtemp() + "/cell"
+        >>> ah.save_pretrained(ah.CoRNNCell(2, 3), place)
+        >>> ah.from_pretrained(place)
+        CoRNNCell(2, 3)
+
+    Raises:
+        FileNotFoundError: If the folder or one of its two files is missing.
+        ValueError: If a file is corrupt, the class is unknown, or weights and arguments disagree.
+    """
+    folder = Path(folder)
+    for name in (CONFIG, WEIGHTS):
+        if not (folder / name).is_file():
+            raise FileNotFoundError(
+                _checks.message(
+                    f"{folder} must hold {CONFIG} and {WEIGHTS}",
+                    f"no {name} there",
+                    f"pass {folder / 'best'}"
+                    if (folder / "best" / CONFIG).is_file()
+                    else "pass the folder that save_pretrained wrote",
+                )
+            )
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        name, arguments = config["model"], config["arguments"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ValueError(
+            _checks.message(
+                f"{folder / CONFIG} must be JSON with the keys model and arguments",
+                f"{type(error).__name__}: {error}",
+                "save the model again or get the folder anew",
+            )
+        ) from error
+    from anharmonic.nn.registry import stored_class
+
+    kind = stored_class(name)
+    try:
+        weights = load_file(folder / WEIGHTS)
+    except (SafetensorError, OSError) as error:
+        raise ValueError(
+            _checks.message(
+                f"{folder / WEIGHTS} must be a whole safetensors file",
+                f"{type(error).__name__}: {error}",
+                "save the model again or get the folder anew",
+            )
+        ) from error
+    dtype = next((v.dtype for v in weights.values()), torch.float32)
+    try:
+        model = kind(**arguments, dtype=dtype)
+        model.load_state_dict(weights)
+    except (TypeError, RuntimeError) as error:
+        raise ValueError(
+            _checks.message(
+                f"{folder} must hold arguments and weights of one {name}",
+                str(error).replace("\n", " "),
+                "use the version of anharmonic that saved it "
+                f"({config.get('anharmonic', 'unknown')}) or save it again",
+            )
+        ) from error
+    return model

@@ -1,0 +1,1 @@
+"""The bridge to the C library: loading it, planning a call, filling it, operators."""

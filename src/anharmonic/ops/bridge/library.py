@@ -1,0 +1,222 @@
+"""The compiled C library: finds it, loads it once, and says what it can do or why it is absent.
+
+`ANHARMONIC_INSTRUCTION_SET` forces one of its instruction sets; it is read when the library is
+loaded.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.resources
+import os
+import sys
+import warnings
+from pathlib import Path
+
+import torch
+
+from anharmonic._checks import message
+from anharmonic.ops.bridge.call import Call, GraphCall
+
+FORCED = "ANHARMONIC_INSTRUCTION_SET"
+_NAME = "libanharmonic.so"
+_REINSTALL = "install a C compiler and then anharmonic again (pip install --force-reinstall)"
+
+
+def library() -> ctypes.CDLL | None:
+    """The C library, loaded at the first call; None where it is not available.
+
+    Raises:
+        ValueError: If `ANHARMONIC_INSTRUCTION_SET` names an instruction set that cannot run here.
+
+    Example:
+        >>> (library() is None) == bool(why_not())
+        True
+    """
+    return _load()[0]
+
+
+def why_not() -> str:
+    """Why there is no C library; empty if there is one.
+
+    Raises:
+        ValueError: As `library`.
+
+    Example:
+        >>> isinstance(why_not(), str)
+        True
+    """
+    return _load()[1]
+
+
+def path() -> Path | None:
+    """Where the library lies; None if it was not built.
+
+    Example:
+        >>> found = path()
+        >>> found is None or found.name == "libanharmonic.so"
+        True
+    """
+    # In an editable install it lies in site-packages and not beside this file.
+    found = importlib.resources.files("anharmonic.ops").joinpath(_NAME)
+    return Path(str(found)) if found.is_file() else None
+
+
+def instruction_set() -> str | None:
+    """The instruction set in use: "baseline", "avx2", "avx512" or, on ARM, "neon".
+
+    None without a library.
+
+    Raises:
+        ValueError: As `library`.
+
+    Example:
+        >>> instruction_set() in (*available(), None)
+        True
+    """
+    loaded = library()
+    return None if loaded is None else str(loaded.an_instruction_set().decode())
+
+
+def available() -> tuple[str, ...]:
+    """The instruction sets that this processor and this build can run, the best one last.
+
+    Raises:
+        ValueError: As `library`.
+
+    Example:
+        >>> bool(available()) == (library() is not None)
+        True
+    """
+    loaded = library()
+    return () if loaded is None else _names(loaded)
+
+
+def select(name: str) -> None:
+    """Uses an instruction set from now on, in the whole process.
+
+    Not while kernels run, nor between a forward pass and its backward pass.
+
+    Args:
+        name: One of `available()`.
+
+    Raises:
+        ValueError: If it is unknown or cannot run here.
+
+    Example:
+        >>> in_use = instruction_set()
+        >>> if in_use is not None:
+        ...     select(in_use)
+    """
+    loaded = library()
+    if loaded is None:
+        raise ValueError(_without_library("an instruction set", name, why_not()))
+    _select(loaded, "instruction set", name)
+
+
+def warn_once() -> None:
+    """Says, at the first call of a process, that the slow reference runs for want of a library.
+
+    While ``torch.compile`` traces it says nothing.
+
+    Example:
+        >>> with warnings.catch_warnings(record=True) as said:
+        ...     warn_once()
+        ...     warn_once()
+        >>> len(said) <= 1
+        True
+    """
+    if why_not() and not torch.compiler.is_compiling():
+        _warn(why_not())
+
+
+@functools.cache
+def _warn(reason: str) -> None:
+    text = message(
+        "fast CPU kernels need the compiled C library of anharmonic",
+        f"none: {reason}; the slower reference runs instead",
+        f"{_REINSTALL}, or choose the reference with ANHARMONIC_BACKEND=reference",
+    )
+    warnings.warn(text, UserWarning, stacklevel=3)
+
+
+@functools.cache
+def _load() -> tuple[ctypes.CDLL | None, str]:
+    """The library, or the reason why there is none.
+
+    Two threads that come at once both load it: the system gives them the same library.
+    """
+    forced = os.environ.get(FORCED)
+    loaded, reason = _open()
+    if forced and loaded is None:
+        raise ValueError(_without_library(FORCED, forced, reason))
+    if forced and loaded is not None:
+        _select(loaded, FORCED, forced)
+    return loaded, reason
+
+
+def _open() -> tuple[ctypes.CDLL | None, str]:
+    found = path()
+    if found is None:
+        if sys.platform == "win32":
+            return None, "it is not built on Windows"
+        return None, f"{_NAME} was not built when the package was installed"
+    try:
+        loaded = ctypes.CDLL(str(found))
+        for function in (
+            loaded.an_forward,
+            loaded.an_backward,
+            loaded.an_neighbour_sum,
+            loaded.an_edge_product,
+            loaded.an_edge_softmax,
+            loaded.an_edge_softmax_backward,
+            loaded.an_gate,
+            loaded.an_gate_backward,
+        ):
+            function.argtypes = [ctypes.c_void_p]
+            function.restype = ctypes.c_int
+        for function in (loaded.an_available, loaded.an_instruction_set):
+            function.argtypes = []
+            function.restype = ctypes.c_char_p
+        loaded.an_workspace_take.argtypes = [ctypes.c_size_t]
+        loaded.an_workspace_take.restype = ctypes.c_void_p
+        loaded.an_workspace_give.argtypes = [ctypes.c_void_p]
+        loaded.an_workspace_give.restype = None
+        loaded.an_elementary.argtypes = [
+            ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
+        ]  # fmt: skip
+        loaded.an_elementary.restype = ctypes.c_int
+        loaded.an_select.argtypes = [ctypes.c_char_p]
+        loaded.an_select.restype = ctypes.c_int
+        for function in (loaded.an_call_bytes, loaded.an_graph_call_bytes):
+            function.argtypes = []
+            function.restype = ctypes.c_int64
+    except (OSError, AttributeError) as error:
+        return None, f"{found} cannot be loaded ({error})"
+    sizes = loaded.an_call_bytes(), loaded.an_graph_call_bytes()
+    if sizes != (ctypes.sizeof(Call), ctypes.sizeof(GraphCall)):
+        return None, f"{found} was built from another version of the sources"
+    return loaded, ""
+
+
+def _names(loaded: ctypes.CDLL) -> tuple[str, ...]:
+    return tuple(loaded.an_available().decode().split())
+
+
+def _select(loaded: ctypes.CDLL, what: str, name: str) -> None:
+    if loaded.an_select(name.encode()) != 0:
+        names = ", ".join(map(repr, _names(loaded)))
+        raise ValueError(
+            message(
+                f"{what} must be one that this processor and this build can run: {names}",
+                repr(name),
+                "choose one of these" + (f", or unset {FORCED}" if what == FORCED else ""),
+            )
+        )
+
+
+def _without_library(what: str, name: str, reason: str) -> str:
+    return message(
+        f"{what} needs the compiled C library", f"{name!r} without it: {reason}", _REINSTALL
+    )

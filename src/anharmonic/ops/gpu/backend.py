@@ -1,0 +1,268 @@
+"""The Triton backend: a chain of layers as one operator on the GPU.
+
+The files ``<model>/triton.py`` hold a model's kernels and say how its arguments become those of
+``run``. Triton is imported when the first of them runs.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from anharmonic.ops.bridge.operators import operator, refuse
+from anharmonic.ops.dispatch import Chain, Fits, register, register_missing, transformed
+from anharmonic.ops.gpu import tiles, tiles_backward
+from anharmonic.ops.memory import resolve, state_bytes
+from anharmonic.ops.precision import chosen
+
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+_INTERPRETER = "TRITON_INTERPRET"
+
+
+def interpreted() -> bool:
+    """Whether Triton's interpreter runs the kernels, on the CPU: for tests.
+
+    Example:
+        >>> interpreted() == (os.environ.get("TRITON_INTERPRET", "0") == "1")
+        True
+    """
+    return os.environ.get(_INTERPRETER, "0") == "1"
+
+
+def why_not() -> str:
+    """Why the backend is not there; empty if it is.
+
+    Example:
+        >>> isinstance(why_not(), str)
+        True
+    """
+    if importlib.util.find_spec("triton") is None:
+        return "no package triton (a PyTorch for CUDA brings it; on Linux: pip install triton)"
+    if torch.version.cuda is None and not interpreted():
+        return "a PyTorch without CUDA"
+    return ""
+
+
+def unfit_for_triton(tensors: Sequence[Tensor]) -> str | None:
+    """The ``fits`` of the kernels: one GPU; float32, bfloat16 or float16, x in one of its own.
+
+    Example:
+        >>> unfit_for_triton([torch.zeros(1, dtype=torch.float64)])
+        'torch.float64'
+        >>> unfit_for_triton([torch.zeros(1), torch.zeros(1), torch.zeros(2, dtype=torch.float16)])
+        'torch.float32 beside torch.float16'
+    """
+    x, *others = tensors
+    dtype = others[0].dtype if others else x.dtype
+    for tensor in tensors:
+        if tensor.dtype not in DTYPES:
+            return f"{tensor.dtype}"
+        if tensor is not x and tensor.dtype is not dtype:
+            return f"{dtype} beside {tensor.dtype}"
+        if tensor.device != x.device:
+            return f"a tensor on {tensor.device} beside one on {x.device}"
+    if not x.is_cuda and not (x.is_cpu and interpreted()):
+        return f"a tensor on {x.device}, not on a CUDA device"
+    return None if torch.compiler.is_compiling() else transformed()
+
+
+def without_scalar_tensors(tensors: Sequence[Tensor]) -> str | None:
+    """The ``fits`` of kernels whose scalars get no gradient.
+
+    Example:
+        >>> without_scalar_tensors([torch.zeros(2), torch.tensor(0.1)])
+        'a scalar that is a tensor'
+    """
+    if any(tensor.dim() == 0 for tensor in tensors):
+        return "a scalar that is a tensor"
+    return unfit_for_triton(tensors)
+
+
+def register_triton(kernel: str, chain: Chain, fits: Fits = unfit_for_triton) -> None:
+    """Registers a kernel's chain, or says why there is none; "auto" takes it on GPUs only."""
+
+    def on_gpu(tensors: Sequence[Tensor]) -> str | None:
+        return fits(tensors) if tensors[0].is_cuda else "a tensor that is not on a GPU"
+
+    missing = why_not()
+    if missing:
+        register_missing("triton", missing)
+    else:
+        register(kernel, "triton", chain, fits, on_gpu)
+
+
+def scalar_values(x: Tensor, scalars: Sequence[float | Tensor]) -> Tensor:
+    """A model's numbers as float32 on x's device, made without a copy from the host."""
+    numbers = [
+        value.to(torch.float32) if isinstance(value, Tensor)
+        else x.new_full((), value, dtype=torch.float32)
+        for value in scalars
+    ]  # fmt: skip
+    return torch.stack(numbers)
+
+
+def run(
+    name: str,
+    x: Tensor,
+    weights: Sequence[Tensor | None],
+    y0: Tensor,
+    z0: Tensor,
+    values: Tensor,
+    *,
+    skip: int = 0,
+    lengths: Tensor | None,
+    masks: Sequence[Tensor] | None,
+    elapsed: Tensor | None,
+    whole: bool,
+    memory: str,
+) -> tuple[Tensor | None, Tensor, Tensor]:
+    """Runs a chain of layers.
+
+    Args:
+        name: One of the ``MODELS`` of a ``<model>/triton.py``.
+        x: Input.
+        weights: V, b, Λ and the recurrent ones of every layer; None for those it lacks.
+        y0: Initial y.
+        z0: Initial z.
+        values: The model's numbers, float32.
+        skip: S of UnICORNN's residual stacking; 0 for none.
+        lengths: Valid steps of each sequence, or None.
+        masks: Dropout factors between layers, or None.
+        elapsed: Time since the previous sample, or None.
+        whole: Whether the output is wanted.
+        memory: The policy.
+
+    Shape:
+        x [T, B, F]; y0, z0 [L, B, H]; lengths [B]; masks L - 1 times [B, H]; elapsed [T, B].
+        Returns the output [T, B, H] or None, final y and z [L, B, H].
+    """
+    keeps = torch.is_grad_enabled() and any(
+        t is not None and t.requires_grad for t in (x, y0, z0, *weights, values, elapsed)
+    )
+    policy = resolve(memory, whole, state_bytes(len(x), y0)) if keeps else "nothing"
+    flat = [y0.new_empty(0) if w is None else w for w in weights]
+    if lengths is not None:
+        lengths = lengths.to(device=x.device, dtype=torch.int32)
+    output, y, z, _ = _scan(
+        x, flat, y0, z0, values, elapsed, lengths, list(masks or ()), name, skip, whole, policy,
+        chosen(),
+    )  # fmt: skip
+    return (output if whole else None), y, z
+
+
+def _walk(
+    x: Tensor,
+    weights: Sequence[Tensor],
+    y0: Tensor,
+    z0: Tensor,
+    values: Tensor,
+    elapsed: Tensor | None,
+    lengths: Tensor | None,
+    masks: Sequence[Tensor],
+    name: str,
+    skip: int,
+    whole: bool,
+    policy: str,
+    precision: str,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    return tiles.forward(
+        x, weights, y0, z0, values, elapsed, lengths, masks, name, skip, whole, policy, precision
+    )
+
+
+def _walk_fake(
+    x: Tensor, weights: Any, y0: Tensor, *rest: Any
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    *_, name, _, whole, policy, _ = rest
+    return tiles.results(x, y0, name, whole, policy)
+
+
+def _walk_backward(
+    grad_output: Tensor | None,
+    grad_y: Tensor | None,
+    grad_z: Tensor | None,
+    saved: Tensor,
+    x: Tensor,
+    weights: Sequence[Tensor],
+    y0: Tensor,
+    values: Tensor,
+    elapsed: Tensor | None,
+    lengths: Tensor | None,
+    masks: Sequence[Tensor],
+    name: str,
+    skip: int,
+    policy: str,
+    precision: str,
+    needs_x: bool,
+    needs_elapsed: bool,
+) -> list[Tensor]:
+    return tiles_backward.backward(
+        grad_output, grad_y, grad_z, saved, x, weights, y0, values, elapsed, lengths, masks, name,
+        skip, policy, precision, needs_x, needs_elapsed,
+    )  # fmt: skip
+
+
+def _walk_backward_fake(
+    grad_output: Any, grad_y: Any, grad_z: Any, saved: Any, x: Tensor, weights: Any, y0: Tensor,
+    values: Tensor, elapsed: Tensor | None, *rest: Any,
+) -> list[Tensor]:  # fmt: skip
+    needs_x, needs_elapsed = rest[-2:]
+    timed = elapsed is not None and needs_elapsed
+    return [
+        x.new_empty(x.shape if needs_x else (0,)),
+        y0.new_empty(y0.shape),
+        y0.new_empty(y0.shape),
+        torch.empty_like(values),
+        elapsed.new_empty(elapsed.shape) if timed and elapsed is not None else y0.new_empty(
+            (0,), dtype=torch.float32 if elapsed is None else elapsed.dtype
+        ),
+        *(w.new_empty(w.shape) for w in weights),
+    ]  # fmt: skip
+
+
+def _set_up(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    x, weights, y0, _, values, elapsed, lengths, masks, *settings = inputs
+    ctx.set_materialize_grads(False)
+    ctx.counts = len(weights), len(masks)
+    ctx.save_for_backward(output[3], x, y0, values, elapsed, lengths, *weights, *masks)
+    ctx.settings = settings
+
+
+def _differentiate(
+    ctx: Any, grad_output: Tensor | None, grad_y: Tensor | None, grad_z: Tensor | None, _: Any
+) -> tuple[Any, ...]:
+    if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        refuse(ctx)
+    saved, x, y0, values, elapsed, lengths, *rest = ctx.saved_tensors
+    weights, masks = rest[: ctx.counts[0]], rest[ctx.counts[0] :]
+    name, skip, whole, policy, precision = ctx.settings
+    needs_x, needs_elapsed = ctx.needs_input_grad[0], bool(ctx.needs_input_grad[5])
+    grads = _scan_backward(
+        grad_output if whole else None, grad_y, grad_z, saved, x, weights, y0, values, elapsed,
+        lengths, masks, name, skip, policy, precision, needs_x, needs_elapsed,
+    )  # fmt: skip
+    grad_x, grad_y0, grad_z0, grad_values, grad_elapsed, *grad_weights = grads
+    return (
+        grad_x if needs_x else None,
+        grad_weights,
+        grad_y0,
+        grad_z0,
+        grad_values,
+        grad_elapsed if needs_elapsed else None,
+        None,
+        [None] * len(masks),
+        *[None] * 5,
+    )
+
+
+_DEVICES = ("cuda", "cpu")
+"""The CPU is for the interpreter."""
+_scan = operator("scan", _walk, _walk_fake, _differentiate, _set_up, _DEVICES)
+_scan_backward = operator(
+    "scan_backward", _walk_backward, _walk_backward_fake, refuse, devices=_DEVICES
+)

@@ -1,0 +1,132 @@
+"""The end of a run: test the chosen weights, write model and result."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from anharmonic import _checks
+from anharmonic.data.base import Loaders, Task
+from anharmonic.diagnostics.machine import hardware
+from anharmonic.nn.store import save_pretrained
+from anharmonic.train import folder as folders
+from anharmonic.train import results
+from anharmonic.train.evaluate import evaluate
+from anharmonic.train.files import write_atomically
+from anharmonic.train.losses import DivergedError
+from anharmonic.train.optim import learning_rate
+from anharmonic.train.results import Result
+from anharmonic.train.run import Place, Run
+
+if TYPE_CHECKING:
+    from anharmonic.train.keeper import Keeper
+
+_CURVE_POINTS = 100
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run at its place, ready to train."""
+
+    run: Run
+    place: Place
+    device: str
+    folder: Path
+    task: Task
+    loaders: Loaders[Any]
+    model: nn.Module
+    is_first_process: bool
+
+
+def conclude(job: Job, keeper: Keeper, unfixed: set[str]) -> Result:
+    """Tests the chosen weights and writes model, result and results line, in this order.
+
+    Killed in between, the next start goes on from the last of these that was written.
+
+    Args:
+        job: The trained run.
+        keeper: What was kept of the training.
+        unfixed: Operations that were not deterministic.
+
+    Raises:
+        DivergedError: If the test metric is infinite or NaN.
+        OSError: If a file cannot be written.
+    """
+    run, folder = job.run, job.folder
+    epochs_run = len(keeper.curve["epoch"])
+    seconds = keeper.seconds
+    best_epoch = keeper.best_epoch if run.select == "best" else epochs_run
+    if run.select == "best":
+        job.model.load_state_dict(keeper.best_weights)
+    device = torch.device(job.device)
+    job.model.to(device)
+    task = job.task
+    test = evaluate(job.model, job.loaders.test, task.metric, device, task.metric_scale)
+    if not math.isfinite(test):
+        lr = learning_rate(run, epochs_run - 1)
+        text = _checks.message(
+            f"test {job.task.metric} must be finite",
+            f"{test} with the weights of epoch {best_epoch}",
+            "train with a lower lr, or look for extreme values in the test data",
+        )
+        raise DivergedError(text, step=0, epoch=best_epoch, value=test, lr=lr)
+    job.model.to("cpu")
+    save_pretrained(job.model, folder / folders.BEST)
+    result = Result(
+        run=run,
+        hash=run.hash,
+        test=test,
+        valid=keeper.curve["valid"][best_epoch - 1],
+        metric=job.task.metric,
+        higher_is_better=keeper.higher_is_better,
+        parameters=sum(p.numel() for p in job.model.parameters() if p.requires_grad),
+        seconds=round(seconds, 3),
+        memory_mb=round(keeper.memory_mb(job.device), 1),
+        epochs_run=epochs_run,
+        best_epoch=best_epoch,
+        stopped="early" if keeper.stopped_early else "finished",
+        device=job.device,
+        devices=job.place.devices,
+        threads=torch.get_num_threads(),
+        hardware=hardware(job.device),
+        versions=keeper.versions,
+        commit=keeper.commit,
+        started=keeper.started,
+        curve=_thinned(keeper.curve, best_epoch),
+        nondeterministic=sorted(unfixed),
+    )
+    write_atomically(folder / folders.RESULT, result.to_json(indent=2) + "\n")
+    remove_leftovers(folder)
+    results.append(job.place.results_path, result)
+    return result
+
+
+def _thinned(curve: dict[str, list[float]], best_epoch: int) -> dict[str, list[float]]:
+    """At most about a hundred epochs of a curve, the best and the last among them, rounded."""
+    count = len(curve["epoch"])
+    stride = -(-count // _CURVE_POINTS)
+    kept = sorted({*range(0, count, stride), best_epoch - 1, count - 1})
+    return {name: [_rounded(values[i]) for i in kept] for name, values in curve.items()}
+
+
+def _rounded(value: float) -> float:
+    return value if isinstance(value, int) else float(f"{value:.6g}")
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Removes what a finished run no longer needs.
+
+    Args:
+        folder: The run's folder.
+    """
+    (folder / folders.RESUME).unlink(missing_ok=True)
+    folders.remove_temporary(folder)
+    # Of a kill while the model was being written.
+    for leftover in folder.glob(f".{folders.BEST}-*"):
+        shutil.rmtree(leftover, ignore_errors=True)

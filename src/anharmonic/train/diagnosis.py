@@ -1,0 +1,154 @@
+"""What a trained run does, as numbers and as one self-contained page with pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from anharmonic import __version__
+from anharmonic._checks import message
+from anharmonic.data.registry import make_task
+from anharmonic.diagnostics.measures import Probe
+from anharmonic.nn.store import from_pretrained
+from anharmonic.pages import plots
+from anharmonic.pages.style import STYLE
+from anharmonic.train import folder as folders
+from anharmonic.train.files import write_atomically
+from anharmonic.train.probes import probe_of, read_log
+from anharmonic.train.results import Result
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A finished run, ready to be looked at.
+
+    Args:
+        folder: Its folder.
+        result: Its result.
+        model: Its model.
+        probe: Validation data.
+        log: What was measured while it trained.
+    """
+
+    folder: Path
+    result: Result
+    model: Any
+    probe: Probe
+    log: list[dict[str, Any]]
+
+    @property
+    def title(self) -> str:
+        """Model, task and name."""
+        run = self.result.run
+        return f"{run.model} on {run.task}, run {run.hash}"
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page.
+
+    Args:
+        title: Its heading.
+        numbers: Names and values, for the terminal and the page.
+        picture: A figure of matplotlib; None where numbers say all.
+        about: What is shown, in a sentence or two.
+    """
+
+    title: str
+    numbers: dict[str, str]
+    picture: Any
+    about: str
+
+
+def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = None) -> Trained:
+    """Reads a finished run and the validation data of its task.
+
+    Args:
+        folder: The run's folder.
+        data_dir: Folder of the data sets, as in ``Place``.
+        file: The data file of a run on the task "file".
+
+    Raises:
+        FileNotFoundError: If the folder holds no finished run, or its data are missing.
+        ValueError: If a file is damaged.
+    """
+    folder = Path(folder)
+    missing = [n for n in (folders.RESULT, folders.BEST) if not (folder / n).exists()]
+    if missing:
+        began = (folder / folders.RUN).is_file()
+        held = ", ".join(sorted(p.name for p in folder.iterdir())) if folder.is_dir() else "nothing"
+        raise FileNotFoundError(
+            message(
+                f"{folder} must be the folder of a finished run, with {' and '.join(missing)}",
+                held or "an empty folder",
+                f"finish the run: anharmonic train --run {folder / folders.RUN}"
+                if began
+                else "pass the folder that `anharmonic train` named",
+            )
+        )
+    result = Result.from_json((folder / folders.RESULT).read_text(encoding="utf-8"))
+    run = result.run
+    if run.task == "file" and file is None:
+        raise ValueError(
+            message(
+                "a run on your own file needs that file",
+                f"{folder} without it",
+                "add --file PATH with the file it was trained on",
+            )
+        )
+    task = make_task(run.task, run.task_options, data_dir, file)
+    probe = probe_of(task.loaders(run.seed, run.batch_size).valid, task.loss)
+    model = from_pretrained(folder / folders.BEST).eval()
+    return Trained(folder, result, model, probe, read_log(folder / folders.DIAGNOSTICS))
+
+
+def terminal(section: Section) -> str:
+    """A section's numbers as plain text.
+
+    Args:
+        section: The section.
+    """
+    width = max(map(len, section.numbers), default=0)
+    lines = [f"  {name.ljust(width)}  {value}" for name, value in section.numbers.items()]
+    return "\n".join([section.title, *lines])
+
+
+def write_page(path: Path, trained: Trained, parts: list[Section]) -> None:
+    """Writes one HTML page that needs nothing else.
+
+    Args:
+        path: The file; its folder is made.
+        trained: The run.
+        parts: Its sections.
+
+    Raises:
+        OSError: If it cannot be written.
+    """
+    body = []
+    for part in parts:
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>"
+            for name, value in part.numbers.items()
+        )
+        drawn = "" if part.picture is None else plots.svg(part.picture)
+        figure = f'<figure class="drawn" role="img">{drawn}</figure>' if drawn else ""
+        body.append(
+            f"<section><h2>{escape(part.title)}</h2><p>{escape(part.about)}</p>{figure}"
+            f'<div class="scroll"><table>{rows}</table></div></section>'
+        )
+    result = trained.result
+    said = f"{result.hardware}, {result.device}; {result.started[:10]}; anharmonic {__version__}"
+    page = (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{escape(trained.title)}</title><style>{STYLE}"
+        ".drawn{background:#fff;border-radius:6px;padding:.4rem}.drawn svg{width:100%;height:auto}"
+        f"</style></head><body><main><h1>{escape(trained.title)}</h1>"
+        f'<p class="soft">{escape(said)}</p>{"".join(body)}'
+        f"<section><h2>The run</h2><pre>{escape(result.run.to_json(indent=1))}</pre></section>"
+        "</main></body></html>\n"
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, page)

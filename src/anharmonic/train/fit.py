@@ -1,0 +1,278 @@
+"""``fit(run)``: the one way to train anything."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from anharmonic import _checks
+from anharmonic.data.base import Task
+from anharmonic.data.registry import make_task
+from anharmonic.diagnostics.machine import hardware
+from anharmonic.diagnostics.measures import check_applicable
+from anharmonic.nn.heads import SequenceModel
+from anharmonic.nn.registry import model_class, model_kind
+from anharmonic.train import folder as folders
+from anharmonic.train import machine, results
+from anharmonic.train.conclude import Job, conclude, remove_leftovers
+from anharmonic.train.options import check_readout
+from anharmonic.train.predict import predict, write_task
+from anharmonic.train.probes import probe_of
+from anharmonic.train.results import Result
+from anharmonic.train.run import Place, Run
+
+__all__ = ["fit", "predict"]
+
+
+def fit(run: Run, place: Place | None = None) -> Result:
+    """Trains a run, or goes on where it was interrupted, or returns its result if it is finished.
+
+    Training runs on Linux and macOS.
+
+    The run's folder is ``place.out / "<task>-<model>-<hash>"``. After every epoch (once a second,
+    where an epoch is one step) it gets a ``resume.ckpt``; start the same run again after an
+    interruption of any kind, and it ends with the same bits (same machine, versions, device kind
+    and thread count). At the end it holds ``best`` (the model, see ``anharmonic.from_pretrained``)
+    and ``result.json``, and the results file gets one line.
+
+    Args:
+        run: What to train.
+        place: Where to train; the default trains on the CPU and writes to ``runs``.
+
+    Returns:
+        The result, the same as in the results file.
+
+    Raises:
+        TypeError: If `run` is no Run or `place` is no Place.
+        ValueError: If options do not fit each other, the device is missing, the folder belongs to
+            another run or the resume file is damaged.
+        DivergedError: If a loss or validation value is infinite or NaN.
+        RuntimeError: If another process trains this run, or on Windows.
+        OSError: If a file cannot be written; the last good state stays.
+        ImportError: If an extra is missing.
+        KeyboardInterrupt: After Ctrl-C; the same command continues.
+
+    Example:
+        >>> import tempfile
+        >>> task = {"length": 10, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2}
+        >>> run = Run("adding", "LEM", task, {"hidden_size": 4}, epochs=1)
+        >>> result = fit(run, Place(out=tempfile.mkdtemp(), progress=False))
+        >>> result.epochs_run, result.metric, result.stopped
+        (1, 'mse', 'finished')
+    """
+    place = Place() if place is None else place
+    _check_type("run", run, Run, "Run(task, model, ...) or Run.from_json(text)")
+    _check_type("place", place, Place, "Place(out=..., ...)")
+    machine.check_system()
+    device = machine.choose_device(place.device)
+    if run.batch_size % place.devices:
+        raise ValueError(
+            _checks.message(
+                "batch_size must be a multiple of the number of devices",
+                f"batch_size={run.batch_size}, devices={place.devices}",
+                "change one of them",
+            )
+        )
+    if place.diagnose:
+        check_applicable(run.model, place.diagnose)
+    folder = folders.folder_of(run, place)
+    if (found := _among_results(run, place)) is not None:
+        return found
+    try:
+        from lightning.fabric.utilities.rank_zero import rank_zero_only
+    except ImportError as error:
+        raise _checks.missing_extra("lightning", "train", "training") from error
+    from anharmonic.train.resume import random_states, restore_random_states
+
+    is_first = getattr(rank_zero_only, "rank", 0) in (0, None)
+    states = random_states()
+    try:
+        task = make_task(
+            run.task, run.task_options, place.data_dir, place.file, progress=place.progress
+        )
+        check_readout(run.task, task.readout, run.readout)
+        if task.kind == "graph" and place.devices > 1:
+            raise ValueError(
+                _checks.message(
+                    "a graph task trains on one device",
+                    f"devices={place.devices}",
+                    "leave devices out",
+                )
+            )
+        with machine.settings(device, place.threads) as unfixed, contextlib.ExitStack() as held:
+            if is_first:
+                held.enter_context(folders.locked(folder))
+                folders.claim(folder, run)
+                folders.remove_temporary(folder)
+                if (found := _finished(run, place, folder)) is not None:
+                    return found
+                write_task(folder / folders.TASK, task)
+            loaders = task.loaders(run.seed, run.batch_size)
+            if is_first and place.progress:
+                _say(place, task.understood())
+                if task.hint:
+                    _say(place, task.hint)
+            model = _seeded_model(run, task)
+            job = Job(run, place, device, folder, task, loaders, model, is_first)
+            return _train(job, unfixed)
+    finally:
+        restore_random_states(states)
+
+
+def _check_type(name: str, value: object, kind: type, maker: str) -> None:
+    if not isinstance(value, kind):
+        raise TypeError(
+            _checks.message(
+                f"{name} must be a {kind.__name__}",
+                f"{value!r} ({type(value).__name__})",
+                f"make one with {maker}",
+            )
+        )
+
+
+def _among_results(run: Run, place: Place) -> Result | None:
+    for line in results.read(place.results_path):
+        if line.hash == run.hash:
+            _say(place, f"Run {run.hash} is finished already: {place.results_path} has its result.")
+            folder = folders.folder_of(run, place)
+            if not (folder / folders.BEST).is_dir():
+                text = (
+                    f"Its trained model is not in {folder}. To train it again, remove its line "
+                    "from the results file, or choose another --out and --results."
+                )
+                _say(place, text)
+            return line
+    return None
+
+
+def _finished(run: Run, place: Place, folder: Path) -> Result | None:
+    """Looks for the run's result, as the only process at work in its folder.
+
+    Another process may have finished the run since the first look; the run may have been killed
+    between its result and the results line; or the results file is another one than then.
+    """
+    path = folder / folders.RESULT
+    if not path.exists():
+        return None
+    result = Result.from_json(path.read_text(encoding="utf-8"))
+    if result.run.hash != run.hash:
+        raise ValueError(
+            _checks.message(
+                f"{path} must hold the result of run {run.hash}",
+                f"that of run {result.run.hash}",
+                "move this folder away or choose another `out`",
+            )
+        )
+    remove_leftovers(folder)
+    if (line := _among_results(run, place)) is not None:
+        return line
+    results.append(place.results_path, result)
+    _say(place, f"Run {run.hash} is finished already: {path} has its result.")
+    return result
+
+
+def _seeded_model(run: Run, task: Task) -> nn.Module:
+    random.seed(run.seed)
+    np.random.seed(run.seed)  # noqa: NPY002 - the global generator, for other people's code
+    torch.manual_seed(run.seed)
+    sizes = (task.input_size, task.output_size)
+    if model_kind(run.model) == "tabular":
+        return model_class(run.model)(*sizes, **run.model_options)
+    if model_kind(run.model) == "graph":
+        return model_class(run.model)(*sizes, level=task.readout, **run.model_options)
+    readout = "all" if task.readout == "all" else run.readout
+    return SequenceModel(
+        run.model, task.input_size, task.output_size, readout=readout, **run.model_options
+    )
+
+
+def _train(job: Job, unfixed: set[str]) -> Result:
+    from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
+    from lightning.pytorch import Trainer
+    from lightning.pytorch.strategies import DDPStrategy
+
+    from anharmonic.train.keeper import Keeper
+    from anharmonic.train.module import TrainingModule
+    from anharmonic.train.ode_curves import ode_curves_of
+    from anharmonic.train.progress import Progress
+    from anharmonic.train.quiet import quiet_lightning
+    from anharmonic.train.resume import AtomicCheckpointIO
+    from anharmonic.train.watcher import Watcher
+
+    run, place = job.run, job.place
+    resume = job.folder / folders.RESUME
+    watch = ode_curves_of(job.model, job.task, job.loaders.valid)
+    keeper = Keeper(job.loaders.valid, job.task, resume, _circumstances(job), watch)
+    # The watcher before the keeper: killed in between, the epoch is done and measured again.
+    callbacks: list[Any] = [keeper]
+    if place.diagnose:
+        callbacks.insert(0, Watcher(keeper, probe_of(job.loaders.valid, job.task.loss), job))
+    if place.progress:
+        callbacks.append(Progress(run, keeper))
+    module = TrainingModule(run, job.model, job.task.loss, job.loaders.train, str(resume))
+    plugins: list[Any] = [AtomicCheckpointIO()]
+    if SLURMEnvironment.detect():
+        # Lightning would save in the middle of an epoch when the queue takes the job away.
+        plugins.append(SLURMEnvironment(auto_requeue=False))
+    backend = "nccl" if job.device == "cuda" else "gloo"
+    with quiet_lightning():
+        trainer = Trainer(
+            accelerator="gpu" if job.device == "cuda" else "cpu",
+            devices=place.devices,
+            strategy=DDPStrategy(process_group_backend=backend) if place.devices > 1 else "auto",
+            max_epochs=run.epochs,
+            callbacks=callbacks,
+            plugins=plugins,
+            default_root_dir=job.folder,
+            reload_dataloaders_every_n_epochs=1,
+            use_distributed_sampler=False,
+            num_sanity_val_steps=0,
+            limit_val_batches=0,
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        ctrl_c = signal.getsignal(signal.SIGINT)
+        try:
+            trainer.fit(module, ckpt_path=resume if resume.exists() else None)
+        except SystemExit:
+            if not keeper.interrupted:
+                raise
+            signal.signal(signal.SIGINT, ctrl_c)
+            text = (
+                f"Interrupted after {module.saved_epoch} of {run.epochs} epochs; "
+                f"the same command continues (state: {resume})."
+            )
+            _say(place, text)
+            raise KeyboardInterrupt(text) from None
+    if place.devices == 1:
+        return conclude(job, keeper, unfixed)
+    tested = conclude(job, keeper, unfixed) if job.is_first_process else None
+    result: Result = trainer.strategy.broadcast(tested, src=0)  # type: ignore[assignment]
+    return result
+
+
+def _circumstances(job: Job) -> dict[str, str]:
+    """What has to be the same when a run is resumed, for the same bits."""
+    found = machine.versions()
+    return {
+        "torch": found["torch"],
+        "device": job.device,
+        "hardware": hardware(job.device),
+        "devices": str(job.place.devices),
+        "threads": str(torch.get_num_threads()),
+    }
+
+
+def _say(place: Place, text: str) -> None:
+    if place.progress:
+        print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,213 @@
+"""What happens after every epoch: validate, keep the best weights, stop early, save.
+
+Imported by ``fit`` only, because it needs Lightning.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
+from torch import Tensor
+
+from anharmonic.data.base import Batches, Task
+from anharmonic.data.metrics import make_metric
+from anharmonic.diagnostics.machine import peak_memory_mb
+from anharmonic.train import machine
+from anharmonic.train.evaluate import evaluate
+from anharmonic.train.module import TrainingModule
+from anharmonic.train.resume import random_states, restore_random_states
+
+# Where an epoch is a single step (one graph), writing its state would take longer than the step.
+_SECONDS_BETWEEN_SAVES = 1.0
+
+
+class Keeper(Callback):
+    """Validates and saves after every epoch, and carries what a resumed run needs.
+
+    Where an epoch is one step, the state is saved once a second, and after the last epoch.
+
+    Args:
+        valid: Validation batches.
+        task: The task, which has the metric.
+        resume_path: The resume file.
+        circumstances: What resuming should find unchanged (versions, device, threads).
+        watch: What else is measured of the model after every epoch, by name; None for nothing.
+    """
+
+    def __init__(
+        self,
+        valid: Batches[Any],
+        task: Task,
+        resume_path: Path,
+        circumstances: dict[str, str],
+        watch: Callable[[], dict[str, float]] | None = None,
+    ) -> None:
+        self._valid = valid
+        self._watch = watch
+        self.metric, self._scale = task.metric, task.metric_scale
+        self.higher_is_better = make_metric(task.metric).higher_is_better
+        self._resume_path = resume_path
+        self._random: list[dict[str, Any]] | None = None
+        self._saved_at = -math.inf
+        self._sitting_started = time.monotonic()
+        self._seconds_before = 0.0
+        self._memory_before = 0.0
+        self.circumstances = circumstances
+        self.started = datetime.now(UTC).isoformat(timespec="seconds")
+        # Of the first sitting's start: a checkout may move on while a run trains.
+        self.versions = machine.versions()
+        self.commit = machine.commit()
+        self.curve: dict[str, list[float]] = {"epoch": [], "train_loss": [], "valid": []}
+        self.best_epoch = 0
+        self.best_weights: dict[str, Tensor] = {}
+        self.stopped_early = False
+        self.interrupted = False
+
+    @property
+    def seconds(self) -> float:
+        """Time in training and validation, over all sittings."""
+        return self._seconds_before + time.monotonic() - self._sitting_started
+
+    def leave_out(self, seconds: float) -> None:
+        """Takes time that was spent on something else out of the clock.
+
+        Args:
+            seconds: How much.
+        """
+        self._sitting_started += seconds
+
+    def memory_mb(self, device: str) -> float:
+        """Peak memory over all sittings."""
+        return max(self._memory_before, peak_memory_mb(device))
+
+    @property
+    def best_valid(self) -> float:
+        """The best validation value so far; NaN before the first epoch's end."""
+        return self.curve["valid"][self.best_epoch - 1] if self.best_epoch else math.nan
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Starts the clock of this sitting."""
+        self._sitting_started = time.monotonic()
+        assert isinstance(pl_module, TrainingModule)
+        pl_module.saved_epoch = len(self.curve["epoch"])
+
+    def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Gives back the random states of the last epoch's end.
+
+        Done before every epoch, resumed or not: whatever is drawn in between (by validation, or by
+        making loaders) then does not matter.
+        """
+        if self._random is not None and len(self._random) == trainer.world_size:
+            restore_random_states(self._random[trainer.global_rank])
+
+    def on_train_batch_start(
+        self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        """Ends the process soon after SIGTERM, and not only when the epoch is over."""
+        if trainer.received_sigterm:
+            raise SystemExit(143)
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Validates, compares with the best, saves."""
+        assert isinstance(pl_module, TrainingModule)
+        run = pl_module.run
+        self._random = _gathered(trainer, random_states())
+        loss = pl_module.epoch_loss()
+        device = pl_module.device
+        value = evaluate(pl_module.model, self._valid, self.metric, device, self._scale)
+        # All devices compute the value, the first one's counts: they must agree when to stop.
+        value = float(trainer.strategy.broadcast(value, src=0))
+        if not math.isfinite(value):
+            steps = (trainer.current_epoch + 1) * int(trainer.num_training_batches)
+            raise pl_module.diverged(f"validation {self.metric}", value, steps)
+        epoch = trainer.current_epoch + 1
+        better = value > self.best_valid if self.higher_is_better else value < self.best_valid
+        entries = {"epoch": epoch, "train_loss": loss, "valid": value}
+        if self._watch is not None:
+            entries |= self._watch()
+        for name, entry in entries.items():
+            self.curve.setdefault(name, []).append(entry)
+        if better or self.best_epoch == 0:
+            self.best_epoch = epoch
+            self.best_weights = {
+                name: tensor.detach().cpu().clone()
+                for name, tensor in pl_module.model.state_dict().items()
+            }
+        if run.patience is not None and epoch - self.best_epoch >= run.patience:
+            self.stopped_early = epoch < run.epochs
+            trainer.should_stop = True
+        over = trainer.should_stop or epoch == run.epochs
+        waited = time.monotonic() - self._saved_at >= _SECONDS_BETWEEN_SAVES
+        if over or waited or trainer.num_training_batches > 1:
+            trainer.save_checkpoint(self._resume_path, weights_only=False)
+            self._saved_at, pl_module.saved_epoch = time.monotonic(), epoch
+
+    def on_exception(
+        self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
+    ) -> None:
+        """Remembers that Ctrl-C was pressed, because Lightning turns it into an exit."""
+        self.interrupted = isinstance(exception, KeyboardInterrupt)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What the resume file holds of this object: tensors and plain values."""
+        return {
+            "random": self._random,
+            "seconds": self.seconds,
+            "memory_mb": self.memory_mb(self.circumstances["device"]),
+            "circumstances": self.circumstances,
+            "started": self.started,
+            "versions": self.versions,
+            "commit": self.commit,
+            "curve": self.curve,
+            "best_epoch": self.best_epoch,
+            "best_weights": self.best_weights,
+            "stopped_early": self.stopped_early,
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes back what `state_dict` gave."""
+        self._random = state_dict["random"]
+        self._seconds_before = state_dict["seconds"]
+        self._memory_before = state_dict["memory_mb"]
+        changed = [
+            f"{name} was {before}, is {self.circumstances.get(name)}"
+            for name, before in state_dict["circumstances"].items()
+            if before != self.circumstances.get(name)
+        ]
+        if changed:
+            warnings.warn(
+                "The resumed run will not end with the same bits as an uninterrupted one, because "
+                f"it goes on under other circumstances: {'; '.join(changed)}.",
+                stacklevel=2,
+            )
+        self.started = state_dict["started"]
+        # (Resume files of the first releases hold neither.)
+        self.versions = state_dict.get("versions", self.versions)
+        self.commit = state_dict.get("commit", self.commit)
+        self.curve = state_dict["curve"]
+        self.best_epoch = state_dict["best_epoch"]
+        self.best_weights = state_dict["best_weights"]
+        self.stopped_early = state_dict["stopped_early"]
+
+    def on_load_checkpoint(
+        self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Keeps a run that had stopped early from training on; its state is loaded just after."""
+        state = checkpoint["callbacks"][self.state_key]
+        trainer.should_stop = bool(state["stopped_early"])
+
+
+def _gathered(trainer: Trainer, states: dict[str, Any]) -> list[dict[str, Any]]:
+    if trainer.world_size == 1:
+        return [states]
+    everyone: list[Any] = [None] * trainer.world_size
+    torch.distributed.all_gather_object(everyone, states)
+    return everyone

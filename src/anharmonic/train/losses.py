@@ -1,0 +1,123 @@
+"""What is minimised, which share of a batch a device computes, and what happens when it diverges.
+
+A loss is a sum over the sequences (and valid steps) of a batch divided by their number in the
+*whole* batch. Shares of a batch then add up to the batch's loss, on however many devices.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from anharmonic.data.base import Batch, step_mask
+from anharmonic.data.graph_batch import GraphBatch
+
+
+class DivergedError(RuntimeError):
+    """A loss or validation value became infinite or NaN.
+
+    Args:
+        message: What happened and what to try.
+        step: Optimiser steps done before.
+        epoch: Counted from 1.
+        value: The loss or validation value.
+        lr: The learning rate then.
+
+    Example:
+        >>> DivergedError("loss is nan", step=3, epoch=1, value=float("nan"), lr=0.1).step
+        3
+    """
+
+    def __init__(self, message: str, *, step: int, epoch: int, value: float, lr: float) -> None:
+        super().__init__(message)
+        self.step, self.epoch, self.value, self.lr = step, epoch, value, lr
+
+
+class Share(NamedTuple):
+    """A device's part of a batch.
+
+    Shape:
+        - x: [B', T, F] with the device's B' of the B sequences.
+    """
+
+    batch: Batch | GraphBatch
+    """The device's sequences; one sequence with weight 0 if there are fewer than devices."""
+    weight: float
+    """Factor on this share's summed loss: devices (whose gradients are averaged) / entries."""
+    entries: int
+    """Entries (sequences, or valid steps times outputs) in the whole batch."""
+
+
+def share_of(batch: Batch | GraphBatch, rank: int, world: int, loss: str) -> Share:
+    """Cuts a device's contiguous part out of a batch.
+
+    Args:
+        batch: The whole batch, the same on every device.
+        rank: The device's number, 0 to world - 1.
+        world: Number of devices, at least 1.
+        loss: The task's loss, by name.
+
+    Example:
+        >>> batch = Batch(torch.zeros(5, 7, 1), torch.zeros(5, 2), None)
+        >>> [share_of(batch, rank, 2, "squared_error").batch.x.shape[0] for rank in (0, 1)]
+        [2, 3]
+    """
+    entries = count_entries(batch, loss)
+    if world == 1:
+        return Share(batch, 1.0 / entries, entries)
+    assert isinstance(batch, Batch)  # fit refuses graphs on several devices
+    size = batch.x.shape[0]
+    first, last = rank * size // world, (rank + 1) * size // world
+    weight = world / entries
+    if first == last:
+        first, last, weight = 0, 1, 0.0
+    lengths = None if batch.lengths is None else batch.lengths[first:last]
+    part = batch._replace(x=batch.x[first:last], y=batch.y[first:last], lengths=lengths)
+    return Share(part, weight, entries)
+
+
+def count_entries(batch: Batch | GraphBatch, loss: str) -> int:
+    """Number of summands of a batch's loss; padding is not counted.
+
+    Example:
+        >>> count_entries(Batch(torch.zeros(2, 7, 1), torch.zeros(2, 7, 3), None), "squared_error")
+        42
+    """
+    if loss == "cross_entropy":
+        return batch.y.shape[0]
+    if isinstance(batch, Batch) and batch.y.ndim == 3 and batch.lengths is not None:
+        return int(batch.lengths.sum()) * batch.y.shape[2]
+    return batch.y.numel()
+
+
+def summed_loss(prediction: Tensor, batch: Batch | GraphBatch, loss: str) -> Tensor:
+    """Cross entropy, squared or absolute error, summed over all entries but padding.
+
+    Args:
+        prediction: The model's output, of a graph task that of the batch's rows.
+        batch: The batch it belongs to.
+        loss: The task's loss, by name.
+
+    Shape:
+        - prediction: [B, C] for classes; [B, O] or [B, T, O] for values and labels.
+
+    Example:
+        >>> batch = Batch(torch.zeros(1, 3, 1), torch.zeros(1, 3, 1), torch.tensor([2]))
+        >>> summed_loss(torch.ones(1, 3, 1), batch, "squared_error")
+        tensor(2.)
+    """
+    if loss == "cross_entropy":
+        return functional.cross_entropy(prediction, batch.y, reduction="sum")
+    if loss == "binary_cross_entropy":
+        return functional.binary_cross_entropy_with_logits(prediction, batch.y, reduction="sum")
+    if loss == "absolute_error":
+        return functional.l1_loss(prediction, batch.y, reduction="sum")
+    if prediction.ndim < 3 or not isinstance(batch, Batch) or batch.lengths is None:
+        return functional.mse_loss(prediction, batch.y, reduction="sum")
+    valid = step_mask(batch.lengths, prediction.shape[1]).to(prediction.device).unsqueeze(2)
+    # Padding is replaced, not multiplied by 0: it may hold anything, and 0 times NaN is NaN.
+    difference = torch.where(valid, prediction - batch.y, 0.0)
+    return difference.square().sum()

@@ -1,0 +1,144 @@
+"""``predict``: what a trained run says about new sequences from a file."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from anharmonic import _checks
+from anharmonic.data.base import Task
+from anharmonic.data.files import read_inputs
+from anharmonic.data.sequences import Preprocessing
+from anharmonic.nn.store import from_pretrained
+from anharmonic.train import folder as folders
+from anharmonic.train.files import write_atomically
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predictions for the sequences of a file, in the file's order.
+
+    Shape:
+        N sequences, C classes, O values, T[i] steps of sequence i.
+    """
+
+    labels: tuple[str, ...] | None
+    """Name of the likeliest class of every sequence; None where values are predicted."""
+    class_names: tuple[str, ...]
+    """Names of the classes, in the order of the columns of ``values``; empty for values."""
+    values: NDArray[np.float32] | list[NDArray[np.float32]]
+    """Probabilities of the classes [N, C], or values [N, O], or, for a model that predicts at
+    every step, one array [T[i], O] per sequence."""
+
+
+def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Predictions:
+    """Predicts from the sequences of an ``.npz`` or ``.ts`` file with a finished run's model.
+
+    Inputs are prepared as they were for training: a run on the task "file" keeps the means and
+    deviations it measured.
+
+    Args:
+        run_folder: The run's folder, which holds ``best`` and ``task.json``.
+        data: The file; targets in it are not looked at.
+        batch_size: Sequences computed together, at least 1.
+
+    Raises:
+        FileNotFoundError: If the folder holds no finished run, or there is no such data file.
+        ValueError: If a file is damaged, or the inputs are not like those of training.
+    """
+    _checks.positive_int("batch_size", batch_size)
+    folder = Path(run_folder)
+    if not (folder / folders.TASK).is_file() or not (folder / folders.BEST).is_dir():
+        held = ", ".join(sorted(p.name for p in folder.iterdir())) if folder.is_dir() else "nothing"
+        raise FileNotFoundError(
+            _checks.message(
+                f"{folder} must be the folder of a finished run, with {folders.BEST} and "
+                f"{folders.TASK}",
+                held,
+                "pass the folder that fit made, once the run is finished",
+            )
+        )
+    task = _read_task(folder / folders.TASK)
+    if task["readout"] not in ("last", "all"):
+        raise ValueError(
+            _checks.message(
+                "predict takes the run of a model for sequences",
+                f"{folder}, a run on the task {task['task']}",
+                f"call anharmonic.from_pretrained({str(folder / folders.BEST)!r}) and the model",
+            )
+        )
+    model = from_pretrained(folder / folders.BEST).eval()
+    dataset = read_inputs(data, task["preprocessing"])
+    values: list[NDArray[np.float32]] = []
+    with torch.no_grad():
+        for batch in dataset.batches(batch_size):
+            output = model(batch.x, batch.lengths)
+            if task["target"] == "class":
+                output = output.softmax(dim=-1)
+            rows = output.numpy()
+            if task["readout"] != "all":
+                values.append(rows)
+                continue
+            steps = [rows.shape[1]] * len(rows) if batch.lengths is None else batch.lengths.tolist()
+            values.extend(row[:count] for row, count in zip(rows, steps, strict=True))
+    if task["readout"] == "all":
+        return Predictions(None, (), values)
+    joined = np.concatenate(values)
+    if task["target"] != "class":
+        return Predictions(None, (), joined)
+    names = task["class_names"] or tuple(str(index) for index in range(joined.shape[1]))
+    return Predictions(tuple(names[i] for i in joined.argmax(axis=1)), names, joined)
+
+
+def write_task(path: Path, task: Task) -> None:
+    """Keeps what `predict` has to know of a task: meaning of the outputs, preparation of inputs.
+
+    The name of the user's own file is kept too, as information.
+
+    Args:
+        path: The file.
+        task: The task.
+    """
+    preprocessing = getattr(task, "preprocessing", None)
+    file = getattr(task, "path", None)
+    content = {
+        "task": task.name,
+        "file": None if file is None else file.name,  # for people; the run holds its digest
+        "target": task.target,
+        "readout": task.readout,
+        "input_size": task.input_size,
+        "output_size": task.output_size,
+        "class_names": list(task.class_names),
+        "preprocessing": None if preprocessing is None else preprocessing.to_dict(),
+    }
+    write_atomically(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
+
+
+def _read_task(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        size = _checks.positive_int("input_size", content["input_size"])
+        prepared = content["preprocessing"]
+        content["preprocessing"] = (
+            Preprocessing((0.0,) * size, (1.0,) * size, standardise=False, missing="error")
+            if prepared is None
+            else Preprocessing.from_dict(prepared)
+        )
+        content["class_names"] = tuple(content["class_names"])
+        _checks.choice("target", content["target"], ("class", "value", "labels"))
+        _checks.choice("readout", content["readout"], ("last", "all", "node", "graph", "row"))
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(
+            _checks.message(
+                f"{path} must be what fit wrote",
+                f"{type(error).__name__}: {error}",
+                "train the run again in a new folder",
+            )
+        ) from error
+    return dict(content)

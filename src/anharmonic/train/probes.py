@@ -1,0 +1,82 @@
+"""The few data a model is looked at with, and the log of what was seen."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from anharmonic.data.base import Batch, Batches
+from anharmonic.diagnostics.measures import Probe
+from anharmonic.train.losses import summed_loss
+
+SEQUENCES = 8
+"""Sequences that a model is looked at with, at most."""
+
+
+def probe_of(batches: Batches[Any], loss: str) -> Probe:
+    """The first sequences of a data set, or its first batch of graphs.
+
+    Sequences of several lengths are cut to the shortest. The loss is that of the task for the last
+    step kept: with the target of the sequence, or of this step.
+
+    Args:
+        batches: The data set.
+        loss: The task's loss, by name.
+
+    Example:
+        >>> import torch
+        >>> batch = Batch(torch.zeros(9, 7, 1), torch.zeros(9, 2), None)
+        >>> probe_of(Batches(1, lambda i: batch), "squared_error").inputs[0].shape
+        torch.Size([8, 7, 1])
+    """
+    batch = batches[0]
+    if not isinstance(batch, Batch):
+        return Probe(batch.inputs)
+    x, y = batch.x[:SEQUENCES], batch.y[:SEQUENCES]
+    if batch.lengths is not None:
+        x = x[:, : int(batch.lengths[:SEQUENCES].min())]
+    if y.dim() == 3:  # a target at every step
+        y = y[:, x.shape[1] - 1]
+    few = Batch(x, y, None)
+
+    def last(prediction: Tensor) -> Tensor:
+        return summed_loss(prediction, few.to(prediction.device), loss)
+
+    return Probe((x,), last)
+
+
+def read_log(path: Path) -> list[dict[str, Any]]:
+    """What was measured while a run trained, by epoch; nothing if there is no such file.
+
+    Of an epoch that was measured twice, because the run was killed just after, the last counts. A
+    line cut short is left out with a warning.
+
+    Args:
+        path: The file that ``Place(diagnose=...)`` made.
+
+    Returns:
+        A dictionary for each epoch measured: "epoch" (0 before training) and the diagnostics.
+
+    Example:
+        >>> read_log(Path("no-such-file.jsonl"))
+        []
+    """
+    found: dict[int, dict[str, Any]] = {}
+    if not path.exists():
+        return []
+    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+            found[int(entry["epoch"])] = entry
+        except (ValueError, TypeError, KeyError) as error:
+            warnings.warn(
+                f"{path}, line {number} is left out, because it is no whole measurement: {error}",
+                stacklevel=2,
+            )
+    return [found[epoch] for epoch in sorted(found)]

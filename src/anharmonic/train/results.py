@@ -1,0 +1,135 @@
+"""Results: one line of JSON per finished run, only ever added to."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import warnings
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from anharmonic.train.files import append_line
+from anharmonic.train.json_form import from_json_text
+from anharmonic.train.run import Run
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a finished run gave, and where and how it was computed.
+
+    Args:
+        run: See the fields below, which say the unit of each.
+        hash: As above; likewise all that follow.
+    """
+
+    run: Run
+    """The run itself."""
+    hash: str
+    """The run's hash: its name."""
+    test: float
+    """Metric on the test set, of the weights chosen by `run.select`."""
+    valid: float
+    """Metric on the validation set, of the same weights."""
+    metric: str
+    """Name of the metric; "accuracy" is in percent."""
+    higher_is_better: bool
+    """Whether larger values of the metric are better."""
+    parameters: int
+    """Number of trained numbers in the model."""
+    seconds: float
+    """Time spent on training and validation, over all sittings; work lost to a kill not counted."""
+    memory_mb: float
+    """Peak memory in MB (10**6 bytes): resident memory of the process, or allocated on the GPU. Of
+    this run's sittings on Linux and on the GPU; elsewhere since the process began."""
+    epochs_run: int
+    """Epochs trained."""
+    best_epoch: int
+    """Epoch (from 1) of the chosen weights."""
+    stopped: Literal["finished", "early"]
+    """Whether all epochs ran or `run.patience` ended the run."""
+    device: str
+    """"cpu" or "cuda"."""
+    devices: int
+    """Number of devices."""
+    threads: int
+    """CPU threads of PyTorch."""
+    hardware: str
+    """Name of the processor or GPU."""
+    versions: dict[str, str]
+    """Versions of anharmonic, torch, lightning, numpy and python when the run first started."""
+    commit: str | None
+    """Git commit of the package when the run first started, "-dirty" if its files differed; None
+    if installed otherwise."""
+    started: str
+    """When the run first started: ISO 8601, UTC."""
+    curve: dict[str, list[float]]
+    """"epoch", "train_loss" and "valid" to 6 digits (also "nfe" and "adjoint_score" of a neural
+    ODE): every epoch up to 100, of longer runs about 100, the best and the last included."""
+    nondeterministic: list[str] = field(default_factory=list)
+    """Operations without a deterministic form on this device: with any, resuming is not exact."""
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Returns the result as JSON with sorted keys."""
+        separators = (",", ":") if indent is None else (",", ": ")
+        values = dataclasses.asdict(self)
+        return json.dumps(
+            values, sort_keys=True, separators=separators, indent=indent, allow_nan=False
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> Result:
+        """Reads a result from JSON. The hash is computed from the run, whatever the text says.
+
+        Raises:
+            ValueError: If the text is no JSON object, has unknown keys, lacks keys or has wrong
+                types.
+        """
+        result = from_json_text(cls, text, "a result's JSON")
+        return dataclasses.replace(result, hash=result.run.hash)
+
+
+def append(path: str | Path, result: Result) -> None:
+    """Adds a result's line to a file, in one write; makes file and folder if needed.
+
+    Several processes may add to one file. A line that a kill or full disk cut short is left as it
+    is, and the new one starts on a line of its own.
+
+    Args:
+        path: The results file.
+        result: The result.
+
+    Raises:
+        OSError: If the line cannot be written.
+    """
+    append_line(Path(path), result.to_json())
+
+
+def read(path: str | Path) -> list[Result]:
+    """Reads all results of a file, in order; none if there is no such file.
+
+    A line that cannot be read (cut short by a kill, or edited) is left out with a warning.
+
+    Args:
+        path: The results file.
+
+    Example:
+        >>> read("no-such-file.jsonl")
+        []
+    """
+    path = Path(path)
+    if not path.exists():
+        return []
+    results = []
+    # Bytes, because a line cut short may end inside a character.
+    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            results.append(Result.from_json(line.decode()))
+        except (ValueError, TypeError) as error:
+            warnings.warn(
+                f"{path}, line {number} is left out, because it is no whole result: {error}",
+                stacklevel=2,
+            )
+    return results

@@ -1,0 +1,264 @@
+"""``Run`` says everything that changes a training's numbers, ``Place`` everything that does not.
+
+A run is its JSON. The first 12 hexadecimal digits of that JSON's SHA-256 name the run: its folder,
+its line among the results, its number in a table. So the form below is fixed: fields are never
+renamed, and their defaults never change. A field added later is left out of the hashed JSON while
+it has its default (``_ADDED_LATER``), so that old hashes stay.
+
+Options of the task and the model that equal their constructor's default are left out of the hashed
+JSON too (except ``hidden_size``): ``{"length": 500}`` and ``{}`` are one run of the adding problem.
+So the defaults of these constructors never change either; a new option takes as its default what
+was done before it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from anharmonic import _checks
+from anharmonic.data.registry import list_tasks, task_class
+from anharmonic.nn.registry import canonical_name
+from anharmonic.train.json_form import from_json_text
+from anharmonic.train.options import (
+    check_kinds,
+    check_model_options,
+    check_readout,
+    check_task_options,
+    without_defaults,
+    wrong_type,
+)
+
+_ADDED_LATER: tuple[str, ...] = ("readout",)
+
+Diagnostic = Literal[
+    "gradients", "timescales", "energy", "weights", "lyapunov", "smoothing", "adjoint"
+]
+"""The names of ``anharmonic.diagnostics.measures.MEASURES``."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training: a task, a model and every number that changes the outcome.
+
+    Args:
+        task: See the fields below, which say range and unit of each.
+        model: As above; likewise all that follow.
+
+    Raises:
+        TypeError: If a field has the wrong type.
+        ValueError: If a name is unknown, a number is outside its range, or options exclude each
+            other.
+
+    Example:
+        >>> run = Run(task="adding", model="lem", epochs=2)
+        >>> run.model, run.model_options
+        ('LEM', {'hidden_size': 128})
+        >>> Run.from_json(run.to_json()) == run
+        True
+    """
+
+    task: str
+    """Name of the task, e.g. "adding"; `anharmonic list` shows all."""
+    model: str
+    """Name of the model, e.g. "LEM", or "GraphCON" for a graph task; upper or lower case."""
+    task_options: dict[str, Any] = field(default_factory=dict)
+    """Options of the task's constructor as JSON values, e.g. {"length": 500}. Default: none."""
+    model_options: dict[str, Any] = field(default_factory=dict)
+    """Options of the model's constructor as JSON values, e.g. {"hidden_size": 64, "dt": 0.1}.
+    Default: none; hidden_size is then 128 (graph models: 64)."""
+    seed: int = 0
+    """Seed of initial weights, order of data and dropout; 0 to 2**32 - 1."""
+    epochs: int = 20
+    """Passes over the training data, at least 1; fewer if `patience` ends the run."""
+    batch_size: int = 64
+    """Sequences or graphs per optimiser step, over all devices together; at least 1. A task of one
+    graph takes all of it in every step."""
+    lr: float = 1e-3
+    """Learning rate of Adam, in (0, 10]."""
+    lr_drop_epoch: int | None = None
+    """Number of epochs at the full learning rate; the rest run at a tenth of it. At least 1.
+    Default: none, the rate stays."""
+    clip_norm: float | None = None
+    """Largest norm of the whole gradient, > 0; longer ones are scaled down. Default: no limit."""
+    weight_decay: float = 0.0
+    """Adam's L2 penalty on all weights, >= 0."""
+    patience: int | None = None
+    """Epochs without a better validation value after which the run stops, at least 1.
+    Default: never stops early."""
+    select: Literal["best", "last"] = "best"
+    """Which weights are tested and kept: those with the best validation value, or the last."""
+    readout: Literal["last", "mean"] = "last"
+    """What a prediction per sequence is made from: the last valid step's output, or the mean over
+    all valid steps. Tasks with a target at every step read out every step."""
+    reduced: bool = False
+    """Whether this is a smaller budget than the experiment it belongs to; marks the result."""
+
+    def __post_init__(self) -> None:
+        put = object.__setattr__
+        if isinstance(self.task, str | Path) and Path(self.task).suffix.lower() in (".npz", ".ts"):
+            raise ValueError(
+                _checks.message(
+                    "task must be the name of a task",
+                    f"a file, {str(self.task)!r}",
+                    'pass task="file" with task_options={"sha256": file_digest(path)} (from '
+                    "anharmonic.data.files) and the path as Place(file=path)",
+                )
+            )
+        put(self, "task", _checks.choice("task", self.task, list_tasks()))
+        if not isinstance(self.model, str):
+            wrong_type("model", "a model's name", self.model)
+        put(self, "model", canonical_name(self.model))
+        check_kinds(self.task, self.model)
+        put(self, "task_options", check_task_options(self.task, self.task_options))
+        put(self, "model_options", check_model_options(self.model, self.model_options))
+        _checks.natural("seed", self.seed)
+        _checks.positive_int("epochs", self.epochs)
+        _checks.positive_int("batch_size", self.batch_size)
+        put(self, "lr", _checks.number("lr", self.lr, low=0.0, low_open=True, high=10.0))
+        if self.lr_drop_epoch is not None:
+            _checks.positive_int("lr_drop_epoch", self.lr_drop_epoch)
+        if self.clip_norm is not None:
+            clip_norm = _checks.number("clip_norm", self.clip_norm, low=0.0, low_open=True)
+            put(self, "clip_norm", clip_norm)
+        put(self, "weight_decay", _checks.number("weight_decay", self.weight_decay, low=0.0))
+        if self.patience is not None:
+            _checks.positive_int("patience", self.patience)
+        _checks.choice("select", self.select, ("best", "last"))
+        _checks.choice("readout", self.readout, ("last", "mean"))
+        check_readout(self.task, getattr(task_class(self.task), "readout", None), self.readout)
+        _checks.boolean("reduced", self.reduced)
+
+    def to_json(self, indent: int | None = None) -> str:
+        """Returns the run as JSON with sorted keys.
+
+        Args:
+            indent: Spaces per level for people to read; None for the one-line form.
+
+        Example:
+            >>> Run("adding", "LEM").to_json()[:17]
+            '{"batch_size":64,'
+        """
+        return _dump(dataclasses.asdict(self), indent)
+
+    @classmethod
+    def from_json(cls, text: str) -> Run:
+        """Reads a run from JSON; fields that are not there get their defaults.
+
+        Raises:
+            ValueError: If the text is no JSON object, has unknown keys or wrong types.
+            ImportError: If cattrs is missing.
+
+        Example:
+            >>> Run.from_json('{"task": "adding", "model": "LEM", "lr": 0.01}').lr
+            0.01
+        """
+        return from_json_text(cls, text, "a run's JSON")
+
+    @property
+    def hash(self) -> str:
+        """The first 12 hexadecimal digits of the SHA-256 of the canonical JSON.
+
+        Options that equal their constructor's default are left out of that JSON.
+
+        Example:
+            >>> Run("adding", "LEM", {"length": 500}).hash == Run("adding", "LEM").hash
+            True
+        """
+        values = without_defaults(self.task, self.model, dataclasses.asdict(self))
+        for name in _ADDED_LATER:
+            if values[name] == type(self).__dataclass_fields__[name].default:
+                del values[name]
+        return hashlib.sha256(_dump(values).encode()).hexdigest()[:12]
+
+    def __hash__(self) -> int:
+        return int(self.hash, 16)
+
+    @property
+    def folder_name(self) -> str:
+        """Name of the run's folder: task, model and hash."""
+        return f"{self.task}-{self.model}-{self.hash}"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and how a run is computed; changes no number beyond rounding.
+
+    Args:
+        device: See the fields below, which say range and unit of each.
+        devices: As above; likewise all that follow.
+
+    Raises:
+        TypeError: If a field has the wrong type.
+        ValueError: If a value is outside its range.
+
+    Example:
+        >>> Place(out="runs").results_path.as_posix()
+        'runs/results.jsonl'
+    """
+
+    device: Literal["cpu", "cuda", "auto"] = "cpu"
+    """Device kind; "auto" takes a GPU where there is one."""
+    devices: int = 1
+    """Number of devices (or CPU processes); must divide the run's batch_size."""
+    threads: int | None = None
+    """CPU threads of PyTorch. Default: PyTorch's own choice. Resuming is bit-exact for the same
+    number only."""
+    data_dir: Path | None = None
+    """Folder of the data sets. Default: ANHARMONIC_DATA, else a per-user cache."""
+    file: Path | None = None
+    """Data file of the task "file"; the run itself holds the file's SHA-256."""
+    out: Path = Path("runs")
+    """Folder in which each run gets its own folder."""
+    results: Path | None = None
+    """File to which finished runs add a line. Default: results.jsonl in `out`."""
+    progress: bool = True
+    """Whether progress is shown, on standard error."""
+    diagnose: tuple[Diagnostic, ...] = ()
+    """What to measure after every epoch, on a few validation data: the run folder gets a line each
+    time, in diagnostics.jsonl. Weights and result stay the same bits."""
+    diagnose_every: int = 1
+    """Epochs from one measurement to the next, at least 1; before the first and after the last it
+    is measured in any case."""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.device, str) and self.device.lower() == "gpu":
+            raise ValueError(
+                _checks.message(
+                    "device must be one of 'cpu', 'cuda', 'auto'",
+                    repr(self.device),
+                    "choose 'cuda' for an NVIDIA or AMD GPU; 'auto' takes one where there is one",
+                )
+            )
+        _checks.choice("device", self.device, ("cpu", "cuda", "auto"))
+        _checks.positive_int("devices", self.devices)
+        if self.threads is not None:
+            _checks.positive_int("threads", self.threads)
+        for name in ("data_dir", "file", "out", "results"):
+            value = getattr(self, name)
+            if value is None and name != "out":
+                continue
+            if not isinstance(value, str | Path):
+                wrong_type(name, "a path", value)
+            object.__setattr__(self, name, Path(value))
+        _checks.boolean("progress", self.progress)
+        if not isinstance(self.diagnose, list | tuple):
+            wrong_type("diagnose", "a list of names of diagnostics", self.diagnose)
+        for name in self.diagnose:
+            _checks.choice("a name in diagnose", name, get_args(Diagnostic))
+        object.__setattr__(self, "diagnose", tuple(dict.fromkeys(self.diagnose)))
+        _checks.positive_int("diagnose_every", self.diagnose_every)
+
+    @property
+    def results_path(self) -> Path:
+        """The file to which finished runs add a line."""
+        return self.results if self.results is not None else self.out / "results.jsonl"
+
+
+def _dump(values: Any, indent: int | None = None) -> str:
+    separators = (",", ":") if indent is None else (",", ": ")
+    return json.dumps(values, sort_keys=True, separators=separators, indent=indent, allow_nan=False)

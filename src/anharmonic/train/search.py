@@ -1,0 +1,232 @@
+"""Search over settings: trials of a run with values drawn from ranges, judged by validation.
+
+The study is kept in a journal (Optuna's); started again, a search goes on with the trials it has
+not finished, with the values it would have drawn. One process at a time searches a study.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from anharmonic import _checks
+from anharmonic.train.fit import fit
+from anharmonic.train.options import model_option_parameters
+from anharmonic.train.run import Place, Run
+
+
+@dataclass(frozen=True)
+class Range:
+    """What a setting is drawn from: an interval, uniformly or in the logarithm, or a list.
+
+    Args:
+        low: Lower end.
+        high: Upper end, above ``low``.
+        log: Whether the logarithm is uniform; then ``low`` > 0.
+        choices: The values to choose from instead; ``low`` and ``high`` are then not looked at.
+
+    Raises:
+        ValueError: If the interval is empty, or log with ``low`` <= 0.
+
+    Example:
+        >>> Range(1e-4, 1e-2, log=True).high
+        0.01
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+    log: bool = False
+    choices: tuple[Any, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.choices:
+            return
+        if not self.low < self.high or (self.log and self.low <= 0):
+            raise ValueError(
+                _checks.message(
+                    "low must be below high, and above 0 if log",
+                    f"low={self.low}, high={self.high}, log={self.log}",
+                    "change the range",
+                )
+            )
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The best trial of a search.
+
+    Args:
+        run: The run with the chosen values.
+        values: The chosen values by name.
+        valid: Its mean validation metric.
+        trials: Trials that were done.
+    """
+
+    run: Run
+    values: dict[str, Any]
+    valid: float
+    trials: int
+
+
+def sweep(
+    run: Run,
+    space: Mapping[str, Range],
+    trials: int,
+    place: Place,
+    study: Path,
+    *,
+    seeds: Sequence[int] = (0,),
+    split: str = "",
+    sampler: Literal["random", "tpe"] = "random",
+) -> Chosen:
+    """Searches for the values with the best mean validation metric over some seeds.
+
+    A trial whose loss is not finite counts as the worst.
+
+    Args:
+        run: The run; its own values stand where ``space`` says nothing.
+        space: Ranges by the name of a field ("lr") or of an option of the model ("dropout").
+        trials: Trials in all, >= 1; those of the journal count.
+        place: Where the runs are trained; results go to its results file.
+        study: The journal; its folder is made if it is missing.
+        seeds: The seeds every trial is trained with.
+        split: The task's option that numbers its splits: seed 3 then trains on split 3.
+        sampler: "random", as the documents search, or "tpe".
+
+    Returns:
+        The best trial.
+
+    Raises:
+        ValueError: If the space is empty, a name is no setting of the run, or every trial diverged.
+        ImportError: If Optuna is missing.
+
+    Example:
+        >>> import tempfile
+        >>> task = {"length": 10, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2}
+        >>> run = Run("adding", "LEM", task, {"hidden_size": 4}, epochs=1)
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> place = Place(out=folder, progress=False)
+        >>> best = sweep(run, {"lr": Range(1e-3, 1e-1, log=True)}, 2, place, folder / "lr.journal")
+        >>> best.trials, best.run.lr == best.values["lr"]
+        (2, True)
+    """
+    _checks.positive_int("trials", trials)
+    _checks.choice("sampler", sampler, ("random", "tpe"))
+    if not space or not seeds:
+        raise ValueError(
+            _checks.message(
+                "space and seeds must hold something", f"{dict(space)}, {seeds}", "name ranges"
+            )
+        )
+    try:
+        import optuna
+        from optuna.storages import JournalStorage
+        from optuna.storages.journal import JournalFileBackend
+    except ImportError as error:
+        raise _checks.missing_extra("optuna", "sweep", "a search") from error
+    from anharmonic.data.metrics import make_metric
+    from anharmonic.data.registry import make_task
+    from anharmonic.train.losses import DivergedError
+
+    for name in space.keys() - Run.__dataclass_fields__.keys():
+        _checks.choice("a key of model_options", name, model_option_parameters(run.model))
+    metric = make_task(run.task, run.task_options, place.data_dir, place.file).metric
+    higher = make_metric(metric).higher_is_better
+    study.parent.mkdir(parents=True, exist_ok=True)
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    found = optuna.create_study(
+        storage=JournalStorage(JournalFileBackend(str(study))),
+        study_name=_name(run, space, seeds, sampler),
+        direction="maximize" if higher else "minimize",
+        load_if_exists=True,
+    )
+
+    def objective(trial: Any) -> float:
+        values = {name: _drawn(trial, name, within) for name, within in space.items()}
+        trial.set_user_attr("values", values)
+        one = changed(run, values)
+        try:
+            results = [fit(seeded(one, seed, split), place) for seed in seeds]
+        except DivergedError:
+            return -math.inf if higher else math.inf
+        return statistics.fmean(result.valid for result in results)
+
+    for number in range(len(_complete(found)), trials):
+        # Seeded by the trial's number, so that a search that goes on draws what it would have.
+        kind = optuna.samplers.RandomSampler if sampler == "random" else optuna.samplers.TPESampler
+        found.sampler = kind(seed=number)
+        found.optimize(objective, n_trials=1)
+    best = found.best_trial
+    if not math.isfinite(float(best.value)):  # type: ignore[arg-type]
+        raise ValueError(
+            _checks.message(
+                "a trial of the search must end with a finite loss",
+                f"{trials} trials that all diverged",
+                "narrow the ranges, above all that of lr",
+            )
+        )
+    values = dict(best.user_attrs["values"])
+    valid = float(best.value)  # type: ignore[arg-type]
+    return Chosen(changed(run, values), values, valid, len(_complete(found)))
+
+
+def seeded(run: Run, seed: int, split: str = "") -> Run:
+    """The run with another seed and, where its task has numbered splits, that split.
+
+    Args:
+        run: The run.
+        seed: The seed.
+        split: The task's option that numbers its splits; empty for none.
+
+    Example:
+        >>> run = seeded(Run("texas", "PlainGNN"), 3, "split")
+        >>> run.seed, run.task_options
+        (3, {'split': 3})
+    """
+    options = {**run.task_options, split: seed} if split else run.task_options
+    return dataclasses.replace(run, seed=seed, task_options=options)
+
+
+def changed(run: Run, values: Mapping[str, Any]) -> Run:
+    """The run with other values of its fields or of its model's options.
+
+    Args:
+        run: The run.
+        values: Values by name.
+
+    Raises:
+        ValueError: If a name is neither.
+
+    Example:
+        >>> changed(Run("adding", "LEM"), {"lr": 0.1, "dt": 0.5}).model_options["dt"]
+        0.5
+    """
+    fields = {name: value for name, value in values.items() if name in Run.__dataclass_fields__}
+    options = {name: value for name, value in values.items() if name not in fields}
+    return dataclasses.replace(run, model_options={**run.model_options, **options}, **fields)
+
+
+def _drawn(trial: Any, name: str, within: Range) -> Any:
+    if within.choices:
+        return trial.suggest_categorical(name, list(within.choices))
+    value = trial.suggest_float(name, within.low, within.high, log=within.log)
+    return float(f"{value:.4g}")
+
+
+def _complete(study: Any) -> list[Any]:
+    """The trials that ended with a value; an interrupted one is drawn again."""
+    return [trial for trial in study.get_trials() if trial.value is not None]
+
+
+def _name(run: Run, space: Mapping[str, Range], seeds: Sequence[int], sampler: str) -> str:
+    """Names a study by all that its trials depend on."""
+    ranges = {name: dataclasses.asdict(within) for name, within in space.items()}
+    text = json.dumps([run.hash, ranges, list(seeds), sampler], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]

@@ -1,0 +1,50 @@
+import json
+
+import pytest
+
+import cpu
+from harness import speed
+
+
+@pytest.fixture
+def bench(tmp_path, monkeypatch, capsys):
+    """Runs the benchmark in an empty folder: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        capsys.readouterr()
+        code = cpu.run(words)
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run
+
+
+def test_quick_run_writes_everything(bench, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("<!-- bench -->\n<!-- /bench -->\n")
+    words = "--quick --cases lem-b32 lem-streaming --threads 1 --repeats 1 --rounds 1"
+    files = "--json all.json --markdown all.md --readme page.md"
+    code, out, err = bench(*words.split(), *files.split())
+    assert code == 0
+    assert "Training step" in out and "Inference" in out and "Streaming" in out
+    assert err.startswith("[1/3] LEM, B 2, H 8, T 20: training, 1 thread ...")
+    assert len(json.loads((tmp_path / "all.json").read_text())["measurements"]) == 3
+    assert "### Training step" in (tmp_path / "all.md").read_text()
+    assert "| LEM, B 2, H 8, T 20 |" in page.read_text()
+
+
+def test_stored_numbers_are_not_measured_again(bench, monkeypatch):
+    words = "--quick --cases lem-streaming --threads 1 --repeats 1 --rounds 1 --json all.json"
+    _, first, _ = bench(*words.split())
+    monkeypatch.setattr(speed, "measure", None)
+    assert bench("--from-json", "all.json") == (0, first, "")
+
+
+def test_wrong_use(bench):
+    with pytest.raises(ValueError, match="did you mean 'lem-b32'"):
+        bench("--cases", "lem-b23")
+    with pytest.raises(ValueError, match="--threads"):
+        bench("--threads", "1", "1")
+    with pytest.raises(FileNotFoundError, match=r"missing\.json"):
+        bench("--from-json", "missing.json")

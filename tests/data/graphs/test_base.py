@@ -1,0 +1,155 @@
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from anharmonic.data.base import Splits
+from anharmonic.data.graph_batch import Graphs
+from anharmonic.data.graphs.base import GraphTask, NodeTask, OneGraph, by_row_sum
+from anharmonic.data.graphs.splits import Rows
+from anharmonic.data.registry import list_tasks, task_class
+
+
+class Path4(NodeTask):
+    """Four nodes in a row, said to be directed."""
+
+    name = "path4"
+    metric = "accuracy"
+    input_size = 2
+    output_size = 2
+
+    def __init__(self, undirected: bool = False, normalise_features: bool = False) -> None:
+        self.undirected, self.normalise_features = undirected, normalise_features
+        self.sizes = {"train": 2, "valid": 1, "test": 1}
+        self.built = 0
+
+    def _read(self) -> OneGraph:
+        self.built += 1
+        x = np.array([[1, 3], [0, 0], [2, 2], [0, 5]])
+        rows = Rows(np.array([0, 3]), np.array([1]), np.array([2]))
+        return OneGraph(x, np.array([[0, 1, 2], [1, 2, 3]]), np.array([0, 1, 0, 1]), rows)
+
+
+def test_all_parts_share_one_graph_and_its_features() -> None:
+    task = Path4()
+    loaders = task.loaders(seed=0, batch_size=1)
+    batches = [loaders.train(0)[0], loaders.train(7)[0], loaders.valid[0], loaders.test[0]]
+    assert [len(part) for part in (loaders.train(0), loaders.valid, loaders.test)] == [1, 1, 1]
+    assert len({id(batch.graph) for batch in batches}) == 1
+    assert len({batch.x.data_ptr() for batch in batches}) == 1
+    assert [batch.y.tolist() for batch in batches] == [[0, 1], [0, 1], [1], [0]]
+    assert task.built == 1
+    assert batches[0].x.dtype == torch.float32
+    assert batches[0].y.dtype == torch.int64
+
+
+def test_directed_as_stored_or_undirected() -> None:
+    stored = Path4().loaders(0, 1).test[0].graph
+    both = Path4(undirected=True).loaders(0, 1).test[0].graph
+    assert stored.edge_index.tolist() == [[0, 1, 2], [1, 2, 3]]
+    assert both.edge_index.tolist() == [[0, 1, 1, 2, 2, 3], [1, 0, 2, 1, 3, 2]]
+
+
+def test_features_are_raw_unless_wanted_otherwise() -> None:
+    raw = Path4().loaders(0, 1).test[0].x
+    scaled = Path4(normalise_features=True).loaders(0, 1).test[0].x
+    assert raw.tolist() == [[1, 3], [0, 0], [2, 2], [0, 5]]
+    assert scaled.tolist() == [[0.25, 0.75], [0, 0], [0.5, 0.5], [0, 1]]
+    assert by_row_sum(np.zeros((2, 2), np.float32)).tolist() == [[0, 0], [0, 0]]
+
+
+def test_understood() -> None:
+    assert Path4().understood() == (
+        "path4: 4 nodes (2 train, 1 valid, 1 test), 3 directed edges, 2 features, "
+        "2 classes per node"
+    )
+
+
+class Tiny(GraphTask):
+    """Some graphs."""
+
+    name = "tiny"
+    level = "graph"
+    target = "value"
+    readout = "graph"
+    metric = "mae"
+    input_size = 1
+    output_size = 1
+
+    def __init__(self, sizes: tuple[int, ...] = (3, 3, 3)) -> None:
+        self.sizes = dict(zip(("train", "valid", "test"), sizes, strict=True))
+
+    def _build(self) -> Splits[Graphs]:
+        return Splits(*(self._part(count) for count in self.sizes.values()))
+
+    def _part(self, count: int) -> Graphs:
+        ends = torch.arange(count + 1)
+        edges = torch.zeros(2, count, dtype=torch.int64)
+        values = torch.arange(float(count))[:, None]
+        return Graphs(values, edges, values, ends, ends)
+
+
+def test_the_order_of_training_graphs_depends_on_seed_and_epoch() -> None:
+    def order(seed: int, epoch: int) -> tuple[float, ...]:
+        batches = Tiny((9, 2, 2)).loaders(seed, 4).train(epoch)
+        return tuple(torch.cat([batch.y[:, 0] for batch in batches]).tolist())
+
+    assert order(0, 0) == order(0, 0)
+    orders = {order(seed, epoch) for seed in range(2) for epoch in range(2)}
+    assert len(orders) == 4
+    assert all(sorted(one) == list(range(9)) for one in orders)
+    assert [batch.num_graphs for batch in Tiny((9, 2, 2)).loaders(0, 4).train(0)] == [4, 4, 1]
+
+
+def test_understood_of_many_graphs() -> None:
+    assert Tiny().understood() == (
+        "tiny: 9 graphs (3 train, 3 valid, 3 test), 1 node each, 9 directed edges, 1 feature, "
+        "1 value per graph"
+    )
+
+
+def test_loaders_refuse_bad_arguments() -> None:
+    with pytest.raises(ValueError, match="batch_size must be an int >= 1; got batch_size=0"):
+        Path4().loaders(0, 0)
+    with pytest.raises(ValueError, match="seed must be an int"):
+        Tiny().loaders(-1, 1)
+
+
+def test_a_class_without_arguments_in_its_docstring_takes_those_of_its_base() -> None:
+    class Parent(GraphTask):
+        """Above.
+
+        Args:
+            size: A number.
+        """
+
+    class Child(Parent):
+        """Below."""
+
+    class Other(Parent):
+        """Beside.
+
+        Args:
+            colour: A word.
+        """
+
+    child = Child.__doc__ or ""
+    assert child == "Below.\n\nArgs:\n    size: A number."
+    assert "size: A number." not in (Other.__doc__ or "")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind for kind in map(task_class, list_tasks()) if issubclass(kind, GraphTask)],
+    ids=lambda kind: kind.name,
+)
+def test_every_task_says_what_it_is(kind: type[GraphTask], tmp_path: Path) -> None:
+    task = kind(data_dir=tmp_path)  # type: ignore[call-arg]
+    assert task.level == task.readout
+    assert all(size > 0 for size in task.sizes.values())
+    assert task.metric_scale > 0
+    assert list(tmp_path.iterdir()) == [], "making a task reads nothing"
+    for section in ("Args", "Shape", "Metric", "Split"):
+        assert f"\n{section}" in (inspect.getdoc(kind) or ""), section

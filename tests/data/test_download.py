@@ -1,0 +1,115 @@
+import hashlib
+import sys
+from pathlib import Path
+
+import pytest
+
+from anharmonic.data.download import data_folder, fetch, verify
+
+CONTENT = bytes(range(256)) * 9000  # more than one piece
+
+
+@pytest.mark.parametrize("kind", ["sha256", "md5"])
+def test_a_good_file_arrives(server: tuple[str, Path], tmp_path: Path, kind: str) -> None:
+    url, folder = server
+    (folder / "good.bin").write_bytes(CONTENT)
+    checksum = f"{kind}:{hashlib.new(kind, CONTENT).hexdigest()}"
+    target = tmp_path / "new" / "good.bin"
+    assert fetch(f"{url}/good.bin", target, checksum, progress=False) == target
+    assert target.read_bytes() == CONTENT
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_progress_is_shown(
+    server: tuple[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tqdm", reason="tqdm is not installed")
+    url, folder = server
+    (folder / "good.bin").write_bytes(CONTENT)
+    fetch(f"{url}/good.bin", tmp_path / "shown.bin", None)
+    assert "shown.bin" in capsys.readouterr().err
+    fetch(f"{url}/good.bin", tmp_path / "quiet.bin", None, progress=False)
+    assert capsys.readouterr().err == ""
+
+
+def test_missing_tqdm_names_the_extra(
+    server: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, folder = server
+    (folder / "good.bin").write_bytes(CONTENT)
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    with pytest.raises(ImportError, match=r'package tqdm; .* "anharmonic\[train\]"'):
+        fetch(f"{url}/good.bin", tmp_path / "got" / "good.bin", None)
+    assert list((tmp_path / "got").iterdir()) == []
+
+
+def test_wrong_checksum_leaves_nothing(server: tuple[str, Path], tmp_path: Path) -> None:
+    url, folder = server
+    (folder / "bad.bin").write_bytes(b"other")
+    target = tmp_path / "got" / "bad.bin"
+    with pytest.raises(ValueError, match=r"bad.bin must have the md5 checksum 00; got 795f3202"):
+        fetch(f"{url}/bad.bin", target, "md5:00", progress=False)
+    assert list(target.parent.iterdir()) == []
+
+
+def test_a_file_already_there_survives_a_failure(server: tuple[str, Path], tmp_path: Path) -> None:
+    url, folder = server
+    (folder / "bad.bin").write_bytes(b"other")
+    target = tmp_path / "bad.bin"
+    target.write_bytes(b"mine")
+    with pytest.raises(ValueError, match="checksum"):
+        fetch(f"{url}/bad.bin", target, "md5:00", progress=False)
+    assert target.read_bytes() == b"mine"
+
+
+def test_not_found(server: tuple[str, Path], tmp_path: Path) -> None:
+    url, _ = server
+    target = tmp_path / "got" / "none.bin"
+    with pytest.raises(ConnectionError, match=r"none.bin must be reachable; got .*404.*put it at"):
+        fetch(f"{url}/none.bin", target, None, progress=False)
+    assert list(target.parent.iterdir()) == []
+
+
+def test_connection_cut_in_the_middle(server: tuple[str, Path], tmp_path: Path) -> None:
+    url, _ = server
+    target = tmp_path / "got" / "cut.bin"
+    with pytest.raises(ConnectionError, match=r"cut.bin must (arrive whole|be reachable)"):
+        fetch(f"{url}/cut/cut.bin", target, None, progress=False)
+    assert list(target.parent.iterdir()) == []
+
+
+def test_no_server(tmp_path: Path) -> None:
+    # Port 9 (discard) of this machine: nothing listens there.
+    with pytest.raises(ConnectionError, match=r"must be reachable; got .*refused.* put it at"):
+        fetch("http://127.0.0.1:9/x.bin", tmp_path / "x.bin", None, progress=False)
+
+
+def test_unknown_checksum(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="checksum kind must be one of 'sha256', 'md5'"):
+        fetch("http://127.0.0.1:9/x", tmp_path / "x", "sha1:00")
+
+
+def test_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("ANHARMONIC_DATA", str(tmp_path / "env"))
+    assert data_folder(tmp_path / "named") == tmp_path / "named"
+    assert data_folder() == tmp_path / "env"
+    monkeypatch.delenv("ANHARMONIC_DATA")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert data_folder() == tmp_path / "cache" / "anharmonic"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert data_folder() == tmp_path / ".cache" / "anharmonic"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert data_folder() == tmp_path / "Library" / "Caches" / "anharmonic"
+
+
+def test_verify(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"abc")
+    verify(path, None)
+    verify(path, "md5:900150983cd24fb0d6963f7d28e17f72")
+    with pytest.raises(ValueError, match=r"file must have the md5 checksum 00; got 9001.* remove"):
+        verify(path, "md5:00")
+    with pytest.raises(ValueError, match="checksum kind must be one of 'sha256', 'md5'"):
+        verify(path, "crc:00")

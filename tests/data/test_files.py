@@ -1,0 +1,313 @@
+import hashlib
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from anharmonic.data.files import FileTask, file_digest, read_inputs
+from anharmonic.data.sequences import Preprocessing
+
+HEADER = "@univariate true\n@classLabel true a b\n@data\n"
+
+
+def save(folder: Path, **arrays: Any) -> Path:
+    np.savez(folder / "mine.npz", **arrays)
+    return folder / "mine.npz"
+
+
+def numbered(count: int, steps: int = 4) -> np.ndarray:
+    """Sequences that say which they are."""
+    return np.repeat(np.arange(float(count))[:, None], steps, axis=1)
+
+
+def test_classes_are_split_in_their_share(tmp_path: Path) -> None:
+    y = np.array(["yes", "no"] * 50)
+    task = FileTask(save(tmp_path, x=numbered(100), y=y), standardise=False)
+    assert task.sizes == {"train": 70, "valid": 15, "test": 15}
+    assert (task.target, task.readout, task.metric) == ("class", "last", "accuracy")
+    assert (task.class_names, task.output_size, task.input_size) == (("no", "yes"), 2, 1)
+    seen = []
+    for part in task.splits():
+        assert part is not None
+        assert part.x.shape[1:] == (4, 1)
+        counts = torch.bincount(part.y)
+        assert abs(int(counts[0] - counts[1])) <= 1
+        # An even number is "yes", that is class 1, and stays so.
+        assert torch.equal(part.y, 1 - part.x[:, 0, 0].long() % 2)
+        seen += part.x[:, 0, 0].tolist()
+    assert sorted(seen) == list(range(100))
+
+
+def test_split_depends_on_its_seed_only(tmp_path: Path) -> None:
+    path = save(tmp_path, x=numbered(40), y=np.arange(40) % 2)
+
+    def test_part(seed: int) -> list[float]:
+        return FileTask(path, split_seed=seed).splits().test.x[:, 0, 0].tolist()
+
+    assert test_part(0) == test_part(0)
+    assert test_part(0) != test_part(1)
+
+
+def test_values_per_step_of_ragged_data(tmp_path: Path) -> None:
+    lengths = np.array([2, 5, 3, 4, 1, 6])
+    x = np.arange(21.0)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    path = save(tmp_path, x=x, y=10 * x, offsets=offsets)
+    task = FileTask(path, standardise=False)
+    assert (task.target, task.readout, task.metric) == ("value", "all", "rmse")
+    assert task.sizes == {"train": 4, "valid": 1, "test": 1}
+    total = 0
+    for part in task.splits():
+        assert part is not None
+        for batch in part.batches(2):
+            assert torch.equal(batch.y, 10 * batch.x)
+            total += int(batch.x.sum())
+    assert total == 210
+
+
+def test_values_with_several_outputs(tmp_path: Path) -> None:
+    y = np.random.default_rng(0).random((10, 3))
+    task = FileTask(save(tmp_path, x=numbered(10), y=y))
+    assert (task.output_size, task.metric, task.readout) == (3, "rmse", "last")
+    assert task.class_names == ()
+    assert task.loaders(0, 4).train(0)[0].y.shape == (4, 3)
+
+
+def test_standardise_is_learnt_from_training_only(tmp_path: Path) -> None:
+    given = {"x_train": numbered(4), "y_train": [0, 1, 0, 1], "x_valid": numbered(2)}
+    given |= {"y_valid": [0, 1], "x_test": 100 + numbered(2), "y_test": [1, 0]}
+    task = FileTask(save(tmp_path, **given))
+    train, valid, test = task.splits()
+    assert train is not None
+    assert float(train.x.mean()) == pytest.approx(0, abs=1e-6)
+    assert float(train.x.std(correction=0)) == pytest.approx(1, abs=1e-6)
+    assert float(test.x.mean()) > 50
+    assert task.preprocessing.mean == (1.5,)
+    assert len(valid) == 2
+
+
+def test_given_parts_without_validation(tmp_path: Path) -> None:
+    given = {"x_train": numbered(20), "y_train": np.arange(20) % 2}
+    given |= {"x_test": numbered(5), "y_test": np.arange(5) % 2}
+    task = FileTask(save(tmp_path, **given), standardise=False)
+    assert task.sizes == {"train": 17, "valid": 3, "test": 5}
+    assert task.splits().test.x[:, 0, 0].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_target_option(tmp_path: Path) -> None:
+    path = save(tmp_path, x=numbered(10), y=np.arange(10) % 3)
+    assert FileTask(path).output_size == 3
+    assert FileTask(path, target="value").output_size == 1
+    assert FileTask(path, target="value").metric == "rmse"
+
+
+def test_ts_pair(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{i},{i}:{'ab'[i % 2]}\n" for i in range(20))
+    (tmp_path / "Small_TRAIN.ts").write_text(HEADER + rows)
+    (tmp_path / "Small_TEST.ts").write_text(HEADER + "5,6:b\n7:a\n")
+    train, test = tmp_path / "Small_TRAIN.ts", tmp_path / "Small_TEST.ts"
+    for path in (train, test):
+        task = FileTask(path, standardise=False)
+        assert task.sizes == {"train": 17, "valid": 3, "test": 2}
+        assert task.splits().test.y.tolist() == [1, 0]
+        assert task.class_names == ("a", "b")
+        lengths = task.loaders(0, 2).test[0].lengths
+        assert lengths is not None
+        assert lengths.tolist() == [2, 1]
+    assert file_digest(train) == file_digest(test)
+    before = file_digest(train)
+    test.write_text(HEADER + "5,6:b\n8:a\n")
+    assert file_digest(train) != before
+    test.unlink()
+    with pytest.raises(FileNotFoundError, match=r"existing file; got .*Small_TEST.ts"):
+        FileTask(train)
+
+
+def test_single_ts(tmp_path: Path) -> None:
+    path = tmp_path / "mine.ts"
+    path.write_text(HEADER + "".join(f"{i},{i}:{'ab'[i % 2]}\n" for i in range(20)))
+    assert FileTask(path).sizes == {"train": 14, "valid": 3, "test": 3}
+
+
+def test_digest(tmp_path: Path) -> None:
+    path = save(tmp_path, x=numbered(10), y=np.arange(10) % 2)
+    digest = file_digest(path)
+    assert digest == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert FileTask(path, sha256=digest).sizes["test"] == 2
+    with pytest.raises(ValueError, match=r"mine.npz must have the sha256 abc...; got [0-9a-f]{12}"):
+        FileTask(path, sha256="abc")
+
+
+def test_read_inputs_does_as_in_training(tmp_path: Path) -> None:
+    task = FileTask(save(tmp_path, x=numbered(10), y=np.arange(10) % 2))
+    saved = Preprocessing.from_dict(task.preprocessing.to_dict())
+    np.savez(tmp_path / "new.npz", x=numbered(3))
+    data = read_inputs(tmp_path / "new.npz", saved)
+    batch = data.take(torch.arange(3))
+    expected = (np.arange(3) - saved.mean[0]) / saved.std[0]
+    np.testing.assert_allclose(batch.x[:, 0, 0].numpy(), expected, rtol=1e-6)
+    assert batch.y.shape == (3, 0)
+    (tmp_path / "new.ts").write_text(HEADER + "0,0,0,0:a\n1,1:b\n")
+    ragged = read_inputs(tmp_path / "new.ts", saved)
+    assert ragged.lengths is not None
+    assert ragged.lengths.tolist() == [4, 2]
+    np.testing.assert_allclose(ragged.x[-1, 0].numpy(), expected[1], rtol=1e-6)
+
+
+def test_missing_values(tmp_path: Path) -> None:
+    x = numbered(10)
+    x[3, 2] = np.nan
+    path = save(tmp_path, x=x, y=np.arange(10) % 2)
+    with pytest.raises(
+        ValueError, match=r"must be finite; got nan at sequence 3, step 2, channel 0"
+    ):
+        FileTask(path)
+    for part in FileTask(path, missing="mean").splits():
+        assert part is not None
+        assert part.x.isfinite().all()
+
+
+@pytest.mark.parametrize("sequence", [0, 3, 11, 19])
+@pytest.mark.parametrize("form", ["dense", "padded", "flat"])
+@pytest.mark.parametrize(("value", "missing"), [(np.nan, "error"), (np.inf, "mean")])
+def test_broken_inputs_are_named_by_their_place_in_the_file(
+    tmp_path: Path, sequence: int, form: str, value: float, missing: Any
+) -> None:
+    lengths = np.arange(20) % 4 + 3
+    x = np.zeros((20, 6, 2))
+    x[sequence, 2, 1] = value
+    arrays: dict[str, Any] = {"x": x, "y": np.arange(20) % 2}
+    if form == "padded":
+        arrays["lengths"] = lengths
+        x[0, 3:] = np.nan  # padding may hold anything
+    if form == "flat":
+        arrays["x"] = x[np.arange(6) < lengths[:, None]]
+        arrays["offsets"] = np.cumsum([0, *lengths])
+    place = rf"got {value} at sequence {sequence}, step 2, channel 1 \(1 such entries\)"
+    for seed in (0, 1):
+        with pytest.raises(ValueError, match=place):
+            FileTask(save(tmp_path, **arrays), missing=missing, split_seed=seed)
+
+
+def test_broken_inputs_of_a_part_and_in_the_order_of_the_file(tmp_path: Path) -> None:
+    x = numbered(20)
+    x[7:9, 1] = np.nan
+    x[15, 0] = np.nan
+    given = {"x_test": numbered(3), "y_test": [0, 1, 0]}
+    path = save(tmp_path, x_train=x, y_train=np.arange(20) % 2, **given)
+    with pytest.raises(
+        ValueError, match=r"\(train\) must be finite; got nan at sequence 7, step 1, .*\(3 such"
+    ):
+        FileTask(path)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "text"),
+    [
+        ({"x": numbered(4), "y": [1, 1, 1, 1]}, "at least two classes; got only '1'"),
+        ({"x": numbered(2), "y": [0, 1]}, r"at least 3 sequences .* train, valid, test; got 2"),
+        ({"x": numbered(4), "y": [0.0, 1.0, np.inf, 0.0]}, "y in mine.npz must be finite; got inf"),
+        ({"x": numbered(4) + 0j, "y": [0, 1, 0, 1]}, "must hold real numbers"),
+        ({"x": numbered(4), "y": np.zeros((4, 3), int)}, r"classes y in mine.npz must be \[N\]"),
+    ],
+)
+def test_errors(tmp_path: Path, arrays: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        FileTask(save(tmp_path, **arrays))
+
+
+def test_classes_too_rare_for_every_part_are_warned_of(tmp_path: Path) -> None:
+    y = ["a"] * 10 + ["b"] * 7 + ["lone"] + ["two"] * 2
+    expected = (
+        r"every class in mine.npz must have at least 3 sequences to be in train, valid and test; "
+        r"got 1 of class 'lone', 2 of class 'two'; add sequences of these classes"
+    )
+    with pytest.warns(UserWarning, match=expected):
+        assert FileTask(save(tmp_path, x=numbered(20), y=y)).output_size == 4
+    x = {"x_train": numbered(20), "x_test": numbered(2), "y_test": ["a", "b"]}
+    with pytest.warns(
+        UserWarning, match=r"at least 2 .* in train and valid; got 1 of class 'lone';"
+    ):
+        FileTask(save(tmp_path, **x, y_train=y))
+    many = [*("a" * 13), *"bcdefgh"]
+    with pytest.warns(UserWarning, match=r"1 of class 'f', few of 2 more classes; add"):
+        FileTask(save(tmp_path, x=numbered(20), y=many))
+
+
+def test_no_warning_where_every_class_has_enough_or_the_split_is_given(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        FileTask(save(tmp_path, x=numbered(20), y=["a"] * 17 + ["b"] * 3))
+        FileTask(save(tmp_path, x=numbered(20), y=np.arange(20.0)))
+        given = {f"x_{part}": numbered(3) for part in ("train", "valid", "test")}
+        given |= {f"y_{part}": np.array([0, 1, 1]) for part in ("train", "valid", "test")}
+        FileTask(save(tmp_path, **given))
+
+
+def test_understood(tmp_path: Path) -> None:
+    lengths = np.arange(60) % 15 + 5
+    offsets, y = np.cumsum([0, *lengths]), np.array(["a", "b", "c"] * 20)
+    task = FileTask(save(tmp_path, x=np.zeros((sum(lengths), 2)), y=y, offsets=offsets))
+    assert task.understood() == (
+        "mine.npz: 60 sequences (42 train, 9 valid, 9 test), 5 to 19 steps, 2 channels, 3 classes"
+    )
+    assert task.hint == ""
+    x = numbered(10)
+    assert FileTask(save(tmp_path, x=x, y=x[:, 0])).understood() == (
+        "mine.npz: 10 sequences (6 train, 2 valid, 2 test), 4 steps, 1 channel, "
+        "1 value per sequence"
+    )
+    stepped = FileTask(save(tmp_path, x=x, y=np.zeros((10, 4, 2))))
+    assert stepped.understood().endswith("2 values per step")
+
+
+def test_hint_that_values_may_be_classes(tmp_path: Path) -> None:
+    x, y = numbered(12), np.arange(12.0) % 3
+    path = save(tmp_path, x=x, y=y)
+    assert FileTask(path).hint == (
+        "y in mine.npz is taken as values, but holds only 3 distinct whole numbers; "
+        "target=class makes them classes."
+    )
+    assert FileTask(path, target="class").hint == FileTask(path, target="value").hint == ""
+    for other in (y + 0.5, np.arange(12.0), np.ones(12), np.stack([y, y], 1), np.ones((12, 4, 1))):
+        assert FileTask(save(tmp_path, x=x, y=other)).hint == ""
+
+
+def test_errors_between_parts(tmp_path: Path) -> None:
+    x = {"x_train": numbered(4), "x_test": numbered(2)}
+    with pytest.raises(ValueError, match="got '2' only in test"):
+        FileTask(save(tmp_path, **x, y_train=[0, 1, 0, 1], y_test=[0, 2]))
+    with pytest.raises(ValueError, match=r"of one kind in all parts; got train \[4\] int64, test"):
+        FileTask(save(tmp_path, **x, y_train=[0, 1, 0, 1], y_test=[0.5, 2]))
+    wide = {"x_train": np.zeros((4, 2, 3)), "x_test": np.zeros((4, 2, 2))}
+    with pytest.raises(ValueError, match=r"must have 3 channels, as in training; got 2 channels"):
+        FileTask(save(tmp_path, **wide, y_train=[0, 1, 0, 1], y_test=[0, 1, 0, 1]))
+    with pytest.raises(ValueError, match="at least 2 sequences to be cut into train, valid; got 1"):
+        FileTask(save(tmp_path, x_train=[[1.0]], y_train=[0.5], x_test=[[1.0]], y_test=[0.5]))
+
+
+def test_option_errors(tmp_path: Path) -> None:
+    path = save(tmp_path, x=numbered(10), y=np.arange(10) % 2)
+    with pytest.raises(ValueError, match="target must be one of 'auto', 'class', 'value'"):
+        FileTask(path, target="classes")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="standardise must be True or False"):
+        FileTask(path, standardise=1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="missing must be one of 'error', 'mean'"):
+        FileTask(path, missing="zero")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="split_seed must be"):
+        FileTask(path, split_seed=-1)
+    with pytest.raises(FileNotFoundError, match="must be an existing file"):
+        FileTask(tmp_path / "none.npz")
+    other = tmp_path / "mine.csv"
+    other.write_text("1,2")
+    with pytest.raises(
+        ValueError, match=r"ending of the file must be one of '.npz', '.ts'; got '.c"
+    ):
+        FileTask(other)
+    given = {"x_train": numbered(4), "y_train": [0, 1, 0, 1]}
+    parts = save(tmp_path, **given, x_test=numbered(2), y_test=[0, 1])
+    with pytest.raises(ValueError, match=r"must hold x to predict from; got x_train, x_test"):
+        read_inputs(parts, Preprocessing((0.0,), (1.0,), True, "error"))

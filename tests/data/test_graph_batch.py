@@ -1,0 +1,112 @@
+import pytest
+import torch
+from torch import Tensor
+
+from anharmonic.data.graph_batch import GraphBatch, Graphs, Nodes
+from anharmonic.ops.adjacency import Adjacency
+
+
+def random_graphs(sizes: list[int], per_node: bool = False, seed: int = 0) -> Graphs:
+    gen = torch.Generator().manual_seed(seed)
+    edges = [torch.randint(max(n, 1), (2, 3 * n), generator=gen) for n in sizes]
+    x = torch.randn(sum(sizes), 4, generator=gen)
+    y = torch.randn(sum(sizes) if per_node else len(sizes), 2, generator=gen)
+    return Graphs(
+        x, torch.cat(edges, 1), y, ends(sizes), ends([3 * n for n in sizes]), per_node=per_node
+    )
+
+
+def ends(counts: list[int]) -> Tensor:
+    return torch.tensor([0, *counts]).cumsum(0)
+
+
+def aggregated(batch: GraphBatch) -> Tensor:
+    return batch.graph.matmul(batch.x)
+
+
+@pytest.mark.parametrize("chosen", [[0, 1], [1, 0], [2, 0, 1], [1, 1], [3]])
+def test_a_union_is_its_graphs_side_by_side(chosen: list[int]) -> None:
+    graphs = random_graphs([5, 2, 7, 1])
+    union = graphs.take(torch.tensor(chosen))
+    single = [graphs.take(torch.tensor([i])) for i in chosen]
+    assert union.num_graphs == len(chosen)
+    assert union.rows is None
+    assert torch.equal(union.x, torch.cat([one.x for one in single]))
+    assert torch.equal(union.y, torch.cat([one.y for one in single]))
+    assert torch.equal(aggregated(union), torch.cat([aggregated(one) for one in single]))
+    assert union.membership is not None
+    assert union.membership.tolist() == [
+        number for number, one in enumerate(single) for _ in range(one.graph.num_nodes)
+    ]
+    source, target = union.graph.edge_index
+    assert torch.equal(union.membership[source], union.membership[target])
+
+
+def test_predictions_per_node_keep_the_order_of_nodes() -> None:
+    graphs = random_graphs([3, 4], per_node=True)
+    batch = graphs.take(torch.tensor([1, 0]))
+    assert batch.rows is not None
+    assert batch.rows.tolist() == list(range(7))
+    assert torch.equal(batch.y, graphs.y[[3, 4, 5, 6, 0, 1, 2]])
+    assert torch.equal(batch.x, graphs.x[[3, 4, 5, 6, 0, 1, 2]])
+
+
+def test_a_graph_without_edges_or_nodes() -> None:
+    graphs = Graphs(
+        torch.ones(3, 1),
+        torch.tensor([[0], [1]]),
+        torch.arange(3),
+        ends([1, 0, 2]),
+        ends([0, 0, 1]),
+    )
+    batch = graphs.take(torch.tensor([0, 1, 2]))
+    assert batch.graph.edge_index.tolist() == [[1], [2]]
+    assert batch.membership is not None
+    assert batch.membership.tolist() == [0, 2, 2]
+    assert batch.num_graphs == 3
+
+
+def test_batches_of_graphs() -> None:
+    graphs = random_graphs([2] * 7)
+    batches = graphs.batches(3)
+    assert [batch.num_graphs for batch in batches] == [3, 3, 1]
+    order = torch.arange(6, -1, -1)
+    turned = graphs.batches(3, order)
+    assert torch.equal(turned[0].y, graphs.y[[6, 5, 4]])
+    assert len(graphs) == 7
+
+
+def test_types() -> None:
+    graphs = random_graphs([2, 2])
+    graphs.x, graphs.y = graphs.x.to(torch.uint8), torch.tensor([1, 0], dtype=torch.uint8)
+    batch = graphs.take(torch.tensor([0]))
+    assert (batch.x.dtype, batch.y.dtype) == (torch.float32, torch.int64)
+
+
+def test_nodes_are_one_full_batch() -> None:
+    graph = Adjacency(torch.tensor([[0, 1], [1, 2]]), 3)
+    part = Nodes(torch.eye(3), graph, torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([2, 0]))
+    for batch in (*part.batches(1), *part.batches(5, torch.tensor([1, 0]))):
+        assert batch.graph is graph
+        assert batch.rows is not None
+        assert batch.rows.tolist() == [2, 0]
+        assert batch.y.tolist() == [[3.0], [1.0]]
+        assert batch.membership is None
+        assert batch.num_graphs == 1
+    assert len(part) == 2
+
+
+def test_errors() -> None:
+    graph = Adjacency(torch.tensor([[0], [1]]), 3)
+    with pytest.raises(
+        ValueError, match=r"y must have one row for each of 3 nodes; got shape \[2\]"
+    ):
+        Nodes(torch.eye(3), graph, torch.zeros(2), torch.tensor([0]))
+    with pytest.raises(ValueError, match="batch_size must be an int >= 1"):
+        Nodes(torch.eye(3), graph, torch.zeros(3), torch.tensor([0])).batches(0)
+    with pytest.raises(ValueError, match="batch_size must be an int >= 1"):
+        random_graphs([2]).batches(0)
+    with pytest.raises(ValueError, match="y must have 2 entries for these 2 graphs; got 5"):
+        Graphs(torch.ones(5, 1), torch.zeros(2, 0), torch.arange(5), ends([2, 3]), ends([0, 0]))
+    with pytest.raises(ValueError, match="edges must have 4 entries for these 2 graphs; got 0"):
+        Graphs(torch.ones(5, 1), torch.zeros(2, 0), torch.arange(2), ends([2, 3]), ends([0, 4]))

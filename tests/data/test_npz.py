@@ -1,0 +1,175 @@
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anharmonic.data.npz import read_npz
+
+
+def save(path: Path, **arrays: Any) -> Path:
+    np.savez(path / "mine.npz", **arrays)
+    return path / "mine.npz"
+
+
+def test_forms_of_x(tmp_path: Path) -> None:
+    y = np.array([1.0, 2.0])
+    x = np.arange(12.0).reshape(2, 3, 2)
+    dense = read_npz(save(tmp_path, x=x, y=y))["all"]
+    assert dense.x.tolist() == x.reshape(6, 2).tolist()
+    assert dense.offsets.tolist() == [0, 3, 6]
+    assert dense.x.dtype == np.float32
+    one = read_npz(save(tmp_path, x=x[:, :, 0].astype(int), y=y))["all"]
+    assert one.x.tolist() == [[0], [2], [4], [6], [8], [10]]
+    padded = read_npz(save(tmp_path, x=x, y=y, lengths=[2, 3]))["all"]
+    assert padded.x.tolist() == [[0, 1], [2, 3], [6, 7], [8, 9], [10, 11]]
+    assert padded.offsets.tolist() == [0, 2, 5]
+    flat = read_npz(save(tmp_path, x=padded.x, y=y, offsets=[0, 2, 5]))["all"]
+    assert flat.x.tolist() == padded.x.tolist()
+    single = read_npz(save(tmp_path, x=np.arange(5.0), y=y, offsets=[0, 2, 5]))["all"]
+    assert single.x.shape == (5, 1)
+
+
+def test_values_behind_the_end_of_a_sequence_are_not_looked_at(tmp_path: Path) -> None:
+    x = np.array([[1.0, np.nan], [2.0, 3.0]])
+    part = read_npz(save(tmp_path, x=x, y=[0, 1], lengths=[1, 2]))["all"]
+    assert part.x.tolist() == [[1], [2], [3]]
+
+
+def test_targets_per_step(tmp_path: Path) -> None:
+    x, y = np.zeros((2, 3)), np.arange(6.0).reshape(2, 3, 1)
+    padded = read_npz(save(tmp_path, x=x, y=y, lengths=[3, 1]))["all"]
+    assert padded.per_step
+    assert padded.y is not None
+    assert padded.y.tolist() == [[0], [1], [2], [3]]
+    flat = read_npz(save(tmp_path, x=np.zeros(4), y=np.arange(4.0), offsets=[0, 3, 4]))["all"]
+    assert flat.per_step
+    assert flat.y is not None
+    assert flat.y.shape == (4, 1)
+    assert not read_npz(save(tmp_path, x=x, y=np.zeros((2, 3))))["all"].per_step
+
+
+def test_parts(tmp_path: Path) -> None:
+    given = {"x_train": np.zeros((3, 2)), "y_train": [0, 1, 0]}
+    given |= {"x_test": np.zeros((1, 2)), "y_test": [1]}
+    assert {k: len(v) for k, v in read_npz(save(tmp_path, **given)).items()} == {
+        "train": 3,
+        "test": 1,
+    }
+    given |= {"x_valid": np.zeros(5), "y_valid": [1, 0], "offsets_valid": [0, 1, 5]}
+    assert list(read_npz(save(tmp_path, **given))) == ["train", "valid", "test"]
+
+
+def test_without_targets(tmp_path: Path) -> None:
+    path = save(tmp_path, x=np.zeros((2, 3)))
+    assert read_npz(path, targets=False)["all"].y is None
+    with pytest.raises(ValueError, match=r"mine.npz must hold y; got the keys x; add the targets"):
+        read_npz(path)
+
+
+X, Y = np.zeros((2, 3)), np.array([0, 1])
+
+
+@pytest.mark.parametrize(
+    ("arrays", "text"),
+    [
+        ({"X": X, "y": Y}, r"key in mine.npz must be one of 'x', .*; got 'X'"),
+        ({"x": X, "y": Y, "lenghts": Y}, r"got 'lenghts'; did you mean 'lengths'\?"),
+        ({"y": Y}, r"must hold either x, or x_train and x_test; got the keys y"),
+        ({"x_train": X, "y_train": Y}, r"either x, or x_train and x_test; got the keys x_train, y"),
+        ({"x": X, "y": Y, "x_test": X}, r"either x, or x_train and x_test; got the keys x, x_t"),
+        ({"x_train": X, "x_test": X, "y_train": Y}, r"must hold y_test; got the keys x_test"),
+        ({"x": np.array(["a"]), "y": Y}, r"x in mine.npz must hold real numbers; got dtype <U1"),
+        ({"x": X + 1j, "y": Y}, r"must hold real numbers; got dtype complex128"),
+        ({"x": X, "y": Y, "lengths": [3, 3], "offsets": [0, 1]}, r"lengths or offsets; got both"),
+        ({"x": np.zeros(4), "y": Y}, r"x in mine.npz must be \[N, T\] or .*; got shape \[4\]"),
+        ({"x": np.zeros((1, 1, 1, 1)), "y": Y}, r"got shape \[1, 1, 1, 1\]; reshape it"),
+        ({"x": np.zeros((2, 3, 1)), "y": Y, "offsets": [0, 1, 2]}, r"with offsets; got shape \[2,"),
+        ({"x": X, "y": Y, "lengths": [3]}, r"lengths in mine.npz must be 2 numbers .* got 1 len"),
+        ({"x": X, "y": Y, "lengths": [3, 4]}, r"of at most 3, as x has; got 2 lengths, 4 at sequ"),
+        ({"x": X, "y": Y, "lengths": [-1, 3]}, r"got 2 lengths, -1 at sequence 0"),
+        ({"x": X, "y": Y, "lengths": [0, 3]}, r"at least one step; got sequence 0 has none \(1"),
+        (
+            {"x": X, "y": Y, "lengths": [1.0, 3.0]},
+            r"row of whole numbers; got shape \[2\], dtype f",
+        ),
+        ({"x": np.zeros(5), "y": Y, "offsets": [0, 2, 4]}, r"rise from 0 to 5.*from 0 to 4"),
+        ({"x": np.zeros(5), "y": Y, "offsets": [1, 2, 5]}, r"rise from 0 to 5.*from 1 to 5"),
+        ({"x": np.zeros(5), "y": [0, 1, 2], "offsets": [0, 4, 2, 5]}, r"falling after place 1"),
+        ({"x": np.zeros(5), "y": Y, "offsets": np.array([], int)}, r"got 0 offsets"),
+        ({"x": np.zeros(5), "y": Y, "offsets": [0, 0, 5]}, r"got sequence 0 has none"),
+        ({"x": np.zeros((0, 3)), "y": []}, r"at least one sequence .* got 0 sequences of 1 chann"),
+        ({"x": np.zeros((2, 3, 0)), "y": Y}, r"at least one channel; got 2 sequences of 0 chann"),
+        ({"x": X, "y": [1, 2, 3]}, r"y in mine.npz must have 2 rows, as x has; got y of shape \[3"),
+        (
+            {"x": X, "y": np.zeros((2, 4, 1))},
+            r"y in mine.npz must be \[2, 3, O\].*got shape \[2, 4",
+        ),
+    ],
+)
+def test_errors(tmp_path: Path, arrays: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        read_npz(save(tmp_path, **arrays))
+
+
+def test_pickled_objects_are_refused_with_the_way_out(tmp_path: Path) -> None:
+    ragged = np.empty(2, dtype=object)
+    ragged[:] = [np.zeros(2), np.zeros(3)]
+    path = save(tmp_path, x=ragged, y=Y)
+    with pytest.raises(
+        ValueError, match=r"x in mine.npz must be an array of numbers or strings; g"
+    ):
+        read_npz(path)
+    with pytest.raises(ValueError, match=r"could run code; store .* offsets \[N \+ 1\], or padded"):
+        read_npz(path)
+
+
+def test_not_an_archive(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", X)
+    (tmp_path / "x.npy").rename(tmp_path / "x.npz")
+    with pytest.raises(
+        ValueError, match=r"x.npz must be an .npz archive; got a file that is no zip"
+    ):
+        read_npz(tmp_path / "x.npz")
+    path = save(tmp_path, x=X, y=Y)
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(
+        ValueError, match=r"no zip archive, or a cut one; write it with numpy.savez"
+    ):
+        read_npz(path)
+
+
+def test_damaged_archive(tmp_path: Path) -> None:
+    path = save(tmp_path, x=np.arange(200.0).reshape(2, 100), y=Y)
+    content = bytearray(path.read_bytes())
+    content[600] ^= 255  # one byte of x
+    path.write_bytes(content)
+    with pytest.raises(
+        ValueError, match=r"must be a sound .npz archive; got BadZipFile: Bad CRC-32"
+    ):
+        read_npz(path)
+
+
+def test_another_zip(tmp_path: Path) -> None:
+    path = tmp_path / "text.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("word.xml", "text")
+    with pytest.raises(ValueError, match=r"key in text.npz must be one of .* got 'word.xml'"):
+        read_npz(path)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(
+        FileNotFoundError, match=r"must be an existing file; got .*\(nothing there\)"
+    ):
+        read_npz(tmp_path / "none.npz")
+    with pytest.raises(FileNotFoundError, match=r"\(a folder\)"):
+        read_npz(tmp_path)
+
+
+def test_targets_of_python_objects(tmp_path: Path) -> None:
+    path = tmp_path / "mine.npz"
+    np.savez(path, x=np.zeros((2, 3)), y=np.array(["a", "b"], dtype=object))
+    with pytest.raises(ValueError, match=r"y in mine.npz .*; store y.astype\(str\) for classes, "):
+        read_npz(path)

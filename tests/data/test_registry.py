@@ -1,0 +1,145 @@
+import inspect
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anharmonic.data.base import Task
+from anharmonic.data.registry import describe_tasks, list_tasks, make_task, task_class, task_options
+
+NAMES = [
+    "adding",
+    "lorenz96",
+    "fitzhugh-nagumo",
+    "digits",
+    "smnist",
+    "psmnist",
+    "noise-padded-cifar10",
+    "spoken-digits",
+    "cora",
+    "citeseer",
+    "pubmed",
+    "texas",
+    "wisconsin",
+    "cornell",
+    "cornell-old",
+    "film",
+    "chameleon",
+    "squirrel",
+    "chameleon-filtered",
+    "squirrel-filtered",
+    "synthetic-cora",
+    "twitch-de",
+    "tolokers",
+    "minesweeper",
+    "fb100-reed98",
+    "fb100-amherst41",
+    "fb100-johns-hopkins55",
+    "fb100-cornell5",
+    "genius",
+    "arxiv-year",
+    "snap-patents",
+    "chameleon-traffic",
+    "squirrel-traffic",
+    "ppi",
+    "zinc-rebuilt",
+    "mnist-superpixels",
+    "breast-cancer",
+    "beijing-air",
+    "file",
+]
+
+
+def test_names() -> None:
+    assert sorted(list_tasks()) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_name_given_is_the_class_built(name: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "mine.npz", x=np.zeros((9, 2)), y=np.arange(9) % 2)
+    file = tmp_path / "mine.npz" if name == "file" else None
+    task = make_task(name, {}, data_dir=tmp_path, file=file)
+    assert type(task) is task_class(name)
+    assert task.name == name
+    assert isinstance(task, Task)
+    assert set(task.sizes) == {"train", "valid", "test"}
+    assert task.source
+    assert task.licence
+    assert len(task.class_names) == (task.output_size if task.target == "class" else 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_options_are_documented(name: str) -> None:
+    doc = inspect.getdoc(task_class(name)) or ""
+    for option in task_options(name):
+        assert f"\n    {option}: " in doc
+
+
+def test_options_are_passed_on(tmp_path: Path) -> None:
+    assert make_task("lorenz96", {"forcing": 8.0}).forcing == 8.0  # type: ignore[attr-defined]
+    task = make_task("smnist", {"train_size": 7}, data_dir=tmp_path)
+    assert task.sizes["train"] == 7
+    assert task.data_dir == tmp_path  # type: ignore[attr-defined]
+
+
+def test_progress_reaches_the_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = []
+
+    def load(source: object, data_dir: Path, *, progress: bool) -> None:
+        shown.append(progress)
+        raise FileNotFoundError
+
+    for module, name in (
+        ("mnist", "smnist"),
+        ("signals", "spoken-digits"),
+        ("cifar", "noise-padded-cifar10"),
+    ):
+        monkeypatch.setattr(f"anharmonic_papers.tasks.{module}.load_arrays", load)
+        for progress in (True, False):
+            task = make_task(name, data_dir=tmp_path, progress=progress)
+            with pytest.raises(FileNotFoundError):
+                task.splits()
+    assert shown == [True, False] * 3
+
+
+def test_describe_reads_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANHARMONIC_DATA", str(tmp_path))
+    infos = {info.name: info for info in describe_tasks()}
+    assert sorted(infos) == sorted(NAMES)
+    assert infos["smnist"].sizes == {"train": 57000, "valid": 3000, "test": 10000}
+    assert infos["smnist"].input == "1 number per step"
+    assert infos["smnist"].target == "10 classes per sequence"
+    assert infos["lorenz96"].target == "5 values per step"
+    assert infos["adding"].target == "1 value per sequence"
+    assert infos["cora"].input == "1433 numbers per node"
+    assert infos["cora"].target == "7 classes per node"
+    assert infos["ppi"].target == "121 labels per node"
+    assert infos["zinc-rebuilt"].target == "1 value per graph"
+    assert [infos[name].samples for name in ("smnist", "cora", "zinc-rebuilt")] == [
+        "sequences",
+        "nodes",
+        "graphs",
+    ]
+    assert infos["file"].sizes == {}
+    assert all(info.summary.endswith(".") for info in infos.values())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_errors(tmp_path: Path) -> None:
+    with pytest.raises(
+        ValueError, match=r"task must be one of .* got 'ading'; did you mean 'adding'"
+    ):
+        make_task("ading")
+    with pytest.raises(ValueError, match="task must be one of"):
+        task_class("none")
+    text = (
+        r"option of task 'adding' must be one of 'length', .* got 'lenght'; did you mean 'length'"
+    )
+    with pytest.raises(ValueError, match=text):
+        make_task("adding", {"lenght": 3})
+    with pytest.raises(ValueError, match="option of task 'smnist' must be one of"):
+        make_task("smnist", {"data_dir": "x"})
+    with pytest.raises(ValueError, match=r"task 'file' needs a file; got none; .*Place.file="):
+        make_task("file", {})
+    with pytest.raises(ValueError, match=r"task 'adding' takes no file; got .*mine.npz"):
+        make_task("adding", {}, file=tmp_path / "mine.npz")

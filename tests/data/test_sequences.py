@@ -1,0 +1,106 @@
+import numpy as np
+import pytest
+import torch
+
+from anharmonic.data.sequences import Preprocessing, Sequences, concrete
+
+
+def make(x: object, offsets: object, y: object = None, per_step: bool = False) -> Sequences:
+    array = np.asarray(x, np.float32)
+    return Sequences(
+        "here",
+        array[:, None] if array.ndim == 1 else array,
+        np.asarray(offsets),
+        None if y is None else np.asarray(y),
+        per_step,
+    )
+
+
+def test_select() -> None:
+    part = make([1, 2, 3, 4, 5, 6], [0, 1, 3, 6], ["a", "b", "c"]).select(np.array([2, 0]))
+    assert part.x[:, 0].tolist() == [4, 5, 6, 1]
+    assert part.offsets.tolist() == [0, 3, 4]
+    assert part.y is not None
+    assert part.y.tolist() == ["c", "a"]
+    stepped = make([1, 2, 3], [0, 1, 3], [[7], [8], [9]], per_step=True).select(np.array([1]))
+    assert stepped.y is not None
+    assert stepped.y.tolist() == [[8], [9]]
+
+
+def test_place() -> None:
+    part = make([1, 2, 3, 4], [0, 1, 4])
+    assert [part.place(row) for row in range(4)] == [(0, 0), (1, 0), (1, 1), (1, 2)]
+
+
+def test_dataset_is_dense_if_it_can_be() -> None:
+    part = make([1, 2, 3, 4], [0, 2, 4], np.array([[1.0], [2.0]], np.float32))
+    batch = part.dataset(part.x).take(torch.tensor([1]))
+    assert batch.lengths is None
+    assert batch.x.tolist() == [[[3], [4]]]
+    assert batch.y.tolist() == [[2]]
+    ragged = make([1, 2, 3], [0, 1, 3], np.array([[1.0], [2], [3]], np.float32), per_step=True)
+    batch = ragged.dataset(ragged.x).take(torch.tensor([0, 1]))
+    assert batch.y.tolist() == [[[1], [0]], [[2], [3]]]
+    equal = make([1, 2, 3, 4], [0, 2, 4], np.arange(8.0).reshape(4, 2), per_step=True)
+    assert equal.dataset(equal.x).take(torch.tensor([1])).y.tolist() == [[[4, 5], [6, 7]]]
+
+
+def test_without_targets() -> None:
+    part = make([1, 2], [0, 1, 2])
+    assert part.dataset(part.x).take(torch.tensor([0, 1])).y.shape == (2, 0)
+
+
+def test_standardise_uses_real_steps_of_the_training_data() -> None:
+    rng = np.random.default_rng(0)
+    train = make(rng.normal([5, -3], [2, 0.1], (1000, 2)), [0, 400, 1000])
+    p = Preprocessing.learn(train, True, "error")
+    x = p.apply(train)
+    np.testing.assert_allclose(x.mean(0), 0, atol=1e-5)
+    np.testing.assert_allclose(x.std(0), 1, atol=1e-5)
+    other = make([[p.mean[0] + p.std[0], p.mean[1]]], [0, 1])
+    np.testing.assert_allclose(p.apply(other), [[1, 0]], atol=1e-4)
+    np.testing.assert_array_equal(Preprocessing.learn(train, False, "error").apply(train), train.x)
+
+
+def test_constant_channel() -> None:
+    part = make([4, 4, 4], [0, 3])
+    assert Preprocessing.learn(part, True, "error").apply(part).tolist() == [[0], [0], [0]]
+
+
+@pytest.mark.parametrize(("standardise", "filled"), [(True, 0.0), (False, 2.0)])
+def test_missing_becomes_the_training_mean(standardise: bool, filled: float) -> None:
+    train = make([1, np.nan, 3], [0, 3])
+    p = Preprocessing.learn(train, standardise, "mean")
+    assert p.apply(train)[1, 0] == filled
+    assert p.apply(make([np.nan, 100], [0, 2]))[0, 0] == filled
+
+
+def test_json_round_trip() -> None:
+    p = Preprocessing.learn(make([1, 2], [0, 2]), True, "mean")
+    assert Preprocessing.from_dict(p.to_dict()) == p
+    assert p.to_dict() == {"mean": [1.5], "std": [0.5], "standardise": True, "missing": "mean"}
+
+
+def test_errors() -> None:
+    part = make([0, 1, 2, np.nan, np.nan], [0, 1, 5])
+    with pytest.raises(
+        ValueError, match=r"got nan at sequence 1, step 2, channel 0 \(2 such entrie"
+    ):
+        concrete(part, part.x, False)
+    concrete(part, part.x, True)
+    part = make([[0, 1], [2, np.inf]], [0, 2])
+    with pytest.raises(ValueError, match=r"got inf at sequence 0, step 1, channel 1 \(1 such entr"):
+        Preprocessing.learn(part, True, "mean")
+    with pytest.raises(ValueError, match=r"missing='mean'"):
+        Preprocessing.learn(make([np.nan], [0, 1]), True, "error")
+    with pytest.raises(ValueError, match=r"every channel .* only missing values in channel 0"):
+        Preprocessing.learn(make([np.nan], [0, 1]), True, "mean")
+    p = Preprocessing.learn(make([1], [0, 1]), True, "error")
+    with pytest.raises(ValueError, match=r"must have 1 channels, as in training; got 2 channels"):
+        p.apply(make([[1, 2]], [0, 1]))
+    with pytest.raises(ValueError, match=r"preprocessing must have the keys mean, .* got mean"):
+        Preprocessing.from_dict({"mean": [0]})
+    with pytest.raises(ValueError, match="missing must be one of"):
+        Preprocessing.from_dict(p.to_dict() | {"missing": "drop"})
+    with pytest.raises(TypeError, match="standardise must be True or False"):
+        Preprocessing.from_dict(p.to_dict() | {"standardise": 1})

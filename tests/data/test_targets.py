@@ -1,0 +1,101 @@
+import numpy as np
+import pytest
+
+from anharmonic.data.sequences import Sequences
+from anharmonic.data.targets import encode, meaning, values, width
+
+
+def part(y: object, per_step: bool = False) -> Sequences:
+    array = None if y is None else np.asarray(y)
+    rows = 4 if array is None else len(array)
+    offsets = np.array([0, rows]) if per_step else np.arange(rows + 1)
+    return Sequences("here", np.zeros((rows, 1), np.float32), offsets, array, per_step)
+
+
+@pytest.mark.parametrize(
+    ("y", "target", "expected"),
+    [
+        ([0, 1], "auto", "class"),
+        ([[0], [1]], "auto", "class"),
+        (["a", "b"], "auto", "class"),
+        ([b"a", b"b"], "auto", "class"),
+        ([True, False], "auto", "class"),
+        ([0.0, 1.0], "auto", "value"),
+        ([[0.0, 1.0]], "auto", "value"),
+        ([0.0, 1.0], "class", "class"),
+        ([0, 1], "value", "value"),
+    ],
+)
+def test_meaning(y: object, target: str, expected: str) -> None:
+    assert meaning(part(y), target) == expected
+
+
+def test_class_names_are_sorted_as_numbers_where_they_are() -> None:
+    names, codes = encode({"all": part(["10", "2", "-1", "2"])}, "here")
+    assert names == ("-1", "2", "10")
+    assert codes["all"].tolist() == [2, 1, 0, 1]
+    assert encode({"all": part(["b", "10", "a"])}, "here")[0] == ("10", "a", "b")
+    assert encode({"all": part([3.0, 1.0])}, "here")[0] == ("1", "3")
+    assert encode({"all": part([[5], [4]])}, "here")[1]["all"].tolist() == [1, 0]
+    assert encode({"all": part([b"b", b"a"])}, "here")[0] == ("a", "b")
+
+
+def test_classes_are_those_of_training() -> None:
+    names, codes = encode({"train": part([4, 7, 9]), "test": part([9])}, "here")
+    assert names == ("4", "7", "9")
+    assert codes["test"].tolist() == [2]
+
+
+def test_values() -> None:
+    assert values(part([1, 2])).tolist() == [[1], [2]]
+    assert values(part([[1.0, 2.0]])).dtype == np.float32
+    assert width({"train": np.zeros((2, 3), np.float32)}, "here") == 3
+
+
+@pytest.mark.parametrize(
+    ("y", "target", "text"),
+    [
+        (None, "auto", r"here must hold targets; got none; use a .ts file with @classLabel true"),
+        ([1j], "auto", r"whole numbers, real numbers or strings; got dtype complex128"),
+        (["a"], "value", r"must hold numbers for target='value'; got strings, e.g. 'a'"),
+        (
+            [[0, 1]],
+            "auto",
+            r"classes y in here must be \[N\]; got shape \[1, 2\], dtype int64; give",
+        ),
+        ([0.5, 1.0], "class", r"whole numbers or strings for target='class'; got dtype float64"),
+        ([np.nan, 1.0], "class", r"broken or missing numbers; pass target='value'"),
+    ],
+)
+def test_meaning_errors(y: object, target: str, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        meaning(part(y), target)
+
+
+def test_classes_per_step_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"got shape \[3, 1\], one row per step, dtype int64"):
+        meaning(part([[0], [1], [0]], per_step=True), "auto")
+
+
+def test_encode_errors() -> None:
+    with pytest.raises(ValueError, match=r"at least two classes; got only '1'"):
+        encode({"all": part([1, 1])}, "here")
+    with pytest.raises(ValueError, match=r"among the training sequences; got '2' only in test"):
+        encode({"train": part([0, 1]), "test": part([2])}, "here")
+
+
+def test_value_errors() -> None:
+    with pytest.raises(
+        ValueError, match=r"y in here must be finite; got nan at sequence 1, output 0"
+    ):
+        values(part([1.0, np.nan]))
+    with pytest.raises(ValueError, match=r"got inf at sequence 0, step 2, output 0 \(1 such"):
+        values(part([[1.0], [1.0], [np.inf]], per_step=True))
+    with pytest.raises(
+        ValueError, match=r"must be \[N\], \[N, O\] or \[N, T, O\]; got shape \[1, 0\]"
+    ):
+        values(part(np.zeros((1, 0))))
+    with pytest.raises(
+        ValueError, match=r"same number of outputs in all parts; got 1 in train, 2 i"
+    ):
+        width({"train": np.zeros((1, 1), np.float32), "test": np.zeros((1, 2), np.float32)}, "here")

@@ -1,0 +1,152 @@
+"""Networks for graph tasks: every convolution, both levels, published variants, saving."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic import Adjacency
+from anharmonic.nn.graph.convolutions import CONVS
+from anharmonic.nn.graph.encoder_decoder import pooled
+from anharmonic.nn.registry import list_models, model_class
+
+EDGES = torch.tensor([[0, 1, 1, 2, 3, 3, 4], [1, 0, 2, 1, 1, 2, 3]])
+
+
+@pytest.fixture(autouse=True)
+def _library():
+    pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+
+
+def make(name, **options):
+    torch.manual_seed(0)
+    return model_class(name)(6, 3, hidden_size=8, num_layers=3, **options)
+
+
+def draw(nodes=5):
+    return torch.rand(nodes, 6, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize("conv", CONVS)
+@pytest.mark.parametrize("name", ["GraphCON", "GradientGating", "PlainGNN"])
+def test_every_convolution_trains(name, conv):
+    model = make(name, conv=conv, input_dropout=0.2, output_dropout=0.2)
+    out = model(draw(), Adjacency(EDGES, 5))
+    assert out.shape == (5, 3)
+    out.square().sum().backward()
+    assert model.encoder.weight.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize("name", list_models("graph"))
+@pytest.mark.parametrize("pool", ["sum", "mean", "max"])
+def test_graph_level_pools_each_graph(name, pool):
+    norm = {"norm": "pair"} if name == "PlainGNN" else {}
+    model = make(name, level="graph", pool=pool, **norm).eval()
+    x = draw()
+    both = model(
+        torch.cat([x, x[:3]]),
+        torch.cat([EDGES, torch.tensor([[5, 6], [6, 7]])], dim=1),
+        torch.tensor([0] * 5 + [1] * 3),
+        2,
+    )
+    one = model(x, EDGES)
+    other = model(x[:3], torch.tensor([[0, 1], [1, 2]]))
+    assert torch.allclose(both, torch.cat([one, other]), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", list_models("graph"))
+def test_saved_and_loaded_is_the_same(name, tmp_path):
+    model = make(name, input_dropout=0.1).eval()
+    ah.save_pretrained(model, tmp_path / "model")
+    loaded = ah.from_pretrained(tmp_path / "model").eval()
+    assert type(loaded) is type(model)
+    assert loaded.config() == model.config()
+    assert torch.equal(loaded(draw(), EDGES), model(draw(), EDGES))
+
+
+@pytest.mark.parametrize("name", list_models("graph"))
+def test_edge_index_and_adjacency_agree(name):
+    model = make(name).eval()
+    assert torch.allclose(model(draw(), EDGES), model(draw(), Adjacency(EDGES, 5)), atol=1e-6)
+
+
+def test_published_variants():
+    for residual in ("v1", "v2", "plain"):
+        model = make("GraphCON", residual=residual)
+        assert model.block.convs[0].kind == residual
+    model = make("GraphCON", conv="GAT", group_mean=True, residual="plain")
+    assert model(draw(), EDGES).shape == (5, 3)
+    separate = make("GradientGating", conv="SAGE", separate_gate=True, p=3.0, single_rate=True)
+    shared = make("GradientGating", conv="SAGE")
+    assert sum(map(torch.numel, separate.parameters())) > sum(map(torch.numel, shared.parameters()))
+
+
+def test_baselines_are_options_of_the_plain_network():
+    assert make("PlainGNN", jump="cat").decoder.in_features == 24
+    assert make("PlainGNN", jump="max").decoder.in_features == 8
+    assert make("PlainGNN", norm="pair")(draw(), EDGES).shape == (5, 3)
+    plain = make("PlainGNN", conv="MLP").eval()
+    x = draw()
+    other = plain(x, torch.zeros(2, 0, dtype=torch.int64))
+    assert torch.equal(plain(x, EDGES), other)  # an MLP sees no edges
+
+
+def test_pooling_leaves_zero_for_a_graph_without_nodes():
+    x = torch.tensor([[1.0], [-2.0], [-5.0]])
+    for pool, wanted in (("sum", [-1.0, 0.0, -5.0]), ("max", [1.0, 0.0, -5.0])):
+        assert pooled(x, torch.tensor([0, 0, 2]), 3, pool).flatten().tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "error", "text"),
+    [
+        ("GraphCON", {"conv": "GCM"}, ValueError, "did you mean 'GCN'"),
+        ("GraphCON", {"residual": "v3"}, ValueError, "residual must be one of"),
+        ("GraphCON", {"residual": "v1", "conv": "GAT"}, ValueError, "needs conv='GCN'"),
+        ("GraphCON", {"group_mean": True}, ValueError, "needs conv='GAT'"),
+        ("GradientGating", {"p": 0}, ValueError, "p must be"),
+        ("PlainGNN", {"norm": "batch"}, ValueError, "norm must be one of"),
+        ("PlainGNN", {"jump": "lstm"}, ValueError, "jump must be one of"),
+        ("GCNII", {"alpha": 2.0}, ValueError, "alpha must be"),
+        ("GCNII", {"level": "edge"}, ValueError, "level must be one of"),
+        ("GraphCON", {"pool": "median"}, ValueError, "pool must be one of"),
+        ("GraphCON", {"input_dropout": 1.0}, ValueError, "input_dropout must be"),
+        ("GraphCON", {"encoder_activation": "sin"}, ValueError, "encoder_activation must be"),
+    ],
+)
+def test_bad_options(name, options, error, text):
+    with pytest.raises(error, match=text):
+        make(name, **options)
+
+
+def test_wrong_feature_width_is_refused():
+    with pytest.raises(ValueError, match=r"x must be a tensor \[N, 6\]; got shape \[5, 4\]"):
+        make("GraphCON")(torch.zeros(5, 4), EDGES)
+
+
+@pytest.mark.parametrize(
+    "membership", [torch.zeros(4).long(), torch.zeros(5), torch.tensor([0, 0, 1, 1, 2])]
+)
+def test_wrong_membership_is_refused(membership):
+    with pytest.raises(ValueError, match=r"membership must be int64 \[N=5\], numbers in \[0, num"):
+        make("GraphCON", level="graph")(draw(), EDGES, membership, 2)
+
+
+def test_names_and_citations():
+    assert list_models("graph") == list_models("graph")
+    for name in list_models("graph"):
+        assert "@" in ah.cite(name)
+        assert ah.cite(make(name)) == ah.cite(name)
+    with pytest.raises(ValueError, match="kind must be one of"):
+        list_models("tree")
+
+
+def test_the_library_is_imported_only_when_a_convolution_is_made():
+    code = (
+        "import sys, anharmonic; from anharmonic.train.run import Run; "
+        "anharmonic.GraphCON, anharmonic.GradientGating; "
+        "assert 'torch_geometric' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

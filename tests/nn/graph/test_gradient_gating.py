@@ -1,0 +1,214 @@
+"""Gradient gating: the equation by hand, its limits and bounds, settings and errors."""
+
+import pytest
+import torch
+from torch import nn
+
+from anharmonic import GradientGating
+from anharmonic.nn.graph import gradient_gating
+
+
+class Map(nn.Module):
+    """(A X) W with A the plain sum over in-neighbours."""
+
+    def __init__(self, width, seed=0, scale=1.0):
+        super().__init__()
+        generator = torch.Generator().manual_seed(seed)
+        self.weight = nn.Parameter(
+            scale * torch.randn(width, width, dtype=torch.float64, generator=generator)
+        )
+
+    def forward(self, x, edge_index):
+        message = x[edge_index[0]] @ self.weight
+        return torch.zeros_like(x).index_add(0, edge_index[1], message)
+
+
+EDGES = torch.tensor([[0, 1, 1, 2, 3, 3], [1, 0, 2, 1, 1, 2]])  # node 3 has no in-edges
+
+
+def draw(*shape, seed=0):
+    return torch.rand(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def by_hand(x, conv, gate, p, out=False):
+    f, g = conv(x, EDGES).relu(), gate(x, EDGES).relu()
+    tau = torch.zeros_like(x)
+    for j, i in EDGES.T.tolist():
+        if out:
+            i, j = j, i
+        tau[i] += (g[j] - g[i]).abs() ** p
+    tau = tau.tanh()
+    return (1 - tau) * x + tau * f, tau
+
+
+@pytest.mark.parametrize("p", [0.7, 1.0, 2.0, 3.3])
+@pytest.mark.parametrize("separate", [False, True])
+def test_two_layers_by_hand(p, separate):
+    x, conv, gate = draw(4, 3), Map(3), Map(3, seed=1)
+    layer = GradientGating(conv, 2, p, gate if separate else None)
+    first, tau_1 = by_hand(x, conv, gate if separate else conv, p)
+    second, tau_2 = by_hand(first, conv, gate if separate else conv, p)
+    out, states = layer(x, EDGES, return_states=True)
+    assert torch.allclose(out, second, rtol=0, atol=1e-13)
+    assert torch.allclose(states.tau, torch.stack([tau_1, tau_2]), rtol=0, atol=1e-13)
+
+
+def test_out_neighbours_are_another_gate():
+    x, conv = draw(4, 3), Map(3)
+    out = GradientGating(conv, 1, neighbours="out")(x, EDGES)
+    assert torch.allclose(out, by_hand(x, conv, conv, 2.0, out=True)[0], rtol=0, atol=1e-13)
+    assert not torch.allclose(out, GradientGating(conv, 1)(x, EDGES), atol=1e-3)
+
+
+def test_activations_of_target_and_gate_are_separate_choices():
+    x, conv = draw(4, 3), Map(3)
+    layer = GradientGating(conv, 1, activation="tanh", gate_activation="identity")
+    f = conv(x, EDGES)
+    tau = torch.zeros_like(x)
+    for j, i in EDGES.T.tolist():
+        tau[i] += (f[j] - f[i]) ** 2
+    tau = tau.tanh()
+    assert torch.allclose(layer(x, EDGES), (1 - tau) * x + tau * f.tanh(), rtol=0, atol=1e-13)
+
+
+def test_a_single_rate_sums_over_channels():
+    x, conv = draw(4, 3), Map(3)
+    f = conv(x, EDGES).relu()
+    tau = torch.zeros(4, 1, dtype=torch.float64)
+    for j, i in EDGES.T.tolist():
+        tau[i] += ((f[j] - f[i]) ** 2).sum()
+    tau = tau.tanh()
+    out, states = GradientGating(conv, 1, single_rate=True)(x, EDGES, return_states=True)
+    assert states.tau.shape == (1, 4, 1)
+    assert torch.allclose(out, (1 - tau) * x + tau * f, rtol=0, atol=1e-13)
+
+
+def test_exponent_zero_is_the_plain_network_and_one_the_default():
+    x, conv = draw(4, 3), Map(3, scale=0.5)
+    plain = x
+    for _ in range(3):
+        plain = conv(plain, EDGES).relu()
+    off = GradientGating(conv, 3, rate_exponent=0.0)
+    assert torch.allclose(off(x, EDGES), plain, rtol=0, atol=1e-13)
+    half = GradientGating(conv, 1, rate_exponent=0.5)
+    _, tau = by_hand(x, conv, conv, 2.0)
+    rate = tau.sqrt()
+    expected = (1 - rate) * x + rate * conv(x, EDGES).relu()
+    assert torch.allclose(half(x, EDGES), expected, rtol=0, atol=1e-13)
+    x.requires_grad_()
+    half(x, EDGES).sum().backward()  # node 3 has rate 0, where the root is not differentiable
+    assert torch.isfinite(x.grad).all()
+
+
+@pytest.mark.parametrize("rate", [0.0, 1e-38, 1e-25, 1e-12, 0.5])
+@pytest.mark.parametrize("exponent", [0.001, 0.5, 1.5])
+def test_a_power_of_a_small_rate_keeps_its_value_and_a_finite_gradient(rate, exponent):
+    tau = torch.tensor([rate], requires_grad=True)
+    power = gradient_gating._power(tau, exponent)
+    assert torch.allclose(power, tau.double().pow(exponent).float(), rtol=1e-5, atol=0)
+    (1e15 * power).sum().backward()
+    assert torch.isfinite(tau.grad).all()
+    if rate > 1e-18:  # below, τ^(a - 1) times what comes from above overflows, and 0 stands for it
+        slope = 1e15 * exponent * tau.detach().double() ** (exponent - 1)
+        assert torch.allclose(tau.grad.double(), slope, rtol=1e-5)
+
+
+def test_a_node_without_neighbours_and_equal_neighbours_keep_their_features():
+    x = draw(4, 3)
+    out = GradientGating(Map(3), 50)(x, EDGES)
+    assert torch.equal(out[3], x[3])
+    ring = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]])
+    same = torch.full((4, 3), 0.3, dtype=torch.float64)
+    assert torch.equal(GradientGating(Map(3), 50)(same, ring), same)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_maximum_principle(activation):
+    """T 8.2.1: features stay between the bounds of σ and those of X^0, for hundreds of layers."""
+    x = 3 * draw(4, 3) - 1.5
+    layer = GradientGating(Map(3, scale=4.0), 300, 1.5, Map(3, seed=1), activation=activation)
+    _, states = layer(x, EDGES, return_states=True)
+    assert states.x.min() >= min(x.min(), -1.0 if activation == "tanh" else 0.0)
+    if activation == "tanh":
+        assert states.x.max() <= max(x.max(), 1.0)
+    assert states.tau.min() >= 0
+    assert states.tau.max() <= 1
+
+
+def test_differences_decay_algebraically_where_a_plain_network_decays_exponentially():
+    """T 8.2.5 on a ring with X' = τ (A X - X): S(t) t^(2/p) stays between constants."""
+    nodes, p = 10, 2.0
+    i = torch.arange(nodes)
+    ring = torch.cat([torch.stack([i, (i + 1) % nodes]), torch.stack([(i + 1) % nodes, i])], dim=1)
+
+    class Mean(nn.Module):
+        def forward(self, x, edge_index):
+            return torch.zeros_like(x).index_add(0, edge_index[1], x[edge_index[0]]) / 2
+
+    class Same(nn.Module):
+        def forward(self, x, edge_index):
+            return x
+
+    def dirichlet(x):
+        return (x[..., ring[0], :] - x[..., ring[1], :]).square().sum((-1, -2))
+
+    x = draw(nodes, 1)
+    gated = GradientGating(Mean(), 3000, p, Same(), activation="identity")
+    _, states = gated(x, ring, return_states=True)
+    energy = dirichlet(states.x)
+    scaled = energy * torch.arange(3001, dtype=torch.float64) ** (2 / p)
+    assert energy[-1] > 1e-5
+    assert scaled[300:].max() / scaled[300:].min() < 3
+    plain = GradientGating(Mean(), 3000, rate_exponent=0.0, activation="identity")
+    _, states = plain(x, ring, return_states=True)
+    odd = dirichlet(states.x[1:] + states.x[:-1])  # an even ring also has a mode that alternates
+    assert odd[-1] < 1e-20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"p": 0.0}, ValueError, r"p must be a finite number in \(0"),
+        ({"p": -1}, ValueError, "p must be"),
+        ({"aggr": "median"}, ValueError, "aggr must be one of"),
+        ({"neighbours": "both"}, ValueError, "neighbours must be one of"),
+        ({"rate_exponent": -0.5}, ValueError, "rate_exponent must be"),
+        ({"single_rate": "yes"}, TypeError, "single_rate must be"),
+        ({"gate_conv": 3}, TypeError, "gate_conv must be a torch.nn.Module"),
+        ({"gate_conv": [Map(3)]}, ValueError, "one for each of the 2 layers; got 1 in gate_conv"),
+        ({"gate_activation": "soft"}, ValueError, "gate_activation must be one of"),
+    ],
+)
+def test_bad_arguments(arguments, error, text):
+    with pytest.raises(error, match=text):
+        GradientGating(**{"conv": Map(3), "num_layers": 2, **arguments})
+
+
+def test_edges_of_the_last_call_are_kept_but_a_changed_tensor_is_seen():
+    x, layer, edges = draw(4, 3), GradientGating(Map(3), 2), EDGES.clone()
+    before = layer(x, edges)
+    kept = layer._adjacency(edges, 4)
+    assert layer._adjacency(edges, 4) is kept
+    edges[:, 0] = torch.tensor([2, 3])
+    after = layer(x, edges)
+    assert not torch.equal(before, after)
+    assert torch.equal(after, GradientGating(layer.convs[0], 2)(x, edges.clone()))
+
+
+def test_repr():
+    text = repr(GradientGating(Map(3), 2, p=2.5))
+    assert "num_layers=2, p=2.5, aggr='sum', neighbours='in'" in text
+
+
+class Narrow(nn.Module):
+    """The first feature alone."""
+
+    def forward(self, x, edge_index):
+        return x[:, :1]
+
+
+def test_a_convolution_that_changes_the_width_is_named():
+    for given, name in (({"gate_conv": Narrow()}, "gate_conv"), ({"conv": Narrow()}, "conv")):
+        layer = GradientGating(**{"conv": Map(3), "num_layers": 2, **given})
+        with pytest.raises(ValueError, match=f"^{name} must keep the shape of its input"):
+            layer(torch.zeros(2, 3, dtype=torch.float64), torch.tensor([[0], [1]]))

@@ -1,0 +1,244 @@
+"""GraphCON: closed forms, conserved quantities, settings and errors."""
+
+import itertools
+import math
+
+import pytest
+import torch
+from torch import nn
+
+import anharmonic as ah
+from anharmonic import Adjacency, GraphCON
+from anharmonic.nn.stability import StabilityWarning
+
+
+class Neighbours(nn.Module):
+    """A X with fixed weights per edge."""
+
+    def __init__(self, weight=None):
+        super().__init__()
+        self.weight = weight
+
+    def forward(self, x, edge_index):
+        message = x[edge_index[0]]
+        if self.weight is not None:
+            message = message * self.weight[:, None]
+        return torch.zeros_like(x).index_add(0, edge_index[1], message)
+
+
+class Nothing(nn.Module):
+    def forward(self, x, edge_index):
+        return torch.zeros_like(x)
+
+
+def cycle(nodes):
+    """A ring: with weights 1/2, symmetric and row-stochastic."""
+    i = torch.arange(nodes)
+    return torch.cat([torch.stack([i, (i + 1) % nodes]), torch.stack([(i + 1) % nodes, i])], dim=1)
+
+
+def draw(*shape, seed=0):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def energies(states, edge_index, weight):
+    """Σ|Y|² + Σ over unordered edges of A |X_j - X_i|², with each edge listed twice (T 7.2.1)."""
+    difference = states.x[:, edge_index[0]] - states.x[:, edge_index[1]]
+    return states.y.square().sum((1, 2)) + weight * difference.square().sum((1, 2)) / 2
+
+
+def test_uncoupled_oscillators_follow_cosine_and_sine_to_first_order():
+    x = draw(4, 3)
+    errors = []
+    for steps in (200, 400, 800):
+        dt = 2.0 / steps
+        layer = GraphCON(Nothing(), steps, dt, damping=0.0)
+        exact = x * math.cos(2.0) + x * math.sin(2.0)
+        errors.append((layer(x, cycle(4)) - exact).abs().max().item())
+    orders = [math.log2(a / b) for a, b in itertools.pairwise(errors)]
+    assert all(0.9 < order < 1.1 for order in orders), (errors, orders)
+
+
+def test_energy_is_conserved_to_first_order_without_drift():
+    """The coefficient of the potential is 1/2 in the ordered sum, unlike (7.11)."""
+    edge_index, x = cycle(12), draw(12, 3)
+    conv = Neighbours(torch.full((24,), 0.5, dtype=torch.float64))
+    spreads, wrong = [], []
+    for dt in (0.02, 0.01):
+        layer = GraphCON(conv, round(40 / dt), dt, damping=0.0, activation="identity")
+        _, states = layer(x, edge_index, return_states=True)
+        energy = energies(states, edge_index, 0.5)
+        spreads.append(((energy - energy[0]).abs().max() / energy[0]).item())
+        printed = energies(states, edge_index, 1.0)
+        wrong.append(((printed - printed[0]).abs().max() / printed[0]).item())
+    assert spreads[0] < 0.02
+    assert 1.8 < spreads[0] / spreads[1] < 2.2
+    assert min(wrong) > 0.1
+
+
+def test_the_scheme_conserves_its_own_energy_exactly():
+    """Symplectic Euler on X'' = -K X keeps Y·Y + X·KX - dt Y·KX."""
+    edge_index, x, dt = cycle(9), draw(9, 2), 0.7
+    conv = Neighbours(torch.full((18,), 0.5, dtype=torch.float64))
+    layer = GraphCON(conv, 1000, dt, damping=0.0, activation="identity")
+    _, states = layer(x, edge_index, return_states=True)
+    k = torch.eye(9, dtype=torch.float64)
+    k[edge_index[1], edge_index[0]] -= 0.5
+    kx = k @ states.x
+    own = (states.y * states.y + states.x * kx - dt * states.y * kx).sum((1, 2))
+    assert torch.allclose(own, own[:1], rtol=1e-10, atol=0)
+
+
+@pytest.mark.parametrize(("dt", "damping"), [(0.1, 0.0), (0.5, 1.0), (1.0, 0.3)])
+def test_a_steady_state_of_the_equation_is_one_of_the_scheme(dt, damping):
+    """Y = 0 and γ X = σ(F(X)) (7.6) stays for any dt and α."""
+    edge_index, gamma = cycle(6), 2.0
+    conv = Neighbours(torch.full((12,), 0.4, dtype=torch.float64))
+    x = draw(6, 3)
+    for _ in range(200):
+        x = (conv(x, edge_index) + 1.0).tanh() / gamma
+    layer = GraphCON(
+        conv, 50, dt, gamma, damping, activation=lambda f: (f + 1.0).tanh(), initial_velocity="zero"
+    )
+    assert torch.allclose(layer(x, edge_index), x, rtol=0, atol=1e-13)
+
+
+def test_a_damped_linear_network_smooths_all_the_same():
+    """Undamped the Dirichlet energy stays; for α = 1/2 it decays exponentially."""
+    edge_index, x = cycle(12), draw(12, 3)
+    conv = Neighbours(torch.full((24,), 0.5, dtype=torch.float64))
+
+    def dirichlet(damping):
+        layer = GraphCON(conv, 4000, 0.02, damping=damping, activation="identity")
+        _, states = layer(x, edge_index, return_states=True)
+        difference = states.x[:, edge_index[0]] - states.x[:, edge_index[1]]
+        return difference.square().sum((1, 2)) / 12
+
+    undamped, damped = dirichlet(0.0), dirichlet(0.5)
+    assert undamped[-1000:].max() > 0.3 * undamped[0]
+    assert damped[-1] < 1e-3 * damped[0]
+
+
+def test_a_bounded_activation_bounds_the_states():
+    """T 7.2.7 with the corrected constant: γ|X|² + |Y|² <= initial + m t β²/(α - γ dt)."""
+    edge_index, x, dt, gamma, alpha = cycle(10), draw(10, 4), 0.1, 1.0, 0.6
+    weight = draw(4, 4, seed=1) * 5
+    conv = Neighbours()
+    layer = GraphCON(conv, 300, dt, gamma, alpha, activation=lambda f: (f @ weight).tanh())
+    _, states = layer(x, edge_index, return_states=True)
+    size = gamma * states.x.square().sum(2) + states.y.square().sum(2)
+    time = dt * torch.arange(301, dtype=torch.float64)[:, None]
+    assert (size <= size[0] + 4 * time / (alpha - gamma * dt)).all()
+
+
+def test_one_layer_by_hand():
+    x, edge_index = draw(5, 2), cycle(5)
+    f = torch.relu(Neighbours()(x, edge_index))
+    y = x + 0.5 * (f - 0.7 * x - 0.2 * x)
+    expected = x + 0.5 * y
+    layer = GraphCON(Neighbours(), 1, 0.5, 0.7, 0.2)
+    assert torch.allclose(layer(x, edge_index), expected, rtol=0, atol=1e-14)
+    y = 0.5 * (f - 0.7 * x)
+    layer = GraphCON(Neighbours(), 1, 0.5, 0.7, 0.2, initial_velocity="zero")
+    assert torch.allclose(layer(x, edge_index), x + 0.5 * y, rtol=0, atol=1e-14)
+
+
+def test_with_all_settings_one_the_layers_are_those_of_the_plain_network():
+    x, edge_index = draw(5, 2), cycle(5)
+    conv = Neighbours(torch.full((10,), 0.3, dtype=torch.float64))
+    plain = x
+    for _ in range(6):
+        plain = torch.relu(conv(plain, edge_index))
+    assert torch.allclose(GraphCON(conv, 6)(x, edge_index), plain, rtol=0, atol=1e-14)
+    other = GraphCON(conv, 6, dt=0.5)(x, edge_index)
+    assert not torch.allclose(other, plain, atol=1e-2)
+
+
+def test_learned_scalars_get_gradients_and_stay_nonnegative():
+    layer = GraphCON(
+        Neighbours(), 3, 0.3, 0.8, 0.4, trainable_frequency=True, trainable_damping=True
+    ).double()
+    x = draw(5, 2).abs()
+    fixed = GraphCON(Neighbours(), 3, 0.3, 0.8, 0.4)
+    assert torch.allclose(layer(x, cycle(5)), fixed(x, cycle(5)), rtol=1e-6)
+    layer(x, cycle(5)).sum().backward()
+    assert layer.raw_frequency.grad != 0
+    assert layer.raw_damping.grad != 0
+    with torch.no_grad():
+        layer.raw_damping.fill_(-1.0)
+    assert torch.isfinite(layer(x, cycle(5))).all()
+    layer.reset_parameters()
+    assert layer.raw_damping.item() == pytest.approx(0.4)
+
+
+def test_dropout_acts_on_both_states_independently_and_only_in_training():
+    torch.manual_seed(0)
+    layer = GraphCON(Nothing(), 1, 1.0, 0.0, 0.0, dropout=0.5)
+    x = torch.ones(200, 50)
+    _, states = layer(x, cycle(200), return_states=True)
+    first_x, first_y = states.x[0], states.y[0]
+    assert set(first_x.unique().tolist()) == {0.0, 2.0}
+    assert not torch.equal(first_x, first_y)
+    assert abs((first_x == 0).double().mean() - 0.5) < 0.02
+    layer.eval()
+    assert torch.equal(layer(x, cycle(200)), 2 * x)
+
+
+def test_unstable_settings_are_said():
+    with pytest.warns(StabilityWarning, match="dt\\^2 \\* frequency \\+ 2 \\* dt \\* damping <= 4"):
+        GraphCON(Nothing(), 2, dt=1.0, frequency=1.0, damping=2.0)
+    with pytest.warns(StabilityWarning, match="< 4 without damping"):
+        GraphCON(Nothing(), 2, dt=1.0, frequency=4.0, damping=0.0)  # grows with the layers
+    border = GraphCON(Nothing(), 500, dt=1.0, frequency=2.0, damping=1.0)
+    assert border(torch.ones(2, 1), cycle(2)).abs().max() < 10
+
+
+def test_a_learned_scalar_cannot_start_at_zero():
+    with pytest.raises(ValueError, match="damping must be > 0 if it is learned"):
+        GraphCON(Nothing(), 2, damping=0.0, trainable_damping=True)
+
+
+def test_an_activation_with_weights_is_one_module():
+    layer = GraphCON(Nothing(), 2, activation=torch.nn.PReLU())
+    assert list(layer.state_dict()) == ["_sigma.weight"]
+
+
+def test_under_inference_and_autocast():
+    pyg = pytest.importorskip("torch_geometric.nn", reason="the convolution is PyG's")
+    x, edges = torch.rand(4, 8), cycle(4)
+    for kind in (GraphCON, ah.GradientGating):
+        for conv in (pyg.GCNConv(8, 8), pyg.SAGEConv(8, 8)):
+            layer = kind(conv, 3)
+            with torch.inference_mode():
+                assert torch.allclose(layer(x, edges.clone()), layer(x, edges))
+            for graph in (edges, Adjacency(edges, 4)):
+                with torch.autocast("cpu", torch.bfloat16):
+                    half = layer(x, graph)
+                assert torch.allclose(half.float(), layer(x, graph), atol=0.1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "text"),
+    [
+        ({"num_layers": 0}, ValueError, "num_layers must be an int >= 1"),
+        ({"dt": 0.0}, ValueError, "dt must be"),
+        ({"frequency": -1.0}, ValueError, "frequency must be"),
+        ({"damping": "strong"}, TypeError, "damping must be"),
+        ({"activation": "rellu"}, ValueError, "did you mean 'relu'"),
+        ({"initial_velocity": "random"}, ValueError, "initial_velocity must be one of"),
+        ({"dropout": 1.0}, ValueError, "dropout must be"),
+        ({"conv": "GCN"}, TypeError, "conv must be a torch.nn.Module"),
+        ({"conv": [Nothing(), Nothing()]}, ValueError, "one for each of the 3 layers; got 2"),
+        ({"checkpoint": 1}, TypeError, "checkpoint must be True or False"),
+    ],
+)
+def test_bad_arguments(arguments, error, text):
+    with pytest.raises(error, match=text):
+        GraphCON(**{"conv": Nothing(), "num_layers": 3, **arguments})
+
+
+def test_repr_and_lazy_import():
+    assert "GraphCON(" in repr(GraphCON(Nothing(), 3))
+    assert "num_layers=3, dt=1, frequency=1, damping=1" in repr(GraphCON(Nothing(), 3))
+    assert ah.GraphCON is GraphCON
+    assert ah.Adjacency is Adjacency

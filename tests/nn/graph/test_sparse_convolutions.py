@@ -1,0 +1,202 @@
+"""Which convolutions are computed on sorted rows, and that they give the same numbers there."""
+
+import functools
+
+import pytest
+import torch
+
+from anharmonic import Adjacency
+from anharmonic.nn.graph.convolve import convolve, convolve_with_start
+
+EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+
+
+def draw(width=4):
+    return torch.rand(3, width, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sparse"),
+    [
+        ("GCNConv", {}, True),
+        ("GCNConv", {"bias": False}, True),
+        ("GCNConv", {"normalize": False}, False),
+        ("GCNConv", {"aggr": "sum"}, True),
+        ("GCNConv", {"aggr": "max"}, False),
+        ("GCNConv", {"aggr": "mean"}, False),
+        ("GCNConv", {"aggr": "softmax"}, False),
+        ("SAGEConv", {}, True),
+        ("SAGEConv", {"root_weight": False}, True),
+        ("SAGEConv", {"aggr": "max"}, False),
+        ("GATConv", {}, True),
+        ("GATConv", {"heads": 3}, True),
+        ("GATConv", {"heads": 3, "concat": False, "negative_slope": 0.7}, True),
+        ("GATConv", {"add_self_loops": False, "bias": False}, True),
+        ("GATConv", {"residual": True}, True),
+        ("GATConv", {"dropout": 0.3}, "in evaluation"),
+        ("GATConv", {"aggr": "max"}, False),
+        ("GATConv", {"flow": "target_to_source"}, False),
+        ("GATv2Conv", {}, False),
+        ("TransformerConv", {}, True),
+        ("TransformerConv", {"heads": 3, "root_weight": False}, True),
+        ("TransformerConv", {"heads": 3, "concat": False}, True),
+        ("TransformerConv", {"dropout": 0.3}, "in evaluation"),
+        ("TransformerConv", {"beta": True}, False),
+    ],
+)
+def test_the_sparse_path_is_taken_where_it_fits(pyg, monkeypatch, name, options, sparse):
+    torch.manual_seed(0)
+    conv, x = getattr(pyg, name)(4, 4, **options), draw()
+    if sparse == "in evaluation":
+        conv.eval()
+    expected = conv(x, EDGES)
+    calls, kind = [], type(conv)
+    propagate = kind.propagate
+    monkeypatch.setattr(kind, "propagate", lambda *a, **k: calls.append(1) or propagate(*a, **k))
+    assert torch.allclose(convolve(conv, x, Adjacency(EDGES, 3)), expected, atol=1e-6)
+    assert len(calls) == (0 if sparse else 1)
+
+
+LOOPED = torch.tensor([[0, 1, 1, 2, 3, 3, 3], [1, 0, 2, 1, 1, 1, 3]])  # one edge twice, a loop
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+@pytest.mark.parametrize("name", ["GATConv", "TransformerConv"])
+@pytest.mark.parametrize("edges", [LOOPED, LOOPED[:, :0]], ids=["edges", "no edge"])
+def test_attention_has_the_gradients_of_the_messages(pyg, name, heads, edges):
+    torch.manual_seed(0)
+    conv = getattr(pyg, name)(4, 5, heads=heads, concat=False).double()
+    x = torch.randn(5, 4, dtype=torch.float64).requires_grad_()
+    found = []
+    for graph in (edges, Adjacency(edges, 5)):
+        y = convolve(conv, x, graph)
+        weights = list(conv.parameters())
+        grads = torch.autograd.grad(y.square().sum(), [x, *weights], allow_unused=True)
+        found.append([y, *[torch.zeros_like(t) if g is None else g
+                           for g, t in zip(grads, [x, *weights], strict=True)]])  # fmt: skip
+    for expected, sparse in zip(*found, strict=True):
+        assert torch.allclose(sparse, expected, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("options", "sparse"),
+    [
+        ({}, True),
+        ({"theta": 0.5, "layer": 3}, True),
+        ({"shared_weights": False}, False),
+        ({"normalize": False}, False),
+        ({"add_self_loops": False}, False),
+        ({"cached": True}, False),
+        ({"flow": "target_to_source"}, False),
+    ],
+)
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_gcnii_has_the_gradients_of_the_messages(pyg, monkeypatch, options, sparse, weighted):
+    torch.manual_seed(0)
+    conv = pyg.GCN2Conv(4, 0.2, **options).double()
+    x, start = torch.randn(2, 5, 4, dtype=torch.float64).requires_grad_()
+    weight = torch.rand(7, dtype=torch.float64) if weighted else None
+    calls, propagate, found = [], pyg.GCN2Conv.propagate, []
+    monkeypatch.setattr(
+        pyg.GCN2Conv, "propagate", lambda *a, **k: calls.append(1) or propagate(*a, **k)
+    )
+    for y in (
+        conv(x, start, LOOPED, weight),
+        convolve_with_start(conv, x, start, Adjacency(LOOPED, 5, weight)),
+    ):
+        found.append([y, *torch.autograd.grad(y.square().sum(), [x, start, conv.weight1])])
+    assert len(calls) == (1 if sparse else 2)
+    for expected, ours in zip(*found, strict=True):
+        assert torch.allclose(ours, expected, rtol=1e-11, atol=1e-13)
+    assert torch.equal(convolve_with_start(conv, x, start, LOOPED), conv(x, start, LOOPED))
+
+
+def test_what_is_hooked_into_gcnii_counts(pyg):
+    conv, x = pyg.GCN2Conv(4, 0.2), draw()
+    conv.register_forward_hook(lambda module, inputs, result: 2 * result)
+    expected = conv(x, x, EDGES)
+    assert torch.equal(convolve_with_start(conv, x, x, Adjacency(EDGES, 3)), expected)
+
+
+def test_attention_has_second_derivatives(pyg):
+    torch.manual_seed(0)
+    for conv in (pyg.GATConv(2, 2, heads=2), pyg.TransformerConv(2, 2, heads=2)):
+        x = torch.rand(5, 2, dtype=torch.float64).requires_grad_()
+        function = functools.partial(convolve, conv.double(), graph=Adjacency(LOOPED, 5))
+        assert torch.autograd.gradgradcheck(lambda x, f=function: f(x), x)
+
+
+@pytest.mark.parametrize("name", ["GATConv", "TransformerConv"])
+def test_features_of_another_graph_are_refused(pyg, name):
+    conv, graph = getattr(pyg, name)(4, 4), Adjacency(EDGES, 3)
+    for nodes in (2, 200_000):
+        with pytest.raises(ValueError, match=rf"^x must be a tensor \[N=3, F\]; got .*{nodes}, 4"):
+            convolve(conv, torch.zeros(nodes, 4), graph)
+
+
+def test_bipartite_input_goes_through(pyg):
+    conv, x = pyg.GATConv(4, 4), draw()
+    found = convolve(conv, (x, x), Adjacency(EDGES, 3))
+    assert torch.equal(found, conv((x, x), EDGES))
+
+
+def test_dropout_of_attention_is_drawn_in_training(pyg):
+    torch.manual_seed(0)
+    conv, x = pyg.GATConv(4, 4, heads=2, dropout=0.5), draw()
+    graph = Adjacency(EDGES, 3)
+    assert not torch.equal(convolve(conv, x, graph), convolve(conv, x, graph))
+
+
+def test_attention_keeps_its_precision_under_autocast(pyg):
+    torch.manual_seed(0)
+    conv, x = pyg.GATConv(4, 4, heads=2), torch.rand(900, 4)
+    hub = torch.stack([torch.arange(900), torch.zeros(900).long()])
+    with torch.autocast("cpu", torch.bfloat16):
+        expected, found = conv(x, hub), convolve(conv, x, Adjacency(hub, 900))
+    assert found.dtype == expected.dtype == torch.float32
+    assert torch.allclose(found, expected, rtol=0, atol=1e-5)
+
+
+def _negative(x_j=None, value_j=None, **rest):
+    return -(value_j if x_j is None else x_j)
+
+
+def _max_aggregation():
+    from torch_geometric.nn import MaxAggregation
+
+    return MaxAggregation()
+
+
+def _mask(conv):
+    from torch_geometric.explain.algorithm.utils import set_masks
+
+    set_masks(conv, torch.tensor([-2.0, 0.0, 1.0, 3.0]), EDGES)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda conv: conv.register_forward_hook(lambda module, inputs, result: 2 * result),
+        lambda conv: conv.register_message_forward_hook(lambda module, inputs, result: 2 * result),
+        lambda conv: conv.register_aggregate_forward_hook(lambda module, inputs, result: -result),
+        lambda conv: conv.register_propagate_forward_hook(lambda module, inputs, result: -result),
+        lambda conv: setattr(conv, "message", _negative),
+        lambda conv: setattr(conv, "forward", lambda x, edge_index: x),
+        _mask,
+        lambda conv: conv.aggr_module.register_forward_hook(lambda module, inputs, out: 2 * out),
+        lambda conv: setattr(conv, "aggr_module", _max_aggregation()),
+    ],
+    ids=[
+        "forward", "message", "aggregate", "propagate", "own message", "own forward", "mask",
+        "aggregation", "own aggregation",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["GCNConv", "SAGEConv", "GATConv", "TransformerConv"])
+def test_what_is_hooked_into_a_convolution_counts(pyg, name, change):
+    torch.manual_seed(0)
+    conv, x = getattr(pyg, name)(4, 4), draw()
+    plain = conv(x, EDGES)
+    change(conv)
+    expected = conv(x, EDGES)
+    assert not torch.allclose(expected, plain, atol=1e-3)
+    assert torch.equal(convolve(conv, x, Adjacency(EDGES, 3)), expected)

@@ -1,0 +1,71 @@
+"""The network for tables: its parts, gradients, storing, refusals."""
+
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic.nn.registry import list_models, model_class
+
+pytest.importorskip("torchdiffeq", reason="solves need the extra 'ode'")
+
+
+def rows(batch=6, features=5):
+    return torch.randn(batch, features, generator=torch.Generator().manual_seed(0))
+
+
+def test_it_is_the_model_of_that_name():
+    assert list_models("tabular") == ["NeuralODE"]
+    assert model_class("neuralode") is ah.NeuralODENetwork
+
+
+@pytest.mark.parametrize("dynamics", ["skew", "unrestricted", "regular"])
+def test_prediction_is_decoder_of_solution_of_encoder(dynamics):
+    torch.manual_seed(0)
+    model = ah.NeuralODENetwork(5, 2, hidden_size=4, dynamics=dynamics, width=8)
+    x = rows()
+    out = model(x)
+    assert out.shape == (6, 2)
+    torch.testing.assert_close(out, model.decoder(model.ode(model.encoder(x))))
+    out.sum().backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_rows_do_not_mix_beyond_the_tolerance():
+    torch.manual_seed(0)
+    model = ah.NeuralODENetwork(5, 2, hidden_size=4, rtol=1e-9, atol=1e-9, dtype=torch.float64)
+    x = rows().double()
+    with torch.no_grad():
+        torch.testing.assert_close(model(x[:1]), model(x)[:1], rtol=1e-6, atol=1e-7)
+
+
+def test_save_and_load(tmp_path):
+    torch.manual_seed(0)
+    model = ah.NeuralODENetwork(
+        5, 2, hidden_size=4, width=8, matrix_activation="tanh", normalisation="classification"
+    )
+    model.save_pretrained(tmp_path / "model")
+    again = ah.from_pretrained(tmp_path / "model")
+    assert again.config() == model.config()
+    with torch.no_grad():
+        assert torch.equal(again(rows()), model(rows()))
+
+
+def test_it_is_cited():
+    assert "Nestaas" in ah.cite(ah.NeuralODENetwork(5, 2)) and "Chen" in ah.cite("NeuralODE")
+
+
+def test_refusals():
+    model = ah.NeuralODENetwork(5, 2)
+    bad = rows()
+    bad[2, 1] = float("nan")
+    for x, error, words in (
+        (bad, ValueError, "x must not contain NaN; got 1 NaN of 30"),
+        (rows()[0], ValueError, r"x must have shape \[B, 5\]; got shape \[5\].*x\[None\]"),
+        (rows(features=4), ValueError, r"x must have shape \[B, 5\]; got shape \[6, 4\]"),
+        (rows()[:0], ValueError, r"x must have shape \[B, 5\]"),
+        (rows().double(), TypeError, "x must have the layer's dtype"),
+    ):
+        with pytest.raises(error, match=words):
+            model(x)
+    with pytest.raises(ValueError, match="output_size must be an int >= 1"):
+        ah.NeuralODENetwork(5, 0)

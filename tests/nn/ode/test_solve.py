@@ -1,0 +1,173 @@
+"""Solves: closed forms, counts of evaluations, refusals."""
+
+import math
+import sys
+
+import pytest
+import torch
+
+from anharmonic.nn.ode.solve import (
+    ADAPTIVE,
+    FIXED,
+    Solver,
+    StiffError,
+    checked_solver,
+    checked_times,
+    solve,
+)
+
+pytest.importorskip("torchdiffeq", reason="solves need the extra 'ode'")
+F64 = torch.float64
+
+
+def solver(method, tolerance=1e-9, **words):
+    step = 0.01 if method in FIXED else None
+    return Solver(method, tolerance, tolerance, step)._replace(**words)
+
+
+def spin(t, z):
+    """z' = J z, a rotation."""
+    return torch.stack((z[..., 1], -z[..., 0]), dim=-1)
+
+
+# Of adaptive solvers: many steps of error 1e-7, and interpolation (dopri8's is of low order); of
+# fixed steps h = 0.01: h over 1, h^2 over 3, h^3 over 12, h^4 over 60, with room of two or more.
+ALLOWED = {
+    "dopri5": 1e-5,
+    "dopri8": 1e-3,
+    "bosh3": 1e-3,
+    "fehlberg2": 1e-3,
+    "adaptive_heun": 1e-3,
+    "euler": 2e-2,
+    "midpoint": 7e-5,
+    "heun2": 7e-5,
+    "heun3": 2e-7,
+    "rk4": 4e-10,
+    "implicit_adams": 4e-10,
+}
+
+
+@pytest.mark.parametrize("method", [*ADAPTIVE, *FIXED])
+def test_rotation_in_closed_form(method):
+    times = torch.linspace(0, 2, 5, dtype=F64)
+    path, evaluations = solve(
+        spin,
+        torch.tensor([1.0, 0.0], dtype=F64),
+        times,
+        solver(method, 1e-4 if method == "adaptive_heun" else 1e-7),
+    )
+    exact = torch.stack((times.cos(), -times.sin()), dim=-1)
+    assert (path - exact).abs().max() < ALLOWED[method]
+    assert evaluations > 0
+
+
+@pytest.mark.parametrize("method, each", [("euler", 1), ("midpoint", 2), ("rk4", 4)])
+def test_evaluations_of_fixed_steps(method, each):
+    words = solver(method, step_size=0.25)
+    _, evaluations = solve(
+        spin, torch.ones(2, dtype=F64), torch.tensor([0.0, 1.0], dtype=F64), words
+    )
+    assert evaluations == 4 * each
+
+
+def test_evaluations_grow_with_the_frequency_and_are_those_made():
+    counts = []
+    for rate in (1.0, 10.0):
+        calls = []
+
+        def fast(t, z, rate=rate, calls=calls):
+            calls.append(t)
+            return rate * spin(t, z)
+
+        _, n = solve(fast, torch.ones(2, dtype=F64), torch.tensor([0.0, 1.0], dtype=F64), Solver())
+        assert n == len(calls)
+        counts.append(n)
+    assert counts[1] > 2 * counts[0]
+
+
+def test_tuples_are_solved_together():
+    ends = torch.tensor([0.0, 1.0], dtype=F64)
+    start = (torch.ones(2, dtype=F64), torch.ones(3, dtype=F64))
+    (a, b), _ = solve(lambda t, z: (-z[0], z[1]), start, ends, solver("dopri5"))
+    assert a[-1].sub(math.exp(-1)).abs().max() < 1e-7 and b[-1].sub(math.e).abs().max() < 1e-7
+
+
+BLOW_UP, STIFF = (lambda t, z: 50 * z * z), (lambda t, z: -1e9 * z)
+
+
+@pytest.mark.parametrize(
+    "dynamics, words, came",
+    [
+        (BLOW_UP, Solver(), "a step of"),
+        (STIFF, Solver(max_evaluations=500), "more than max_evaluations=500"),
+        (BLOW_UP, Solver("rk4", step_size=0.01), "a state that is not finite"),
+        (lambda t, z: z * math.nan, Solver(), "a step of"),
+    ],
+)
+def test_too_stiff_is_one_error_that_says_what_to_change(dynamics, words, came):
+    with pytest.raises(StiffError) as caught:
+        solve(dynamics, torch.ones(1), torch.tensor([0.0, 1.0]), words)
+    text = str(caught.value)
+    for part in (f"solver {words.method!r}", came, "loosen rtol", "matrix_activation='tanh'"):
+        assert part in text
+
+
+class Decay(torch.nn.Module):
+    """Slow while values are asked for, another while gradients are."""
+
+    def __init__(self, backwards):
+        super().__init__()
+        self.rate = torch.nn.Parameter(torch.ones(1, dtype=F64))
+        self.backwards = backwards
+
+    def forward(self, t, z):
+        return -self.rate * z * (self.backwards if torch.is_grad_enabled() else 1.0)
+
+
+@pytest.mark.parametrize("rate, came", [(1e9, "max_evaluations=200"), (math.nan, "not finite")])
+def test_too_stiff_backwards_is_the_same_error(rate, came):
+    words = Solver(adjoint=True, max_evaluations=200)
+    times = torch.tensor([0.0, 1.0], dtype=F64)
+    path, _ = solve(Decay(rate), torch.ones(1, dtype=F64), times, words)
+    with pytest.raises(StiffError, match=came):
+        path[-1].sum().backward()
+
+
+@pytest.mark.parametrize("times", [[0.0], 1.0, [[0.0, 1.0]]])
+def test_times_are_a_list_of_two(times):
+    with pytest.raises(ValueError, match=r"times must be a list of at least two.*\[0.0, 1.0\]"):
+        checked_times(times, torch.zeros(1))
+
+
+@pytest.mark.parametrize("times", [[0.0, 0.0], [1.0, 0.0], [0.0, math.nan], [0.0, math.inf]])
+def test_times_increase(times):
+    with pytest.raises(ValueError, match="times must be finite and strictly increasing"):
+        checked_times(times, torch.zeros(1))
+
+
+def test_times_that_are_equal_in_the_dtype_are_refused():
+    with pytest.raises(ValueError, match=r"strictly increasing in torch.float32; got 1, 1"):
+        checked_times([1.0, 1.0 + 1e-9], torch.zeros(1))
+
+
+def test_solvers_are_checked():
+    good = {"rtol": 1e-4, "atol": 1e-6, "step_size": None, "adjoint": False, "max_evaluations": 9}
+    assert checked_solver("dopri5", **good).max_evaluations == 9
+    for method, changed, words in (
+        ("dopri", {}, "solver must be one of .* did you mean 'dopri8'"),
+        ("dopri5", {"rtol": 0.0}, r"rtol must be a finite number in \(0"),
+        ("dopri5", {"atol": -1.0}, r"atol must be a finite number in \(0"),
+        ("dopri5", {"step_size": 0.1}, "'dopri5' chooses its own steps; got step_size=0.1"),
+        ("rk4", {}, "'rk4' needs a step_size; got step_size=None"),
+        ("rk4", {"step_size": 0.0}, r"step_size must be a finite number in \(0"),
+        ("rk4", {"step_size": -0.1}, r"step_size must be a finite number in \(0"),
+        ("dopri5", {"max_evaluations": 0}, "max_evaluations must be an int >= 1"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            checked_solver(method, **{**good, **changed})
+
+
+def test_a_missing_package_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torchdiffeq", None)
+    with pytest.raises(ImportError, match=r'torchdiffeq; .*pip install "anharmonic\[ode\]"'):
+        solve(spin, torch.ones(2), torch.tensor([0.0, 1.0]), Solver())

@@ -1,0 +1,216 @@
+"""The C library is found, loaded and chosen from; without it the reference runs and says so."""
+
+import ctypes
+import ctypes.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from anharmonic.ops.bridge import library
+
+COMPILER = shutil.which(os.environ.get("CC", "cc"))
+needs_library = pytest.mark.skipif(
+    library.library() is None, reason=f"needs the C library: {library.why_not()}"
+)
+
+
+def fresh(code, **environment):
+    """Runs Python in a fresh process: exit code, standard output, last line of standard error."""
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return result.returncode, result.stdout.split(), result.stderr.strip().split("\n")[-1]
+
+
+@pytest.fixture
+def library_at(monkeypatch):
+    """Lets the library lie elsewhere for one test; loads anew before and after."""
+
+    def put(path, **environment):
+        monkeypatch.setattr(library, "path", lambda: path)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        library._load.cache_clear()
+
+    yield put
+    library._load.cache_clear()
+
+
+@pytest.mark.skipif(
+    COMPILER is None or sys.platform == "win32", reason="no C compiler here: the reference runs"
+)
+def test_where_a_compiler_is_there_is_the_library():
+    assert library.library() is not None, library.why_not()
+
+
+@needs_library
+def test_what_the_library_can_do():
+    assert library.why_not() == ""
+    assert library.path().is_file()
+    assert library.library() is library.library()
+    assert library.available()[0] in ("baseline", "neon")
+    assert set(library.available()) <= {"baseline", "avx2", "avx512", "neon"}
+
+
+@needs_library
+def test_the_best_instruction_set_is_taken():
+    code = "from anharmonic.ops.bridge.library import *; print(instruction_set(), *available())"
+    _, words, _ = fresh(code, ANHARMONIC_INSTRUCTION_SET="")
+    assert words[0] == words[-1]
+    assert tuple(words[1:]) == library.available()
+
+
+@needs_library
+@pytest.mark.skipif(not os.path.exists("/proc/cpuinfo"), reason="the system does not list flags")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="these are flags of x86-64")
+def test_instruction_sets_are_those_of_the_processor():
+    with open("/proc/cpuinfo") as file:
+        flags = set(next(line for line in file if line.startswith("flags")).split())
+    wanted = {"avx2": {"avx2", "fma"}, "avx512": {"avx512f", "avx512dq", "avx512bw", "avx512vl"}}
+    for name, needed in wanted.items():
+        if not needed <= flags:
+            assert name not in library.available()
+    assert "avx2" in library.available() or not wanted["avx2"] <= flags
+
+
+@needs_library
+@pytest.mark.parametrize("name", library.available())
+def test_an_instruction_set_can_be_forced(name):
+    code = "from anharmonic.ops.bridge import library; print(library.instruction_set())"
+    assert fresh(code, ANHARMONIC_INSTRUCTION_SET=name)[1] == [name]
+
+
+@needs_library
+@pytest.mark.parametrize("name", ["AVX2", "é"])
+def test_an_instruction_set_that_cannot_run_is_one_error(name):
+    code = "from anharmonic.ops.bridge import library; library.library()"
+    failed, _, error = fresh(code, ANHARMONIC_INSTRUCTION_SET=name, PYTHONIOENCODING="utf-8")
+    names = ", ".join(map(repr, library.available()))
+    assert failed == 1
+    assert error == (
+        "ValueError: ANHARMONIC_INSTRUCTION_SET must be one that this processor and this build can "
+        f"run: {names}; got {name!r}; choose one of these, or unset ANHARMONIC_INSTRUCTION_SET."
+    )
+
+
+@needs_library
+def test_selecting():
+    before = library.instruction_set()
+    try:
+        for name in library.available():
+            library.select(name)
+            assert library.instruction_set() == name
+        with pytest.raises(
+            ValueError, match=r"instruction set must be one .*got 'mmx'; choose one"
+        ):
+            library.select("mmx")
+        assert library.instruction_set() == library.available()[-1]
+    finally:
+        library.select(before)
+
+
+def test_without_a_library(library_at):
+    library_at(None)
+    assert library.library() is None
+    assert library.why_not() == "libanharmonic.so was not built when the package was installed"
+    assert library.instruction_set() is None
+    assert library.available() == ()
+    with pytest.raises(ValueError, match="an instruction set needs the compiled C library; got"):
+        library.select("avx2")
+
+
+def test_forcing_an_instruction_set_without_a_library(library_at):
+    library_at(None, ANHARMONIC_INSTRUCTION_SET="avx2")
+    with pytest.raises(ValueError, match=r"ANHARMONIC_INSTRUCTION_SET needs .*'avx2' without it"):
+        library.library()
+
+
+def test_a_file_that_is_no_library(library_at, tmp_path):
+    (tmp_path / "libanharmonic.so").write_bytes(b"not a library")
+    library_at(tmp_path / "libanharmonic.so")
+    assert library.library() is None
+    assert "libanharmonic.so cannot be loaded (" in library.why_not()
+
+
+def test_a_library_of_something_else(library_at):
+    library_at(ctypes.util.find_library("m"))
+    assert library.library() is None
+    assert "an_forward" in library.why_not()
+
+
+@needs_library
+def test_a_library_of_another_version(library_at, monkeypatch):
+    class Longer(library.Call):
+        _fields_ = (("more", ctypes.c_int64),)
+
+    monkeypatch.setattr(library, "Call", Longer)
+    library_at(library.path())
+    assert library.library() is None
+    assert "built from another version" in library.why_not()
+
+
+WITHOUT = """
+import ctypes, warnings, torch
+
+load = ctypes.CDLL
+def refuse(name, *rest, **more):
+    if "libanharmonic" in str(name):
+        raise OSError("no such thing")
+    return load(name, *rest, **more)
+ctypes.CDLL = refuse
+
+import anharmonic
+layer = anharmonic.LEM(2, 3)
+x = torch.zeros(5, 1, 2)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    with anharmonic.use_backend("reference"):
+        layer(x)  # as wished
+    layer.to(torch.bfloat16)(x.bfloat16())  # nothing fast would run this
+    early = len(said)
+    for _ in range(3):
+        output, _ = layer.to(torch.float32)(x)
+assert output.shape == (5, 1, 3)
+print(early)
+for one in said:
+    print(one.category.__name__, one.message)
+"""
+
+
+def test_without_a_library_the_reference_runs_and_says_so_once():
+    failed, words, error = fresh(WITHOUT, ANHARMONIC_INSTRUCTION_SET="", ANHARMONIC_BACKEND="")
+    assert not failed, error
+    text = " ".join(words)
+    assert text.startswith("0 UserWarning fast CPU kernels need the compiled C library")
+    assert "the slower reference runs instead" in text
+    assert text.count("UserWarning") == 1
+
+
+THREADS = """
+import os, threading
+from anharmonic.ops.bridge import library
+start, found = threading.Barrier(8), []
+def ask():
+    start.wait()
+    found.append(library.instruction_set())
+threads = [threading.Thread(target=ask) for _ in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+child = os.fork()
+if child == 0:
+    os._exit(library.instruction_set() != found[0])
+print(len(found), len(set(found)), os.waitpid(child, 0)[1])
+"""
+
+
+@needs_library
+def test_several_threads_load_it_and_a_forked_child_has_it():
+    assert fresh(THREADS)[1] == ["8", "1", "0"]

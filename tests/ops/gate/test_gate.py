@@ -1,0 +1,444 @@
+"""The gate beside its formula on dense arrays, and the compiled one beside the reference."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic import ops
+from anharmonic.ops import gradient_gate
+from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.bridge import library
+from anharmonic.ops.gate.reference import power
+
+F64 = torch.float64
+BACKENDS = ops.available_backends("gradient_gate")
+POWERS = [0.5, 1, 1.5, 2, 2.7, 3, 4, 5]
+# nodes, edges: directed, with self-loops, duplicates and isolated nodes by chance
+GRAPHS = [(1, 0), (1, 3), (7, 0), (6, 40), (30, 100)]
+backends = pytest.mark.parametrize("backend", BACKENDS)
+# the maximum has the reference only
+aggregations = pytest.mark.parametrize(
+    "backend, aggr",
+    [(b, a) for b in BACKENDS for a in ("sum", "mean", "max") if (b, a) != ("native", "max")],
+)
+powers = pytest.mark.parametrize("p", POWERS)
+neighbours_of = pytest.mark.parametrize("neighbours", ["in", "out"])
+single_rates = pytest.mark.parametrize("single_rate", [False, True], ids=["multi", "single"])
+needs_library = pytest.mark.skipif(
+    library.library() is None, reason=f"needs the C library: {library.why_not()}"
+)
+
+
+def random_graph(nodes, edges, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return Adjacency(torch.randint(0, nodes, (2, edges), generator=generator), nodes)
+
+
+def features(nodes, width, dtype=F64, ties=False, seed=1):
+    """Features between -0.5 and 0.5, where tanh is not yet flat; with ties, of four values."""
+    generator = torch.Generator().manual_seed(seed)
+    h = torch.rand(nodes, width, generator=generator, dtype=F64) - 0.5
+    return ((4 * h).round() / 4 if ties else h).to(dtype)
+
+
+def closed_form(h, graph, p, aggr, neighbours, single_rate):
+    """The rates from arrays [N, N, F] and the number of edges [N, N]."""
+    n = graph.num_nodes
+    count = torch.zeros(n, n, dtype=h.dtype)
+    for source, target in graph.edge_index.T.tolist():
+        i, j = (target, source) if neighbours == "in" else (source, target)
+        count[i, j] += 1
+    terms = (h[None, :, :] - h[:, None, :]).abs() ** p  # of node i (first) and neighbour j
+    if single_rate:
+        terms = terms.sum(2, keepdim=True)
+    total = (count[:, :, None] * terms).sum(1)
+    if aggr == "mean":
+        total = total / count.sum(1, keepdim=True).clamp(min=1)
+    if aggr == "max":
+        total = terms.masked_fill(count[:, :, None] == 0, 0.0).amax(1)
+    return total.tanh()
+
+
+def slope(h, graph, seed, **words):
+    """Rates and the gradient of their products with ``seed``."""
+    leaf = h.clone().requires_grad_()
+    rates = gradient_gate(leaf, graph, **words)
+    (gradient,) = torch.autograd.grad(rates, leaf, seed[:, : rates.shape[1]])
+    return rates.detach(), gradient
+
+
+class TestFormula:
+    @aggregations
+    @powers
+    @single_rates
+    @neighbours_of
+    def test_dense(self, aggr, neighbours, single_rate, p, backend):
+        words = {"p": p, "aggr": aggr, "neighbours": neighbours, "single_rate": single_rate}
+        for nodes, edges in GRAPHS:
+            h = features(nodes, 3)
+            exact = closed_form(h, random_graph(nodes, edges), **words)
+            rates = gradient_gate(h, random_graph(nodes, edges), backend=backend, **words)
+            assert rates.shape == (nodes, 1 if single_rate else 3)
+            assert torch.allclose(rates, exact, rtol=1e-12, atol=1e-15)
+
+    @backends
+    def test_by_hand(self, backend):
+        # 0 -> 1 twice, 2 -> 1, 1 -> 1
+        graph = Adjacency(torch.tensor([[0, 0, 2, 1], [1, 1, 1, 1]]), 4)
+        h = torch.tensor([[0.0], [0.5], [0.2], [7.0]], dtype=F64)
+        sums = {"sum": 0.5 + 0.09, "mean": (0.5 + 0.09) / 4}
+        for aggr, s in sums.items():
+            rates = gradient_gate(h, graph, aggr=aggr, backend=backend)
+            assert rates.flatten().tolist() == pytest.approx([0, math.tanh(s), 0, 0], rel=1e-14)
+        rates = gradient_gate(h, graph, p=1, neighbours="out", backend=backend)
+        assert rates.flatten().tolist() == pytest.approx(
+            [math.tanh(1.0), 0, math.tanh(0.3), 0], rel=1e-14
+        )
+        assert gradient_gate(h, graph, aggr="max")[1].item() == pytest.approx(math.tanh(0.25))
+
+    @backends
+    def test_small_differences_of_large_features_do_not_cancel(self, backend):
+        graph = Adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
+        h = torch.tensor([[4096.0], [4096.0 + 2**-10]])
+        s = gradient_gate(h, graph, backend=backend)
+        assert s.flatten().tolist() == pytest.approx([2**-20, 2**-20], rel=1e-6)
+
+    @backends
+    def test_weights_are_left_out(self, backend):
+        plain = random_graph(6, 20)
+        weighted = Adjacency(plain.edge_index, 6, torch.rand(20))
+        h = features(6, 3)
+        a, b = (gradient_gate(h, graph, backend=backend) for graph in (plain, weighted))
+        assert torch.equal(a, b)
+
+    @backends
+    def test_permuted_nodes(self, backend):
+        graph, h = random_graph(30, 100), features(30, 4)
+        order = torch.randperm(30, generator=torch.Generator().manual_seed(3))
+        place = order.argsort()
+        moved = Adjacency(place[graph.edge_index], 30)
+        a = gradient_gate(h, graph, backend=backend)[order]
+        assert torch.allclose(gradient_gate(h[order], moved, backend=backend), a, rtol=1e-13)
+
+    @backends
+    def test_no_channels(self, backend):
+        graph = random_graph(6, 20)
+        assert gradient_gate(torch.ones(6, 0), graph, backend=backend).shape == (6, 0)
+        single = gradient_gate(torch.ones(6, 0), graph, single_rate=True, backend=backend)
+        assert torch.equal(single, torch.zeros(6, 1))
+
+
+class TestGradient:
+    @aggregations
+    @powers
+    @single_rates
+    @neighbours_of
+    def test_gradcheck(self, aggr, neighbours, single_rate, p, backend):
+        graph, h = random_graph(6, 14), features(6, 3).requires_grad_()
+        words = {"p": p, "aggr": aggr, "neighbours": neighbours, "single_rate": single_rate}
+        assert torch.autograd.gradcheck(
+            lambda h: gradient_gate(h, graph, backend=backend, **words), h
+        )
+
+    @pytest.mark.parametrize("aggr", ["sum", "mean"])
+    @powers
+    def test_second_derivatives_of_the_reference(self, p, aggr):
+        graph, h = random_graph(5, 9), features(5, 2).requires_grad_()
+
+        def call(h):
+            return gradient_gate(h, graph, p=p, aggr=aggr, backend="reference")
+
+        # at p = 0.5, differences of the numerical derivative are of its step's size
+        assert torch.autograd.gradgradcheck(call, h, eps=1e-7, atol=1e-4)
+
+    @backends
+    @powers
+    def test_ties_have_a_finite_gradient(self, p, backend):
+        graph, h = random_graph(30, 100), features(30, 3, ties=True)
+        _, gradient = slope(h, graph, torch.ones_like(h), p=p, backend=backend)
+        assert gradient.isfinite().all()
+        same = torch.ones(30, 3, dtype=F64)
+        rates, gradient = slope(same, graph, same, p=p, backend=backend)
+        assert torch.equal(rates, torch.zeros_like(same))
+        assert torch.equal(gradient, torch.zeros_like(same))
+
+    @powers
+    def test_ties_have_finite_second_derivatives(self, p):
+        graph = random_graph(30, 100)
+        h = features(30, 3, ties=True).requires_grad_()
+        rates = gradient_gate(h, graph, p=p, backend="reference")
+        (first,) = torch.autograd.grad(rates.sum(), h, create_graph=True)
+        (second,) = torch.autograd.grad(first.square().sum(), h)
+        assert second.isfinite().all()
+
+    def test_second_derivative_of_squares_at_ties(self):
+        d = torch.zeros(1, dtype=F64, requires_grad=True)
+        (first,) = torch.autograd.grad(power(d, 2.0), d, create_graph=True)
+        assert torch.autograd.grad(first, d)[0] == 2
+
+    @needs_library
+    def test_second_derivatives_of_the_compiled_one_are_refused(self):
+        graph, h = random_graph(6, 20), features(6, 3).requires_grad_()
+        rates = gradient_gate(h, graph, backend="native")
+        with pytest.raises(RuntimeError, match=r"differentiated once.*use_backend"):
+            torch.autograd.grad(rates.sum(), h, create_graph=True)
+
+
+@needs_library
+class TestNative:
+    @powers
+    @pytest.mark.parametrize("width", [1, 3, 17, 130])
+    @pytest.mark.parametrize("ties", [False, True], ids=["any", "ties"])
+    @pytest.mark.parametrize("instruction_set", library.available())
+    def test_is_the_reference(self, instruction_set, ties, width, p):
+        in_use = library.instruction_set()
+        library.select(instruction_set)
+        try:
+            for nodes, edges in GRAPHS:
+                for call in range(8):
+                    words = {
+                        "p": p,
+                        "aggr": "mean" if call & 1 else "sum",
+                        "neighbours": "out" if call & 2 else "in",
+                        "single_rate": bool(call & 4),
+                    }
+                    self.compare(
+                        features(nodes, width, ties=ties), random_graph(nodes, edges), words
+                    )
+        finally:
+            library.select(in_use)
+
+    def compare(self, h, graph, words):
+        seed = features(*h.shape, seed=2)
+        rates, gradient = slope(h, graph, seed, backend="reference", **words)
+        ours = slope(h, graph, seed, backend="native", **words)
+        assert torch.allclose(ours[0], rates, rtol=1e-12, atol=1e-14)
+        assert (ours[1] - gradient).abs().max() <= 1e-12 * gradient.abs().max().clamp(min=1)
+        found = slope(h.float(), graph, seed.float(), backend="native", **words)
+        # ties of float64 are ties of float32: they are multiples of 1/4; else h itself is rounded
+        exact = slope(
+            h.float().double(), graph, seed.float().double(), backend="reference", **words
+        )
+        # of some 10 terms, each with 1.5 + p units of 2^-23 at most, before sums and tanh
+        for a, b in zip(found, exact, strict=True):
+            assert a.dtype is torch.float32
+            assert (a.double() - b).abs().max() <= 1e-5 * b.abs().max().clamp(min=1)
+
+    @pytest.mark.parametrize("p", [2.0, 2.5])
+    @single_rates
+    def test_threads_do_not_change_a_bit(self, single_rate, p):
+        graph, h = random_graph(500, 9000), features(500, 70, dtype=torch.float32)
+        found, before = [], torch.get_num_threads()
+        try:
+            for threads in (1, 2, 3):
+                torch.set_num_threads(threads)
+                words = {"p": p, "aggr": "mean", "single_rate": single_rate, "backend": "native"}
+                found.append(slope(h, graph, h, **words))
+        finally:
+            torch.set_num_threads(before)
+        for one in found[1:]:
+            assert torch.equal(one[0], found[0][0]) and torch.equal(one[1], found[0][1])
+
+    def test_a_node_with_most_of_the_edges(self):
+        generator = torch.Generator().manual_seed(0)
+        source = torch.randint(0, 300, (5000,), generator=generator)
+        target = torch.where(torch.rand(5000, generator=generator) < 0.9, 7, source.flip(0))
+        graph, h = Adjacency(torch.stack([source, target]), 300), 0.01 * features(300, 70)
+        for neighbours in ("in", "out"):
+            self.compare(h, graph, {"p": 1.5, "neighbours": neighbours})
+
+    def test_rows_that_are_not_next_to_each_other(self):
+        graph, h = random_graph(6, 20), features(3, 6).T
+        a, b = (gradient_gate(x, graph, backend="native") for x in (h, h.contiguous()))
+        assert torch.equal(a, b)
+
+    def test_without_gradients_the_values_are_the_same(self):
+        graph, h = random_graph(30, 100), features(30, 17)
+        rates, _ = slope(h, graph, h, p=2.5)
+        assert torch.equal(gradient_gate(h, graph, p=2.5), rates)
+
+    def test_nan_stays_where_it_is_seen(self):
+        graph = Adjacency(torch.tensor([[0, 1, 2], [1, 2, 2]]), 4)
+        for p in POWERS:
+            h = torch.tensor([[math.nan], [0.0], [1.0], [1.0]])
+            rates = gradient_gate(h, graph, p=p, backend="native").flatten()
+            assert rates.isnan().tolist() == [False, True, False, False]
+
+    def test_compiles_as_one_graph(self):
+        graph, h = random_graph(6, 20), features(6, 3).requires_grad_()
+
+        def call(h):
+            return gradient_gate(h, graph, p=2.5, backend="native").sin()
+
+        eager = call(h)
+        traced = torch.compile(call, backend="aot_eager", fullgraph=True)(h)
+        assert torch.allclose(eager, traced, rtol=1e-13)
+        (gradient,) = torch.autograd.grad(eager.sum(), h)
+        assert torch.allclose(torch.autograd.grad(traced.sum(), h)[0], gradient, rtol=1e-13)
+
+    @single_rates
+    def test_fake_results_have_the_shapes_of_real_ones(self, single_rate):
+        graph, ops = random_graph(6, 20), torch.ops.anharmonic
+        rows = (*graph.by_target[:2], *graph.by_source[:2])
+        for h in (features(6, 3), features(3, 6).T):
+            arguments = (h, *rows, 2.5, False, single_rate)
+            grad = torch.ones_like(ops.gate_sum.default(*arguments))
+            tests = ("test_schema", "test_faketensor", "test_autograd_registration")
+            torch.library.opcheck(ops.gate_sum.default, arguments, test_utils=tests)
+            backward = (grad, *arguments)
+            torch.library.opcheck(ops.gate_sum_backward.default, backward, test_utils=tests)
+
+
+@needs_library
+class TestPower:
+    """|d|^p of the active instruction set, seen through a graph of one edge."""
+
+    ROWS = tuple(map(torch.tensor, ([0, 1, 1], [1], [0, 0, 1], [0])))
+
+    def evaluate(self, d, p):
+        """|d|^p and p |d|^(p - 1)."""
+        ops = torch.ops.anharmonic
+        h = torch.stack([torch.zeros_like(d), d])
+        value = ops.gate_sum.default(h, *self.ROWS, p, False, False)
+        seed = torch.stack([torch.ones_like(d), torch.zeros_like(d)])
+        return value[0], ops.gate_sum_backward.default(seed, h, *self.ROWS, p, False, False)[1]
+
+    def numbers(self, dtype):
+        """Positive numbers of every size, subnormal ones too, and many near 1."""
+        if dtype is torch.float32:
+            bits = torch.arange(1, 0x7F800000, 19997, dtype=torch.int64).to(torch.int32)
+            wide = bits.view(torch.float32)
+        else:
+            wide = torch.exp2(torch.linspace(-1074, 1023.9, 50_001, dtype=F64))
+        near = torch.linspace(0.25, 4, 50_001, dtype=F64).to(dtype)
+        return torch.cat([wide, near])
+
+    @pytest.mark.parametrize("p", [0.5, 1.5, 2.5, 2.7, 5.0, 7.3])
+    @pytest.mark.parametrize("dtype", [torch.float32, F64], ids=str)
+    @pytest.mark.parametrize("instruction_set", library.available())
+    def test_error(self, instruction_set, dtype, p):
+        if np.finfo(np.longdouble).nmant < 60:
+            pytest.skip("needs a long double wider than double")
+        d, kind = self.numbers(dtype), torch.finfo(dtype)
+        in_use = library.instruction_set()
+        library.select(instruction_set)
+        try:
+            found = self.evaluate(d, p)
+        finally:
+            library.select(in_use)
+        wide, q = d.numpy().astype(np.longdouble), np.longdouble(p)
+        with np.errstate(over="ignore"):
+            exact = wide**q, q * wide ** (q - 1)
+        for got, true in zip(found, exact, strict=True):
+            got = got.numpy()
+            normal = (true > kind.tiny) & (true < 0.999 * np.longdouble(kind.max))
+            relative = np.abs(got[normal] - true[normal]) / true[normal]
+            assert relative.max() <= (1.5 + p) * kind.eps
+            assert np.abs(got - true)[true <= kind.tiny].max(initial=0) <= (
+                (1.5 + p) * np.longdouble(kind.smallest_normal) * kind.eps
+            )
+            assert np.isinf(got[true / 1.001 > np.longdouble(kind.max)]).all()
+
+    @pytest.mark.parametrize("dtype", [torch.float32, F64], ids=str)
+    def test_limits(self, dtype):
+        d = torch.tensor([0.0, -0.0, math.inf, -math.inf, math.nan, 1.0, -1.0, -4.0], dtype=dtype)
+        value, slopes = self.evaluate(d, 0.5)
+        assert value[:4].tolist() == [0, 0, math.inf, math.inf] and value[4].isnan()
+        assert value[5:].tolist() == [1, 1, 2]
+        assert slopes[:4].tolist() == [0, 0, 0, 0] and slopes[4].isnan()
+        assert slopes[5:].tolist() == [0.5, -0.5, -0.25]
+        value, slopes = self.evaluate(d, 2.5)
+        assert value[:4].tolist() == [0, 0, math.inf, math.inf] and value[4].isnan()
+        assert value[5:].tolist() == [1, 1, 32]
+        assert slopes[:4].tolist() == [0, 0, math.inf, -math.inf]
+
+
+class TestReference:
+    @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+    @pytest.mark.parametrize("aggr", ["sum", "mean", "max"])
+    def test_half_precision(self, aggr, dtype):
+        graph, h = random_graph(6, 20), features(6, 3, dtype=dtype)
+        rates = gradient_gate(h, graph, p=2.5, aggr=aggr)
+        assert rates.dtype == dtype
+        exact = gradient_gate(h.double(), graph, p=2.5, aggr=aggr)
+        assert torch.allclose(rates.double(), exact, atol=0.03)
+
+    def test_transforms_take_the_reference(self):
+        graph = random_graph(6, 20)
+        h = torch.stack([features(6, 3, seed=k) for k in range(4)])
+        found = torch.func.vmap(lambda h: gradient_gate(h, graph, p=1.5))(h)
+        each = torch.stack([gradient_gate(one, graph, p=1.5) for one in h])
+        assert torch.allclose(found, each, rtol=1e-13)
+
+    def test_auto_takes_the_reference_for_the_maximum(self):
+        graph, h = random_graph(6, 20), features(6, 3)
+        a, b = (gradient_gate(h, graph, aggr="max", backend=b) for b in ("auto", "reference"))
+        assert torch.equal(a, b)
+
+
+class TestErrors:
+    GRAPH = Adjacency(torch.tensor([[0, 1], [1, 2]]), 3)
+
+    @pytest.mark.parametrize(
+        "words, error, text",
+        [
+            ({"p": 0}, ValueError, r"p must be a finite number in \(0, inf\); got p=0; choose"),
+            ({"p": -1.0}, ValueError, r"got p=-1.0"),
+            ({"p": math.nan}, ValueError, r"got p=nan"),
+            ({"p": "2"}, TypeError, r"got p='2' \(str\)"),
+            ({"aggr": "mena"}, ValueError, r"aggr must be one of 'sum', 'mean', 'max'; .*'mean'\?"),
+            (
+                {"neighbours": "both"},
+                ValueError,
+                r"neighbours must be one of 'in', 'out'; got 'both'",
+            ),
+            (
+                {"single_rate": 1},
+                TypeError,
+                r"single_rate must be True or False; got single_rate=1",
+            ),
+            ({"backend": "fast"}, ValueError, r"backend must be one of 'auto'"),
+            (
+                {"graph": torch.tensor([[0], [1]])},
+                TypeError,
+                r"graph must be an anharmonic.Adjacency; got shape \[2, 1\], .*; build it once",
+            ),
+            ({"h": torch.ones(3)}, ValueError, r"h must be a tensor \[N=3, F\]; got shape \[3\]"),
+            ({"h": torch.ones(4, 2)}, ValueError, r"got shape \[4, 2\].*one row per node"),
+            ({"h": torch.ones(3, 2).int()}, TypeError, r"h must be a floating-point .*h.float\(\)"),
+            ({"h": torch.ones(3, 2).cfloat()}, TypeError, r"complex64"),
+            ({"h": None}, TypeError, r"got NoneType"),
+            (
+                {"h": torch.ones(3, 2, device="meta")},
+                ValueError,
+                r"h on meta; call graph.to\('meta'",
+            ),
+        ],
+    )
+    def test_arguments(self, words, error, text):
+        with pytest.raises(error, match=text):
+            gradient_gate(**{"h": torch.ones(3, 2), "graph": self.GRAPH, **words})
+
+    @needs_library
+    @pytest.mark.parametrize(
+        "words, text",
+        [
+            ({"aggr": "max"}, r"aggr='max', which only the reference has; use backend='auto'"),
+            ({"h": torch.ones(3, 2).half()}, r"torch.float16"),
+        ],
+    )
+    def test_forced_backend_says_why_it_cannot(self, words, text):
+        call = {"h": torch.ones(3, 2), "graph": self.GRAPH, **words}
+        with pytest.raises(ValueError, match=text):
+            gradient_gate(**call, backend="native")
+        with ah.use_backend("native"), pytest.raises(ValueError, match=text):
+            gradient_gate(**call)
+
+    @needs_library
+    def test_a_call_that_makes_no_sense_is_refused(self):
+        rows = (*self.GRAPH.by_target[:2], *self.GRAPH.by_source[:2])
+        with pytest.raises(RuntimeError, match="status 3"):
+            torch.ops.anharmonic.gate_sum.default(torch.ones(3, 2), *rows, -1.0, False, False)

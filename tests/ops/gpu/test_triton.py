@@ -1,0 +1,576 @@
+"""The Triton backend beside the float64 reference: on a GPU, else through Triton's interpreter.
+
+The interpreter is switched on for a whole process, so that without a GPU these tests run in one of
+their own: ``test_triton_interpreter.py`` starts it. It knows float32 only, and a step costs it
+milliseconds: what needs more is marked ``gpu``.
+"""
+
+import importlib
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic import ops
+from anharmonic.ops.gpu import backend, parts
+
+pytest.importorskip("triton", reason="triton is not installed")
+HAS_GPU = torch.cuda.is_available()
+if not (HAS_GPU or backend.interpreted()):
+    pytest.skip("no GPU; test_triton_interpreter.py runs these tests", allow_module_level=True)
+DEVICE = "cuda" if HAS_GPU else "cpu"
+F32, F64 = torch.float32, torch.float64
+BOUND = 2e-5  # of the largest entry, as of the C library
+gpu = pytest.mark.gpu
+needs_gpu = pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA device")
+KERNELS = ("unicornn", "cornn", "lem")
+VARIANTS = [
+    ("unicornn", {}),
+    ("cornn", {}),
+    ("cornn", {"scheme": "implicit"}),
+    ("lem", {}),
+    ("lem", {"gate_floor": None}),
+    ("lem", {"gate_floor": None, "multiscale": False}),
+]
+variants = pytest.mark.parametrize("kernel, own", VARIANTS, ids=str)
+
+
+@pytest.fixture(autouse=True)
+def short_tiles(request, monkeypatch):
+    """Tiles of five steps, so that short sequences have several."""
+    if "long_tiles" not in request.keywords:
+        monkeypatch.setattr(parts, "_SHORTEST_TILE", 5)
+        monkeypatch.setattr(parts, "_LONGEST_TILE", 5)
+
+
+@pytest.fixture
+def pair(make_stack):
+    """The same stack twice: float32 on the device, float64 on the CPU."""
+
+    def make(kernel, **sizes):
+        return make_stack(kernel, dtype=F32, device=DEVICE, **sizes), make_stack(kernel, **sizes)
+
+    return make
+
+
+def run(stack, backend="triton", **changes):
+    """Outputs, final states and every gradient, float64 on the CPU."""
+    if not changes.get("multiscale", True):
+        H = stack.weights[0].weight_zh.shape[0]
+        changes["weights"] = [
+            ops.LEMWeights(w[0][2 * H :], w[1][2 * H :], w[2], w[3][2 * H :]) for w in stack.weights
+        ]
+    weights = changes.pop("weights", stack.weights)
+    scalars = changes.pop("scalars", [])
+    words = {**stack.own, **stack.scalars, **stack.given, **changes, "backend": backend}
+    found = getattr(ops, stack.kernel)(stack.x, weights, *stack.start, **words)
+    unused = stack.given["elapsed"] if words["elapsed"] is None else None
+    leaves = [leaf for leaf in stack.leaves if leaf is not unused] + scalars
+    gradients = torch.autograd.grad(stack.loss(found), leaves)
+    return [t.detach().cpu().double() for t in (*found, *gradients) if t is not None]
+
+
+def furthest(got, expected):
+    """The largest difference, relative to the largest entry of each tensor where that exceeds 1."""
+    pairs = zip(got, expected, strict=True)
+    return max(((a - b).abs().max() / b.abs().max().clamp(min=1)).item() for a, b in pairs)
+
+
+def same_bits(got, expected):
+    return all(torch.equal(a, b) for a, b in zip(got, expected, strict=True))
+
+
+SIZES = [  # T, B, H, L
+    (1, 1, 1, 1),
+    (7, 3, 3, 2),
+    (33, 1, 17, 1),
+    (7, 3, 33, 1),
+]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_agrees_with_the_reference(pair, kernel, sizes):
+    steps, batch, hidden, layers = sizes
+    ours, truth = pair(kernel, steps=steps, batch=batch, hidden=hidden, layers=layers)
+    assert furthest(run(ours), run(truth, "reference")) < BOUND
+
+
+@pytest.mark.parametrize("kernel, own", [v for v in VARIANTS if v[1]], ids=str)
+def test_every_variant_agrees_with_the_reference(pair, kernel, own):
+    ours, truth = pair(kernel, steps=7, batch=3, hidden=3, layers=2)
+    assert furthest(run(ours, **own), run(truth, "reference", **own)) < BOUND
+
+
+@variants
+def test_plain_sequences_agree_with_the_reference(pair, kernel, own):
+    ours, truth = pair(kernel, steps=6, batch=3, hidden=5, layers=1)
+    plain = {"elapsed": None, "lengths": None, "masks": None, **own}
+    for output in ("last", "none"):
+        words = {**plain, "output": output}
+        assert furthest(run(ours, **words), run(truth, "reference", **words)) < BOUND, output
+
+
+@pytest.mark.parametrize("kernel, own", VARIANTS[1:], ids=str)
+def test_matrices_beyond_the_chip_agree_with_the_reference(pair, kernel, own):
+    ours, truth = pair(kernel, steps=2, batch=1, hidden=66, layers=1)
+    assert furthest(run(ours, **own), run(truth, "reference", **own)) < BOUND
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_both_directions(pair, kernel):
+    layers = 3 if kernel == "unicornn" else 2
+    ours, truth = pair(kernel, bidirectional=True, steps=4, batch=3, hidden=3, layers=layers)
+    assert furthest(run(ours), run(truth, "reference")) < BOUND
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_chunked_is_stored_bit_for_bit(pair, kernel):
+    ours, _ = pair(kernel, steps=12, batch=3, hidden=3, layers=2)
+    assert same_bits(run(ours, memory="chunked"), run(ours, memory="stored"))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_state_carried_over_is_the_whole(pair, kernel):
+    ours, _ = pair(kernel, steps=10, batch=2, hidden=3, layers=1)
+    plain = {"elapsed": None, "lengths": None, "masks": None, "backend": "triton"}
+    whole = ours.call(**plain)
+    x, (y, z) = ours.x, ours.start
+    ours.x = x[:5]
+    first, *ours.start = ours.call(**plain)
+    ours.x = x[5:]
+    second, y, z = ours.call(**plain)
+    assert same_bits([torch.cat([first, second]), y, z], whole)
+
+
+def test_trained_scalars(pair):
+    for kernel, names in (("unicornn", ()), ("cornn", ("damping",))):
+        results = []
+        for stack, name in zip(
+            pair(kernel, steps=6, batch=2, hidden=3, layers=2), ("triton", "reference"), strict=True
+        ):
+
+            def scalar(value, like=stack.x):
+                return torch.tensor(value, dtype=like.dtype, device=like.device, requires_grad=True)
+
+            words = {name: scalar(0.8) for name in ("frequency", *names)}
+            scalars = list(words.values())
+            if kernel == "unicornn":
+                words["dt"] = [scalar(0.3), scalar(0.2)]
+                scalars += words["dt"]
+            results.append(run(stack, name, scalars=scalars, **words))
+        assert furthest(*results) < BOUND
+
+
+class TestReversible:
+    def test_is_what_stored_grid_states_give_bit_for_bit(self, pair):
+        triton = importlib.import_module("anharmonic.ops.unicornn.triton")
+        ours, _ = pair("unicornn", steps=8, batch=3, hidden=2, layers=3)
+        flat = {"bidirectional", "elapsed", "lengths", "masks"}
+        given = {k: v for k, v in ours.given.items() if k in flat - {"bidirectional"}}
+        results = []
+        for memory in ("reversible", "stored", "chunked"):
+            found = triton.unicornn_triton(
+                ours.x, ours.weights, *ours.start, **ours.own, **given, whole=True, memory=memory,
+                grid=True,
+            )  # fmt: skip
+            gradients = torch.autograd.grad(ours.loss(found), ours.leaves)
+            results.append([*found, *gradients])
+        assert same_bits(results[0], results[1]) and same_bits(results[0], results[2])
+
+    def test_is_near_the_grid_of_the_reference(self, pair):
+        ours, truth = pair("unicornn", steps=7, batch=3, hidden=3, layers=3)
+        got = run(ours, memory="reversible")
+        assert furthest(got, run(truth, "reference", memory="reversible")) < BOUND
+        assert furthest(got, run(ours)) > 0
+
+    @pytest.mark.parametrize("dt, alpha", [(0.0343, 0.0), (0.45, 12.5)], ids=["documents", "stiff"])
+    def test_a_walk_is_undone_bit_for_bit(self, dt, alpha):
+        triton = importlib.import_module("anharmonic.ops.unicornn.triton")
+        model, generator = triton.MODELS["unicornn_grid"], torch.Generator().manual_seed(1)
+        n, B, H = 30, 2, 5
+
+        def draw(*shape):
+            return torch.randn(*shape, generator=generator).to(DEVICE)
+
+        drive, weights = draw(n, B, H), [draw(H), dt * torch.sigmoid(draw(H))]
+        start = [model.to_grid(draw(B, H)) for _ in range(2)]
+        y, z = draw(2, n + 1, B, H)
+        grid = [state.clone() for state in start]
+        scalars, lengths = torch.full((1,), alpha, device=DEVICE), torch.tensor([n, n // 2])
+        part = parts.Part(
+            weights, scalars, drive.clone(), y, z, None, lengths.to(DEVICE, torch.int32), 0,
+            "float32", *grid,
+        )  # fmt: skip
+        model.forward(part)
+        forward = [y.clone(), z.clone(), part.acts[:, 0].clone(), part.acts[: n // 2, 1].clone()]
+        assert not torch.equal(grid[0], start[0])
+        part.acts.copy_(drive)
+        model.undo(part)
+        assert same_bits(grid, start)
+        assert same_bits([y, z, part.acts[:, 0], part.acts[: n // 2, 1]], forward)
+
+    def test_off_the_grid_is_nan_and_not_noise(self, pair):
+        ours, _ = pair("unicornn", steps=6, batch=2, hidden=3, layers=1)
+        with torch.no_grad():
+            ours.start[0][0, 1, 2] = 5000.0
+        plain = {"elapsed": None, "lengths": None, "masks": None}
+        found = run(ours, memory="reversible", **plain)
+        output = found[0]
+        assert output[:, 1, 2].isnan().all()
+        assert output.isnan().sum() == len(output)
+        assert found[4][0, 1, 2].isnan()  # the gradient of that y0
+
+
+class TestPrecision:
+    @pytest.mark.parametrize(
+        "kernel, hidden, precision",
+        [
+            ("unicornn", 5, "bfloat16"),
+            ("cornn", 130, "bfloat16"),
+            ("lem", 130, "bfloat16"),
+            pytest.param("cornn", 100, "bfloat16", marks=[gpu, needs_gpu]),
+            pytest.param("lem", 128, "bfloat16", marks=[gpu, needs_gpu]),
+            pytest.param("cornn", 64, "tf32", marks=[gpu, needs_gpu]),
+            pytest.param("lem", 64, "tf32", marks=[gpu, needs_gpu]),
+            pytest.param("unicornn", 64, "tf32", marks=[gpu, needs_gpu]),
+        ],
+    )
+    def test_operands_are_rounded_where_that_is_asked_for(self, pair, kernel, hidden, precision):
+        ours, truth = pair(kernel, steps=2, batch=1, hidden=hidden, layers=1)
+        with torch.no_grad():
+            for stack in (ours, truth):
+                for weight in stack.weights:
+                    for matrix in weight:
+                        if matrix is not None and matrix.dim() == 2:
+                            matrix /= matrix.shape[1] ** 0.5
+        with ah.use_precision(precision):
+            rounded = run(ours)
+        expected = run(truth, "reference")
+        # 2^-8 for every operand, in sums of many that partly cancel
+        assert BOUND < furthest(rounded, expected) < 3e-2
+        assert furthest(run(ours), expected) < BOUND
+
+    def test_half_inputs_keep_float32_states(self, pair):
+        ours, truth = pair("unicornn", steps=6, batch=2, hidden=3, layers=1)
+        for dtype in (torch.bfloat16, torch.float16):
+            with torch.no_grad():
+                ours.x.copy_(ours.x.to(dtype))
+                truth.x.copy_(ours.x)
+            x = ours.x
+            ours.leaves[0] = ours.x = x.detach().to(dtype).requires_grad_()
+            got, expected = run(ours), run(truth, "reference")
+            ours.leaves[0] = ours.x = x
+            assert furthest(got[:3], expected[:3]) < BOUND
+            assert furthest(got, expected) < 1e-2  # the gradient of x comes in its dtype
+
+    @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+    def test_layers_in_half(self, dtype):
+        torch.manual_seed(0)
+        layer = ah.UnICORNN(2, 3, num_layers=2).to(DEVICE, dtype)
+        x = torch.randn(6, 2, 2, device=DEVICE, dtype=dtype)
+        with ah.use_backend("triton"):
+            output, state = layer(x)
+            output.float().sum().backward()
+        assert output.dtype is state.y.dtype is layer.weight_ih_l0.grad.dtype is dtype
+        exact, _ = ah.UnICORNN.forward(layer.to("cpu", F64), x.cpu().double())
+        assert (output.cpu().double() - exact).abs().max() < 4 * torch.finfo(dtype).eps
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_nothing_uninitialised_is_returned(pair, kernel, monkeypatch):
+    ours, _ = pair(kernel, steps=6, batch=3, hidden=3, layers=2)
+    calls = [{"memory": m} for m in ("stored", "chunked")] + [{"output": "last"}]
+    calls += [{"memory": "reversible"}] if kernel == "unicornn" else []
+    clean = [run(ours, **words) for words in calls]
+
+    def poisoned(make):
+        def made(*words, **named):
+            value = make(*words, **named)
+            return value.fill_(float("nan") if value.is_floating_point() else 1 << 30)
+
+        return made
+
+    for owner, name in ((torch, "empty"), (torch, "empty_like"), (torch.Tensor, "new_empty")):
+        monkeypatch.setattr(owner, name, poisoned(getattr(owner, name)))
+    for words, expected in zip(calls, clean, strict=True):
+        assert same_bits(run(ours, **words), expected), words
+
+
+def test_autocast_rounds_nothing(pair):
+    ours, _ = pair("cornn", steps=4, batch=2, hidden=66, layers=1)
+    with torch.autocast(DEVICE, dtype=torch.bfloat16):
+        rounded = run(ours)
+    assert same_bits(rounded, run(ours))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_input_that_is_not_contiguous(pair, kernel):
+    ours, _ = pair(kernel, steps=6, batch=3, hidden=3, layers=1)
+    plain = {"elapsed": None, "lengths": None, "masks": None}
+    expected = run(ours, **plain)
+    for order in ((1, 0, 2), (2, 1, 0)):
+        x = ours.x.detach().permute(order).contiguous().permute(order).requires_grad_()
+        assert not x.is_contiguous()
+        ours.leaves[0] = ours.x = x
+        assert same_bits(run(ours, **plain), expected)
+
+
+class TestOperator:
+    def test_compiles_as_one_graph(self, pair):
+        for memory in ("stored", "chunked"):
+            ours, _ = pair("lem", steps=6, batch=2, hidden=3, layers=1)
+            words = {"lengths": None, "masks": None, "elapsed": None, "memory": memory}
+
+            def call(x, words=words, ours=ours):
+                ours.x = x
+                return ours.call(**words, backend="triton")
+
+            x = ours.x
+            compiled = torch.compile(call, backend="aot_eager", fullgraph=True)
+            results = []
+            for function in (call, compiled):
+                found = function(x)
+                results.append([*found, *torch.autograd.grad(ours.loss(found), x)])
+            assert same_bits(*results)
+
+    def test_fake_results_have_the_shapes_of_real_ones(self, pair):
+        ours, _ = pair("cornn", steps=6, batch=2, hidden=3, layers=1)
+        (V, W, W_z, b), empty = ours.weights[0], torch.empty(0, device=DEVICE)
+        values = torch.tensor([0.1, 1.0, 1.0], device=DEVICE)
+        for policy in ("nothing", "stored", "chunked"):
+            arguments = [
+                ours.x, [V, b, empty, W, W_z], *ours.start, values, ours.given["elapsed"], None, [],
+                "cornn_explicit", 0, True, policy, "float32",
+            ]  # fmt: skip
+            arguments = [
+                [w.detach() for w in a] if isinstance(a, list)
+                else a.detach() if isinstance(a, torch.Tensor) else a
+                for a in arguments
+            ]  # fmt: skip
+            tests = ("test_schema", "test_faketensor")
+            torch.library.opcheck(backend._scan, arguments, test_utils=tests)
+            if policy != "nothing":
+                output, y, z, saved = backend._scan(*arguments)
+                x, weights, y0, _, *rest = arguments
+                settings = ("cornn_explicit", 0, policy, "float32")
+                for needs in ((True, True), (False, False)):
+                    again = (output, y, z, saved, x, weights, y0, *rest[:4], *settings, *needs)
+                    torch.library.opcheck(backend._scan_backward, again, test_utils=tests)
+
+    def test_second_derivatives_are_refused(self, pair):
+        ours, _ = pair("lem", steps=2, batch=1, hidden=2, layers=1)
+        output, _, _ = ours.call(backend="triton")
+        with pytest.raises(RuntimeError, match=r"differentiated once.*use_backend"):
+            torch.autograd.grad(output.sum(), ours.x, create_graph=True)
+
+    def test_masks_and_frozen_weights_need_no_gradient(self, pair):
+        ours, truth = pair("unicornn", steps=6, batch=2, hidden=3, layers=2)
+        found = []
+        for stack, name in ((ours, "triton"), (truth, "reference")):
+            stack.x.requires_grad_(False)
+            stack.given["elapsed"].requires_grad_(False)
+            output, _, _ = stack.call(backend=name)
+            found.append(torch.autograd.grad(output.sum(), stack.weights[0].weight_ih)[0])
+        assert furthest([found[0].cpu().double()], [found[1]]) < BOUND
+
+    def test_without_gradients_nothing_is_kept(self, pair):
+        ours, _ = pair("lem", steps=7, batch=2, hidden=3, layers=1)
+        with_graph = ours.call(backend="triton")
+        with torch.no_grad():
+            without = ours.call(backend="triton")
+        assert same_bits(without, with_graph) and without[0].grad_fn is None
+
+
+class TestDispatch:
+    def test_needs_tensors_of_one_kind(self, pair):
+        ours, _ = pair("lem", steps=2, batch=1, hidden=2, layers=1)
+        elapsed = ours.given["elapsed"]
+        for changed, words in (
+            (elapsed.double(), "torch.float64"),
+            (elapsed.half(), r"torch.float32 beside torch.float16"),
+            (elapsed.to("meta"), r"a tensor on meta beside one on (cpu|cuda:0)"),
+        ):
+            with pytest.raises(ValueError, match=rf"backend 'triton' .*; got {words}"):
+                ours.call(backend="triton", elapsed=changed)
+        with pytest.raises(ValueError, match="a scalar that is a tensor"):
+            ours.call(backend="triton", dt=torch.tensor(0.5, device=DEVICE))
+
+    def test_without_the_interpreter_it_needs_a_gpu(self, make_stack, monkeypatch):
+        monkeypatch.setattr(backend, "interpreted", lambda: False)
+        stack = make_stack("cornn", dtype=F32, steps=2)
+        with pytest.raises(ValueError, match=r"got a tensor on cpu, not on a CUDA device; use"):
+            stack.call(backend="triton")
+
+    def test_auto_takes_it_on_gpus_only(self, make_stack, monkeypatch):
+        module = importlib.import_module("anharmonic.ops.cornn.triton")
+        calls = []
+        chain = module.cornn_triton
+        monkeypatch.setattr(
+            module, "cornn_triton", lambda *a, **w: calls.append(1) or chain(*a, **w)
+        )
+        make_stack("cornn", dtype=F32, steps=2).call()
+        assert not calls
+        if HAS_GPU:
+            make_stack("cornn", dtype=F32, steps=2, device="cuda").call()
+            assert calls
+
+    def test_says_why_it_is_missing(self, monkeypatch):
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+        assert "no package triton" in backend.why_not()
+
+    def test_import_does_not_load_triton(self):
+        code = "import sys, anharmonic; assert 'triton' not in sys.modules"
+        subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ})
+
+
+class TestGate:
+    def graph(self, nodes, edges):
+        generator = torch.Generator().manual_seed(2)
+        edge_index = torch.randint(0, nodes - 1, (2, edges), generator=generator)  # one is alone
+        return edge_index, torch.Generator().manual_seed(3)
+
+    @pytest.mark.parametrize("p", [1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 0.5])
+    def test_agrees_with_the_reference(self, p):
+        nodes, features = 6, 5
+        edge_index, generator = self.graph(nodes, 9)
+        values = torch.randn(nodes, features, generator=generator)
+        values[1] = values[0]  # equal neighbours
+        weight = torch.randn(nodes, features, generator=generator)
+        turns = [(a, n, False) for a in ("sum", "mean") for n in ("in", "out")]
+        for aggr, neighbours, single in [*turns, ("mean", "in", True)]:
+            results = []
+            for name, device, dtype in (("triton", DEVICE, F32), ("reference", "cpu", F64)):
+                h = values.to(device, dtype).requires_grad_()
+                graph = ah.Adjacency(edge_index.to(device), nodes)
+                rates = ops.gradient_gate(
+                    h, graph, p=p, aggr=aggr, neighbours=neighbours, single_rate=single,
+                    backend=name,
+                )  # fmt: skip
+                seed = (weight[:, :1] if single else weight).to(device, dtype)
+                grad = torch.autograd.grad((rates * seed).sum(), h)[0]
+                results.append([rates.detach().cpu().double(), grad.cpu().double()])
+            assert furthest(*results) < BOUND, (aggr, neighbours, single)
+
+    def test_many_features_and_no_edges(self):
+        for edges in (0, 4):
+            edge_index, generator = self.graph(3, edges)
+            h = torch.randn(3, 130, generator=generator).to(DEVICE)
+            graph = ah.Adjacency(edge_index.to(DEVICE), 3)
+            got = ops.gradient_gate(h, graph, backend="triton")
+            torch.testing.assert_close(got, ops.gradient_gate(h, graph, backend="reference"))
+
+    def test_refuses_what_it_cannot(self):
+        edge_index, generator = self.graph(3, 4)
+        graph = ah.Adjacency(edge_index.to(DEVICE), 3)
+        h = torch.randn(3, 2, generator=generator).to(DEVICE).requires_grad_()
+        with pytest.raises(ValueError, match=r"got torch\.float64"):
+            ops.gradient_gate(h.double(), graph, backend="triton")
+        with pytest.raises(ValueError, match="aggr='max'"):
+            ops.gradient_gate(h, graph, aggr="max", backend="triton")
+        rates = ops.gradient_gate(h, graph, backend="triton")
+        with pytest.raises(RuntimeError, match="differentiated once"):
+            torch.autograd.grad(rates.sum(), h, create_graph=True)
+
+
+LARGE = [  # T, B, H, L
+    (1000, 128, 256, 3),
+    (300, 4096, 32, 1),
+    (5000, 1, 200, 1),
+    (100, 33, 64, 2),
+]
+
+
+@gpu
+@needs_gpu
+@pytest.mark.long_tiles
+@variants
+@pytest.mark.parametrize("sizes", LARGE, ids=str)
+def test_large_sizes(pair, kernel, own, sizes):
+    steps, batch, hidden, layers = sizes
+    if kernel != "unicornn":
+        steps = min(steps, 200)
+    ours, truth = pair(kernel, steps=steps, batch=batch, hidden=hidden, layers=layers)
+    for stack in (ours, truth):
+        stack.given["lengths"] = steps - torch.arange(batch) * 7 % steps
+        with torch.no_grad():
+            for weight in stack.weights:
+                for matrix in weight:
+                    if matrix is not None and matrix.dim() == 2:
+                        matrix /= matrix.shape[1] ** 0.5
+    assert furthest(run(ours, **own), run(truth, "auto", **own)) < 1e-4  # sums over 10^5 and more
+
+
+@gpu
+@needs_gpu
+@pytest.mark.long_tiles
+@pytest.mark.parametrize("memory", ["chunked", "reversible"])
+def test_a_million_steps(memory):
+    torch.manual_seed(0)
+    layer = ah.UnICORNN(1, 32, memory=memory, dt=0.01).cuda()
+    x = torch.randn(1_000_000, 1, 1, device="cuda")
+    _, state = layer(x, output="none")
+    state.y.sum().backward()
+    assert layer.weight_ih_l0.grad.isfinite().all()
+
+
+@gpu
+@needs_gpu
+@pytest.mark.long_tiles
+@pytest.mark.parametrize("name", ["UnICORNN", "CoRNN", "LEM"])
+@pytest.mark.parametrize("hidden", [64, 130])
+class TestCuda:
+    def make(self, name, hidden):
+        torch.manual_seed(0)
+        return getattr(ah, name)(3, hidden).cuda(), torch.randn(40, 5, 3, device="cuda")
+
+    def test_is_captured_in_a_graph(self, name, hidden):
+        layer, x = self.make(name, hidden)
+
+        def step():
+            for p in layer.parameters():
+                p.grad = None
+            output, _ = layer(x)
+            output.square().mean().backward()
+            return output
+
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                step()
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            output = step()
+        x.copy_(torch.randn_like(x))
+        graph.replay()
+        got = [output.clone(), *(p.grad.clone() for p in layer.parameters())]
+        expected = [step().detach(), *(p.grad for p in layer.parameters())]
+        assert same_bits(got, expected)
+
+    def test_autocast_keeps_float32_states(self, name, hidden):
+        layer, x = self.make(name, hidden)
+        plain, _ = layer(x)
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            output, state = layer(x)
+        assert state.y.dtype is F32
+        assert torch.equal(output, plain)
+
+    def test_no_operation_waits_for_the_device(self, name, hidden):
+        layer, x = self.make(name, hidden)
+        layer(x)[0].sum().backward()
+        torch.cuda.set_sync_debug_mode("error")
+        try:
+            layer(x)[0].sum().backward()
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+
+    @pytest.mark.skipif(HAS_GPU and torch.cuda.device_count() < 2, reason="needs two GPUs")
+    def test_runs_where_its_tensors_are(self, name, hidden):
+        layer, x = self.make(name, hidden)
+        expected, _ = layer(x)
+        output, _ = layer.to("cuda:1")(x.to("cuda:1"))
+        assert torch.equal(output.cpu(), expected.cpu())

@@ -1,0 +1,362 @@
+"""Graphs as sorted rows beside dense matrices and beside what PyTorch Geometric computes."""
+
+import math
+
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic import ops
+from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.bridge import library
+from anharmonic.ops.neighbours import neighbour_sum
+
+F64 = torch.float64
+BACKENDS = ops.available_backends("neighbour_sum")
+backends = pytest.mark.parametrize("backend", BACKENDS)
+needs_library = pytest.mark.skipif(
+    library.library() is None, reason=f"needs the C library: {library.why_not()}"
+)
+# nodes, edges: directed, with self-loops, duplicates and isolated nodes by chance
+GRAPHS = [(1, 0), (1, 3), (7, 0), (6, 40), (50, 30), (40, 300)]
+
+
+def random_graph(nodes, edges, weighted=False, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    edge_index = torch.randint(0, nodes, (2, edges), generator=generator)
+    weight = torch.randn(edges, generator=generator, dtype=F64) if weighted else None
+    return Adjacency(edge_index, nodes, weight)
+
+
+def dense(graph):
+    """The operator as a matrix, entry by entry."""
+    matrix = torch.zeros(graph.num_nodes, graph.num_nodes, dtype=F64)
+    for e, (source, target) in enumerate(graph.edge_index.T.tolist()):
+        matrix[target, source] += 1.0 if graph.weight is None else graph.weight[e]
+    return matrix
+
+
+def features(*shape, dtype=F64, seed=1):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=dtype)
+
+
+class TestRows:
+    @pytest.mark.parametrize("nodes, edges", GRAPHS)
+    def test_rows_hold_every_edge_at_its_end(self, nodes, edges):
+        graph = random_graph(nodes, edges)
+        for rows, end in ((graph.by_target, 1), (graph.by_source, 0)):
+            assert rows.start.shape == (nodes + 1,)
+            assert rows.start[0] == 0 and rows.start[-1] == edges
+            assert torch.equal(rows.edge.sort().values, torch.arange(edges))
+            assert torch.equal(rows.other, graph.edge_index[1 - end][rows.edge])
+            ends = torch.arange(nodes).repeat_interleave(rows.start.diff())
+            assert torch.equal(ends, graph.edge_index[end][rows.edge])
+
+    def test_edges_of_a_node_keep_their_order(self):
+        graph = Adjacency(torch.tensor([[3, 1, 2, 1, 0], [0, 2, 0, 0, 2]]), 4)
+        assert graph.by_target.other.tolist() == [3, 2, 1, 1, 0]
+        assert graph.by_target.edge.tolist() == [0, 2, 3, 1, 4]
+        assert graph.in_degree.tolist() == [3, 0, 2, 0]
+
+    def test_what_is_derived_is_kept(self):
+        graph = random_graph(6, 20)
+        assert graph.by_target is graph.by_target
+        assert graph.normalised is graph.normalised
+        assert graph.transposed.transposed is graph
+        assert graph.sparse(F64) is graph.sparse(F64)
+        assert graph.transposed.by_target is graph.by_source
+
+    @pytest.mark.parametrize("nodes, edges", GRAPHS)
+    def test_place_by_source_finds_every_edge_among_those_by_target(self, nodes, edges):
+        graph = random_graph(nodes, edges)
+        place = graph.place_by_source
+        assert torch.equal(graph.by_target.edge[place], graph.by_source.edge)
+
+    @pytest.mark.parametrize("nodes, edges", GRAPHS)
+    def test_with_self_loops_has_exactly_one_at_every_node(self, nodes, edges):
+        graph = random_graph(nodes, edges, weighted=True)
+        looped, plain = graph.with_self_loops, Adjacency(graph.edge_index, nodes)
+        matrix = dense(plain).fill_diagonal_(1.0)
+        assert looped.weight is None
+        assert torch.equal(dense(looped), matrix)
+        assert looped.edge_index[:, looped.num_edges - nodes :].tolist() == [[*range(nodes)]] * 2
+        assert graph.normalised.by_target is looped.by_target
+
+    def test_transposed(self):
+        graph = random_graph(6, 20, weighted=True)
+        assert torch.equal(dense(graph.transposed), dense(graph).T)
+        x = features(6, 3)
+        assert torch.allclose(graph.transposed.matmul(x), dense(graph).T @ x, rtol=1e-13)
+
+    def test_repr(self):
+        assert repr(random_graph(6, 20)) == "Adjacency(6 nodes, 20 edges)"
+        assert repr(random_graph(6, 20, weighted=True)) == "Adjacency(6 nodes, 20 edges, weighted)"
+
+    def test_to(self):
+        graph = random_graph(6, 20, weighted=True)
+        assert graph.to("cpu") is graph
+        assert graph.device == torch.device("cpu")
+        away = graph.to("meta")
+        assert away.device.type == "meta" and away.weight.device.type == "meta"
+        assert (away.num_nodes, away.num_edges) == (6, 20)
+
+
+class TestMatmul:
+    @backends
+    @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+    @pytest.mark.parametrize("width", [0, 1, 3, 17, 130])
+    @pytest.mark.parametrize("nodes, edges", GRAPHS)
+    def test_is_the_dense_product(self, nodes, edges, width, weighted, backend):
+        graph = random_graph(nodes, edges, weighted)
+        x = features(nodes, width).requires_grad_()
+        seed = features(nodes, width, seed=2)
+        matrix = dense(graph)
+        found = neighbour_sum(x, graph, backend=backend)
+        assert torch.allclose(found, matrix @ x, rtol=1e-12, atol=1e-12)
+        gradient = torch.autograd.grad(found, x, seed)[0]
+        assert torch.allclose(gradient, matrix.T @ seed, rtol=1e-12, atol=1e-12)
+
+    @backends
+    @pytest.mark.parametrize("width", [1, 3, 17, 130])
+    def test_float32(self, width, backend):
+        graph = random_graph(40, 300, weighted=True)
+        x = features(40, width)
+        found = neighbour_sum(x.float(), graph, backend=backend).double()
+        # sums of about 8 terms, each rounded to 2^-24
+        assert (found - dense(graph) @ x).abs().max() < 1e-6 * (dense(graph).abs() @ x.abs()).max()
+
+    @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+    def test_half_precision(self, dtype):
+        graph = random_graph(6, 20, weighted=True)
+        x = features(6, 3).to(dtype).requires_grad_()
+        found = graph.matmul(x)
+        assert found.dtype == dtype
+        exact = dense(graph) @ x.detach().double()
+        assert torch.allclose(found.double(), exact, rtol=0.05, atol=0.05)
+        found.sum().backward()
+        exact = dense(graph).sum(0)[:, None].expand(6, 3)
+        assert torch.allclose(x.grad.double(), exact, rtol=0.05, atol=0.05)
+
+    @backends
+    @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+    def test_gradcheck(self, weighted, backend):
+        graph = random_graph(5, 12, weighted)
+        x = features(5, 2).requires_grad_()
+        with ah.use_backend(backend):
+            assert torch.autograd.gradcheck(graph.matmul, x)
+            assert torch.autograd.gradgradcheck(graph.matmul, x)
+
+    def test_transforms_take_the_reference(self):
+        graph = random_graph(5, 12, weighted=True)
+        x = features(4, 5, 2)
+        found = torch.func.vmap(graph.matmul)(x)
+        assert torch.allclose(found, dense(graph) @ x, rtol=1e-13)
+        _, slope = torch.func.jvp(graph.matmul, (x[0],), (x[1],))
+        assert torch.allclose(slope, dense(graph) @ x[1], rtol=1e-13)
+
+    def test_rows_that_are_not_next_to_each_other(self):
+        graph, x = random_graph(6, 20), features(3, 6).T
+        assert torch.allclose(graph.matmul(x), dense(graph) @ x, rtol=1e-13)
+
+    @needs_library
+    def test_threads_do_not_change_a_bit(self):
+        graph, x = random_graph(500, 9000, weighted=True), features(500, 70, dtype=torch.float32)
+        found, before = [], torch.get_num_threads()
+        try:
+            for threads in (1, 2, 3):
+                torch.set_num_threads(threads)
+                leaf = x.clone().requires_grad_()
+                y = neighbour_sum(leaf, graph, backend="native")
+                y.square().sum().backward()
+                found.append((y.detach(), leaf.grad))
+        finally:
+            torch.set_num_threads(before)
+        for one in found[1:]:
+            assert torch.equal(one[0], found[0][0]) and torch.equal(one[1], found[0][1])
+
+    @needs_library
+    @pytest.mark.parametrize("instruction_set", library.available())
+    def test_every_instruction_set(self, instruction_set):
+        in_use = library.instruction_set()
+        graph, x = random_graph(40, 300, weighted=True), features(40, 45)
+        library.select(instruction_set)
+        try:
+            found = neighbour_sum(x, graph, backend="native")
+        finally:
+            library.select(in_use)
+        assert torch.allclose(found, dense(graph) @ x, rtol=1e-12, atol=1e-12)
+
+    @backends
+    def test_compiles_as_one_graph(self, backend):
+        graph = random_graph(6, 20, weighted=True)
+        x = features(6, 3).requires_grad_()
+
+        def call(x):
+            return neighbour_sum(x, graph, backend=backend).sin()
+
+        eager = call(x)
+        traced = torch.compile(call, backend="aot_eager", fullgraph=True)(x)
+        assert torch.allclose(eager, traced, rtol=1e-13)
+        (gradient,) = torch.autograd.grad(eager.sum(), x)
+        assert torch.allclose(torch.autograd.grad(traced.sum(), x)[0], gradient, rtol=1e-13)
+
+    @needs_library
+    def test_fake_results_have_the_shapes_of_real_ones(self):
+        graph = random_graph(6, 20, weighted=True)
+        rows, back = graph.by_target, graph.by_source
+        weight, back_weight = graph.row_weights(F64)
+        for x in (features(6, 3), features(3, 6).T):
+            torch.library.opcheck(
+                torch.ops.anharmonic.neighbour_sum.default,
+                (x.requires_grad_(), rows.start, rows.other, weight, back.start, back.other,
+                 back_weight),
+                test_utils=("test_schema", "test_faketensor", "test_autograd_registration"),
+            )  # fmt: skip
+
+
+class TestMean:
+    @backends
+    @pytest.mark.parametrize("nodes, edges", GRAPHS)
+    def test_divides_by_the_edges_and_leaves_weights_out(self, nodes, edges, backend):
+        graph = random_graph(nodes, edges, weighted=True)
+        x = features(nodes, 5).requires_grad_()
+        matrix = dense(Adjacency(graph.edge_index, nodes))
+        matrix = matrix / matrix.sum(1, keepdim=True).clamp(min=1)
+        with ah.use_backend(backend):
+            found = graph.mean(x)
+        assert torch.allclose(found, matrix @ x, rtol=1e-12, atol=1e-14)
+        gradient = torch.autograd.grad(found.sum(), x)[0]
+        assert torch.allclose(gradient, matrix.T.sum(1)[:, None].expand_as(x), rtol=1e-12)
+
+
+class TestNormalised:
+    @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+    @pytest.mark.parametrize("seed", range(3))
+    def test_is_that_of_pytorch_geometric(self, seed, weighted):
+        norm = pytest.importorskip(
+            "torch_geometric.nn.conv.gcn_conv", reason="needs torch_geometric"
+        )
+        # directed, with self-loops and duplicates; weights >= 0, or roots of degrees are NaN there
+        graph = random_graph(9, 40, weighted, seed=seed)
+        weight = None if graph.weight is None else graph.weight.abs()
+        graph = Adjacency(graph.edge_index, 9, weight)
+        own = graph.edge_index[0] == graph.edge_index[1]
+        assert own.any() and len({tuple(e) for e in graph.edge_index.T.tolist()}) < 40
+        edges, weights = norm.gcn_norm(
+            graph.edge_index, weight, num_nodes=9, add_self_loops=True, dtype=F64
+        )
+        theirs = dense(Adjacency(edges, 9, weights))
+        assert torch.allclose(dense(graph.normalised), theirs, rtol=1e-12, atol=1e-15)
+
+    def test_gives_gcn_conv(self):
+        nn = pytest.importorskip("torch_geometric.nn", reason="needs torch_geometric")
+        graph = random_graph(30, 120)
+        x = features(30, 6).requires_grad_()
+        conv = nn.GCNConv(6, 5).double()
+        torch.nn.init.normal_(conv.bias)
+        ours = graph.normalised.matmul(conv.lin(x)) + conv.bias
+        theirs = conv(x, graph.edge_index)
+        assert torch.allclose(ours, theirs, rtol=1e-12, atol=1e-14)
+        leaves = [x, conv.lin.weight]
+        for a, b in zip(
+            torch.autograd.grad(ours.square().sum(), leaves),
+            torch.autograd.grad(theirs.square().sum(), leaves),
+            strict=True,
+        ):
+            assert torch.allclose(a, b, rtol=1e-12, atol=1e-12)
+
+    def test_mean_gives_sage_conv(self):
+        nn = pytest.importorskip("torch_geometric.nn", reason="needs torch_geometric")
+        graph, x = random_graph(30, 60), features(30, 6)
+        conv = nn.SAGEConv(6, 5).double()
+        ours = conv.lin_l(graph.mean(x)) + conv.lin_r(x)
+        assert torch.allclose(ours, conv(x, graph.edge_index), rtol=1e-12, atol=1e-14)
+
+    def test_an_isolated_node_keeps_its_features(self):
+        graph = Adjacency(torch.tensor([[0, 1], [1, 0]]), 3)
+        assert torch.allclose(
+            dense(graph.normalised),
+            torch.tensor([[0.5, 0.5, 0], [0.5, 0.5, 0], [0, 0, 1]], dtype=F64),
+        )
+
+    def test_a_node_without_degree_has_no_rows(self):
+        graph = Adjacency(torch.tensor([[0, 1], [1, 1]]), 2, torch.tensor([1.0, -1.0]))
+        assert dense(graph.normalised)[1].tolist() == [0, 0]
+
+
+class TestErrors:
+    EDGES = torch.tensor([[0, 1], [1, 2]])
+
+    @pytest.mark.parametrize(
+        "arguments, error, words",
+        [
+            ((EDGES.int(), 3), TypeError, r"torch.int64 tensor \[2, E\]; got .*int32; convert"),
+            (([[0], [1]], 3), TypeError, r"edge_index must be .*; got list; make it"),
+            ((EDGES[0], 3), ValueError, r"got shape \[2\], torch.int64; put sources in row 0"),
+            ((torch.zeros(5, 2).long(), 3), ValueError, r"targets in row 1; transpose it\.$"),
+            ((EDGES, 2), ValueError, r"nodes in \[0, 2\); got values from 0 to 2; number"),
+            ((-EDGES, 3), ValueError, r"got values from -2 to 0"),
+            (
+                (EDGES, 3.0),
+                TypeError,
+                r"num_nodes must be an int >= 0; got num_nodes=3.0 \(float\)",
+            ),
+            ((EDGES, True), TypeError, r"got num_nodes=True \(bool\); pass a whole number"),
+            ((EDGES, -1), ValueError, r"got num_nodes=-1; pass x.shape\[0\]"),
+            (
+                (EDGES, 3, torch.ones(3)),
+                ValueError,
+                r"weight must be a tensor \[E=2\]; got shape \[3",
+            ),
+            ((EDGES, 3, 1.0), ValueError, r"weight must be .*; got float; give one number per col"),
+            (
+                (EDGES, 3, torch.ones(2, requires_grad=True)),
+                ValueError,
+                r"need no gradient; got .*requires_grad=True; pass edge_index",
+            ),
+            ((EDGES, 3, torch.ones(2).long()), ValueError, r"weight must be floating point.*int64"),
+            ((EDGES, 3, torch.tensor([1.0, math.nan])), ValueError, "weight.*NaN"),
+            ((torch.eye(3).to_sparse(), 3), TypeError, r"out of the sparse matrix: .*flip\(0\)"),
+            (([[0], [1]], 3), TypeError, r"torch.tensor\(\[sources, targets\]\)"),
+        ],
+    )
+    def test_construction(self, arguments, error, words):
+        with pytest.raises(error, match=words):
+            Adjacency(*arguments)
+
+    @pytest.mark.parametrize("method", ["matmul", "mean"])
+    @pytest.mark.parametrize(
+        "x, error, words",
+        [
+            (torch.ones(4, 2), ValueError, r"x must be a tensor \[N=3, F\]; got shape \[4, 2\]"),
+            (
+                torch.ones(3),
+                ValueError,
+                r"got shape \[3\], .*; give one row per node of this graph",
+            ),
+            (torch.ones(3, 2).long(), TypeError, r"x must be a floating-point tensor.*x.float\(\)"),
+            ([[1.0]], TypeError, r"got list; convert"),
+            (
+                torch.ones(3, 2, device="meta"),
+                ValueError,
+                r"on the graph's device cpu; got x on meta; call graph.to\('meta'\) once",
+            ),
+        ],
+    )
+    def test_features(self, x, error, words, method):
+        with pytest.raises(error, match=words):
+            getattr(Adjacency(self.EDGES, 3), method)(x)
+
+    def test_edges_changed_behind_our_back(self):
+        edges = self.EDGES.clone()
+        graph = Adjacency(edges, 3)
+        edges[0, 0] = 77
+        assert torch.equal(graph.edge_index, self.EDGES)
+        graph.edge_index[0, 0] = 77
+        with pytest.raises(ValueError, match="values from 1 to 77"):
+            graph.matmul(torch.ones(3, 1))
+
+    @needs_library
+    def test_forced_backend_says_why_it_cannot(self):
+        with pytest.raises(ValueError, match=r"'native' must be able.*torch.bfloat16"):
+            neighbour_sum(torch.ones(3, 1).bfloat16(), Adjacency(self.EDGES, 3), backend="native")

@@ -1,0 +1,146 @@
+import subprocess
+import sys
+import threading
+
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic import ops
+from anharmonic.ops import dispatch
+
+ZERO = torch.zeros(1, 2, 3)
+CALLS = {
+    "cornn": lambda **w: ops.cornn(
+        torch.ones(4, 2, 1),
+        [ops.CoRNNWeights(torch.ones(3, 1), torch.eye(3), torch.eye(3), None)],
+        ZERO, ZERO, dt=0.1, frequency=1.0, damping=1.0, **w,
+    ),
+    "unicornn": lambda **w: ops.unicornn(
+        torch.ones(4, 2, 1),
+        [ops.UnICORNNWeights(torch.ones(3, 1), torch.ones(3), None, torch.zeros(3))],
+        ZERO, ZERO, dt=[0.1], frequency=1.0, **w,
+    ),
+    "lem": lambda **w: ops.lem(
+        torch.ones(4, 2, 1),
+        [ops.LEMWeights(torch.ones(12, 1), torch.ones(9, 3), torch.eye(3), None)],
+        ZERO, ZERO, dt=0.5, **w,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", list(CALLS))
+def test_backends_by_name(kernel):
+    assert "reference" in ops.available_backends(kernel)
+    auto, named = CALLS[kernel](), CALLS[kernel](backend="reference")
+    torch.testing.assert_close(auto, named)
+    with pytest.raises(ValueError, match=r"backend must be one of 'auto', .*'reference'.*'fast'"):
+        CALLS[kernel](backend="fast")
+
+
+def test_unknown_kernel():
+    with pytest.raises(ValueError, match=r"kernel must be one of .*did you mean 'lem'"):
+        ops.available_backends("lemm")
+
+
+def test_unknown_scheme():
+    with pytest.raises(ValueError, match="scheme must be one of 'explicit', 'implicit'"):
+        CALLS["cornn"](scheme="midpoint")
+
+
+@pytest.mark.parametrize("kernel", list(CALLS))
+def test_final_states_are_copies(kernel):
+    output, y, _ = CALLS[kernel]()
+    y.add_(1.0)
+    assert not torch.equal(output[-1], y[0])
+
+
+@pytest.fixture
+def fast(monkeypatch):
+    """A backend of LEM alone, which writes down its calls and runs on float32 tensors."""
+    calls = []
+
+    def chain(x, weights, y0, z0, **words):
+        calls.append(words)
+        return (x.new_full((*x.shape[:2], 3), 7.0) if words["whole"] else None), y0, z0
+
+    def fits(tensors):
+        return dispatch.unfit_for_cpu(tensors) or (
+            "torch.float64" if tensors[0].dtype == torch.float64 else None
+        )
+
+    table = {"reference": dispatch._BACKENDS["lem"]["reference"]}
+    monkeypatch.setitem(dispatch._BACKENDS, "lem", table)
+    dispatch.register("lem", "fast", chain, fits)
+    return calls
+
+
+def test_auto_takes_the_fast_one_where_it_fits(fast):
+    assert ops.available_backends("lem") == ["reference", "fast"]
+    output, _, _ = CALLS["lem"]()
+    assert output.eq(7).all()
+    assert fast == [
+        {"dt": 0.5, "multiscale": True, "gate_floor": None, "lengths": None, "masks": None,
+         "elapsed": None, "whole": True, "memory": "auto"}
+    ]  # fmt: skip
+    CALLS["lem"](output="last", memory="chunked")
+    assert fast[-1]["whole"] is False and fast[-1]["memory"] == "chunked"
+    CALLS["lem"](backend="reference")
+    torch.func.vmap(lambda dt: CALLS["lem"](elapsed=dt)[0])(torch.ones(2, 4, 2))
+    with torch.autograd.forward_ad.dual_level():
+        CALLS["lem"]()
+    assert len(fast) == 2
+
+
+def test_forced_backend_says_why_it_cannot(fast):
+    words = r"backend 'fast' must be able to run.*; got torch.float32 beside torch.float64; use"
+    with pytest.raises(ValueError, match=words):
+        CALLS["lem"](backend="fast", elapsed=torch.ones(4, 2, dtype=torch.float64))
+    with pytest.raises(ValueError, match="backend must be one of"):
+        CALLS["cornn"](backend="fast")
+
+
+def test_missing_backend_says_why(monkeypatch):
+    monkeypatch.setattr(dispatch, "_MISSING", {"swift": "no library, for no compiler was found"})
+    for call in (CALLS["lem"], lambda backend: ah.use_backend(backend).__enter__()):
+        with pytest.raises(ValueError, match=r"'swift' must be available.*no compiler was found"):
+            call(backend="swift")
+
+
+def test_use_backend(fast):
+    with ah.use_backend("reference"):
+        CALLS["lem"]()
+        with ah.use_backend("fast"):
+            CALLS["lem"]()
+        assert len(fast) == 1
+        CALLS["lem"](backend="fast")  # what is said at the call wins
+        assert len(fast) == 2
+        other = threading.Thread(target=CALLS["lem"])
+        other.start()
+        other.join()
+        assert len(fast) == 3
+    CALLS["lem"]()
+    assert len(fast) == 4
+    with pytest.raises(RuntimeError), ah.use_backend("reference"):
+        raise RuntimeError
+    CALLS["lem"]()
+    assert len(fast) == 5
+    with pytest.raises(ValueError, match=r"backend must be one of .*'fats'; did you mean 'fast'"):
+        ah.use_backend("fats").__enter__()
+
+
+def test_environment_variable(monkeypatch):
+    code = "import torch, anharmonic as ah; ah.LEM(1, 2)(torch.zeros(1, 1, 1))"
+    for value, error in (("reference", ""), ("refrence", "did you mean 'reference'")):
+        monkeypatch.setenv("ANHARMONIC_BACKEND", value)
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+        assert (done.returncode == 0) == (not error)
+        assert error in done.stderr
+
+
+@pytest.mark.parametrize("kernel", list(CALLS))
+def test_last_is_a_copy(kernel):
+    last, y, _ = CALLS[kernel](output="last")
+    assert torch.equal(last, y[-1])
+    y.add_(1.0)
+    assert not torch.equal(last, y[-1])

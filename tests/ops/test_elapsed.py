@@ -1,0 +1,137 @@
+"""Time between samples: what it multiplies, and in which order each direction meets it."""
+
+import warnings
+
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic import ops
+
+every = pytest.mark.parametrize("kernel", ["cornn", "unicornn", "lem"])
+both = pytest.mark.parametrize("bidirectional", [False, True])
+
+
+def close(got, expected):
+    # The product dt * elapsed is rounded in another place than 2 dt: a few roundings in float64.
+    torch.testing.assert_close(got, expected, rtol=1e-12, atol=1e-13)
+
+
+def doubled(own):
+    return {k: [2 * v for v in own[k]] if isinstance(own[k], list) else 2 * own[k] for k in ("dt",)}
+
+
+@every
+@both
+def test_ones_are_none(make_stack, kernel, bidirectional):
+    stack = make_stack(kernel, bidirectional)
+    ones = torch.ones_like(stack.given["elapsed"])
+    close(stack.call(elapsed=ones), stack.call(elapsed=None))
+
+
+@every
+@both
+def test_two_everywhere_doubles_dt(make_stack, kernel, bidirectional):
+    stack = make_stack(kernel, bidirectional)
+    twos = torch.full_like(stack.given["elapsed"], 2.0)
+    dt = doubled({**stack.own, **stack.scalars})
+    close(stack.call(elapsed=twos), stack.call(elapsed=None, **dt))
+
+
+@every
+@both
+def test_gap_of_zero_stands_still(make_stack, kernel, bidirectional):
+    stack = make_stack(kernel, bidirectional)
+    words = {"gate_floor": None} if kernel == "lem" else {}
+    zeros = torch.zeros_like(stack.given["elapsed"])
+    _, y, z = stack.call(elapsed=zeros, **words)
+    close((y, z), tuple(stack.start))
+
+
+@pytest.mark.parametrize("multiscale", [True, False])
+def test_lem_by_hand(multiscale):
+    """Gates are clipped after elapsed has multiplied them; without multiscale they are dt e."""
+    generator = torch.Generator().manual_seed(0)
+    H, blocks = 3, 4 if multiscale else 2
+
+    def draw(*shape):
+        return torch.randn(*shape, generator=generator, dtype=torch.float64)
+
+    V, W, W_y = draw(blocks * H, 2), draw((blocks - 1) * H, H), draw(H, H)
+    x, y, z = draw(1, 4, 2), draw(1, 4, H), draw(1, 4, H)
+    e = torch.tensor([[0.1, 1.0, 3.0, 0.0]], dtype=torch.float64)
+    _, y_n, z_n = ops.lem(
+        x,
+        [ops.LEMWeights(V, W, W_y, None)],
+        y,
+        z,
+        dt=0.7,
+        multiscale=multiscale,
+        gate_floor=0.2 if multiscale else None,
+        elapsed=e,
+    )
+    pre, before = x[0] @ V.T, y[0] @ W.T
+    step = 0.7 * e[0][:, None]
+    if multiscale:
+        a = (step * torch.sigmoid(before[:, :H] + pre[:, :H])).clamp(0.2, 1.0)
+        b = (step * torch.sigmoid(before[:, H : 2 * H] + pre[:, H : 2 * H])).clamp(0.2, 1.0)
+    else:
+        a = b = step
+    z_hand = (1 - a) * z[0] + a * torch.tanh(before[:, -H:] + pre[:, -2 * H : -H])
+    y_hand = (1 - b) * y[0] + b * torch.tanh(z_hand @ W_y.T + pre[:, -H:])
+    close((y_n[0], z_n[0]), (y_hand, z_hand))
+
+
+def test_cornn_free_oscillation():
+    """Without input and coupling, z' = -γ y: elapsed steps of any size follow the recursion."""
+    gaps = torch.tensor([[1.0], [0.5], [2.0], [0.25]], dtype=torch.float64)
+    zero = torch.zeros(1, 1, dtype=torch.float64)
+    weight = ops.CoRNNWeights(zero, zero, zero, None)
+    one = torch.ones(1, 1, 1, dtype=torch.float64)
+    output, _, _ = ops.cornn(
+        torch.zeros(4, 1, 1, dtype=torch.float64), [weight], one, 0 * one, dt=0.1, frequency=2.0,
+        damping=0.3, elapsed=gaps,
+    )  # fmt: skip
+    y, z = 1.0, 0.0
+    for n, gap in enumerate(gaps.flatten().tolist()):
+        z += 0.1 * gap * (-2.0 * y - 0.3 * z)
+        y += 0.1 * gap * z
+        assert output[n].item() == pytest.approx(y, rel=1e-14)
+
+
+def test_reverse_direction_meets_gaps_by_hand(make_stack):
+    """With UnICORNN of h = dt / 2 and no force, y moves by h z for every unit of time passed."""
+    T = 4
+    gaps = torch.tensor([[1.0, 5.0], [2.0, 7.0], [3.0, 9.0], [4.0, 9.0]], dtype=torch.float64)
+    zero = torch.zeros(1, dtype=torch.float64)
+    weight = ops.UnICORNNWeights(zero[None], zero, None, zero)
+    ones = torch.ones(2, 2, 1, dtype=torch.float64)
+    output, _, _ = ops.unicornn(
+        torch.zeros(T, 2, 1, dtype=torch.float64), [weight, weight], 0 * ones, ones, dt=[2.0],
+        frequency=0.0, bidirectional=True, lengths=torch.tensor([4, 2]), elapsed=gaps,
+    )  # fmt: skip
+    forward, reverse = output[:, :, 0], output[:, :, 1]
+    assert forward[:, 0].tolist() == [1, 3, 6, 10]
+    assert reverse[:, 0].tolist() == [1 + 4 + 3 + 2, 1 + 4 + 3, 1 + 4, 1]
+    assert forward[:, 1].tolist() == [5, 12, 0, 0]
+    assert reverse[:, 1].tolist() == [5 + 7, 5, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("layer", "longest"),
+    [
+        (lambda: ah.LEM(1, 2, batch_first=True), 2.1),
+        (lambda: ah.CoRNN(1, 2, dt=0.1, frequency=4.0, damping=1.0, batch_first=True), 20.0),
+        (lambda: ah.UnICORNN(1, 2, dt=0.1, frequency=4.0, batch_first=True), 11.0),
+    ],
+)
+def test_gaps_too_long_for_a_stable_step_are_said_once(layer, longest):
+    layer = layer()
+    x, elapsed = torch.zeros(3, 4, 1), torch.ones(3, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        layer(x, elapsed=1.5 * elapsed)
+    with pytest.warns(ah.StabilityWarning, match=f"elapsed up to {longest:g}; .* gaps in") as seen:
+        layer(x, elapsed=longest * elapsed)
+        layer(x, elapsed=longest * elapsed)
+    assert len(seen) == 1 and seen[0].filename == __file__

@@ -1,0 +1,151 @@
+import pytest
+import torch
+
+from anharmonic import ops
+from anharmonic.ops import memory
+from anharmonic.ops.steps import TILE
+
+every = pytest.mark.parametrize("kernel", ["cornn", "unicornn", "lem"])
+
+
+def same_bits(got, expected):
+    for a, b in zip(got, expected, strict=True):
+        assert (a is None and b is None) or torch.equal(a, b)
+
+
+@every
+@pytest.mark.parametrize("output", ["all", "last", "none"])
+@pytest.mark.parametrize("bidirectional", [False, True])
+def test_chunked_is_stored(make_stack, kernel, output, bidirectional):
+    stack = make_stack(kernel, bidirectional)
+    words = {"output": output, "backend": "reference"}
+    stored, gradients = stack.run(memory="stored", **words)
+    chunked, again = stack.run(memory="chunked", **words)
+    same_bits(chunked, stored)
+    # Weight gradients are summed within each chunk first: a few roundings in float64.
+    torch.testing.assert_close(again, gradients, rtol=1e-12, atol=1e-13)
+
+
+@every
+def test_chunked_needs_no_gradient_of_everything(make_stack, kernel):
+    stack = make_stack(kernel)
+    leaf = stack.leaves[-1]
+    expected = stack.run(memory="stored", backend="reference")[1][-1]
+    for other in stack.leaves[:-1]:
+        other.requires_grad_(False)
+    results = stack.call(memory="chunked", backend="reference")
+    (gradient,) = torch.autograd.grad(stack.loss(results), leaf)
+    torch.testing.assert_close(gradient, expected, rtol=1e-12, atol=1e-13)
+
+
+@every
+def test_output_says_what_comes_back(make_stack, kernel):
+    for bidirectional in (False, True):
+        stack = make_stack(kernel, bidirectional)
+        whole, y, z = stack.call()
+        last, *state = stack.call(output="last")
+        nothing, *same = stack.call(output="none")
+        assert nothing is None
+        same_bits(state, (y, z))
+        same_bits(same, (y, z))
+        ends = [n - 1 for n in stack.given["lengths"].tolist()]
+        half = last.shape[-1] // (2 if bidirectional else 1)
+        for b, end in enumerate(ends):
+            assert torch.equal(last[b, :half], whole[end, b, :half])
+            assert torch.equal(last[b, half:], whole[0, b, half:])
+
+
+@every
+def test_graph_is_forgotten(make_stack, kernel):
+    def nodes(results):
+        seen, todo = set(), [r.grad_fn for r in results if r is not None]
+        while todo:
+            node = todo.pop()
+            if node is not None and node not in seen:
+                seen.add(node)
+                todo.extend(n for n, _ in node.next_functions)
+        return len(seen)
+
+    for steps in (2 * TILE, 4 * TILE):
+        stack = make_stack(kernel, steps=steps)
+        assert nodes(stack.call(output="none", memory="chunked", backend="reference")) < 60
+        assert nodes(stack.call(output="none", memory="stored", backend="reference")) > steps
+
+
+def test_auto():
+    gib, eight = memory.STORED_WITH_OUTPUT, memory.STORED_WITHOUT_OUTPUT
+    assert memory.resolve("auto", True, gib) == "stored"
+    assert memory.resolve("auto", True, gib + 1) == "chunked"
+    assert memory.resolve("auto", False, eight) == "stored"
+    assert memory.resolve("auto", False, eight + 1) == "chunked"
+    for policy in ("stored", "chunked", "reversible"):
+        assert memory.resolve(policy, False, 10**12) == policy
+
+
+@every
+def test_auto_in_action(make_stack, kernel, monkeypatch):
+    stack = make_stack(kernel)
+    monkeypatch.setattr(memory, "STORED_WITHOUT_OUTPUT", 100)
+
+    def is_replayed(results):
+        names = {n.name() for n, _ in results[1].grad_fn.next_functions if n is not None}
+        return "_ReplayedBackward" in names | {results[1].grad_fn.name()}
+
+    assert is_replayed(stack.call(output="none", backend="reference"))
+    assert not is_replayed(stack.call(output="all", backend="reference"))
+
+
+def test_auto_stores_within_transforms(monkeypatch):
+    monkeypatch.setattr(memory, "STORED_WITHOUT_OUTPUT", 1)
+    weight = ops.LEMWeights(torch.ones(12, 1), torch.zeros(9, 3), torch.eye(3), None)
+    zero = torch.zeros(1, 2, 3)
+
+    def end(x, policy):
+        return ops.lem(x, [weight], zero, zero, dt=0.5, output="none", memory=policy)[1].sum()
+
+    x = torch.ones(5, 2, 1, requires_grad=True)
+    (expected,) = torch.autograd.grad(end(x, "auto"), x)
+    torch.testing.assert_close(torch.func.grad(lambda x: end(x, "auto"))(x.detach()), expected)
+    with pytest.raises(ValueError, match="memory='chunked' needs plain autograd; got a transform"):
+        torch.func.grad(lambda x: end(x, "chunked"))(x.detach())
+
+
+@pytest.mark.parametrize("policy", ["chunked", "reversible"])
+def test_second_derivatives_are_refused(make_stack, policy):
+    """A loss linear in the output has a constant gradient: nothing else would tell."""
+    stack = make_stack("unicornn", steps=10)
+    loss = stack.loss(stack.call(memory=policy, backend="reference"))
+    with pytest.raises(RuntimeError, match=r"second derivatives need every state.*'stored'"):
+        torch.autograd.grad(loss, stack.x, create_graph=True)
+    loss = stack.loss(stack.call(memory="stored", backend="reference"))
+    (gradient,) = torch.autograd.grad(loss, stack.x, create_graph=True)
+    (second,) = torch.autograd.grad(gradient.sum(), stack.x)
+    assert second.abs().max() > 0
+
+
+def test_backward_within_autocast(make_stack):
+    stack = make_stack("lem", dtype=torch.float32)
+    words = {"memory": "chunked", "backend": "reference"}
+    _, expected = stack.run(**words)
+    loss = stack.loss(stack.call(**words))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        same_bits(torch.autograd.grad(loss, stack.leaves), expected)
+
+
+@pytest.mark.parametrize(
+    "kernel, changes, words",
+    [
+        ("lem", {"memory": "chunky"}, "memory must be one of .*did you mean 'chunked'"),
+        ("lem", {"output": "end"}, "output must be one of 'all', 'last', 'none'; got 'end'"),
+        ("lem", {"memory": "reversible"}, "needs UnICORNN in one direction.* another model"),
+        ("cornn", {"memory": "reversible"}, "needs UnICORNN in one direction.* use memory='chunk"),
+    ],
+)
+def test_refusals(make_stack, kernel, changes, words):
+    with pytest.raises(ValueError, match=words):
+        make_stack(kernel).call(**changes)
+
+
+def test_reversible_needs_one_direction(make_stack):
+    with pytest.raises(ValueError, match=r"in one direction.*; got bidirectional=True; use memory"):
+        make_stack("unicornn", bidirectional=True).call(memory="reversible")

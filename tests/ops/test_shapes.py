@@ -1,0 +1,69 @@
+"""What does not fit is one error, whatever the backend: compiled code trusts its sizes."""
+
+import pytest
+import torch
+
+from anharmonic import ops
+from anharmonic.ops import available_backends
+
+
+def arguments(**changes):
+    torch.manual_seed(0)
+    weights = [
+        ops.LEMWeights(torch.randn(12, f), torch.randn(9, 3), torch.randn(3, 3), None)
+        for f in (2, 3)
+    ]
+    zero = torch.zeros(2, 4, 3)
+    return {"x": torch.randn(5, 4, 2), "weights": weights, "y0": zero, "z0": zero} | changes
+
+
+WEIGHTS = arguments()["weights"]
+BAD = {
+    "no steps": ({"x": torch.zeros(0, 4, 2)}, r"x must have shape \[T, B, F\]"),
+    "no batch": ({"x": torch.zeros(5, 0, 2)}, r"x must have shape \[T, B, F\]"),
+    "flat": ({"x": torch.zeros(5, 4)}, r"x must have shape \[T, B, F\]"),
+    "one state": ({"y0": torch.zeros(1, 4, 3)}, r"y0 must have shape \[2, 4, 3\]"),
+    "broadcast state": ({"z0": torch.zeros(2, 1, 3)}, r"z0 must have shape \[2, 4, 3\]"),
+    "one weight": ({"weights": WEIGHTS[:1]}, r"y0 must have shape \[1, 4, 3\]"),
+    "wide": ({"weights": WEIGHTS[::-1]}, r"weights\[0\].weight_ih must have shape \[12, 2\]"),
+    "missing": (
+        {"weights": [WEIGHTS[0], WEIGHTS[1]._replace(weight_zh=None)]},
+        r"weights\[1\].weight_zh must have shape \[3, 3\]",
+    ),
+    "elapsed": ({"elapsed": torch.ones(5, 1)}, r"elapsed must have shape \[5, 4\]"),
+    "masks": ({"masks": []}, "masks must be one per layer but the last, 1"),
+    "mask": ({"masks": [torch.ones(3)]}, r"masks\[0\] must have shape \[4, 3\]"),
+    "trained mask": (
+        {"masks": [torch.ones(4, 3, requires_grad=True)]},
+        r"masks\[0\] must be a constant",
+    ),
+    "short": ({"lengths": torch.tensor([5])}, r"lengths must be an int64 tensor of shape \[4\]"),
+    "int32": ({"lengths": torch.ones(4, dtype=torch.int32)}, "lengths must be an int64 tensor"),
+    "long": ({"lengths": torch.tensor([5, 6, 1, 1])}, r"lengths must be in \[0, 5\]"),
+    "negative": ({"lengths": torch.tensor([5, 4, -1, 1])}, r"lengths must be in \[0, 5\]"),
+}
+
+
+@pytest.mark.parametrize("backend", available_backends("lem"))
+@pytest.mark.parametrize("name", BAD)
+def test_refused(name, backend):
+    changes, words = BAD[name]
+    with pytest.raises(ValueError, match=words):
+        ops.lem(**arguments(**changes), dt=0.5, backend=backend)
+
+
+def test_strided_lengths_are_read_as_they_are():
+    lengths = torch.tensor([5, 0, 1, 0, 3, 0, 0, 0])[::2]
+    strided = ops.lem(**arguments(), dt=0.5, lengths=lengths)
+    compact = ops.lem(**arguments(), dt=0.5, lengths=lengths.clone())
+    assert all(torch.equal(a, b) for a, b in zip(strided, compact, strict=True))
+
+
+def test_unicornn_needs_a_step_per_layer():
+    w = ops.UnICORNNWeights(torch.ones(3, 2), torch.ones(3), None, torch.zeros(3))
+    zero = torch.zeros(1, 4, 3)
+    with pytest.raises(ValueError, match="dt must have one step per layer, 1"):
+        ops.unicornn(torch.ones(5, 4, 2), [w], zero, zero, dt=[0.1, 0.2], frequency=1.0)
+    skip = w._replace(weight_skip=torch.ones(3, 2))
+    with pytest.raises(ValueError, match=r"weight_skip must be None"):
+        ops.unicornn(torch.ones(5, 4, 2), [skip], zero, zero, dt=[0.1], frequency=1.0)

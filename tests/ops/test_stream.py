@@ -1,0 +1,257 @@
+"""Prepared steps of a stream give what whole sequences give, whatever changes in between."""
+
+import copy
+import pickle
+import threading
+
+import pytest
+import torch
+import torch.fx.experimental.proxy_tensor
+
+import anharmonic as ah
+from anharmonic.ops import available_backends
+
+pytestmark = pytest.mark.skipif(
+    "native" not in available_backends("lem"), reason="steps are prepared for the C library"
+)
+LAYERS = {
+    "cornn": lambda: ah.CoRNN(3, 17, num_layers=2),
+    "unicornn": lambda: ah.UnICORNN(3, 17, num_layers=3, skipped_layers=2),
+    "reversible": lambda: ah.UnICORNN(3, 17, memory="reversible"),
+    "lem": lambda: ah.LEM(3, 17, bias=False),
+    "clipped": lambda: ah.LEM(3, 17, gate_floor=0.3),
+}
+
+
+@pytest.fixture(params=LAYERS)
+def layer(request):
+    torch.manual_seed(0)
+    with torch.no_grad():
+        yield LAYERS[request.param]()
+
+
+def prepared(layer, x, state=None):
+    """Takes two steps, and makes sure that the next would be a prepared one."""
+    for _ in range(2):
+        _, state = layer.step(x, state)
+    assert layer._stream.fits(layer, x, state)
+    return state
+
+
+def usual(layer, x, state):
+    """What the layer gives the usual way."""
+    output, last = layer(x[None], state)
+    return output[0], last
+
+
+def assert_equal(step, other):
+    assert torch.equal(step[0], other[0])
+    assert torch.equal(step[1].y, other[1].y) and torch.equal(step[1].z, other[1].z)
+
+
+@pytest.mark.parametrize("batch", [(), (1,), (5,)], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_a_stream_is_the_whole_sequence(layer, batch, dtype):
+    layer.to(dtype)
+    x = torch.randn(30, *batch, 3, dtype=dtype)
+    whole, last = layer(x)
+    state, outputs = None, []
+    for x_t in x:
+        output, state = layer.step(x_t, state)
+        outputs.append(output)
+    assert layer._stream.fits(layer, x[0], state)
+    if layer.memory == "reversible" and dtype is torch.float32:
+        # Between calls the state is handed over as float32; within one it keeps to the finer grid.
+        torch.testing.assert_close(torch.stack(outputs), whole, rtol=1e-5, atol=1e-6)
+    else:
+        assert_equal((torch.stack(outputs), state), (whole, last))
+
+
+def test_results_do_not_share_memory(layer):
+    x = torch.randn(2, 3)
+    state = prepared(layer, x)
+    before = [t.clone() for t in state]
+    output, last = layer.step(x, state)
+    wanted = last.y.clone()
+    output.zero_()
+    assert torch.equal(last.y, wanted)
+    assert all(torch.equal(a, b) for a, b in zip(state, before, strict=True))
+
+
+def in_place(layer):
+    for parameter in layer.parameters():
+        parameter.data.mul_(0.5)
+
+
+def replaced(layer):
+    for name, parameter in list(layer.named_parameters()):
+        setattr(layer, name, torch.nn.Parameter(parameter * 0.5))
+
+
+def reloaded(layer):
+    layer.load_state_dict({k: v * 0.5 for k, v in layer.state_dict().items()})
+
+
+def dt_changed(layer):
+    if isinstance(layer, ah.UnICORNN):
+        layer._steps[0] *= 0.5
+    else:
+        layer.dt *= 0.5
+
+
+def transposed(layer):
+    for parameter in layer.parameters():
+        parameter.data = 2 * parameter.data if parameter.dim() == 1 else turned(parameter.data)
+
+
+def turned(matrix):
+    """Another matrix; a square one in the same memory."""
+    return matrix.t() if matrix.shape[0] == matrix.shape[1] else -matrix
+
+
+@pytest.mark.parametrize("change", [in_place, replaced, reloaded, dt_changed, transposed])
+def test_a_changed_layer_steps_with_the_change(layer, change):
+    x = torch.randn(2, 3)
+    state = prepared(layer, x)
+    before = layer.step(x, state)
+    change(layer)
+    after = layer.step(x, state)
+    assert not torch.equal(before[1].z, after[1].z)
+    assert_equal(after, usual(layer, x, state))
+
+
+def test_other_inputs_go_the_usual_way(layer):
+    x = torch.randn(2, 3)
+    state = prepared(layer, x)
+    wide = torch.randn(4, 3)
+    for x_t, s in [
+        (wide, layer(wide[None])[1]),
+        (x, tuple(t.expand(-1, -1, -1).transpose(1, 2).clone().transpose(1, 2) for t in state)),
+        (torch.randn(3, 2).t(), state),
+        (torch.randn(2, 3, dtype=torch.complex64).conj().imag, state),
+    ]:
+        assert_equal(layer.step(x_t, s), usual(layer, x_t, s))
+
+
+def test_backends_are_still_forced(layer, monkeypatch):
+    x = torch.randn(2, 3)
+    state = prepared(layer, x)
+    with ah.use_backend("reference"):
+        assert not layer._stream.fits(layer, x, state)
+        output, _ = layer.step(x, state)
+    assert torch.allclose(output, layer.step(x, state)[0], atol=1e-5)
+
+
+def test_gradients_flow_through_steps(layer):
+    x = torch.randn(2, 3)
+    state = prepared(layer, x)
+    with torch.enable_grad():
+        layer.step(x, state)[0].sum().backward()
+    assert layer.weight_ih_l0.grad.abs().sum() > 0
+
+
+def test_bad_input_is_refused_as_ever(layer):
+    x = torch.randn(2, 3)
+    state = prepared(layer, x)
+    with pytest.raises(ValueError, match="NaN"):
+        layer.step(x * float("nan"), state)
+    with pytest.raises(ValueError, match="shape"):
+        layer.step(torch.randn(2, 4), state)
+    with pytest.raises(TypeError, match="dtype"):
+        layer.step(x.double(), state)
+    with pytest.raises(ValueError, match=r"state\.y must have shape"):
+        layer.step(x, (state.y[:, :1], state.z))
+
+
+def test_trained_scalars_are_read_at_every_step():
+    layer = ah.CoRNN(3, 4, trainable_dt=True)
+    x = torch.randn(2, 3)
+    with torch.no_grad():
+        _, state = layer.step(x)
+        before = layer.step(x, state)
+        layer.raw_dt += 1
+        assert not torch.equal(layer.step(x, state)[0], before[0])
+        assert_equal(layer.step(x, state), usual(layer, x, state))
+
+
+def test_layers_are_copied_and_pickled_without_their_stream(layer):
+    x = torch.randn(2, 3)
+    state = prepared(layer, x)
+    for twin in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert not hasattr(twin, "_stream")
+        assert_equal(twin.step(x, state), layer.step(x, state))
+        in_place(twin)
+        assert_equal(twin.step(x, state), usual(twin, x, state))
+
+
+def test_threads_step_one_layer_at_once(layer):
+    x = torch.randn(8, 2, 3)
+    state = prepared(layer, x[0])
+    wanted = [usual(layer, x_t, state) for x_t in x]
+    wrong = []
+
+    def walk(k):
+        with torch.no_grad():
+            for _ in range(50):
+                output, last = layer.step(x[k], state)
+                if not torch.equal(output, wanted[k][0]) or not torch.equal(last.z, wanted[k][1].z):
+                    wrong.append(k)
+
+    threads = [threading.Thread(target=walk, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+class Doubled(ah.LEM):
+    """Does more than its kernel."""
+
+    def _run(self, *args):
+        output, state = super()._run(*args)
+        return 2 * output, state
+
+
+def test_what_cannot_be_compared_goes_the_usual_way():
+    x = torch.randn(2, 3)
+    odd = ah.LEM(3, 4)
+    odd.extra = object()
+    without = ah.LEM(3, 4)
+    without.bias_l0 = None
+    with torch.no_grad():
+        for layer in (Doubled(3, 4), odd, without):
+            _, state = layer.step(x)
+            for _ in range(2):
+                assert_equal(layer.step(x, state), usual(layer, x, state))
+        assert without._stream is not None
+        assert Doubled(3, 4).step(x)[1].y.shape == (1, 2, 4)
+    assert odd._stream is None
+
+
+def test_tracers_see_a_step_as_an_operator():
+    layer, x = ah.LEM(3, 4), torch.randn(2, 3)
+    with torch.no_grad():
+        state = prepared(layer, x)
+
+        def step(x_t, y, z):
+            output, last = layer.step(x_t, (y, z))
+            return output, last.y, last.z
+
+        traced = torch.fx.experimental.proxy_tensor.make_fx(step)(x, *state)
+        other = torch.randn(2, 3)
+        for a, b in zip(traced(other, *state), step(other, *state), strict=True):
+            assert torch.equal(a, b)
+
+
+def test_elapsed_steps_are_not_prepared():
+    layer = ah.LEM(3, 4)
+    x, gap = torch.randn(2, 3), torch.tensor([0.5, 2.0])
+    with torch.no_grad():
+        _, state = layer.step(x, None, gap)
+        assert getattr(layer, "_stream", None) is None
+        irregular = layer.step(x, state, gap)
+        state_again = prepared(layer, x)
+        assert not torch.equal(layer.step(x, state)[0], irregular[0])
+        assert_equal(layer.step(x, state, gap), irregular)
+        assert state_again.y.shape == (1, 2, 4)

@@ -1,0 +1,98 @@
+"""Pictures: what is in them, that they repeat, and that matplotlib waits until one is drawn."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from anharmonic.diagnostics.timescales import scale_histogram
+from anharmonic.pages import plots
+
+
+def test_matplotlib_is_loaded_when_something_is_drawn():
+    code = "import sys, anharmonic.pages.plots as p; print('matplotlib' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_without_matplotlib_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(
+        ImportError, match=r"drawing needs the package matplotlib.*anharmonic\[train"
+    ):
+        plots.panels(1)
+
+
+@pytest.fixture
+def axes():
+    pytest.importorskip("matplotlib", reason="pictures are drawn with it")
+    return plots.panels(1)
+
+
+def test_lines_are_named_and_differ_in_colour_and_dash(axes):
+    _, (axis,) = axes
+    curves = {name: ([0.0, 1.0, 2.0], [1.0, 2.0, 4.0]) for name in "abcdef"}
+    plots.lines(axis, {**curves, "empty": ([], [])}, x="time t", y="size", title="all", log="y")
+    drawn = axis.get_lines()
+    assert len(drawn) == 6
+    styles = {(line.get_color(), str(line._unscaled_dash_pattern)) for line in drawn}
+    assert len(styles) == 6
+    assert (axis.get_xlabel(), axis.get_ylabel(), axis.get_title()) == ("time t", "size", "all")
+    assert axis.get_yscale() == "log" and axis.get_xscale() == "linear"
+    assert [t.get_text() for t in axis.get_legend().get_texts()] == list("abcdef")
+
+
+def test_what_a_logarithm_has_no_place_for_is_left_out(axes):
+    _, (axis,) = axes
+    plots.lines(axis, {"": ([0.0, 1.0, 2.0], [1.0, 0.0, 4.0])}, x="x", y="y", log="xy", low=1e-3)
+    assert axis.get_lines()[0].get_xydata().tolist() == [[2.0, 4.0]]
+    assert axis.get_legend() is None and axis.get_ylim()[0] == pytest.approx(1e-3)
+
+
+def test_whole_places_have_whole_ticks(axes):
+    _, (axis,) = axes
+    plots.lines(axis, {"": ([0.0, 1.0, 2.0], [1.0, 2.0, 4.0])}, x="epoch", y="y")
+    assert all(tick == int(tick) for tick in axis.get_xticks())
+    _, (axis,) = plots.panels(1)
+    plots.lines(axis, {"": ([0.0, 0.5, 2.0], [1.0, 2.0, 4.0])}, x="time", y="y")
+    assert not all(tick == int(tick) for tick in axis.get_xticks())
+
+
+def test_histograms_have_their_counts_and_law(axes):
+    _, (axis,) = axes
+    one = scale_histogram(torch.tensor([0.1, 1.0, 1.0, 10.0, 10.0, 10.0, 10.0]), bins=3)
+    plots.histograms(axis, {"gate": one}, x="gate")
+    assert list(axis.patches[0].get_data().values) == [1, 2, 4]
+    law = axis.get_lines()[0].get_xydata()
+    assert law[1, 1] / law[0, 1] == pytest.approx(100**one.exponent)
+    assert axis.get_legend().get_texts()[0].get_text() == "gate, exponent 0.45"
+
+
+def test_networks_have_nodes_by_kind(axes):
+    _, (axis,) = axes
+    plots.network(axis, [(0, 0), (1, 0), (1, 1)], [(0, 1), (1, 2)], kinds=["C", "O", "C"])
+    assert len(axis.get_lines()) == 2
+    assert [len(c.get_offsets()) for c in axis.collections] == [2, 1]
+
+
+def test_pictures_repeat_and_stand_in_a_page(axes, tmp_path):
+    figure, (axis,) = axes
+    plots.lines(axis, {"": ([0.0, 1.0], [0.0, 1.0])}, x="x", y="y")
+    for form in plots.FORMATS:
+        plots.save(figure, tmp_path / "new" / f"a.{form}")
+        first = (tmp_path / "new" / f"a.{form}").read_bytes()
+        plots.save(figure, tmp_path / "new" / f"a.{form}")
+        assert (tmp_path / "new" / f"a.{form}").read_bytes() == first
+    assert plots.svg(figure).startswith("<svg")
+    with pytest.raises(ValueError, match="the picture's ending must be one of 'svg', 'png'"):
+        plots.save(figure, tmp_path / "a.jpg")
+
+
+@pytest.mark.parametrize(("count", "shape"), [(1, (1, 1)), (3, (1, 3)), (4, (2, 2)), (5, (2, 3))])
+def test_panels_stand_in_rows(axes, count, shape):
+    figure, found = plots.panels(count)
+    assert len(found) == count
+    grid = found[0].get_gridspec()
+    assert (grid.nrows, grid.ncols) == shape
+    assert sum(axis.get_visible() for axis in figure.axes) == count

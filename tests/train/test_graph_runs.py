@@ -1,0 +1,128 @@
+"""Training on graphs: resumed runs end with the same bits, losses fit, wrong pairs are refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic.data.registry import task_class
+from anharmonic.train import keeper
+from anharmonic.train.fit import fit
+from anharmonic.train.predict import predict
+from anharmonic.train.probes import read_log
+from anharmonic.train.results import read
+from anharmonic.train.run import Place, Run
+
+pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """A place with a Texas of 40 pages, each of whose words name its class."""
+    rng = np.random.default_rng(0)
+    nodes, words = 40, 1703
+    y = rng.integers(0, 5, nodes).astype(np.uint8)
+    part = np.arange(nodes)[:, None] % 4 * np.ones((1, 10), int)
+    arrays = {
+        "edge_index": np.unique(rng.integers(0, nodes, (2, 120)).astype(np.int32), axis=1),
+        "y": y,
+        "x_indptr": np.arange(nodes + 1, dtype=np.int32),
+        "x_indices": y.astype(np.uint16),
+        "x_shape": np.array([nodes, words]),
+        "num_classes": np.array(5),
+        "train_mask": part < 2,
+        "val_mask": part == 2,
+        "test_mask": part == 3,
+    }
+    kind = task_class("texas")
+    source = kind.archive.instead or kind.archive
+    monkeypatch.setattr(kind, "archive", replace(source, digest=None))
+    (tmp_path / "graph").mkdir()
+    np.savez(tmp_path / "graph" / "geom_texas.npz", **arrays)
+    return Place(out=tmp_path / "runs", data_dir=tmp_path, progress=False, threads=1)
+
+
+def run(**changes):
+    values = {"epochs": 40, "lr": 0.01, "model_options": {"hidden_size": 8, "num_layers": 2}}
+    return Run("texas", "GraphCON", **{**values, **changes})
+
+
+def weights(one, place):
+    return torch.cat(
+        [w.flatten() for w in ah.from_pretrained(place.out / one.folder_name / "best").parameters()]
+    )
+
+
+@pytest.mark.parametrize("model", ["GraphCON", "GradientGating", "PlainGNN", "GCNII"])
+def test_a_network_learns_what_its_features_say(model, place):
+    options = {"hidden_size": 16, "num_layers": 2, "conv": "SAGE"}
+    if model == "GCNII":
+        options = {"hidden_size": 16, "num_layers": 2, "alpha": 0.9}  # of its own features
+    one = Run("texas", model, model_options=options, epochs=60, lr=0.02)
+    result = fit(one, place)
+    assert result.curve["train_loss"][-1] < 0.5 * result.curve["train_loss"][0]
+    assert result.test > 45  # five classes
+
+
+@pytest.mark.parametrize("seconds", [0.0, 1000.0])
+def test_an_interrupted_run_ends_with_the_same_bits(seconds, place, tmp_path, monkeypatch):
+    one = run(model_options={"hidden_size": 8, "num_layers": 2, "dropout": 0.3})
+    whole = replace(place, out=tmp_path / "whole")
+    fit(one, whole)
+    monkeypatch.setattr(keeper, "_SECONDS_BETWEEN_SAVES", seconds)
+    real, calls = keeper.evaluate, []
+
+    def evaluate(*arguments):
+        calls.append(1)
+        if len(calls) == 12:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(keeper, "evaluate", evaluate)
+    saved = 11 if seconds == 0 else 1
+    with pytest.raises(KeyboardInterrupt, match=f"Interrupted after {saved} of 40 epochs"):
+        fit(one, place)
+    result = fit(one, place)
+    assert len(calls) == 12 + 40 - saved
+    assert torch.equal(weights(one, place), weights(one, whole))
+    assert result.curve == read(whole.results_path)[0].curve
+
+
+def test_the_split_is_an_option_and_another_run(place):
+    assert run(task_options={"split": 3}).hash != run().hash
+    assert run(task_options={"split": 0}).hash == run().hash
+
+
+def test_sequence_models_and_graph_tasks_do_not_meet(place):
+    with pytest.raises(ValueError, match=r"task 'texas' needs a model for graphs; got model='LEM'"):
+        Run("texas", "LEM")
+    with pytest.raises(ValueError, match=r"task 'adding' needs a model for sequences; got.*Graph"):
+        Run("adding", "GraphCON")
+
+
+def test_one_graph_is_not_spread_over_devices(place):
+    with pytest.raises(ValueError, match="a graph task trains on one device; got devices=2"):
+        fit(run(batch_size=2), replace(place, devices=2))
+
+
+def test_predict_is_for_sequences(place):
+    one = run(epochs=1)
+    fit(one, place)
+    with pytest.raises(ValueError, match=r"a model for sequences; got .*texas.*from_pretrained"):
+        predict(place.out / one.folder_name, "data.npz")
+
+
+@pytest.mark.parametrize("model", ["GraphCON", "GCNII"])
+def test_smoothing_is_logged_and_changes_no_bit(model, place, tmp_path):
+    one = replace(run(epochs=3), model=model)
+    plain = fit(one, place)
+    watched = replace(place, out=tmp_path / "watched", diagnose=("smoothing",))
+    assert fit(one, watched).curve == plain.curve
+    assert torch.equal(weights(one, place), weights(one, watched))
+    log = read_log(watched.out / one.folder_name / "diagnostics.jsonl")
+    assert [entry["epoch"] for entry in log] == [0, 1, 2, 3]
+    layers = one.model_options["num_layers"]
+    assert len(log[0]["smoothing"]["dirichlet_energy"]) == layers + 1
+    assert all(value > 0 for value in log[0]["smoothing"]["mean_average_distance"][:1])

@@ -1,0 +1,79 @@
+import pytest
+import torch
+from torch.nn import functional
+
+from anharmonic.data.base import Batch
+from anharmonic.train.losses import count_entries, share_of, summed_loss
+
+
+def batches():
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(5, 7, 3, generator=generator)
+    lengths = torch.tensor([7, 2, 5, 1, 3])
+    return {
+        "cross_entropy": Batch(x, torch.tensor([0, 1, 3, 2, 1]), None),
+        "squared_error": Batch(x, torch.randn(5, 4, generator=generator), lengths),
+        "steps": Batch(x, torch.randn(5, 7, 4, generator=generator), None),
+        "ragged": Batch(x, torch.randn(5, 7, 4, generator=generator), lengths),
+    }
+
+
+def prediction(kind, x):
+    return (
+        torch.sin(x @ torch.arange(12.0).reshape(3, 4))[:, :, :]
+        if kind in ("steps", "ragged")
+        else torch.sin(x.sum(1) @ torch.arange(12.0).reshape(3, 4))
+    )
+
+
+def test_losses_are_the_usual_ones():
+    data = batches()
+    for kind, target in (
+        ("cross_entropy", "cross_entropy"),
+        ("squared_error", "squared_error"),
+        ("steps", "squared_error"),
+    ):
+        batch = data[kind]
+        output = prediction(kind, batch.x)
+        mean = summed_loss(output, batch, target) / count_entries(batch, target)
+        usual = functional.cross_entropy if target == "cross_entropy" else functional.mse_loss
+        torch.testing.assert_close(mean, usual(output, batch.y))
+
+
+def test_padding_does_not_count_even_if_nan():
+    batch = batches()["ragged"]
+    output = prediction("ragged", batch.x)
+    expected = sum(
+        float((output[i, :n] - batch.y[i, :n]).square().sum()) for i, n in enumerate(batch.lengths)
+    )
+    for i, n in enumerate(batch.lengths):
+        batch.y[i, n:] = float("nan")
+    output = output.requires_grad_()
+    loss = summed_loss(output, batch, "squared_error")
+    assert float(loss.detach()) == pytest.approx(expected)
+    assert count_entries(batch, "squared_error") == 18 * 4
+    loss.backward()
+    assert torch.isfinite(output.grad).all()
+
+
+@pytest.mark.parametrize("kind", ["cross_entropy", "squared_error", "steps", "ragged"])
+@pytest.mark.parametrize("world", [1, 2, 3, 5, 8])
+def test_shares_add_up_to_the_batch(kind, world):
+    target = "cross_entropy" if kind == "cross_entropy" else "squared_error"
+    batch = batches()[kind]
+    weight = torch.linspace(-1, 1, 12, dtype=torch.float64).reshape(3, 4).requires_grad_()
+
+    def gradient(part, factor):
+        x = part.x.double()
+        x = x if kind in ("steps", "ragged") else x.sum(1)
+        part = part._replace(y=part.y if target == "cross_entropy" else part.y.double())
+        (result,) = torch.autograd.grad(summed_loss(x @ weight, part, target) * factor, weight)
+        return result
+
+    whole = gradient(batch, 1.0 / count_entries(batch, target))
+    shares = [share_of(batch, rank, world, target) for rank in range(world)]
+    # What DistributedDataParallel does: the mean over devices.
+    mean = sum(gradient(share.batch, share.weight) for share in shares) / world
+    torch.testing.assert_close(mean, whole)
+    assert {share.entries for share in shares} == {count_entries(batch, target)}
+    assert all(len(share.batch.x) >= 1 for share in shares)

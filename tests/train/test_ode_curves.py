@@ -1,0 +1,114 @@
+"""Training on tables: NFE and adjoint score of every epoch, exact resume, wrong pairs."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic.diagnostics.adjoint import adjoint_norms, adjoint_score
+from anharmonic.train import keeper
+from anharmonic.train.fit import fit
+from anharmonic.train.losses import share_of, summed_loss
+from anharmonic.train.ode_curves import ode_curves_of
+from anharmonic.train.results import read
+from anharmonic.train.run import Run
+from anharmonic_papers.tasks.tables import BreastCancer
+
+pytest.importorskip("torchdiffeq", reason="solves need the extra 'ode'")
+
+
+def run(**changes):
+    options = {"hidden_size": 4, "width": 4, "rtol": 1e-2, "atol": 1e-3}
+    values = {"epochs": 3, "batch_size": 128, "lr": 0.03, "model_options": options}
+    return Run("breast-cancer", "NeuralODE", **{**values, **changes})
+
+
+def weights(one, place):
+    model = ah.from_pretrained(place.out / one.folder_name / "best")
+    return torch.cat([w.flatten() for w in model.parameters()])
+
+
+def test_it_learns_and_its_curve_has_the_measures(place):
+    result = fit(run(epochs=8), place)
+    assert result.test > 85 and result.metric == "accuracy"
+    assert set(result.curve) == {"epoch", "train_loss", "valid", "nfe", "adjoint_score"}
+    assert {len(values) for values in result.curve.values()} == {8}
+    assert all(value >= 8 for value in result.curve["nfe"])  # two to start, six a step
+    assert all(value >= 1 for value in result.curve["adjoint_score"])
+
+
+def test_an_interrupted_run_ends_with_the_same_bits(place, tmp_path, monkeypatch):
+    one, whole = run(), replace(place, out=tmp_path / "whole")
+    fit(one, whole)
+    real, calls = keeper.evaluate, []
+
+    def evaluate(*arguments):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(keeper, "evaluate", evaluate)
+    with pytest.raises(KeyboardInterrupt, match="Interrupted after 1 of 3 epochs"):
+        fit(one, place)
+    result = fit(one, place)
+    assert torch.equal(weights(one, place), weights(one, whole))
+    assert result.curve == read(whole.results_path)[0].curve
+
+
+def test_the_measures_are_those_of_the_model():
+    torch.manual_seed(0)
+    model, task = ah.NeuralODENetwork(30, 2, hidden_size=4), BreastCancer()
+    batches = task.loaders(0, 64).valid
+    watch = ode_curves_of(model, task, batches)
+    counts = []
+    for batch in batches:
+        model(batch.x)
+        counts.append(model.ode.nfe)
+    model.eval()
+    model(batches[0].x)  # is not counted
+    model.train()
+    found = watch()
+    assert found["nfe"] == pytest.approx(sum(counts) / len(counts))
+    model.eval()
+    batch = batches[0]
+    z = model.encoder(batch.x).detach()
+    norms = adjoint_norms(
+        model.ode, z, lambda end: summed_loss(model.decoder(end), batch, task.loss)
+    )
+    assert found["adjoint_score"] == pytest.approx(float(adjoint_score(norms).mean()))
+    assert watch()["nfe"] == 0.0  # an epoch starts from nothing
+    model.train()
+    watch()
+    assert model.training
+
+
+def test_other_models_are_not_watched():
+    assert ode_curves_of(ah.SequenceModel("LEM", 1, 1, hidden_size=2), BreastCancer(), None) is None
+
+
+def test_shares_of_rows_stay_rows():
+    batch = BreastCancer().loaders(0, 9).valid[0]
+    shares = [share_of(batch, rank, 2, "cross_entropy") for rank in (0, 1)]
+    assert [len(share.batch.inputs) for share in shares] == [1, 1]
+    assert torch.equal(torch.cat([share.batch.x for share in shares]), batch.x)
+
+
+def test_tables_and_other_models_do_not_meet():
+    with pytest.raises(
+        ValueError, match=r"'breast-cancer' needs a model for tables of numbers; got"
+    ):
+        Run("breast-cancer", "LEM")
+    with pytest.raises(
+        ValueError, match=r"task 'adding' needs a model for sequences; got model='Ne"
+    ):
+        Run("adding", "NeuralODE")
+
+
+def test_options_are_checked_where_the_run_is_made():
+    with pytest.raises(ValueError, match=r"a key of model_options must be one of .*'dynamics'"):
+        run(model_options={"dynamic": "skew"})
+    with pytest.raises(ValueError, match="dynamics must be one of"):
+        run(model_options={"dynamics": "skewed"})
+    assert Run("breast-cancer", "NeuralODE").model_options == {"hidden_size": 16}

@@ -1,0 +1,95 @@
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from anharmonic.data.files import file_digest
+from anharmonic.nn.store import from_pretrained
+from anharmonic.train import fit, predict
+from anharmonic.train.folder import folder_of
+
+
+@pytest.fixture
+def trained(tiny, place, tmp_path):
+    """Trains on a file with the given arrays; returns the run's folder."""
+
+    def train(**arrays):
+        path = tmp_path / "mine.npz"
+        np.savez(path, **arrays)
+        run = tiny(task="file", task_options={"sha256": file_digest(path)}, epochs=1)
+        fit(run, dataclasses.replace(place, file=path))
+        return folder_of(run, place)
+
+    return train
+
+
+def sequences(count, features=2):
+    return 5 + 3 * np.random.default_rng(0).random((count, 6, features))
+
+
+def test_classes(trained, tmp_path):
+    x = sequences(30)
+    folder = trained(x=x, y=np.where(x.mean((1, 2)) > 6.5, "high", "low"))
+    new = tmp_path / "new.npz"
+    np.savez(new, x=x[:7])
+    found = predict(folder, new)
+    assert found.class_names == ("high", "low")
+    assert found.values.shape == (7, 2)
+    np.testing.assert_allclose(found.values.sum(1), 1, rtol=1e-5)
+    assert found.labels == tuple(found.class_names[i] for i in found.values.argmax(1))
+    # The inputs were standardised with the constants of training.
+    kept = json.loads((folder / "task.json").read_text())
+    constants = kept["preprocessing"]
+    assert kept["file"] == "mine.npz"
+    assert "mine.npz" not in (folder / "run.json").read_text()
+    scaled = (x[:7] - np.array(constants["mean"])) / np.array(constants["std"])
+    output = from_pretrained(folder / "best").eval()(torch.tensor(scaled, dtype=torch.float32))
+    np.testing.assert_allclose(found.values, output.softmax(1).detach(), rtol=1e-4)
+    # Batches do not change predictions beyond float32 rounding.
+    np.testing.assert_allclose(predict(folder, new, batch_size=2).values, found.values, rtol=1e-5)
+
+
+def test_values(trained, tmp_path):
+    x = sequences(30)
+    folder = trained(x=x, y=x.mean(1))
+    found = predict(folder, tmp_path / "mine.npz")
+    assert (found.labels, found.class_names, found.values.shape) == (None, (), (30, 2))
+
+
+def test_values_per_step_of_ragged_sequences(trained, tmp_path):
+    lengths = [3, 6, 2, 5] * 5
+    x = np.random.default_rng(0).random((sum(lengths), 2))
+    folder = trained(x=x, y=x[:, :1] + 0.5, offsets=np.cumsum([0, *lengths]))
+    found = predict(folder, tmp_path / "mine.npz", batch_size=3)
+    assert [row.shape for row in found.values] == [(n, 1) for n in lengths]
+    assert found.labels is None
+
+
+def test_run_on_another_task(tiny, place, tmp_path):
+    fit(tiny(epochs=1), place)
+    new = tmp_path / "new.npz"
+    np.savez(new, x=sequences(3))
+    kept = json.loads((folder_of(tiny(epochs=1), place) / "task.json").read_text())
+    assert kept["file"] is None
+    assert predict(folder_of(tiny(epochs=1), place), new).values.shape == (3, 1)
+
+
+def test_errors(tiny, place, tmp_path):
+    run = tiny(epochs=1)
+    folder = folder_of(run, place)
+    new = tmp_path / "new.npz"
+    np.savez(new, x=sequences(3, features=3))
+    with pytest.raises(FileNotFoundError, match=r"folder of a finished run.*got nothing; pass"):
+        predict(folder, new)
+    fit(run, place)
+    with pytest.raises(ValueError, match="must have 2 channels, as in training; got 3 channels"):
+        predict(folder, new)
+    with pytest.raises(FileNotFoundError, match="no-such"):
+        predict(folder, tmp_path / "no-such.npz")
+    with pytest.raises(ValueError, match="batch_size must be"):
+        predict(folder, new, batch_size=0)
+    (folder / "task.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"task\.json must be what fit wrote; got KeyError"):
+        predict(folder, new)

@@ -1,0 +1,106 @@
+import dataclasses
+import os
+
+import pytest
+
+from anharmonic.train import Result, Run
+from anharmonic.train.results import append, read
+
+
+def result(seed=0, **changes):
+    run = Run("adding", "LEM", seed=seed)
+    fields = {
+        "run": run,
+        "hash": run.hash,
+        "test": 0.1,
+        "valid": 0.2,
+        "metric": "mse",
+        "higher_is_better": False,
+        "parameters": 3,
+        "seconds": 1.5,
+        "memory_mb": 100.0,
+        "epochs_run": 2,
+        "best_epoch": 1,
+        "stopped": "finished",
+        "device": "cpu",
+        "devices": 1,
+        "threads": 1,
+        "hardware": "some processor",
+        "versions": {"torch": "2"},
+        "commit": None,
+        "started": "2026-01-01T00:00:00+00:00",
+        "curve": {"epoch": [1, 2], "train_loss": [0.5, 0.4], "valid": [0.2, 0.3]},
+    }
+    return Result(**{**fields, **changes})
+
+
+def test_round_trip(tmp_path):
+    path = tmp_path / "new" / "results.jsonl"
+    lines = [result(seed, commit="abc") for seed in range(3)]
+    for line in lines:
+        append(path, line)
+    assert read(path) == lines
+    assert path.read_text().count("\n") == 3
+    assert Result.from_json(lines[0].to_json(indent=2)) == lines[0]
+
+
+def test_truncated_last_line_is_reported_and_kept_apart(tmp_path):
+    path = tmp_path / "results.jsonl"
+    append(path, result(0))
+    append(path, result(1, hardware="Prozessor µ"))
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.warns(UserWarning, match=r"results.jsonl, line 2 is left out"):
+        assert read(path) == [result(0)]
+    append(path, result(2))
+    with pytest.warns(UserWarning, match="line 2 is left out"):
+        assert read(path) == [result(0), result(2)]
+    assert path.read_bytes().count(b"\n") == 3
+
+
+def test_line_without_its_end_is_read(tmp_path):
+    path = tmp_path / "results.jsonl"
+    append(path, result(0))
+    path.write_bytes(path.read_bytes()[:-1])
+    assert read(path) == [result(0)]
+    append(path, result(1))
+    assert read(path) == [result(0), result(1)]
+
+
+def test_unknown_field_is_reported(tmp_path):
+    path = tmp_path / "results.jsonl"
+    path.write_text(result().to_json().replace('"test"', '"tset"') + "\n")
+    with pytest.warns(UserWarning, match=r"no key 'test'; unknown key 'tset' .did you mean 'test'"):
+        assert read(path) == []
+
+
+def test_full_disk(tmp_path, monkeypatch):
+    path = tmp_path / "results.jsonl"
+    append(path, result())
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(OSError, match=r"must take one more line; got No space left.*free space"):
+        append(path, result(1))
+    monkeypatch.setattr(os, "write", lambda descriptor, line: 3)
+    with pytest.raises(OSError, match=r"only 3 of \d+ bytes were written"):
+        append(path, result(1))
+    monkeypatch.undo()
+    assert read(path) == [result()]
+
+
+def test_nan_has_no_json():
+    with pytest.raises(ValueError, match="Out of range float"):
+        result(test=float("nan")).to_json()
+
+
+def test_every_field_is_there():
+    assert {f.name for f in dataclasses.fields(Result)} >= {"run", "hash", "test", "curve"}
+
+
+def test_the_hash_is_the_runs_whatever_the_line_says(tmp_path):
+    path = tmp_path / "results.jsonl"
+    append(path, result(hash="0123456789ab"))
+    assert '"hash":"0123456789ab"' in path.read_text()
+    assert read(path) == [result()]

@@ -1,0 +1,219 @@
+import ast
+import dataclasses
+import hashlib
+import inspect
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from anharmonic.train import Place, Run
+from anharmonic.train.run import _ADDED_LATER
+
+
+def test_hash_of_a_fixed_run_never_changes():
+    run = Run(
+        task="adding",
+        model="LEM",
+        task_options={"length": 500},
+        model_options={"hidden_size": 64, "dt": 0.1},
+        seed=7,
+        epochs=3,
+        lr_drop_epoch=2,
+        clip_norm=1,
+        patience=5,
+    )
+    text = (
+        '{"batch_size":64,"clip_norm":1.0,"epochs":3,"lr":0.001,"lr_drop_epoch":2,"model":"LEM",'
+        '"model_options":{"dt":0.1,"hidden_size":64},"patience":5,"readout":"last","reduced":false,'
+        '"seed":7,"select":"best","task":"adding","task_options":{"length":500},"weight_decay":0.0}'
+    )
+    # If this fails, committed results lose their names: give the new field a default and list it
+    # in _ADDED_LATER, or give the constructor its old default back, instead of changing the
+    # numbers here.
+    assert run.to_json() == text
+    # Of the JSON above without "readout" (added later) and without the default length.
+    hashed = text.replace('"readout":"last",', "").replace('"length":500', "")
+    assert run.hash == hashlib.sha256(hashed.encode()).hexdigest()[:12] == "1fe5b9c1c91b"
+    assert _ADDED_LATER == ("readout",)
+    assert dataclasses.replace(run, readout="mean").hash != run.hash
+
+
+def test_json_round_trip_and_defaults(tiny):
+    run = tiny(patience=2, clip_norm=0.5, select="last", reduced=True)
+    assert Run.from_json(run.to_json()) == run
+    assert Run.from_json(run.to_json(indent=2)) == run
+    assert Run.from_json('{"task": "adding", "model": "lem"}') == Run("adding", "LEM")
+    assert hash(run) == hash(Run.from_json(run.to_json()))
+
+
+def test_one_meaning_has_one_hash():
+    assert Run("adding", "lem").hash == Run("adding", "LEM", {}, {"hidden_size": 128}).hash
+    assert Run("adding", "LEM", lr=1).hash == Run("adding", "LEM", lr=1.0).hash
+    assert Run("adding", "LEM", {}, {"dt": 1}).hash == Run("adding", "LEM", {}, {"dt": 1.0}).hash
+    assert Run("adding", "LEM", {"length": 500}).hash == Run("adding", "LEM").hash
+    assert Run("adding", "LEM", {}, {"dt": 1, "num_layers": 1}).hash == Run("adding", "LEM").hash
+    assert Run("adding", "LSTM", {}, {"bias": False}).hash != Run("adding", "LSTM").hash
+    whole, point = ({"num_layers": 2, "dt": dt} for dt in ([1, 2], [1.0, 2.0]))
+    assert Run("adding", "UnICORNN", {}, whole).hash == Run("adding", "UnICORNN", {}, point).hash
+    assert Run("adding", "LEM", clip_norm=2).hash == Run("adding", "LEM", clip_norm=2.0).hash
+
+
+def test_every_field_changes_the_hash():
+    run = Run("adding", "LEM")
+    other = {
+        "task": "lorenz96",
+        "model": "GRU",
+        "task_options": {"length": 9},
+        "model_options": {"hidden_size": 3},
+        "seed": 1,
+        "epochs": 1,
+        "batch_size": 1,
+        "lr": 0.5,
+        "lr_drop_epoch": 1,
+        "clip_norm": 1.0,
+        "weight_decay": 0.1,
+        "patience": 1,
+        "select": "last",
+        "readout": "mean",
+        "reduced": True,
+    }
+    assert set(other) == {field.name for field in dataclasses.fields(Run)}
+    hashes = {dataclasses.replace(run, **{name: value}).hash for name, value in other.items()}
+    assert len(hashes | {run.hash}) == len(other) + 1
+
+
+def test_the_json_keeps_what_was_written():
+    run = Run("adding", "LEM", {"length": 500})
+    assert run.task_options == {"length": 500}
+    assert Run.from_json(run.to_json()) == run != Run("adding", "LEM")
+
+
+def test_options_are_copied():
+    options = {"length": 9}
+    run = Run("adding", "LEM", options)
+    options["length"] = 10
+    assert run.task_options == {"length": 9}
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind", "text"),
+    [
+        ({"task": "ading"}, ValueError, "task must be one of.*'ading'; did you mean 'adding'"),
+        ({"model": "LEMM"}, ValueError, "LEMM.*did you mean 'LEM'"),
+        ({"model": 3}, TypeError, "model must be a model's name; got model=3"),
+        ({"task_options": {"lenght": 3}}, ValueError, "task_options.*did you mean 'length'"),
+        ({"model_options": {"layers": 3}}, ValueError, "model_options.*did you mean 'num_layers'"),
+        ({"model_options": {"batch_first": True}}, ValueError, "a key of model_options must be"),
+        ({"model_options": {"dtype": "x"}}, ValueError, "a key of model_options must be"),
+        ({"task_options": [1]}, TypeError, "task_options must be a mapping"),
+        ({"task_options": {"length": {1}}}, TypeError, r"task_options\['length'\].*JSON value"),
+        ({"model_options": {"dropout": float("nan")}}, TypeError, "JSON value.*got nan"),
+        ({"model": "LEM", "model_options": {"dt": -1}}, ValueError, r"dt must be a .*got dt=-1.0"),
+        ({"model_options": {"dropout": "x"}}, TypeError, "dropout must be"),
+        (
+            {"task": "lorenz96", "task_options": {}, "readout": "mean"},
+            ValueError,
+            "readout='mean' needs a task with one target per sequence; got task 'lorenz96'",
+        ),
+        ({"model_options": {"hidden_size": 0}}, ValueError, "hidden_size must be an int >= 1"),
+        ({"seed": -1}, ValueError, r"seed must be an int in \[0, 2\*\*32\); got seed=-1"),
+        ({"seed": 1.0}, TypeError, r"seed must be an int.*; got seed=1.0 .float.; pass a"),
+        ({"epochs": 0}, ValueError, "epochs must be an int >= 1"),
+        ({"epochs": True}, TypeError, "epochs must be an int >= 1"),
+        ({"batch_size": 0}, ValueError, "batch_size must be"),
+        ({"lr": 0.0}, ValueError, r"lr must be a finite number in \(0, 10\]"),
+        ({"lr": 11}, ValueError, "lr must be"),
+        ({"lr": "0.1"}, TypeError, "lr must be"),
+        ({"lr_drop_epoch": 0}, ValueError, "lr_drop_epoch must be"),
+        ({"clip_norm": 0}, ValueError, "clip_norm must be"),
+        ({"weight_decay": -0.1}, ValueError, "weight_decay must be"),
+        ({"patience": 0}, ValueError, "patience must be"),
+        ({"select": "first"}, ValueError, "select must be one of 'best', 'last'"),
+        ({"reduced": 1}, TypeError, "reduced must be True or False"),
+    ],
+)
+def test_bad_fields(tiny, fields, kind, text):
+    with pytest.raises(kind, match=text):
+        tiny(**fields)
+
+
+@pytest.mark.parametrize("task", ["my/x.npz", "x_TRAIN.ts", Path("x.NPZ")])
+def test_a_file_as_task(task):
+    with pytest.raises(
+        ValueError,
+        match=r"got a file, '.*x.*'; pass task=\"file\" with .*sha256.*Place\(file=path\)",
+    ):
+        Run(task, "LEM")
+
+
+def test_file_task_needs_a_digest():
+    with pytest.raises(ValueError, match=r'must hold "sha256"; got \[\].*file_digest'):
+        Run("file", "LEM")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "a run's JSON must be JSON"),
+        ("[]", "a run's JSON must be a JSON object; got list"),
+        ('{"task": "adding", "model": "LEM", "epoch": 3}', "key 'epoch' .did you mean 'epochs'"),
+        ('{"task": "adding", "model": "LEM", "epochs": "3"}', "epochs must be int, not '3' .str."),
+        ('{"task": "adding", "model": "LEM", "lr": null}', "lr must be float, not None"),
+        ('{"task": "adding", "model": "LEM", "reduced": 1}', "reduced must be bool, not 1"),
+        ('{"task": "adding"}', "no key 'model'"),
+        ('{"task": "adding", "model": "LEM", "select": "x"}', "select"),
+        ('{"task": "adding", "model": "LEM", "lr": -1}', "lr must be a finite number"),
+    ],
+)
+def test_bad_json(text, message):
+    with pytest.raises(ValueError, match=message):
+        Run.from_json(text)
+
+
+@pytest.mark.parametrize(
+    ("fields", "kind", "text"),
+    [
+        ({"device": "gpu"}, ValueError, "got 'gpu'; choose 'cuda' for an NVIDIA"),
+        ({"device": "tpu"}, ValueError, "device must be one of 'cpu', 'cuda', 'auto'"),
+        ({"devices": 0}, ValueError, "devices must be"),
+        ({"threads": 0}, ValueError, "threads must be"),
+        ({"out": None}, TypeError, "out must be a path"),
+        ({"data_dir": 3}, TypeError, "data_dir must be a path"),
+        ({"progress": "yes"}, TypeError, "progress must be True or False"),
+    ],
+)
+def test_bad_place(fields, kind, text):
+    with pytest.raises(kind, match=text):
+        Place(**fields)
+
+
+def test_place_paths():
+    assert Place(out="here").results_path == Path("here/results.jsonl")
+    assert Place(out="here", results="there.jsonl").results_path == Path("there.jsonl")
+
+
+def test_every_field_is_documented():
+    for cls in (Run, Place):
+        body = ast.parse(inspect.getsource(cls)).body[0].body
+        for node, following in itertools.pairwise(body):
+            if isinstance(node, ast.AnnAssign):
+                assert isinstance(following, ast.Expr), ast.unparse(node)
+
+
+def test_import_is_light():
+    names = "('lightning', 'cattrs', 'sympy')"
+    code = (
+        "import anharmonic.train, sys; from anharmonic.nn.registry import list_models; "
+        "[anharmonic.train.Run('adding', model) for model in list_models()]; "
+        f"print([m for m in {names} if m in sys.modules])"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_json_is_plain(tiny):
+    assert json.loads(tiny().to_json())["model_options"]["num_layers"] == 2
