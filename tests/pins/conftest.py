@@ -1,0 +1,22 @@
+"""Pins are compared on one thread, with the backends that users get."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+import anharmonic as ah
+
+# make.py, a script, and the tests share pinned.py.
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(autouse=True)
+def as_in_the_files() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with ah.use_backend("auto"):
+        yield
+    torch.set_num_threads(threads)

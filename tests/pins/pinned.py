@@ -1,0 +1,141 @@
+"""What the pins share: the package's names they use, and how results of two machines compare.
+
+The files in ``data`` were written by ``make.py``. They hold what a user may have on disk: names of
+runs, saved models, run folders. Where the package moves, the imports below follow and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+from torch.optim.optimizer import register_optimizer_step_pre_hook
+
+import anharmonic as ah
+from anharmonic.diagnostics.machine import cpu, versions
+from anharmonic.experiments import list_tables, table
+from anharmonic.training import Place, Result, Run, fit, predict
+
+__all__ = ["Place", "Result", "Run", "ah", "fit", "list_tables", "predict", "table"]
+
+DATA = Path(__file__).parent / "data"
+RESULTS = Path(__file__).parents[2] / "results"
+WAVES, NEW_WAVES = DATA / "waves.npz", DATA / "new-waves.npz"
+
+# Other machines take sums in another order and round elementary functions otherwise. With other
+# instruction sets of the C library and of PyTorch, and with the reference, the largest difference,
+# as a part of the largest number, was below 1e-6 in one pass, and below 1e-4 after training, where
+# Adam divides by a gradient's size. Ten times that is allowed.
+FORWARD = 1e-5
+TRAINED = 1e-3
+
+
+def fingerprint() -> dict[str, str | None]:
+    """What decides the last bits: where it is equal (and one thread computes), so are they."""
+    here = cpu()
+    packages = ("torch", "numpy", "torch_geometric", "torchdiffeq")
+    found = versions(packages)
+    return {package: found[package] for package in packages} | {
+        "machine": platform.machine(),
+        "processor": str(here["processor"]),
+        "instruction_set": here["instruction_set"],
+        "torch_instruction_set": torch.backends.cpu.get_cpu_capability(),
+    }
+
+
+def same_machine() -> bool:
+    """Whether bits have to be those of the files."""
+    return fingerprint() == json.loads((DATA / "fingerprint.json").read_text())
+
+
+def close(got: Any, expected: Any, elsewhere: float, scale: float | None = None) -> None:
+    """Checks a tensor or number: bit for bit on the same machine, within a tolerance elsewhere.
+
+    Args:
+        got: What this code computes.
+        expected: What the files hold.
+        elsewhere: ``FORWARD`` or ``TRAINED``, of ``scale``.
+        scale: The largest number; that in ``expected`` if None.
+    """
+    got, expected = torch.as_tensor(got), torch.as_tensor(expected)
+    if scale is None:
+        scale = float(expected.abs().max())
+    atol = 0.0 if same_machine() else elsewhere * scale
+    torch.testing.assert_close(got, expected, rtol=0.0, atol=atol)
+
+
+def computed(model: Any, inputs: list[Tensor]) -> dict[str, Tensor]:
+    """Outputs and gradients of a model, by name.
+
+    The gradients are those of the sum of squares of all outputs, by inputs and weights.
+    """
+    model.eval()
+    wanted = {
+        f"input.{i}": x.requires_grad_() for i, x in enumerate(inputs) if x.is_floating_point()
+    }
+    wanted |= {name: p for name, p in model.named_parameters() if p.requires_grad}
+    outputs = _flat(model(*inputs))
+    loss = sum(out.square().sum() for out in outputs)
+    gradients = torch.autograd.grad(loss, list(wanted.values()), allow_unused=True)
+    by_name = zip(wanted, gradients, strict=True)
+    found = {f"output.{i}": out.detach() for i, out in enumerate(outputs)}
+    found |= {f"gradient.{name}": g for name, g in by_name if g is not None}
+    # Files hold contiguous tensors that share no memory.
+    return {
+        name: tensor.clone(memory_format=torch.contiguous_format) for name, tensor in found.items()
+    }
+
+
+def _flat(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    return [tensor for part in value for tensor in _flat(part)]
+
+
+def tensors(folder: Path) -> dict[str, Tensor]:
+    """The weights of a saved model."""
+    return load_file(folder / "model.safetensors")
+
+
+def run_folders(kind: str) -> list[Path]:
+    """The run folders among the files: "finished" or "interrupted"."""
+    return sorted(path for path in (DATA / kind).iterdir() if path.is_dir())
+
+
+def run_in(folder: Path) -> Run:
+    """The run that a folder belongs to."""
+    return Run.from_json((folder / "run.json").read_text())
+
+
+def place_for(run: Run, out: Path) -> Place:
+    """A place of one thread, with the data file where the task needs one."""
+    file = WAVES if run.task == "file" else None
+    return Place(out=out, file=file, threads=1, progress=False)
+
+
+@contextmanager
+def counted_steps(stop_at: int | None = None) -> Iterator[list[int]]:
+    """Counts the steps of all optimisers; presses Ctrl-C instead of one of them.
+
+    Args:
+        stop_at: The step, counted from 0, that is not taken.
+    """
+    steps = [0]
+
+    def count(*_: object) -> None:
+        if steps[0] == stop_at:
+            raise KeyboardInterrupt
+        steps[0] += 1
+
+    handle = register_optimizer_step_pre_hook(count)
+    try:
+        yield steps
+    finally:
+        handle.remove()

@@ -1,0 +1,61 @@
+"""Every row of every table is the same runs as before, and every result line keeps its name."""
+
+import json
+
+import pytest
+from pinned import DATA, RESULTS, Run, list_tables, table
+
+
+def lines(name):
+    return [json.loads(line) for line in (DATA / name).read_text().splitlines()]
+
+
+def whole_runs(line):
+    """The JSON of the runs of a row, and their hashes."""
+    for seed, name in line["hashes"]:
+        options = line["run"]["task_options"]
+        if line["split"]:
+            options = {**options, line["split"]: seed}
+        yield {**line["run"], "seed": seed, "task_options": options}, name
+
+
+ROWS = lines("tables.jsonl")
+
+
+@pytest.mark.parametrize("name", sorted({line["table"] for line in ROWS}))
+def test_rows_are_the_same_runs(name):
+    expected = {line["row"]: list(whole_runs(line)) for line in ROWS if line["table"] == name}
+    found = {
+        row.id: [(json.loads(run.to_json()), run.hash) for run in row.runs()]
+        for row in table(name).rows
+        if row.run is not None
+    }
+    assert found == expected
+
+
+def test_no_table_is_missing():
+    assert sorted(list_tables()) == sorted({line["table"] for line in ROWS})
+
+
+@pytest.mark.parametrize(
+    "line",
+    lines("defaults.jsonl"),
+    ids=lambda line: f"{line['run']['task']}-{line['run']['model']}",
+)
+def test_options_left_out_are_those_written_out(line):
+    run = Run(**line["run"])
+    assert json.loads(run.to_json()) == line["run"]
+    required = {"hidden_size": run.model_options["hidden_size"]}
+    digest = {"sha256": "0" * 64} if run.task == "file" else {}
+    bare = Run(run.task, run.model, task_options=digest, model_options=required)
+    assert line["hash"] == run.hash == bare.hash == Run(run.task, run.model, digest).hash
+
+
+def test_result_lines_keep_their_names():
+    checked = 0
+    for path in sorted(RESULTS.glob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            result = json.loads(line)
+            assert Run.from_json(json.dumps(result["run"])).hash == result["hash"], path.name
+            checked += 1
+    assert checked >= 876

@@ -1,0 +1,124 @@
+"""Run folders written before: finished ones are known, interrupted ones go on, new ones equal."""
+
+import dataclasses
+import json
+import os
+import shutil
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from pinned import (
+    DATA,
+    FORWARD,
+    NEW_WAVES,
+    TRAINED,
+    Result,
+    close,
+    counted_steps,
+    fit,
+    place_for,
+    predict,
+    run_folders,
+    run_in,
+    same_machine,
+    tensors,
+)
+
+by_name = {"ids": lambda folder: folder.name}
+finished = pytest.mark.parametrize("folder", run_folders("finished"), **by_name)
+interrupted = pytest.mark.parametrize("folder", run_folders("interrupted"), **by_name)
+
+
+def result_in(folder):
+    return Result.from_json((folder / "result.json").read_text())
+
+
+def needs(run):
+    """Skips a training whose data or extra is absent."""
+    if run.task == "cora":
+        pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+        folder = os.environ.get("ANHARMONIC_DATA")
+        if not folder or not (Path(folder) / "graph" / "planetoid_cora.npz").is_file():
+            pytest.skip("ANHARMONIC_DATA names no folder with graph/planetoid_cora.npz")
+    if run.model == "NeuralODE":
+        pytest.importorskip("torchdiffeq", reason="its solvers")
+
+
+def same_outcome(result, folder, expected):
+    """Compares what was trained with the finished folder: measures of training and weights."""
+    before = result_in(expected)
+    for name in ("run", "hash", "metric", "parameters", "epochs_run", "best_epoch", "stopped"):
+        assert getattr(result, name) == getattr(before, name), name
+    assert result.curve.keys() == before.curve.keys()
+    for name, values in before.curve.items():
+        close(result.curve[name], values, TRAINED)
+    close(result.test, before.test, TRAINED)
+    found, weights = tensors(folder / "best"), tensors(expected / "best")
+    assert found.keys() == weights.keys()
+    for name, tensor in weights.items():
+        close(found[name], tensor, TRAINED)
+    if same_machine():
+        paths = (place / "best" / "model.safetensors" for place in (folder, expected))
+        assert len({path.read_bytes() for path in paths}) == 1
+    new, old = (
+        json.loads((place / "best" / "config.json").read_text()) for place in (folder, expected)
+    )
+    assert new["model"] == old["model"]
+    assert new["arguments"] | old["arguments"] == new["arguments"]
+
+
+@finished
+def test_a_finished_run_is_known(folder, tmp_path):
+    run = run_in(folder)
+    assert run.folder_name == folder.name
+    out = tmp_path / "runs"
+    shutil.copytree(DATA / "finished", out)
+    place = place_for(run, out)
+    elsewhere = dataclasses.replace(place, results=tmp_path / "other.jsonl")
+    with counted_steps() as steps:
+        assert fit(run, place) == result_in(folder)  # by its line
+        assert fit(run, elsewhere) == result_in(folder)  # by its folder
+    assert steps == [0]
+    lines = (DATA / "finished" / "results.jsonl").read_text().splitlines()
+    assert (out / "results.jsonl").read_text().splitlines() == lines
+    (line,) = (tmp_path / "other.jsonl").read_text().splitlines()
+    assert line in lines
+
+
+@finished
+def test_the_same_run_ends_with_the_same_weights(folder, tmp_path):
+    run = run_in(folder)
+    needs(run)
+    result = fit(run, place_for(run, tmp_path))
+    same_outcome(result, tmp_path / folder.name, folder)
+    task = json.loads((folder / "task.json").read_text())
+    assert json.loads((tmp_path / folder.name / "task.json").read_text()) == task
+
+
+@interrupted
+def test_an_interrupted_run_goes_on(folder, tmp_path):
+    run = run_in(folder)
+    needs(run)
+    shutil.copytree(folder, tmp_path / folder.name)
+    state = torch.load(folder / "resume.ckpt", weights_only=True)
+    taken = int(state["optimizer_states"][0]["state"][0]["step"])
+    with counted_steps() as steps, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        result = fit(run, place_for(run, tmp_path))
+    assert steps == [taken * (run.epochs - 1)]
+    assert result.started == state["callbacks"]["Keeper"]["started"]
+    elsewhere = [w for w in said if "not end with the same bits" in str(w.message)]
+    assert not (elsewhere and same_machine())
+    same_outcome(result, tmp_path / folder.name, DATA / "finished" / folder.name)
+
+
+def test_a_finished_run_predicts_as_before():
+    (folder,) = (DATA / "finished").glob("file-*")
+    expected = json.loads((DATA / "predictions.json").read_text())
+    found = predict(folder, NEW_WAVES)
+    assert list(found.labels) == expected["labels"]
+    assert list(found.class_names) == expected["class_names"]
+    close(found.values, np.float32(expected["values"]), FORWARD)
