@@ -35,10 +35,10 @@ from pinned import (
 )
 from safetensors.torch import save_file
 
-from anharmonic.models.registry import STORED
-from anharmonic.tasks.files import file_digest
-from anharmonic.tasks.registry import list_tasks, task_class, task_options
-from anharmonic.training.options import model_option_parameters
+from anharmonic.data.files import file_digest
+from anharmonic.data.registry import list_tasks, task_class, task_options
+from anharmonic.nn.registry import list_models, model_class, stored_class
+from anharmonic.train.options import model_option_parameters
 
 STACK = {"num_layers": 2, "bidirectional": True}
 LAYERS: dict[str, list[dict[str, Any]]] = {
@@ -211,24 +211,30 @@ def save_models() -> None:
     edges = torch.tensor([[0, 1, 1, 2, 3, 3, 4, 2], [1, 0, 2, 1, 3, 4, 2, 1]])
     cases: list[tuple[type, tuple[Any, ...], dict[str, Any], list[torch.Tensor]]] = []
     for name, choices in LAYERS.items():
-        cases += [(STORED[name], (3, 4), options, [sequence]) for options in choices]
+        cases += [(stored_class(name), (3, 4), options, [sequence]) for options in choices]
     for name, options in CELLS.items():
-        cases.append((STORED[name], (3, 4), options, [features]))
+        cases.append((stored_class(name), (3, 4), options, [features]))
     for options in SEQUENCE_MODELS:
         layer = {k: v for k, v in options.items() if k != "layer"}
         x = sequence.transpose(0, 1).contiguous()
         lengths = torch.tensor([5, 3])
-        case = (STORED["SequenceModel"], (options["layer"], 3, 2), {"hidden_size": 4, **layer})
+        case = (
+            stored_class("SequenceModel"),
+            (options["layer"], 3, 2),
+            {"hidden_size": 4, **layer},
+        )
         cases.append((*case, [x, lengths]))
     for options in ODES:
-        cases.append((STORED["NeuralODE"], (3,), {"width": 4, **options}, [features]))
+        cases.append((stored_class("NeuralODE"), (3,), {"width": 4, **options}, [features]))
         both = {"hidden_size": 3, "width": 4, **options}
-        cases.append((STORED["NeuralODENetwork"], (3, 2), both, [features]))
+        cases.append((stored_class("NeuralODENetwork"), (3, 2), both, [features]))
     for name, choices in GRAPHS.items():
         for options in choices:
             both = {"hidden_size": 4, "num_layers": 2, **options}
-            cases.append((STORED[name], (3, 2), both, [features, edges]))
-    missing = set(STORED) - {kind.__name__ for kind, *_ in cases}
+            cases.append((stored_class(name), (3, 2), both, [features, edges]))
+    kinds = ("sequence", "graph", "tabular")
+    known = {model_class(name) for kind in kinds for name in list_models(kind)}
+    missing = known - {kind for kind, *_ in cases}
     assert not missing, f"no case for {missing}"
     made = []
     for number, (kind, sizes, options, inputs) in enumerate(cases):

@@ -19,14 +19,14 @@ from torch import Tensor
 from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import anharmonic as ah
-from anharmonic.diagnostics.machine import cpu, versions
-from anharmonic.experiments import list_tables, table
-from anharmonic.training import Place, Result, Run, fit, predict
+from anharmonic.diagnostics import cpu, versions
+from anharmonic.train import Place, Result, Run, fit, predict
+from anharmonic_papers.tables import list_tables, table
 
 __all__ = ["Place", "Result", "Run", "ah", "fit", "list_tables", "predict", "table"]
 
 DATA = Path(__file__).parent / "data"
-RESULTS = Path(__file__).parents[2] / "results"
+RESULTS = Path(__file__).parents[2] / "papers" / "results"
 WAVES, NEW_WAVES = DATA / "waves.npz", DATA / "new-waves.npz"
 
 # Other machines take sums in another order and round elementary functions otherwise. With other
