@@ -2,7 +2,8 @@ import pytest
 
 from anharmonic.data.registry import describe_tasks, list_tasks
 from anharmonic.nn.registry import list_models
-from anharmonic_papers.tables.registry import list_figures, list_tables
+from anharmonic_papers.figures.registry import list_figures
+from anharmonic_papers.tables import list_tables
 
 
 def all_models():

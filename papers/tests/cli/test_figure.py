@@ -4,8 +4,8 @@ import json
 
 import pytest
 
+from anharmonic_papers.figures import registry
 from anharmonic_papers.figures.base import Curves, Figure
-from anharmonic_papers.tables import registry
 
 pytest.importorskip("matplotlib", reason="pictures are drawn with it")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from anharmonic.train.run import Place
-from anharmonic_papers.figures import illustrations, smoothing, trained
+from anharmonic_papers.figures import illustrations, registry, smoothing, trained
 from anharmonic_papers.figures.base import (
     Curves,
     Figure,
@@ -17,7 +17,6 @@ from anharmonic_papers.figures.base import (
     rows,
     terminal,
 )
-from anharmonic_papers.tables import registry
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from anharmonic_papers.tables.registry import expand, list_tables, table
+from anharmonic_papers.tables.registry import list_tables, table
 
 # The ids of the documents' experiments that this package runs.
 DOCUMENTS = {
@@ -81,14 +81,6 @@ def test_every_run_builds_its_model_and_task(name, parameters):
 def test_unknown_table_names_the_nearest():
     with pytest.raises(ValueError, match=r"table must be one of .* did you mean 'lem-smnist'"):
         table("lem-smist")
-
-
-def test_expand_drops_doubles():
-    tables, figures = expand(["demo", "g2-mad", "lem-adding", "demo"])
-    assert [t.id for t in tables] == ["demo", "lem-adding"]
-    assert [f.id for f in figures] == ["g2-mad"]
-    with pytest.raises(ValueError, match=r"table must be one of .*'demo'"):
-        expand(["nothing"])
 
 
 def test_rows_say_where_the_published_code_differs():

@@ -44,8 +44,8 @@ def run(words: Sequence[str]) -> int:
     from anharmonic.train import Place
     from anharmonic_papers.figures.base import measure, path_of, terminal
     from anharmonic_papers.figures.drawing import picture
-    from anharmonic_papers.tables.registry import figure as find
-    from anharmonic_papers.tables.registry import list_figures
+    from anharmonic_papers.figures.registry import figure as find
+    from anharmonic_papers.figures.registry import list_figures
 
     first = next((i for i, w in enumerate(words) if w.startswith("-")), len(words))
     ids, flags = list(dict.fromkeys(words[:first])), words[first:]

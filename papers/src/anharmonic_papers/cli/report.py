@@ -40,12 +40,13 @@ def run(words: Sequence[str]) -> int:
     """
     from anharmonic.train import read, write_atomically
     from anharmonic_papers.figures import base as drawn
+    from anharmonic_papers.figures.registry import list_figures, tables_and_figures
     from anharmonic_papers.report.compare import DOCUMENTS, compare, has_results, markdown, terminal
     from anharmonic_papers.report.page import write_html
-    from anharmonic_papers.tables.registry import expand, list_figures, list_tables
+    from anharmonic_papers.tables import list_tables
 
     first = next((i for i, w in enumerate(words) if w.startswith("-")), len(words))
-    tables, figures = expand(words[:first] or [*list_tables(), *list_figures()])
+    tables, figures = tables_and_figures(words[:first] or [*list_tables(), *list_figures()])
     values = parse(
         words[first:],
         {"report": field_options(Report)},

@@ -54,8 +54,9 @@ def run(words: Sequence[str]) -> int:
         ValueError: If a name or an option is wrong.
     """
     from anharmonic.train import Place
+    from anharmonic_papers.figures.registry import tables_and_figures
+    from anharmonic_papers.tables import list_tables
     from anharmonic_papers.tables.budget import Budget
-    from anharmonic_papers.tables.registry import expand, list_tables
 
     known = ", ".join(list_tables())
     if not words:
@@ -83,7 +84,7 @@ def run(words: Sequence[str]) -> int:
     budget = Budget(**{o.name: values[o.name] for o in groups["budget"]})
     distinct("--seeds", values["seeds"])
     place = Place(**{o.name: values[o.name] for o in groups["place"]})
-    tables, figures = expand(ids)
+    tables, figures = tables_and_figures(ids)
     if figures:
         drawn = " ".join(figure.id for figure in figures)
         raise ValueError(

@@ -1,0 +1,74 @@
+"""The figures by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from anharmonic._checks import choice, message
+from anharmonic_papers.figures import illustrations, smoothing, trained
+from anharmonic_papers.figures.base import Figure
+from anharmonic_papers.tables import Table, list_tables, table
+
+_FIGURES: dict[str, Figure] = {
+    figure.id: figure for module in (illustrations, trained, smoothing) for figure in module.FIGURES
+}
+
+
+def list_figures() -> list[str]:
+    """Names of all figures.
+
+    Example:
+        >>> "g2-mad" in list_figures()
+        True
+    """
+    return list(_FIGURES)
+
+
+def figure(name: str) -> Figure:
+    """The figure of that name.
+
+    Args:
+        name: One of ``list_figures()``.
+
+    Raises:
+        ValueError: If there is none; the message lists all and the nearest. For a table it names
+            the command that runs it.
+
+    Example:
+        >>> figure("g2-mad").source
+        'thesis Figure 8.9'
+    """
+    if name in list_tables():
+        raise ValueError(
+            message(
+                "a figure is needed here", f"{name!r}, a table", f"run `anharmonic table {name}`"
+            )
+        )
+    return _FIGURES[choice("figure", name, _FIGURES)]
+
+
+def tables_and_figures(names: Iterable[str]) -> tuple[list[Table], list[Figure]]:
+    """The tables and figures of these names, each once.
+
+    Args:
+        names: Names of tables and figures.
+
+    Raises:
+        ValueError: If there is no such name; the message lists all and the nearest.
+
+    Example:
+        >>> tables, figures = tables_and_figures(["demo", "g2-mad", "lem-adding", "demo"])
+        >>> [t.id for t in tables], [f.id for f in figures]
+        (['demo', 'lem-adding'], ['g2-mad'])
+    """
+    known = [*list_tables(), *_FIGURES]
+    wanted = list(dict.fromkeys(choice("table", name, known) for name in names))
+    return (
+        [table(name) for name in wanted if name not in _FIGURES],
+        [_FIGURES[name] for name in wanted if name in _FIGURES],
+    )
+
+
+def figure_lines() -> list[tuple[str, str]]:
+    """Names of the figures, each with what `anharmonic list` says of it."""
+    return [(f.id, f"{f.title}. Source: {f.source}.") for f in _FIGURES.values()]
