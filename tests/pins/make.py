@@ -77,6 +77,7 @@ LAYERS: dict[str, list[dict[str, Any]]] = {
     "FastGRNN": [STACK],
     "LipschitzRNN": [STACK, {"scheme": "midpoint"}],
 }
+REVERSIBLE = ("UnICORNN", "MultiLayerNeuralOscillator")
 CELLS = {"CoRNNCell": {"dt": 0.3}, "UnICORNNCell": {"dt": 0.3}, "LEMCell": {"dt": 0.6}}
 SEQUENCE_MODELS: list[dict[str, Any]] = [
     {"layer": "LEM", "readout": "last", "dt": 0.6},
@@ -232,6 +233,9 @@ def save_models() -> None:
         for options in choices:
             both = {"hidden_size": 4, "num_layers": 2, **options}
             cases.append((stored_class(name), (3, 2), both, [features, edges]))
+    for name in REVERSIBLE:
+        options = {"memory": "reversible", "num_layers": 2}
+        cases.append((stored_class(name), (3, 4), options, [sequence]))
     kinds = ("sequence", "graph", "tabular")
     known = {model_class(name) for kind in kinds for name in list_models(kind)}
     missing = known - {kind for kind, *_ in cases}
