@@ -2,6 +2,10 @@
 
 import subprocess
 import sys
+from graphlib import TopologicalSorter
+
+import grimp
+import pytest
 
 import anharmonic
 
@@ -27,3 +31,11 @@ def test_import_loads_nothing_else():
 def test_public_names_exist():
     for name in anharmonic.__all__:
         assert getattr(anharmonic, name) is not None
+
+
+@pytest.mark.parametrize("package", ["anharmonic", "anharmonic_papers"])
+def test_no_files_import_each_other_in_a_circle(package):
+    pytest.importorskip(package)
+    graph = grimp.build_graph(package)
+    imports = {m: graph.find_modules_directly_imported_by(m) for m in graph.modules}
+    TopologicalSorter(imports).prepare()  # a circle is a CycleError, which names its files

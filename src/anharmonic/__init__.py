@@ -13,6 +13,7 @@ Example:
 from typing import Any
 
 from anharmonic import _plugins
+from anharmonic._version import __version__
 from anharmonic.nn.citations import cite
 from anharmonic.nn.graph.gradient_gating import GradientGating
 from anharmonic.nn.graph.graphcon import GraphCON
@@ -39,8 +40,6 @@ from anharmonic.nn.stability import StabilityWarning
 from anharmonic.nn.store import from_pretrained, save_pretrained
 from anharmonic.ops import use_backend, use_precision
 from anharmonic.ops.adjacency import Adjacency
-
-__version__ = "0.1.0"
 
 __all__ = [
     "GRU",

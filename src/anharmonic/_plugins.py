@@ -19,6 +19,13 @@ Group = Literal[
     "anharmonic.lists",
 ]
 
+MODELS: tuple[Group, ...] = (
+    "anharmonic.sequence_models",
+    "anharmonic.graph_models",
+    "anharmonic.tabular_models",
+)
+"""The groups whose names stand for models."""
+
 
 @functools.cache
 def _found(group: Group) -> dict[str, EntryPoint]:

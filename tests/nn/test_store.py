@@ -6,8 +6,8 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.nn.registry import list_models, model_class, stored_class
-from anharmonic.nn.store import CONFIG, WEIGHTS
+from anharmonic.nn.registry import list_models, model_class
+from anharmonic.nn.store import CONFIG, WEIGHTS, stored_class
 
 
 @pytest.fixture

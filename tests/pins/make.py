@@ -37,7 +37,8 @@ from safetensors.torch import save_file
 
 from anharmonic.data.files import file_digest
 from anharmonic.data.registry import list_tasks, task_class, task_options
-from anharmonic.nn.registry import list_models, model_class, stored_class
+from anharmonic.nn.registry import list_models, model_class
+from anharmonic.nn.store import stored_class
 from anharmonic.train.options import model_option_parameters
 
 STACK = {"num_layers": 2, "bidirectional": True}

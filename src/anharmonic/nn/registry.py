@@ -14,7 +14,7 @@ from anharmonic.nn.sequence.cornn import CoRNNCell
 from anharmonic.nn.sequence.lem import LEMCell
 from anharmonic.nn.sequence.registry import LAYERS
 from anharmonic.nn.sequence.unicornn import UnICORNNCell
-from anharmonic.nn.store import Stored
+from anharmonic.nn.store import Stored, storable
 
 GRAPH_NETWORKS: dict[str, type[GraphNetwork]] = {
     "GraphCON": GraphCONNetwork,
@@ -31,7 +31,8 @@ _KINDS: dict[str, tuple[dict[str, type[Stored]], _plugins.Group]] = {
     "graph": ({**GRAPH_NETWORKS}, "anharmonic.graph_models"),
     "tabular": (TABULAR_NETWORKS, "anharmonic.tabular_models"),
 }
-_PARTS: tuple[type[Stored], ...] = (CoRNNCell, UnICORNNCell, LEMCell, SequenceModel, NeuralODE)
+storable(*(model for models, _ in _KINDS.values() for model in models.values()))
+storable(CoRNNCell, UnICORNNCell, LEMCell, SequenceModel, NeuralODE)
 
 
 def list_models(kind: str = "sequence") -> list[str]:
@@ -98,24 +99,4 @@ def model_class(name: str) -> type[Stored]:
     if known in own:
         return own[known]
     found: type[Stored] = _plugins.load(group, known)
-    return found
-
-
-def stored_class(name: str) -> type[Stored]:
-    """The class that a saved model names: a model or a part of one.
-
-    Raises:
-        ValueError: If there is no such class; the message lists the names and the nearest.
-
-    Example:
-        >>> stored_class("LEMCell").__name__, stored_class("GraphCONNetwork").__name__
-        ('LEMCell', 'GraphCONNetwork')
-    """
-    own = {kind.__name__: kind for models, _ in _KINDS.values() for kind in models.values()}
-    own |= {part.__name__: part for part in _PARTS}
-    added = {name: group for _, group in _KINDS.values() for name in _plugins.names(group)}
-    _checks.choice("model", name, [*own, *added])
-    if name in own:
-        return own[name]
-    found: type[Stored] = _plugins.load(added[name], name)
     return found

@@ -19,10 +19,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
-from anharmonic import _checks
+from anharmonic import _checks, _plugins
+from anharmonic._version import __version__
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
+
+_CLASSES: dict[str, type[Stored]] = {}
 
 _Self = TypeVar("_Self", bound="Stored")
 
@@ -56,6 +59,36 @@ class Stored(nn.Module):
                 )
             )
         return model
+
+
+def storable(*kinds: type[Stored]) -> None:
+    """Lets models of these classes be saved, and built again by the name of their class.
+
+    Args:
+        *kinds: The classes.
+    """
+    _CLASSES.update({kind.__name__: kind for kind in kinds})
+
+
+def stored_class(name: str) -> type[Stored]:
+    """The class that a saved model names: a model or a part of one.
+
+    Args:
+        name: The name of the class.
+
+    Raises:
+        ValueError: If there is no such class; the message lists the names and the nearest.
+
+    Example:
+        >>> stored_class("LEMCell").__name__, stored_class("GraphCONNetwork").__name__
+        ('LEMCell', 'GraphCONNetwork')
+    """
+    added = {name: group for group in _plugins.MODELS for name in _plugins.names(group)}
+    _checks.choice("model", name, [*_CLASSES, *added])
+    if name in _CLASSES:
+        return _CLASSES[name]
+    found: type[Stored] = _plugins.load(added[name], name)
+    return found
 
 
 def save_pretrained(model: nn.Module, folder: str | Path) -> None:
@@ -97,8 +130,6 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
                 "choose another folder",
             )
         )
-    from anharmonic import __version__
-
     assert isinstance(model, Stored)
     config = {
         "model": type(model).__name__,
@@ -121,8 +152,6 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
 
 def _is_stored(model: Any) -> bool:
     """Whether the class of a model is the one that its name is read as."""
-    from anharmonic.nn.registry import stored_class
-
     try:
         return stored_class(type(model).__name__) is type(model)
     except ValueError:
@@ -197,8 +226,6 @@ def from_pretrained(folder: str | Path) -> Any:
                 "save the model again or get the folder anew",
             )
         ) from error
-    from anharmonic.nn.registry import stored_class
-
     kind = stored_class(name)
     try:
         weights = load_file(folder / WEIGHTS)

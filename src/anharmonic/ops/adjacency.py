@@ -5,48 +5,14 @@ Letters: `N` nodes, `E` edges, `F` features. An edge (j, i) sends from its sourc
 
 from __future__ import annotations
 
-import functools
-import warnings
-from collections.abc import Callable
-from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
-
 import torch
 from torch import Tensor
 
-from anharmonic import _checks
-from anharmonic.ops.edges import check_edges, check_weight, node_count
 from anharmonic.ops.neighbours import neighbour_sum
-
-_Derived = TypeVar("_Derived")
-
-
-def _kept(derive: Callable[[Adjacency], _Derived]) -> cached_property[_Derived]:
-    """A property computed once, as tensors that training may use later, even in inference mode."""
-
-    @functools.wraps(derive)
-    def outside(graph: Adjacency) -> _Derived:
-        with torch.inference_mode(False):
-            return derive(graph)
-
-    return cached_property(outside)
+from anharmonic.ops.sorted_edges import SortedEdges, check_features, derived
 
 
-class Rows(NamedTuple):
-    """The edges of a graph sorted by one of their ends.
-
-    Attributes:
-        start: int64 [N + 1]; the edges of node i are `start[i]` to `start[i + 1] - 1`.
-        other: int64 [E], the other end of every edge.
-        edge: int64 [E], the edge's place in `edge_index`.
-    """
-
-    start: Tensor
-    other: Tensor
-    edge: Tensor
-
-
-class Adjacency:
+class Adjacency(SortedEdges):
     r"""The edges of a graph, given once in place of ``edge_index``.
 
     Its products and neighbour sums run row by row and hold no message per edge. What is derived
@@ -76,75 +42,14 @@ class Adjacency:
         tensor([2., 5., 2.])
     """
 
-    def __init__(self, edge_index: Tensor, num_nodes: int, weight: Tensor | None = None) -> None:
-        self.num_nodes = node_count(num_nodes)
-        # A copy: what is derived from it must not change with the caller's tensor.
-        self.edge_index = check_edges(edge_index, self.num_nodes).clone()
-        if weight is not None:
-            check_weight(weight, edge_index)
-        self.weight = None if weight is None else weight.clone()
-        self._sparse: dict[torch.dtype, Tensor] = {}
-        self._row_weights: dict[torch.dtype, tuple[Tensor, Tensor]] = {}
-
-    def __repr__(self) -> str:
-        weighted = ", weighted" if self.weight is not None else ""
-        return f"Adjacency({self.num_nodes} nodes, {self.num_edges} edges{weighted})"
-
-    @property
-    def num_edges(self) -> int:
-        """Number of directed edges E."""
-        return self.edge_index.shape[1]
-
-    @property
-    def device(self) -> torch.device:
-        """Where the edges are."""
-        return self.edge_index.device
-
-    def to(self, device: torch.device | str) -> Adjacency:
-        """The same graph on a device; itself if it is there already."""
-        if self.edge_index.to(device) is self.edge_index:
-            return self
-        weight = None if self.weight is None else self.weight.to(device)
-        return Adjacency(self.edge_index.to(device), self.num_nodes, weight)
-
-    @_kept
-    def by_target(self) -> Rows:
-        """The edges sorted by their target."""
-        return self._sorted(1)
-
-    @_kept
-    def by_source(self) -> Rows:
-        """The edges sorted by their source."""
-        return self._sorted(0)
-
-    @_kept
-    def place_by_source(self) -> Tensor:
-        """Where the edges sorted by their source stand among those sorted by target, int64 [E]."""
-        place = torch.empty_like(self.by_target.edge)
-        place[self.by_target.edge] = torch.arange(self.num_edges, device=self.device)
-        return place[self.by_source.edge]
-
-    @_kept
-    def in_degree(self) -> Tensor:
-        """Number of edges that end at every node, int64 [N]."""
-        return self.by_target.start.diff()
-
-    @_kept
-    def transposed(self) -> Adjacency:
-        """The graph with every edge turned round."""
-        turned = Adjacency(self.edge_index.flip(0), self.num_nodes, self.weight)
-        turned.__dict__["transposed"] = self
-        turned.__dict__["by_target"], turned.__dict__["by_source"] = self.by_source, self.by_target
-        return turned
-
-    @_kept
+    @derived
     def with_self_loops(self) -> Adjacency:
         """The graph without weights and with exactly one self-loop at every node, listed last."""
         nodes = torch.arange(self.num_nodes, device=self.device)
         others = self.edge_index[:, self.edge_index[0] != self.edge_index[1]]
         return Adjacency(torch.cat([others, nodes.expand(2, -1)], dim=1), self.num_nodes)
 
-    @_kept
+    @derived
     def normalised(self) -> Adjacency:
         r"""The operator of GCN, :math:`\hat D^{-1/2} (A + I) \hat D^{-1/2}` (7.5).
 
@@ -196,104 +101,7 @@ class Adjacency:
         """
         return self._averaging.matmul(x)
 
-    @_kept
+    @derived
     def _averaging(self) -> Adjacency:
         share = 1.0 / self.in_degree.double()
         return self._weighted(share[self.edge_index[1]])
-
-    def _weighted(self, weight: Tensor) -> Adjacency:
-        """The same edges with weights; they are not sorted again."""
-        graph = Adjacency(self.edge_index, self.num_nodes, weight)
-        for name in ("by_target", "by_source"):
-            graph.__dict__[name] = getattr(self, name)
-        return graph
-
-    def _sorted(self, end: int) -> Rows:
-        # Compiled code trusts these rows, and the tensor can be changed from outside.
-        check_edges(self.edge_index, self.num_nodes)
-        ends = self.edge_index[end]
-        edge = torch.argsort(ends, stable=True)
-        start = torch.zeros(self.num_nodes + 1, dtype=torch.int64, device=self.device)
-        start[1:] = torch.bincount(ends, minlength=self.num_nodes).cumsum(0)
-        return Rows(start, self.edge_index[1 - end][edge], edge)
-
-    def row_weights(self, dtype: torch.dtype) -> tuple[Tensor | None, Tensor | None]:
-        """The weights in the order of ``by_target`` and of ``by_source``; None if all are 1.
-
-        Args:
-            dtype: Their type.
-        """
-        if self.weight is None:
-            return None, None
-        kept = self._row_weights.get(dtype)
-        if kept is None:
-            with torch.inference_mode(False):
-                weight = self.weight.to(dtype)
-                kept = weight[self.by_target.edge], weight[self.by_source.edge]
-            self._row_weights[dtype] = kept
-        return kept
-
-    def sparse(self, dtype: torch.dtype) -> Tensor:
-        """The operator of ``matmul`` as a sparse CSR tensor [N, N], row i the edges that end in i.
-
-        Args:
-            dtype: Type of its values.
-        """
-        kept = self._sparse.get(dtype)
-        if kept is None:
-            start, other, edge = self.by_target
-            weight = torch.ones(self.num_edges, device=self.device)
-            weight = weight if self.weight is None else self.weight[edge]
-            with warnings.catch_warnings(), torch.inference_mode(False):
-                # CSR tensors say once that they are in beta; products and values are what we use.
-                warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-                kept = torch.sparse_csr_tensor(
-                    start,
-                    other,
-                    weight.to(dtype),
-                    (self.num_nodes, self.num_nodes),
-                    check_invariants=False,
-                )
-            self._sparse[dtype] = kept
-        return kept
-
-
-def check_features(name: str, x: Any, graph: Adjacency) -> None:
-    """Checks the features of a graph's nodes.
-
-    Args:
-        name: Of the argument, as the user wrote it.
-        x: Should be floating point, [N, F], and where the graph is.
-        graph: The graph.
-
-    Raises:
-        TypeError: If it is no floating-point tensor.
-        ValueError: If its shape is wrong or it is on another device.
-
-    Example:
-        >>> check_features("x", torch.ones(2, 3), Adjacency(torch.tensor([[0], [1]]), 2))
-    """
-    if not isinstance(x, Tensor) or not x.is_floating_point():
-        raise TypeError(
-            _checks.message(
-                f"{name} must be a floating-point tensor [N={graph.num_nodes}, F]",
-                _checks.described(x),
-                f"convert it, e.g. with {name}.float()",
-            )
-        )
-    if x.dim() != 2 or x.shape[0] != graph.num_nodes:
-        raise ValueError(
-            _checks.message(
-                f"{name} must be a tensor [N={graph.num_nodes}, F]",
-                _checks.described(x),
-                "give one row per node of this graph",
-            )
-        )
-    if x.device != graph.device:
-        raise ValueError(
-            _checks.message(
-                f"{name} must be on the graph's device {graph.device}",
-                f"{name} on {x.device}",
-                f"call graph.to({str(x.device)!r}) once",
-            )
-        )

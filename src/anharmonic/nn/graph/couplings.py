@@ -16,10 +16,11 @@ from torch.nn import functional
 
 from anharmonic import _checks
 from anharmonic.nn.graph.convolve import convolve, redraw
-from anharmonic.ops.adjacency import Adjacency, check_features
+from anharmonic.ops.adjacency import Adjacency
 from anharmonic.ops.attention import attention_weights, edge_sum
 from anharmonic.ops.attention.reference import product, softmax, total
 from anharmonic.ops.edges import edges_of
+from anharmonic.ops.sorted_edges import check_features
 
 RESIDUALS = ("v1", "v2", "plain")
 """Kinds of published residual terms, see ``ResidualCoupling``."""

@@ -12,7 +12,7 @@ from typing import Any, cast
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.ops.adjacency import Adjacency, check_features
+from anharmonic.ops.adjacency import Adjacency
 from anharmonic.ops.attention.native import (
     edge_product_native,
     edge_softmax_native,
@@ -25,6 +25,7 @@ from anharmonic.ops.attention.reference import (
 )
 from anharmonic.ops.bridge.native import register_native
 from anharmonic.ops.dispatch import pick, register
+from anharmonic.ops.sorted_edges import check_features
 
 register("edge_product", "reference", edge_product_reference)
 register_native("edge_product", edge_product_native)

@@ -13,12 +13,13 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.ops.adjacency import Adjacency, check_features
+from anharmonic.ops.adjacency import Adjacency
 from anharmonic.ops.bridge.native import register_native
 from anharmonic.ops.dispatch import pick, register
 from anharmonic.ops.gate.native import gate_native
 from anharmonic.ops.gate.reference import AGGREGATIONS, gate_reference
 from anharmonic.ops.gpu.backend import register_triton, unfit_for_triton
+from anharmonic.ops.sorted_edges import check_features
 
 NEIGHBOURS = ("in", "out")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from torch import Tensor
 
@@ -10,15 +10,13 @@ from anharmonic.ops.bridge.native import register_native
 from anharmonic.ops.dispatch import pick, register
 from anharmonic.ops.neighbours.native import neighbour_sum_native
 from anharmonic.ops.neighbours.reference import neighbour_sum_reference
-
-if TYPE_CHECKING:
-    from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.sorted_edges import SortedEdges
 
 register("neighbour_sum", "reference", neighbour_sum_reference)
 register_native("neighbour_sum", neighbour_sum_native)
 
 
-def neighbour_sum(x: Tensor, graph: Adjacency, *, backend: str = "auto") -> Tensor:
+def neighbour_sum(x: Tensor, graph: SortedEdges, *, backend: str = "auto") -> Tensor:
     r"""Sums features over in-neighbours; `Adjacency.matmul` checks its argument and calls it.
 
     .. math::

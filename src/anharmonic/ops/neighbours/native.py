@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -11,12 +11,10 @@ from anharmonic._checks import watched
 from anharmonic.ops.bridge.call import GraphCall
 from anharmonic.ops.bridge.fill import dense, invoke, pointer
 from anharmonic.ops.bridge.operators import operator
-
-if TYPE_CHECKING:
-    from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.sorted_edges import SortedEdges
 
 
-def neighbour_sum_native(x: Tensor, graph: Adjacency) -> Tensor:
+def neighbour_sum_native(x: Tensor, graph: SortedEdges) -> Tensor:
     """The chain of ``ops.neighbours`` as one call of csrc/graph.h."""
     rows = graph.by_target
     weight, back_weight = graph.row_weights(x.dtype)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from anharmonic.ops.dispatch import transformed
-
-if TYPE_CHECKING:
-    from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.sorted_edges import SortedEdges
 
 
-def neighbour_sum_reference(x: Tensor, graph: Adjacency) -> Tensor:
+def neighbour_sum_reference(x: Tensor, graph: SortedEdges) -> Tensor:
     """The chain of ``ops.neighbours``."""
     # PyTorch has sparse products of these two only, and cannot trace or transform them.
     known = x.dtype in (torch.float32, torch.float64)
@@ -31,7 +29,7 @@ class _Product(torch.autograd.Function):
     """A sparse product whose backward pass is one with the transposed rows, kept as well."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, graph: Adjacency) -> Tensor:
+    def forward(ctx: Any, x: Tensor, graph: SortedEdges) -> Tensor:
         ctx.graph = graph
         return graph.sparse(x.dtype) @ x
 
@@ -40,4 +38,4 @@ class _Product(torch.autograd.Function):
         return _product(grad, ctx.graph.transposed), None
 
 
-_product: Callable[[Tensor, Adjacency], Tensor] = _Product.apply
+_product: Callable[[Tensor, SortedEdges], Tensor] = _Product.apply
