@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.data.base import Dataset, Splits, Task, stream
+from anharmonic.data.base import SequenceDataset, Splits, Task, seeded_rng
 
 
 class Counting(Task):
@@ -16,7 +16,7 @@ class Counting(Task):
 
     def _build(self) -> Splits:
         self.built += 1
-        return Splits(*(Dataset(torch.zeros(7, 2, 1), torch.arange(7)) for _ in range(3)))
+        return Splits(*(SequenceDataset(torch.zeros(7, 2, 1), torch.arange(7)) for _ in range(3)))
 
 
 def order(task: Task, seed: int, epoch: int) -> list[int]:
@@ -59,7 +59,7 @@ def test_global_random_state_is_not_touched() -> None:
 
 def test_stream_depends_on_purpose_and_every_number() -> None:
     draws = {
-        float(stream(purpose, *numbers).random())
+        float(seeded_rng(purpose, *numbers).random())
         for purpose in ("a", "b")
         for numbers in ((), (0, 1), (1, 0), (1, 1))
     }
@@ -79,7 +79,7 @@ def test_loaders_refuse_bad_arguments() -> None:
 
 def test_streams_take_small_numbers_only() -> None:
     with pytest.raises(ValueError, match=r"a number of a stream must be an int in \[0, 2\*\*32\)"):
-        stream("order", 2**32)
+        seeded_rng("order", 2**32)
 
 
 def test_a_task_without_training_data_must_make_its_own_batches() -> None:

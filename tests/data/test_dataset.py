@@ -1,17 +1,17 @@
 import pytest
 import torch
 
-from anharmonic.data.dataset import Batch, Batches, Dataset, step_mask
+from anharmonic.data.dataset import Batch, Batches, SequenceDataset, step_mask
 
 
-def ragged(per_step: bool = False) -> Dataset:
+def ragged(per_step: bool = False) -> SequenceDataset:
     x = torch.arange(1.0, 13.0).reshape(6, 2)
     y = torch.arange(10.0, 16.0)[:, None] if per_step else torch.tensor([0, 1, 2])
-    return Dataset(x, y, offsets=torch.tensor([0, 1, 4, 6]), per_step=per_step)
+    return SequenceDataset(x, y, offsets=torch.tensor([0, 1, 4, 6]), per_step=per_step)
 
 
 def test_dense_batches_hold_every_sequence_once_in_order() -> None:
-    data = Dataset(torch.arange(10.0).reshape(5, 2, 1), torch.arange(5))
+    data = SequenceDataset(torch.arange(10.0).reshape(5, 2, 1), torch.arange(5))
     batches = data.batches(2)
     assert len(batches) == 3
     assert [batch.x.shape[0] for batch in batches] == [2, 2, 1]
@@ -20,7 +20,7 @@ def test_dense_batches_hold_every_sequence_once_in_order() -> None:
 
 
 def test_order_is_followed() -> None:
-    data = Dataset(torch.zeros(4, 1, 1), torch.arange(4))
+    data = SequenceDataset(torch.zeros(4, 1, 1), torch.arange(4))
     order = torch.tensor([3, 1, 0, 2])
     assert torch.cat([batch.y for batch in data.batches(3, order)]).tolist() == [3, 1, 0, 2]
 
@@ -48,7 +48,7 @@ def test_ragged_targets_per_step_are_padded_too() -> None:
 
 
 def test_dtypes() -> None:
-    data = Dataset(
+    data = SequenceDataset(
         torch.tensor([[[255]]], dtype=torch.uint8),
         torch.tensor([3], dtype=torch.uint8),
         transform=lambda x: x / 255,
@@ -63,7 +63,7 @@ def test_lengths() -> None:
     lengths = ragged().lengths
     assert lengths is not None
     assert lengths.tolist() == [1, 3, 2]
-    assert Dataset(torch.zeros(1, 1, 1), torch.zeros(1)).lengths is None
+    assert SequenceDataset(torch.zeros(1, 1, 1), torch.zeros(1)).lengths is None
 
 
 def test_step_mask() -> None:
@@ -78,11 +78,11 @@ def test_batches_refuse_an_index_outside() -> None:
 
 def test_errors() -> None:
     with pytest.raises(ValueError, match=r"x must be \[N, T, F\].*got shape \[2, 3\].*unsqueeze"):
-        Dataset(torch.zeros(2, 3), torch.zeros(2))
+        SequenceDataset(torch.zeros(2, 3), torch.zeros(2))
     with pytest.raises(ValueError, match=r"y must have 2 rows; got shape \[3\]"):
-        Dataset(torch.zeros(2, 3, 1), torch.zeros(3))
+        SequenceDataset(torch.zeros(2, 3, 1), torch.zeros(3))
     with pytest.raises(ValueError, match="transform must be None for ragged data"):
-        Dataset(
+        SequenceDataset(
             torch.zeros(2, 1),
             torch.zeros(1),
             offsets=torch.tensor([0, 2]),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from anharmonic.data.download import data_folder, fetch, verify
+from anharmonic.data.download import data_folder, download, verify
 
 CONTENT = bytes(range(256)) * 9000  # more than one piece
 
@@ -15,7 +15,7 @@ def test_a_good_file_arrives(server: tuple[str, Path], tmp_path: Path, kind: str
     (folder / "good.bin").write_bytes(CONTENT)
     checksum = f"{kind}:{hashlib.new(kind, CONTENT).hexdigest()}"
     target = tmp_path / "new" / "good.bin"
-    assert fetch(f"{url}/good.bin", target, checksum, progress=False) == target
+    assert download(f"{url}/good.bin", target, checksum, progress=False) == target
     assert target.read_bytes() == CONTENT
     assert list(target.parent.iterdir()) == [target]
 
@@ -26,9 +26,9 @@ def test_progress_is_shown(
     pytest.importorskip("tqdm", reason="tqdm is not installed")
     url, folder = server
     (folder / "good.bin").write_bytes(CONTENT)
-    fetch(f"{url}/good.bin", tmp_path / "shown.bin", None)
+    download(f"{url}/good.bin", tmp_path / "shown.bin", None)
     assert "shown.bin" in capsys.readouterr().err
-    fetch(f"{url}/good.bin", tmp_path / "quiet.bin", None, progress=False)
+    download(f"{url}/good.bin", tmp_path / "quiet.bin", None, progress=False)
     assert capsys.readouterr().err == ""
 
 
@@ -39,7 +39,7 @@ def test_missing_tqdm_names_the_extra(
     (folder / "good.bin").write_bytes(CONTENT)
     monkeypatch.setitem(sys.modules, "tqdm", None)
     with pytest.raises(ImportError, match=r'package tqdm; .* "anharmonic\[train\]"'):
-        fetch(f"{url}/good.bin", tmp_path / "got" / "good.bin", None)
+        download(f"{url}/good.bin", tmp_path / "got" / "good.bin", None)
     assert list((tmp_path / "got").iterdir()) == []
 
 
@@ -48,7 +48,7 @@ def test_wrong_checksum_leaves_nothing(server: tuple[str, Path], tmp_path: Path)
     (folder / "bad.bin").write_bytes(b"other")
     target = tmp_path / "got" / "bad.bin"
     with pytest.raises(ValueError, match=r"bad.bin must have the md5 checksum 00; got 795f3202"):
-        fetch(f"{url}/bad.bin", target, "md5:00", progress=False)
+        download(f"{url}/bad.bin", target, "md5:00", progress=False)
     assert list(target.parent.iterdir()) == []
 
 
@@ -58,7 +58,7 @@ def test_a_file_already_there_survives_a_failure(server: tuple[str, Path], tmp_p
     target = tmp_path / "bad.bin"
     target.write_bytes(b"mine")
     with pytest.raises(ValueError, match="checksum"):
-        fetch(f"{url}/bad.bin", target, "md5:00", progress=False)
+        download(f"{url}/bad.bin", target, "md5:00", progress=False)
     assert target.read_bytes() == b"mine"
 
 
@@ -66,7 +66,7 @@ def test_not_found(server: tuple[str, Path], tmp_path: Path) -> None:
     url, _ = server
     target = tmp_path / "got" / "none.bin"
     with pytest.raises(ConnectionError, match=r"none.bin must be reachable; got .*404.*put it at"):
-        fetch(f"{url}/none.bin", target, None, progress=False)
+        download(f"{url}/none.bin", target, None, progress=False)
     assert list(target.parent.iterdir()) == []
 
 
@@ -74,19 +74,19 @@ def test_connection_cut_in_the_middle(server: tuple[str, Path], tmp_path: Path) 
     url, _ = server
     target = tmp_path / "got" / "cut.bin"
     with pytest.raises(ConnectionError, match=r"cut.bin must (arrive whole|be reachable)"):
-        fetch(f"{url}/cut/cut.bin", target, None, progress=False)
+        download(f"{url}/cut/cut.bin", target, None, progress=False)
     assert list(target.parent.iterdir()) == []
 
 
 def test_no_server(tmp_path: Path) -> None:
     # Port 9 (discard) of this machine: nothing listens there.
     with pytest.raises(ConnectionError, match=r"must be reachable; got .*refused.* put it at"):
-        fetch("http://127.0.0.1:9/x.bin", tmp_path / "x.bin", None, progress=False)
+        download("http://127.0.0.1:9/x.bin", tmp_path / "x.bin", None, progress=False)
 
 
 def test_unknown_checksum(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="checksum kind must be one of 'sha256', 'md5'"):
-        fetch("http://127.0.0.1:9/x", tmp_path / "x", "sha1:00")
+        download("http://127.0.0.1:9/x", tmp_path / "x", "sha1:00")
 
 
 def test_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -247,21 +247,21 @@ def test_no_warning_where_every_class_has_enough_or_the_split_is_given(tmp_path:
         FileTask(save(tmp_path, **given))
 
 
-def test_understood(tmp_path: Path) -> None:
+def test_summary(tmp_path: Path) -> None:
     lengths = np.arange(60) % 15 + 5
     offsets, y = np.cumsum([0, *lengths]), np.array(["a", "b", "c"] * 20)
     task = FileTask(save(tmp_path, x=np.zeros((sum(lengths), 2)), y=y, offsets=offsets))
-    assert task.understood() == (
+    assert task.summary() == (
         "mine.npz: 60 sequences (42 train, 9 valid, 9 test), 5 to 19 steps, 2 channels, 3 classes"
     )
     assert task.hint == ""
     x = numbered(10)
-    assert FileTask(save(tmp_path, x=x, y=x[:, 0])).understood() == (
+    assert FileTask(save(tmp_path, x=x, y=x[:, 0])).summary() == (
         "mine.npz: 10 sequences (6 train, 2 valid, 2 test), 4 steps, 1 channel, "
         "1 value per sequence"
     )
     stepped = FileTask(save(tmp_path, x=x, y=np.zeros((10, 4, 2))))
-    assert stepped.understood().endswith("2 values per step")
+    assert stepped.summary().endswith("2 values per step")
 
 
 def test_hint_that_values_may_be_classes(tmp_path: Path) -> None:

@@ -2,16 +2,16 @@ import pytest
 import torch
 from torch import Tensor
 
-from anharmonic.data.graph_batch import GraphBatch, Graphs, Nodes
+from anharmonic.data.graph_batch import GraphBatch, GraphDataset, NodeDataset
 from anharmonic.ops.adjacency import Adjacency
 
 
-def random_graphs(sizes: list[int], per_node: bool = False, seed: int = 0) -> Graphs:
+def random_graphs(sizes: list[int], per_node: bool = False, seed: int = 0) -> GraphDataset:
     gen = torch.Generator().manual_seed(seed)
     edges = [torch.randint(max(n, 1), (2, 3 * n), generator=gen) for n in sizes]
     x = torch.randn(sum(sizes), 4, generator=gen)
     y = torch.randn(sum(sizes) if per_node else len(sizes), 2, generator=gen)
-    return Graphs(
+    return GraphDataset(
         x, torch.cat(edges, 1), y, ends(sizes), ends([3 * n for n in sizes]), per_node=per_node
     )
 
@@ -52,7 +52,7 @@ def test_predictions_per_node_keep_the_order_of_nodes() -> None:
 
 
 def test_a_graph_without_edges_or_nodes() -> None:
-    graphs = Graphs(
+    graphs = GraphDataset(
         torch.ones(3, 1),
         torch.tensor([[0], [1]]),
         torch.arange(3),
@@ -85,7 +85,9 @@ def test_types() -> None:
 
 def test_nodes_are_one_full_batch() -> None:
     graph = Adjacency(torch.tensor([[0, 1], [1, 2]]), 3)
-    part = Nodes(torch.eye(3), graph, torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([2, 0]))
+    part = NodeDataset(
+        torch.eye(3), graph, torch.tensor([[1.0], [2.0], [3.0]]), torch.tensor([2, 0])
+    )
     for batch in (*part.batches(1), *part.batches(5, torch.tensor([1, 0]))):
         assert batch.graph is graph
         assert batch.rows is not None
@@ -101,12 +103,16 @@ def test_errors() -> None:
     with pytest.raises(
         ValueError, match=r"y must have one row for each of 3 nodes; got shape \[2\]"
     ):
-        Nodes(torch.eye(3), graph, torch.zeros(2), torch.tensor([0]))
+        NodeDataset(torch.eye(3), graph, torch.zeros(2), torch.tensor([0]))
     with pytest.raises(ValueError, match="batch_size must be an int >= 1"):
-        Nodes(torch.eye(3), graph, torch.zeros(3), torch.tensor([0])).batches(0)
+        NodeDataset(torch.eye(3), graph, torch.zeros(3), torch.tensor([0])).batches(0)
     with pytest.raises(ValueError, match="batch_size must be an int >= 1"):
         random_graphs([2]).batches(0)
     with pytest.raises(ValueError, match="y must have 2 entries for these 2 graphs; got 5"):
-        Graphs(torch.ones(5, 1), torch.zeros(2, 0), torch.arange(5), ends([2, 3]), ends([0, 0]))
+        GraphDataset(
+            torch.ones(5, 1), torch.zeros(2, 0), torch.arange(5), ends([2, 3]), ends([0, 0])
+        )
     with pytest.raises(ValueError, match="edges must have 4 entries for these 2 graphs; got 0"):
-        Graphs(torch.ones(5, 1), torch.zeros(2, 0), torch.arange(2), ends([2, 3]), ends([0, 4]))
+        GraphDataset(
+            torch.ones(5, 1), torch.zeros(2, 0), torch.arange(2), ends([2, 3]), ends([0, 4])
+        )

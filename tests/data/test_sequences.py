@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.data.sequences import Preprocessing, Sequences, concrete
+from anharmonic.data.sequences import Preprocessing, Sequences, check_finite
 
 
 def make(x: object, offsets: object, y: object = None, per_step: bool = False) -> Sequences:
@@ -53,30 +53,32 @@ def test_without_targets() -> None:
 def test_standardise_uses_real_steps_of_the_training_data() -> None:
     rng = np.random.default_rng(0)
     train = make(rng.normal([5, -3], [2, 0.1], (1000, 2)), [0, 400, 1000])
-    p = Preprocessing.learn(train, True, "error")
-    x = p.apply(train)
+    p = Preprocessing.fit(train, True, "error")
+    x = p.transform(train)
     np.testing.assert_allclose(x.mean(0), 0, atol=1e-5)
     np.testing.assert_allclose(x.std(0), 1, atol=1e-5)
     other = make([[p.mean[0] + p.std[0], p.mean[1]]], [0, 1])
-    np.testing.assert_allclose(p.apply(other), [[1, 0]], atol=1e-4)
-    np.testing.assert_array_equal(Preprocessing.learn(train, False, "error").apply(train), train.x)
+    np.testing.assert_allclose(p.transform(other), [[1, 0]], atol=1e-4)
+    np.testing.assert_array_equal(
+        Preprocessing.fit(train, False, "error").transform(train), train.x
+    )
 
 
 def test_constant_channel() -> None:
     part = make([4, 4, 4], [0, 3])
-    assert Preprocessing.learn(part, True, "error").apply(part).tolist() == [[0], [0], [0]]
+    assert Preprocessing.fit(part, True, "error").transform(part).tolist() == [[0], [0], [0]]
 
 
 @pytest.mark.parametrize(("standardise", "filled"), [(True, 0.0), (False, 2.0)])
 def test_missing_becomes_the_training_mean(standardise: bool, filled: float) -> None:
     train = make([1, np.nan, 3], [0, 3])
-    p = Preprocessing.learn(train, standardise, "mean")
-    assert p.apply(train)[1, 0] == filled
-    assert p.apply(make([np.nan, 100], [0, 2]))[0, 0] == filled
+    p = Preprocessing.fit(train, standardise, "mean")
+    assert p.transform(train)[1, 0] == filled
+    assert p.transform(make([np.nan, 100], [0, 2]))[0, 0] == filled
 
 
 def test_json_round_trip() -> None:
-    p = Preprocessing.learn(make([1, 2], [0, 2]), True, "mean")
+    p = Preprocessing.fit(make([1, 2], [0, 2]), True, "mean")
     assert Preprocessing.from_dict(p.to_dict()) == p
     assert p.to_dict() == {"mean": [1.5], "std": [0.5], "standardise": True, "missing": "mean"}
 
@@ -86,18 +88,18 @@ def test_errors() -> None:
     with pytest.raises(
         ValueError, match=r"got nan at sequence 1, step 2, channel 0 \(2 such entrie"
     ):
-        concrete(part, part.x, False)
-    concrete(part, part.x, True)
+        check_finite(part, part.x, False)
+    check_finite(part, part.x, True)
     part = make([[0, 1], [2, np.inf]], [0, 2])
     with pytest.raises(ValueError, match=r"got inf at sequence 0, step 1, channel 1 \(1 such entr"):
-        Preprocessing.learn(part, True, "mean")
+        Preprocessing.fit(part, True, "mean")
     with pytest.raises(ValueError, match=r"missing='mean'"):
-        Preprocessing.learn(make([np.nan], [0, 1]), True, "error")
+        Preprocessing.fit(make([np.nan], [0, 1]), True, "error")
     with pytest.raises(ValueError, match=r"every channel .* only missing values in channel 0"):
-        Preprocessing.learn(make([np.nan], [0, 1]), True, "mean")
-    p = Preprocessing.learn(make([1], [0, 1]), True, "error")
+        Preprocessing.fit(make([np.nan], [0, 1]), True, "mean")
+    p = Preprocessing.fit(make([1], [0, 1]), True, "error")
     with pytest.raises(ValueError, match=r"must have 1 channels, as in training; got 2 channels"):
-        p.apply(make([[1, 2]], [0, 1]))
+        p.transform(make([[1, 2]], [0, 1]))
     with pytest.raises(ValueError, match=r"preprocessing must have the keys mean, .* got mean"):
         Preprocessing.from_dict({"mean": [0]})
     with pytest.raises(ValueError, match="missing must be one of"):

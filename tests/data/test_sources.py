@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anharmonic.data.sources import Arrays, Remote, Source, arrays_digest, load_arrays
+from anharmonic.data.sources import Arrays, RemoteFile, Source, arrays_digest, load_arrays
 from anharmonic_papers.tasks.archives import CIFAR10, CIFAR10_JPEG, FSDD, MNIST
 from anharmonic_papers.tasks.mnist import SequentialMNIST
 
@@ -19,7 +19,7 @@ def prepare(files: Sequence[Path]) -> Arrays:
 
 
 def make_source(url: str, digest: str | None = arrays_digest(WANTED)) -> Source:
-    files = (Remote(f"{url}/one.gz", None), Remote(f"{url}/two.gz", None))
+    files = (RemoteFile(f"{url}/one.gz", None), RemoteFile(f"{url}/two.gz", None))
     return Source("small", files, prepare, digest)
 
 
@@ -127,7 +127,7 @@ def test_files_put_there_by_hand_are_used_offline(tmp_path: Path) -> None:
 def test_only_the_files_that_are_not_there_are_downloaded(served: str, tmp_path: Path) -> None:
     put_raw(tmp_path, two=gzip.compress(b"two"))
     source = make_source(served)
-    files = (source.files[0], Remote("http://127.0.0.1:9/two.gz", None))
+    files = (source.files[0], RemoteFile("http://127.0.0.1:9/two.gz", None))
     assert load_arrays(replace(source, files=files), tmp_path, progress=False)
 
 
@@ -136,7 +136,7 @@ def test_wrong_files_put_there_by_hand(tmp_path: Path) -> None:
     source = make_source("http://127.0.0.1:9")
     with pytest.raises(ValueError, match=r"raw.one.gz must be a sound archive; got BadGzipFile: "):
         load_arrays(source, tmp_path, progress=False)
-    files = (Remote(source.files[0].url, "md5:" + "0" * 32), source.files[1])
+    files = (RemoteFile(source.files[0].url, "md5:" + "0" * 32), source.files[1])
     with pytest.raises(
         ValueError, match=r"raw.one.gz must have the md5 checksum 0+; got \w{32}; download it again"
     ):
@@ -162,7 +162,7 @@ def test_what_cannot_be_downloaded(tmp_path: Path) -> None:
 def test_a_task_says_so_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "anharmonic_papers.tasks.mnist.MNIST",
-        Source("mnist", (Remote("http://127.0.0.1:9/x.gz", None),), prepare, MNIST.digest),
+        Source("mnist", (RemoteFile("http://127.0.0.1:9/x.gz", None),), prepare, MNIST.digest),
     )
     with pytest.raises(FileNotFoundError, match=r"mnist.npz"):
         SequentialMNIST(data_dir=tmp_path).loaders(0, 1)

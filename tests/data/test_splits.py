@@ -1,20 +1,20 @@
 import numpy as np
 import pytest
 
-from anharmonic.data.splits import cut, official_sizes
+from anharmonic.data.splits import official_sizes, split_indices
 
 
 @pytest.mark.parametrize("labelled", [False, True])
 def test_parts_are_disjoint_and_of_their_size(labelled: bool) -> None:
     labels = np.arange(103) % 7 if labelled else None
-    parts = cut(103, [60, 20, 23], np.random.default_rng(0), labels)
+    parts = split_indices(103, [60, 20, 23], np.random.default_rng(0), labels)
     assert [len(part) for part in parts] == [60, 20, 23]
     assert sorted(np.concatenate(parts).tolist()) == list(range(103))
 
 
 def test_every_class_has_its_share() -> None:
     labels = np.repeat([0, 1, 2], [200, 100, 20])
-    parts = cut(320, [224, 48, 48], np.random.default_rng(1), labels)
+    parts = split_indices(320, [224, 48, 48], np.random.default_rng(1), labels)
     for part, share in zip(parts, (0.7, 0.15, 0.15), strict=True):
         counts = np.bincount(labels[part], minlength=3)
         assert (np.abs(counts - share * np.array([200, 100, 20])) <= 1).all()
@@ -23,13 +23,13 @@ def test_every_class_has_its_share() -> None:
 def test_a_class_of_one_is_in_the_first_part() -> None:
     labels = np.array([0] * 30 + [1])
     for seed in range(5):
-        parts = cut(31, [21, 5, 5], np.random.default_rng(seed), labels)
+        parts = split_indices(31, [21, 5, 5], np.random.default_rng(seed), labels)
         assert 30 in parts[0]
 
 
 def test_the_seed_decides() -> None:
     def one(seed: int) -> list[int]:
-        return cut(50, [10], np.random.default_rng(seed))[0].tolist()
+        return split_indices(50, [10], np.random.default_rng(seed))[0].tolist()
 
     assert one(0) == one(0)
     assert one(0) != one(1)
@@ -42,7 +42,7 @@ def test_official_sizes() -> None:
 
 def test_errors() -> None:
     with pytest.raises(ValueError, match=r"at most 5 samples together; got 4 \+ 2"):
-        cut(5, [4, 2], np.random.default_rng(0))
+        split_indices(5, [4, 2], np.random.default_rng(0))
     with pytest.raises(ValueError, match=r"valid_size must be in \[1, 59\]; got valid_size=60"):
         official_sizes(60, 10, 60, None, None)
     with pytest.raises(ValueError, match=r"train_size must be in \[1, 57\]; got train_size=58"):

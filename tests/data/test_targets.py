@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from anharmonic.data.sequences import Sequences
-from anharmonic.data.targets import encode, meaning, values, width
+from anharmonic.data.targets import encode_classes, float_targets, output_width, target_kind
 
 
 def part(y: object, per_step: bool = False) -> Sequences:
@@ -27,29 +27,29 @@ def part(y: object, per_step: bool = False) -> Sequences:
     ],
 )
 def test_meaning(y: object, target: str, expected: str) -> None:
-    assert meaning(part(y), target) == expected
+    assert target_kind(part(y), target) == expected
 
 
 def test_class_names_are_sorted_as_numbers_where_they_are() -> None:
-    names, codes = encode({"all": part(["10", "2", "-1", "2"])}, "here")
+    names, codes = encode_classes({"all": part(["10", "2", "-1", "2"])}, "here")
     assert names == ("-1", "2", "10")
     assert codes["all"].tolist() == [2, 1, 0, 1]
-    assert encode({"all": part(["b", "10", "a"])}, "here")[0] == ("10", "a", "b")
-    assert encode({"all": part([3.0, 1.0])}, "here")[0] == ("1", "3")
-    assert encode({"all": part([[5], [4]])}, "here")[1]["all"].tolist() == [1, 0]
-    assert encode({"all": part([b"b", b"a"])}, "here")[0] == ("a", "b")
+    assert encode_classes({"all": part(["b", "10", "a"])}, "here")[0] == ("10", "a", "b")
+    assert encode_classes({"all": part([3.0, 1.0])}, "here")[0] == ("1", "3")
+    assert encode_classes({"all": part([[5], [4]])}, "here")[1]["all"].tolist() == [1, 0]
+    assert encode_classes({"all": part([b"b", b"a"])}, "here")[0] == ("a", "b")
 
 
 def test_classes_are_those_of_training() -> None:
-    names, codes = encode({"train": part([4, 7, 9]), "test": part([9])}, "here")
+    names, codes = encode_classes({"train": part([4, 7, 9]), "test": part([9])}, "here")
     assert names == ("4", "7", "9")
     assert codes["test"].tolist() == [2]
 
 
 def test_values() -> None:
-    assert values(part([1, 2])).tolist() == [[1], [2]]
-    assert values(part([[1.0, 2.0]])).dtype == np.float32
-    assert width({"train": np.zeros((2, 3), np.float32)}, "here") == 3
+    assert float_targets(part([1, 2])).tolist() == [[1], [2]]
+    assert float_targets(part([[1.0, 2.0]])).dtype == np.float32
+    assert output_width({"train": np.zeros((2, 3), np.float32)}, "here") == 3
 
 
 @pytest.mark.parametrize(
@@ -69,33 +69,35 @@ def test_values() -> None:
 )
 def test_meaning_errors(y: object, target: str, text: str) -> None:
     with pytest.raises(ValueError, match=text):
-        meaning(part(y), target)
+        target_kind(part(y), target)
 
 
 def test_classes_per_step_are_refused() -> None:
     with pytest.raises(ValueError, match=r"got shape \[3, 1\], one row per step, dtype int64"):
-        meaning(part([[0], [1], [0]], per_step=True), "auto")
+        target_kind(part([[0], [1], [0]], per_step=True), "auto")
 
 
 def test_encode_errors() -> None:
     with pytest.raises(ValueError, match=r"at least two classes; got only '1'"):
-        encode({"all": part([1, 1])}, "here")
+        encode_classes({"all": part([1, 1])}, "here")
     with pytest.raises(ValueError, match=r"among the training sequences; got '2' only in test"):
-        encode({"train": part([0, 1]), "test": part([2])}, "here")
+        encode_classes({"train": part([0, 1]), "test": part([2])}, "here")
 
 
 def test_value_errors() -> None:
     with pytest.raises(
         ValueError, match=r"y in here must be finite; got nan at sequence 1, output 0"
     ):
-        values(part([1.0, np.nan]))
+        float_targets(part([1.0, np.nan]))
     with pytest.raises(ValueError, match=r"got inf at sequence 0, step 2, output 0 \(1 such"):
-        values(part([[1.0], [1.0], [np.inf]], per_step=True))
+        float_targets(part([[1.0], [1.0], [np.inf]], per_step=True))
     with pytest.raises(
         ValueError, match=r"must be \[N\], \[N, O\] or \[N, T, O\]; got shape \[1, 0\]"
     ):
-        values(part(np.zeros((1, 0))))
+        float_targets(part(np.zeros((1, 0))))
     with pytest.raises(
         ValueError, match=r"same number of outputs in all parts; got 1 in train, 2 i"
     ):
-        width({"train": np.zeros((1, 1), np.float32), "test": np.zeros((1, 2), np.float32)}, "here")
+        output_width(
+            {"train": np.zeros((1, 1), np.float32), "test": np.zeros((1, 2), np.float32)}, "here"
+        )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.data.dataset import Dataset
+from anharmonic.data.dataset import SequenceDataset
 from anharmonic_papers.tasks.signals import SPEAKERS, SpokenDigits
 
 
@@ -15,7 +15,7 @@ def fsdd(real_data: Callable[[str], Path]) -> Path:
     return real_data("fsdd.npz")
 
 
-def recordings(part: Dataset) -> set[bytes]:
+def recordings(part: SequenceDataset) -> set[bytes]:
     assert part.offsets is not None
     x, offsets = part.x.numpy(), part.offsets.numpy()
     return {x[a:b].tobytes() for a, b in itertools.pairwise(offsets)}

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.data.base import stream
-from anharmonic.data.splits import cut
-from anharmonic.data.tabular import RowBatch, Rows
+from anharmonic.data.base import seeded_rng
+from anharmonic.data.splits import split_indices
+from anharmonic.data.tabular import TableBatch, TableDataset
 from anharmonic_papers.tasks import tables
 from anharmonic_papers.tasks.archives import BEIJING_AIR
 from anharmonic_papers.tasks.tables import BeijingAir, BreastCancer, standardised
@@ -44,7 +44,7 @@ def test_beijing_features_are_the_other_columns(small: Path) -> None:
     whole = np.concatenate((time, values[:, :4], values[:, 5:], values[:, 4:5]), axis=1)
     whole = whole[np.isfinite(whole).all(1)]
     assert len(whole) == 58
-    rows = cut(58, (30, 10, 10), stream("beijing air", 1234))
+    rows = split_indices(58, (30, 10, 10), seeded_rng("beijing air", 1234))
     mean, deviation = whole[rows[0]].mean(0), whole[rows[0]].std(0)
     for part, chosen in zip(parts, rows, strict=True):
         exact = (whole[chosen] - mean) / deviation
@@ -91,9 +91,7 @@ def test_the_real_table(real_data: Callable[..., Path]) -> None:
     task = BeijingAir(
         train_size=500, valid_size=20, test_size=20, data_dir=real_data("beijing_air.npz")
     )
-    assert (
-        "540 rows (500 train, 20 valid, 20 test), 15 features, 1 value per row" in task.understood()
-    )
+    assert "540 rows (500 train, 20 valid, 20 test), 15 features, 1 value per row" in task.summary()
     train, _, _ = task.splits()
     assert train.x.isfinite().all() and train.y.std() > 0.9
     # Fine particles follow carbon monoxide, in a city.
@@ -102,7 +100,7 @@ def test_the_real_table(real_data: Callable[..., Path]) -> None:
 
 def test_breast_cancer() -> None:
     task = BreastCancer()
-    assert task.understood() == (
+    assert task.summary() == (
         "breast-cancer: 569 rows (341 train, 114 valid, 114 test), 30 features, 2 classes"
     )
     parts = task.splits()
@@ -119,10 +117,10 @@ def test_breast_cancer() -> None:
 def test_batches_are_rows() -> None:
     batch = BreastCancer().loaders(0, 100).train(0)[3]
     assert (
-        isinstance(batch, RowBatch) and batch.x.shape == (41, 30) and batch.y.dtype == torch.int64
+        isinstance(batch, TableBatch) and batch.x.shape == (41, 30) and batch.y.dtype == torch.int64
     )
     assert len(batch.inputs) == 1 and batch.inputs[0] is batch.x
-    assert isinstance(batch._replace(x=batch.x[:2]), RowBatch)
+    assert isinstance(batch._replace(x=batch.x[:2]), TableBatch)
 
 
 def test_refusals() -> None:
@@ -135,4 +133,4 @@ def test_refusals() -> None:
     with pytest.raises(
         ValueError, match=r"x must be \[N, F\] and y have N rows; got x shape \[3\]"
     ):
-        Rows(torch.zeros(3), torch.zeros(3))
+        TableDataset(torch.zeros(3), torch.zeros(3))

@@ -3,81 +3,77 @@
 from anharmonic.data.base import (
     Batch,
     Batches,
-    Dataset,
     MetricName,
     Readout,
+    SequenceDataset,
     Splits,
     Target,
     Task,
-    counted,
-    stream,
+    seeded_rng,
 )
-from anharmonic.data.dataset import target
 from anharmonic.data.download import (
     DownloadError,
     cache_folder,
     data_folder,
-    fetch,
+    download,
     progress_bar,
     verify,
 )
-from anharmonic.data.graph_batch import Graphs
-from anharmonic.data.graphs.base import GraphTask, NodeTask, OneGraph
-from anharmonic.data.graphs.cora import Citations
-from anharmonic.data.graphs.edges import both_directions, by_first_appearance, distinct, induced
-from anharmonic.data.graphs.files import features, not_downloaded, prepared, stored_rows
-from anharmonic.data.graphs.geometric import through_geometric
+from anharmonic.data.graph_batch import GraphDataset
+from anharmonic.data.graphs.base import GraphTask, NodeData, NodeTask
+from anharmonic.data.graphs.cora import CitationTask
+from anharmonic.data.graphs.edges import by_first_appearance, coalesce, subgraph, to_undirected
+from anharmonic.data.graphs.files import node_features, not_downloaded, prepared, stored_split
+from anharmonic.data.graphs.geometric import pyg_source
 from anharmonic.data.graphs.splits import per_class, share_sizes, shares
 from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
-from anharmonic.data.sources import Arrays, Remote, Source, load_arrays
-from anharmonic.data.splits import cut, official_sizes
-from anharmonic.data.tabular import Rows, TabularTask
+from anharmonic.data.sources import Arrays, RemoteFile, Source, load_arrays
+from anharmonic.data.splits import official_sizes, split_indices
+from anharmonic.data.tabular import TableDataset, TabularTask
 
 __all__ = [
     "Arrays",
     "Batch",
     "Batches",
-    "Citations",
-    "Dataset",
+    "CitationTask",
     "DownloadError",
+    "GraphDataset",
     "GraphTask",
-    "Graphs",
     "MetricName",
+    "NodeData",
     "NodeTask",
-    "OneGraph",
     "Readout",
-    "Remote",
-    "Rows",
+    "RemoteFile",
+    "SequenceDataset",
     "Source",
     "Splits",
+    "TableDataset",
     "TabularTask",
     "Target",
     "Task",
-    "both_directions",
     "by_first_appearance",
     "cache_folder",
-    "counted",
-    "cut",
+    "coalesce",
     "data_folder",
-    "distinct",
-    "features",
-    "fetch",
-    "induced",
+    "download",
     "list_tasks",
     "load_arrays",
     "make_task",
+    "node_features",
     "not_downloaded",
     "official_sizes",
     "per_class",
     "prepared",
     "progress_bar",
+    "pyg_source",
+    "seeded_rng",
     "share_sizes",
     "shares",
-    "stored_rows",
-    "stream",
-    "target",
+    "split_indices",
+    "stored_split",
+    "subgraph",
     "task_class",
     "task_options",
-    "through_geometric",
+    "to_undirected",
     "verify",
 ]

@@ -11,21 +11,21 @@ import numpy as np
 import torch
 
 from anharmonic._checks import natural, positive_int
-from anharmonic.data.dataset import AnyBatch, Batch, Batches, Dataset, Part, step_mask
+from anharmonic.data.dataset import AnyBatch, Batch, Batches, Part, SequenceDataset, step_mask
 
 __all__ = [
     "Batch",
     "Batches",
-    "Dataset",
     "Loaders",
     "Loss",
     "MetricName",
     "Readout",
+    "SequenceDataset",
     "Splits",
     "Target",
     "Task",
+    "seeded_rng",
     "step_mask",
-    "stream",
 ]
 
 Target = Literal["class", "value", "labels"]
@@ -49,7 +49,7 @@ class Loaders(NamedTuple, Generic[AnyBatch]):
     test: Batches[AnyBatch]
 
 
-def stream(purpose: str, *numbers: int) -> np.random.Generator:
+def seeded_rng(purpose: str, *numbers: int) -> np.random.Generator:
     """Makes the random stream of a purpose and some numbers; global random state is not touched.
 
     NumPy's generator is used because it is seeded with 128 bits: PyTorch's CPU generator keeps
@@ -60,7 +60,7 @@ def stream(purpose: str, *numbers: int) -> np.random.Generator:
         numbers: Seeds, epochs, steps; each in `[0, 2**32)`.
 
     Example:
-        >>> a, b = stream("order", 0, 1), stream("order", 0, 1)
+        >>> a, b = seeded_rng("order", 0, 1), seeded_rng("order", 0, 1)
         >>> bool((a.permutation(5) == b.permutation(5)).all())
         True
     """
@@ -141,12 +141,12 @@ class Task(ABC):
             self._splits = self._build()
         return self._splits
 
-    def understood(self) -> str:
+    def summary(self) -> str:
         """Says in one line how the data were understood; reads them if that was not done yet.
 
         Example:
             >>> from anharmonic.data.synthetic import AddingProblem
-            >>> AddingProblem(length=10, valid_size=8).understood().split(", ")[2:]
+            >>> AddingProblem(length=10, valid_size=8).summary().split(", ")[2:]
             ['1000 test)', '10 steps', '2 channels', '1 value per sequence']
         """
         lengths = [_shortest_and_longest(part) for part in self.splits() if part is not None]
@@ -192,11 +192,11 @@ class Task(ABC):
         data: Part | None = self.splits().train
         if data is None:
             raise NotImplementedError(f"{type(self).__name__} must make its own training batches")
-        order = stream("order", seed, epoch).permutation(len(data))
+        order = seeded_rng("order", seed, epoch).permutation(len(data))
         return data.batches(batch_size, torch.from_numpy(order))
 
 
-def _shortest_and_longest(part: Dataset) -> tuple[int, int]:
+def _shortest_and_longest(part: SequenceDataset) -> tuple[int, int]:
     if part.lengths is None:  # a transform may add steps
         steps = part.take(torch.tensor([0])).x.shape[1]
         return steps, steps

@@ -45,7 +45,7 @@ class Batch(NamedTuple):
         x, y = (tensor.to(device, non_blocking=True) for tensor in (self.x, self.y))
         return self._replace(x=x, y=y)
 
-    def chosen(self, prediction: Tensor) -> Tensor:
+    def select(self, prediction: Tensor) -> Tensor:
         """The predictions that belong to the targets: all of them.
 
         Args:
@@ -102,7 +102,7 @@ class Part(Protocol):
         """Cuts the part into batches, in the given order of its samples."""
 
 
-class Dataset:
+class SequenceDataset:
     """Sequences and targets in memory, of one length or ragged.
 
     Args:
@@ -117,7 +117,7 @@ class Dataset:
 
     Example:
         >>> x, y = torch.arange(6.0).reshape(6, 1), torch.tensor([0, 1])
-        >>> data = Dataset(x, y, offsets=torch.tensor([0, 2, 6]))
+        >>> data = SequenceDataset(x, y, offsets=torch.tensor([0, 2, 6]))
         >>> batch = data.take(torch.tensor([1, 0]))
         >>> batch.lengths.tolist(), batch.x[1, :, 0].tolist()
         ([4, 2], [0.0, 1.0, 0.0, 0.0])
@@ -182,7 +182,7 @@ class Dataset:
             x = self.x[indices].to(torch.float32)
             if self.transform is not None:
                 x = self.transform(x)
-            return Batch(x, target(self.y[indices]), None)
+            return Batch(x, as_target(self.y[indices]), None)
         starts = self.offsets[indices]
         lengths = self.offsets[indices + 1] - starts
         steps = torch.arange(int(lengths.max()))
@@ -190,7 +190,7 @@ class Dataset:
         rows = (starts[:, None] + steps)[inside]
         x = _scattered(self.x[rows], inside)
         y = _scattered(self.y[rows], inside) if self.per_step else self.y[indices]
-        return Batch(x.to(torch.float32), target(y), lengths)
+        return Batch(x.to(torch.float32), as_target(y), lengths)
 
     def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[Batch]:
         """Cuts the data set into batches, the last of which may be smaller.
@@ -205,11 +205,11 @@ class Dataset:
         return Batches(count, lambda i: self.take(chosen[i * batch_size : (i + 1) * batch_size]))
 
 
-def target(y: Tensor) -> Tensor:
+def as_target(y: Tensor) -> Tensor:
     """Targets in the type of a batch: float32 values or int64 classes.
 
     Example:
-        >>> target(torch.tensor([1], dtype=torch.uint8)).dtype
+        >>> as_target(torch.tensor([1], dtype=torch.uint8)).dtype
         torch.int64
     """
     return y.to(torch.float32 if y.is_floating_point() else torch.int64)

@@ -7,8 +7,16 @@ from typing import Any
 import torch
 
 from anharmonic._checks import missing_extra, natural
-from anharmonic.data.base import Dataset, MetricName, Readout, Splits, Target, Task, stream
-from anharmonic.data.splits import cut
+from anharmonic.data.base import (
+    MetricName,
+    Readout,
+    SequenceDataset,
+    Splits,
+    Target,
+    Task,
+    seeded_rng,
+)
+from anharmonic.data.splits import split_indices
 
 
 class Digits(Task):
@@ -53,7 +61,7 @@ class Digits(Task):
         self.split_seed = natural("split_seed", split_seed)
         self.sizes = {"train": 1257, "valid": 180, "test": 360}
 
-    def _build(self) -> Splits[Dataset]:
+    def _build(self) -> Splits[SequenceDataset]:
         try:
             from sklearn.datasets import load_digits
         except ImportError as error:
@@ -61,6 +69,6 @@ class Digits(Task):
         loaded: Any = load_digits()
         x = torch.from_numpy(loaded.data / 16).to(torch.float32)[:, :, None]
         y = torch.from_numpy(loaded.target).to(torch.int64)
-        rng = stream("digits split", self.split_seed)
-        parts = cut(len(y), list(self.sizes.values()), rng, loaded.target)
-        return Splits(*(Dataset(x[part], y[part]) for part in parts))
+        rng = seeded_rng("digits split", self.split_seed)
+        parts = split_indices(len(y), list(self.sizes.values()), rng, loaded.target)
+        return Splits(*(SequenceDataset(x[part], y[part]) for part in parts))

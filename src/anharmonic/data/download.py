@@ -59,7 +59,7 @@ def cache_folder() -> Path:
     return (Path(cache) if cache else Path.home() / ".cache") / "anharmonic"
 
 
-def fetch(url: str, destination: Path, checksum: str | None, *, progress: bool = True) -> Path:
+def download(url: str, destination: Path, checksum: str | None, *, progress: bool = True) -> Path:
     """Downloads a file.
 
     The bytes go to a temporary file beside the destination, which is renamed only when it is

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import boolean, choice, listed, message, natural
-from anharmonic.data.base import Dataset, Readout, Splits, Task, stream
+from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, seeded_rng
 from anharmonic.data.npz import existing, read_npz
-from anharmonic.data.sequences import Preprocessing, Sequences, concrete
-from anharmonic.data.splits import cut
-from anharmonic.data.targets import encode, meaning, values, width
+from anharmonic.data.sequences import Preprocessing, Sequences, check_finite
+from anharmonic.data.splits import split_indices
+from anharmonic.data.targets import encode_classes, float_targets, output_width, target_kind
 from anharmonic.data.ts import read_ts
 
 __all__ = ["FileTask", "file_digest", "read_inputs", "read_npz", "read_ts"]
@@ -94,7 +94,7 @@ class FileTask(Task):
                 )
             )
         parts = _read_parts(self.path)
-        meant = {meaning(part, target) for part in parts.values()}
+        meant = {target_kind(part, target) for part in parts.values()}
         if len(meant) > 1 or len({part.per_step for part in parts.values()}) > 1:
             raise ValueError(
                 message(
@@ -109,28 +109,30 @@ class FileTask(Task):
             )
         (self.target,) = meant
         for part in parts.values():
-            concrete(part, part.x, missing == "mean")  # before the cut: it names the file's places
+            check_finite(
+                part, part.x, missing == "mean"
+            )  # before the cut: it names the file's places
         self.readout = "all" if parts["train" if "train" in parts else "all"].per_step else "last"
         self.metric = "accuracy" if self.target == "class" else "rmse"
         codes: Mapping[str, NDArray[Any]]
         if self.target == "class":
-            self.class_names, codes = encode(parts, self.path.name)
+            self.class_names, codes = encode_classes(parts, self.path.name)
             self.output_size = len(self.class_names)
         else:
-            codes = {name: values(part) for name, part in parts.items()}
-            self.output_size = width(codes, self.path.name)
+            codes = {name: float_targets(part) for name, part in parts.items()}
+            self.output_size = output_width(codes, self.path.name)
             if target == "auto":
                 self.hint = _maybe_classes(list(codes.values()), self.path.name, self.readout)
         numbered = {name: replace(part, y=codes[name]) for name, part in parts.items()}
-        cuts = _cut(numbered, self.class_names, stream("file split", split_seed))
+        cuts = _cut(numbered, self.class_names, seeded_rng("file split", split_seed))
         self.sizes = {name: len(part) for name, part in cuts.items()}
         self.input_size = cuts["train"].x.shape[1]
-        self.preprocessing = Preprocessing.learn(cuts["train"], standardise, missing)
+        self.preprocessing = Preprocessing.fit(cuts["train"], standardise, missing)
         self._splits = Splits(
-            *(part.dataset(self.preprocessing.apply(part)) for part in cuts.values())
+            *(part.dataset(self.preprocessing.transform(part)) for part in cuts.values())
         )
 
-    def _build(self) -> Splits[Dataset]:
+    def _build(self) -> Splits[SequenceDataset]:
         raise NotImplementedError("the data were read when the task was made")
 
 
@@ -149,7 +151,7 @@ def file_digest(path: Path | str) -> str:
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
-def read_inputs(path: Path | str, preprocessing: Preprocessing) -> Dataset:
+def read_inputs(path: Path | str, preprocessing: Preprocessing) -> SequenceDataset:
     """Reads only the inputs of a file, to predict from them; `y` may be there or not.
 
     Args:
@@ -178,7 +180,7 @@ def read_inputs(path: Path | str, preprocessing: Preprocessing) -> Dataset:
             )
         part = parts["all"]
     bare = Sequences(part.where, part.x, part.offsets)
-    return bare.dataset(preprocessing.apply(bare))
+    return bare.dataset(preprocessing.transform(bare))
 
 
 def _form(path: Path) -> str:
@@ -240,7 +242,7 @@ def _divide(
         _warn_of_rare_classes(part, names, class_names)
     size = max(1, round(0.15 * len(part)))
     sizes = [len(part) - size * (len(names) - 1), *[size] * (len(names) - 1)]
-    chosen = cut(len(part), sizes, rng, part.y if class_names else None)
+    chosen = split_indices(len(part), sizes, rng, part.y if class_names else None)
     return {name: part.select(rows) for name, rows in zip(names, chosen, strict=True)}
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import described, message, positive_int
-from anharmonic.data.dataset import Batches, target
+from anharmonic.data.dataset import Batches, as_target
 from anharmonic.ops.adjacency import Adjacency
 
 
@@ -56,7 +56,7 @@ class GraphBatch(NamedTuple):
             self.x.to(device), self.graph.to(device), y, rows, membership, self.num_graphs
         )
 
-    def chosen(self, prediction: Tensor) -> Tensor:
+    def select(self, prediction: Tensor) -> Tensor:
         """The predictions that belong to the targets: those of `rows`.
 
         Args:
@@ -65,7 +65,7 @@ class GraphBatch(NamedTuple):
         return prediction if self.rows is None else prediction[self.rows]
 
 
-class Nodes:
+class NodeDataset:
     """Some nodes of one graph, as one full batch.
 
     Args:
@@ -76,7 +76,7 @@ class Nodes:
 
     Example:
         >>> graph = Adjacency(torch.tensor([[0, 1], [1, 2]]), 3)
-        >>> part = Nodes(torch.eye(3), graph, torch.tensor([0, 1, 1]), torch.tensor([2, 0]))
+        >>> part = NodeDataset(torch.eye(3), graph, torch.tensor([0, 1, 1]), torch.tensor([2, 0]))
         >>> len(part), len(part.batches(8)), part.batches(8)[0].y.tolist()
         (2, 1, [1, 0])
     """
@@ -91,7 +91,7 @@ class Nodes:
                         "give features and targets of all nodes; rows says which count",
                     )
                 )
-        self.batch = GraphBatch(x.to(torch.float32), graph, target(y[rows]), rows, None)
+        self.batch = GraphBatch(x.to(torch.float32), graph, as_target(y[rows]), rows, None)
 
     def __len__(self) -> int:
         return self.batch.y.shape[0]
@@ -107,7 +107,7 @@ class Nodes:
         return Batches(1, lambda _: self.batch)
 
 
-class Graphs:
+class GraphDataset:
     """Many graphs in memory, batches of which are unions without edges between them.
 
     Args:
@@ -124,7 +124,7 @@ class Graphs:
     Example:
         >>> x, y = torch.arange(5.0)[:, None], torch.tensor([0, 1])
         >>> edges, ends = torch.tensor([[0, 0, 1], [1, 1, 2]]), torch.tensor([0, 1, 3])
-        >>> graphs = Graphs(x, edges, y, torch.tensor([0, 2, 5]), ends)
+        >>> graphs = GraphDataset(x, edges, y, torch.tensor([0, 2, 5]), ends)
         >>> batch = graphs.take(torch.tensor([1, 0]))
         >>> batch.graph.edge_index.tolist(), batch.membership.tolist(), batch.y.tolist()
         ([[0, 1, 3], [1, 2, 4]], [0, 0, 0, 1, 1], [1, 0])
@@ -163,24 +163,24 @@ class Graphs:
     def __len__(self) -> int:
         return self.node_ends.shape[0] - 1
 
-    def chosen(self, indices: Tensor) -> Graphs:
+    def select(self, indices: Tensor) -> GraphDataset:
         """Some of the graphs (`indices`, int64 `[B]`), in this order."""
         nodes, node_ends = _pieces(self.node_ends, indices)
         edges, edge_ends = _pieces(self.edge_ends, indices)
         y = self.y[nodes if self.per_node else indices]
-        return Graphs(
+        return GraphDataset(
             self.x[nodes], self.edges[:, edges], y, node_ends, edge_ends, per_node=self.per_node
         )
 
     def take(self, indices: Tensor) -> GraphBatch:
         """Makes one batch of the graphs `indices` (int64 `[B]`), in this order."""
-        part = self.chosen(indices)
+        part = self.select(indices)
         nodes = part.x.shape[0]
         first = part.node_ends[:-1].repeat_interleave(part.edge_ends.diff())
         return GraphBatch(
             x=part.x.to(torch.float32),
             graph=Adjacency(part.edges + first, nodes),
-            y=target(part.y),
+            y=as_target(part.y),
             rows=torch.arange(nodes) if self.per_node else None,
             membership=torch.arange(len(part)).repeat_interleave(part.node_ends.diff()),
             num_graphs=len(part),

@@ -20,7 +20,7 @@ from anharmonic.data.tabular import TabularTask
 
 _OWN: dict[str, type[Task]] = {kind.name: kind for kind in (AddingProblem, Digits, Cora, FileTask)}
 # What a constructor takes besides options: places, which do not change the numbers.
-PLACES = ("data_dir", "path")
+PATH_ARGUMENTS = ("data_dir", "path")
 
 
 def list_tasks() -> list[str]:
@@ -61,7 +61,7 @@ def task_options(name: str) -> dict[str, Any]:
         {'split_seed': 1234}
     """
     parameters = inspect.signature(task_class(name)).parameters
-    return {key: p.default for key, p in parameters.items() if key not in PLACES}
+    return {key: p.default for key, p in parameters.items() if key not in PATH_ARGUMENTS}
 
 
 def make_task(

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from anharmonic._checks import boolean, choice, message
-from anharmonic.data.base import Dataset
+from anharmonic.data.base import SequenceDataset
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -86,7 +86,7 @@ class Sequences:
         sequence = int(np.searchsorted(self.offsets, row, side="right")) - 1
         return sequence, row - int(self.offsets[sequence])
 
-    def dataset(self, x: Floats) -> Dataset:
+    def dataset(self, x: Floats) -> SequenceDataset:
         """Makes a data set of prepared inputs and numeric `y`; dense if all lengths are equal."""
         y = np.zeros((len(self), 0), np.float32) if self.y is None else self.y
         inputs, targets = torch.from_numpy(x), torch.from_numpy(y)
@@ -94,12 +94,12 @@ class Sequences:
             shape = (len(self), int(self.lengths[0]))
             if self.per_step:
                 targets = targets.reshape(*shape, -1)
-            return Dataset(inputs.reshape(*shape, -1), targets)
+            return SequenceDataset(inputs.reshape(*shape, -1), targets)
         offsets = torch.from_numpy(self.offsets.astype(np.int64))
-        return Dataset(inputs, targets, offsets=offsets, per_step=self.per_step)
+        return SequenceDataset(inputs, targets, offsets=offsets, per_step=self.per_step)
 
 
-def concrete(sequences: Sequences, x: Floats, may_miss: bool) -> None:
+def check_finite(sequences: Sequences, x: Floats, may_miss: bool) -> None:
     """Refuses infinities, and NaN unless it may stand for a missing value.
 
     Raises:
@@ -138,7 +138,7 @@ class Preprocessing:
 
     Example:
         >>> x = np.array([[1.0], [3.0]], np.float32)
-        >>> p = Preprocessing.learn(Sequences("here", x, np.array([0, 2])), True, "error")
+        >>> p = Preprocessing.fit(Sequences("here", x, np.array([0, 2])), True, "error")
         >>> p.mean, p.std, p == Preprocessing.from_dict(p.to_dict())
         ((2.0,), (1.0,), True)
     """
@@ -149,9 +149,9 @@ class Preprocessing:
     missing: str
 
     @classmethod
-    def learn(cls, train: Sequences, standardise: bool, missing: str) -> Preprocessing:
+    def fit(cls, train: Sequences, standardise: bool, missing: str) -> Preprocessing:
         """Takes mean and standard deviation from training data."""
-        concrete(train, train.x, missing == "mean")
+        check_finite(train, train.x, missing == "mean")
         sums: list[tuple[float, float]] = []
         for channel in train.x.T:
             known = channel[~np.isnan(channel)].astype(np.float64)
@@ -167,7 +167,7 @@ class Preprocessing:
             sums.append((float(known.mean()), std if std > 0 else 1.0))
         return cls(tuple(m for m, _ in sums), tuple(s for _, s in sums), standardise, missing)
 
-    def apply(self, sequences: Sequences) -> Floats:
+    def transform(self, sequences: Sequences) -> Floats:
         """Prepares the inputs of sequences.
 
         Raises:
@@ -181,7 +181,7 @@ class Preprocessing:
                     "give the same channels in the same order",
                 )
             )
-        concrete(sequences, sequences.x, self.missing == "mean")
+        check_finite(sequences, sequences.x, self.missing == "mean")
         x = sequences.x
         mean = np.array(self.mean)
         if self.missing == "mean":

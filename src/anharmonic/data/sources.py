@@ -26,14 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import message
-from anharmonic.data.download import DownloadError, data_folder, fetch, verify
+from anharmonic.data.download import DownloadError, data_folder, download, verify
 
 Arrays = dict[str, NDArray[Any]]
 _RAW = "raw"  # folder of files that a person downloaded
 
 
 @dataclass(frozen=True)
-class Remote:
+class RemoteFile:
     """A file of a canonical source.
 
     Attributes:
@@ -69,7 +69,7 @@ class Source:
     """
 
     name: str
-    files: tuple[Remote, ...]
+    files: tuple[RemoteFile, ...]
     prepare: Callable[[Sequence[Path]], Arrays]
     digest: str | None
     form: Mapping[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
@@ -146,7 +146,7 @@ def _prepared(source: Source, raw: Path, folder: Path, progress: bool) -> Arrays
             verify(given, file.checksum)
             parts.append(given)
         else:
-            parts.append(fetch(file.url, folder / file.name, file.checksum, progress=progress))
+            parts.append(download(file.url, folder / file.name, file.checksum, progress=progress))
     if parts[0].parent == raw:
         where = str(parts[0])
     try:

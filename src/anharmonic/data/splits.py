@@ -14,7 +14,7 @@ from anharmonic._checks import message, positive_int
 Indices = NDArray[np.int64]
 
 
-def cut(
+def split_indices(
     count: int,
     sizes: Sequence[int],
     rng: np.random.Generator,
@@ -40,7 +40,7 @@ def cut(
 
     Example:
         >>> labels = np.array([0] * 8 + [1] * 4)
-        >>> parts = cut(12, [6, 3, 3], np.random.default_rng(0), labels)
+        >>> parts = split_indices(12, [6, 3, 3], np.random.default_rng(0), labels)
         >>> [np.bincount(labels[part]).tolist() for part in parts]
         [[4, 2], [2, 1], [2, 1]]
     """

@@ -10,13 +10,13 @@ from anharmonic._checks import message, natural, positive_int
 from anharmonic.data.base import (
     Batch,
     Batches,
-    Dataset,
     MetricName,
     Readout,
+    SequenceDataset,
     Splits,
     Target,
     Task,
-    stream,
+    seeded_rng,
 )
 
 
@@ -92,16 +92,16 @@ class AddingProblem(Task):
             "test": positive_int("test_size", test_size),
         }
 
-    def _build(self) -> Splits[Dataset]:
+    def _build(self) -> Splits[SequenceDataset]:
         parts = []
         for part in ("valid", "test"):
-            rng = stream(f"adding {part}", self.data_seed)
-            parts.append(Dataset(*draw_adding(rng, self.sizes[part], self.length)))
+            rng = seeded_rng(f"adding {part}", self.data_seed)
+            parts.append(SequenceDataset(*draw_adding(rng, self.sizes[part], self.length)))
         return Splits(None, parts[0], parts[1])
 
     def _train_batches(self, seed: int, epoch: int, batch_size: int) -> Batches[Batch]:
         def make(step: int) -> Batch:
-            rng = stream("adding train", seed, epoch, step)
+            rng = seeded_rng("adding train", seed, epoch, step)
             return Batch(*draw_adding(rng, batch_size, self.length), None)
 
         return Batches(self.steps_per_epoch, make)

@@ -16,10 +16,10 @@ from anharmonic.data.base import (
     Task,
     counted,
 )
-from anharmonic.data.dataset import target as as_target
+from anharmonic.data.dataset import as_target
 
 
-class RowBatch(Batch):
+class TableBatch(Batch):
     """Rows that are computed together: x `[B, F]`, y `[B]` or `[B, O]`, no lengths."""
 
     @property
@@ -28,7 +28,7 @@ class RowBatch(Batch):
         return (self.x,)
 
 
-class Rows:
+class TableDataset:
     """Rows and targets in memory.
 
     Args:
@@ -36,7 +36,7 @@ class Rows:
         y: Integer classes `[N]` or values `[N, O]`.
 
     Example:
-        >>> rows = Rows(torch.eye(3), torch.tensor([0, 1, 1]))
+        >>> rows = TableDataset(torch.eye(3), torch.tensor([0, 1, 1]))
         >>> rows.batches(2)[1].y.tolist()
         [1]
     """
@@ -55,7 +55,7 @@ class Rows:
     def __len__(self) -> int:
         return self.x.shape[0]
 
-    def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[RowBatch]:
+    def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[TableBatch]:
         """Cuts the rows into batches, the last of which may be smaller.
 
         Args:
@@ -65,9 +65,9 @@ class Rows:
         positive_int("batch_size", batch_size)
         chosen = torch.arange(len(self)) if order is None else order
 
-        def make(index: int) -> RowBatch:
+        def make(index: int) -> TableBatch:
             rows = chosen[index * batch_size : (index + 1) * batch_size]
-            return RowBatch(self.x[rows].to(torch.float32), as_target(self.y[rows]), None)
+            return TableBatch(self.x[rows].to(torch.float32), as_target(self.y[rows]), None)
 
         return Batches(-(-len(chosen) // batch_size), make)
 
@@ -81,7 +81,7 @@ class TabularTask(Task):
     kind = "tabular"
     readout: Readout = "row"
 
-    def understood(self) -> str:
+    def summary(self) -> str:
         """Says in one line how the data were understood."""
         parts = ", ".join(f"{size} {name}" for name, size in self.sizes.items())
         output = (

@@ -13,7 +13,7 @@ from anharmonic.data.base import Target
 from anharmonic.data.sequences import Sequences
 
 
-def meaning(part: Sequences, target: str) -> Target:
+def target_kind(part: Sequences, target: str) -> Target:
     """Decides whether `y` holds classes or values.
 
     Args:
@@ -71,7 +71,7 @@ def meaning(part: Sequences, target: str) -> Target:
     return "class"
 
 
-def encode(
+def encode_classes(
     parts: Mapping[str, Sequences], where: str
 ) -> tuple[tuple[str, ...], dict[str, NDArray[np.int64]]]:
     """Numbers the classes.
@@ -127,7 +127,7 @@ def _is_whole(name: str) -> bool:
     return name.removeprefix("-").isdecimal()
 
 
-def values(part: Sequences) -> NDArray[np.float32]:
+def float_targets(part: Sequences) -> NDArray[np.float32]:
     """The values of a part, float32 `[N, O]` or `[sum of lengths, O]`.
 
     Raises:
@@ -163,7 +163,7 @@ def values(part: Sequences) -> NDArray[np.float32]:
     return y
 
 
-def width(codes: Mapping[str, NDArray[np.float32]], where: str) -> int:
+def output_width(codes: Mapping[str, NDArray[np.float32]], where: str) -> int:
     """Number of outputs, the same in every part.
 
     Raises:

@@ -34,7 +34,7 @@ def evaluate(
         with torch.no_grad():
             for batch in batches:
                 batch = batch.to(device)
-                total.update(batch.chosen(model(*batch.inputs)), batch)
+                total.update(batch.select(model(*batch.inputs)), batch)
     finally:
         model.train(was_training)
     return float(total.value())

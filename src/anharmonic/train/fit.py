@@ -117,7 +117,7 @@ def fit(run: Run, place: Place | None = None) -> Result:
                 write_task(folder / folders.TASK, task)
             loaders = task.loaders(run.seed, run.batch_size)
             if is_first and place.progress:
-                _say(place, task.understood())
+                _say(place, task.summary())
                 if task.hint:
                     _say(place, task.hint)
             model = _seeded_model(run, task)

@@ -108,7 +108,7 @@ class TrainingModule(LightningModule):
     def training_step(self, share: Share, batch_idx: int) -> None:
         """One step; over all devices, the losses of their shares average to the batch's loss."""
         batch = share.batch
-        prediction = batch.chosen(self.model(*batch.inputs))
+        prediction = batch.select(self.model(*batch.inputs))
         loss = summed_loss(prediction, batch, self.loss) * share.weight
         self._losses.append(loss.detach())
         self._entries.append(share.entries)

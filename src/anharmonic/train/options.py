@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import torch
 
 from anharmonic import _checks
-from anharmonic.data.registry import PLACES, task_class
+from anharmonic.data.registry import PATH_ARGUMENTS, task_class
 from anharmonic.nn.graph.convolutions import NodewiseLinear
 from anharmonic.nn.registry import list_models, model_class, model_kind
 
@@ -184,7 +184,7 @@ def _task_option_parameters(task: str) -> dict[str, inspect.Parameter]:
     return {
         name: parameter
         for name, parameter in inspect.signature(task_class(task)).parameters.items()
-        if name not in PLACES
+        if name not in PATH_ARGUMENTS
     }
 
 

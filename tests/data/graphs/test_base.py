@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from anharmonic.data.base import Splits
-from anharmonic.data.graph_batch import Graphs
-from anharmonic.data.graphs.base import GraphTask, NodeTask, OneGraph, by_row_sum
+from anharmonic.data.graph_batch import GraphDataset
+from anharmonic.data.graphs.base import GraphTask, NodeData, NodeTask, by_row_sum
 from anharmonic.data.graphs.splits import Rows
 from anharmonic.data.registry import list_tasks, task_class
 
@@ -25,11 +25,11 @@ class Path4(NodeTask):
         self.sizes = {"train": 2, "valid": 1, "test": 1}
         self.built = 0
 
-    def _read(self) -> OneGraph:
+    def _read(self) -> NodeData:
         self.built += 1
         x = np.array([[1, 3], [0, 0], [2, 2], [0, 5]])
         rows = Rows(np.array([0, 3]), np.array([1]), np.array([2]))
-        return OneGraph(x, np.array([[0, 1, 2], [1, 2, 3]]), np.array([0, 1, 0, 1]), rows)
+        return NodeData(x, np.array([[0, 1, 2], [1, 2, 3]]), np.array([0, 1, 0, 1]), rows)
 
 
 def test_all_parts_share_one_graph_and_its_features() -> None:
@@ -60,8 +60,8 @@ def test_features_are_raw_unless_wanted_otherwise() -> None:
     assert by_row_sum(np.zeros((2, 2), np.float32)).tolist() == [[0, 0], [0, 0]]
 
 
-def test_understood() -> None:
-    assert Path4().understood() == (
+def test_summary() -> None:
+    assert Path4().summary() == (
         "path4: 4 nodes (2 train, 1 valid, 1 test), 3 directed edges, 2 features, "
         "2 classes per node"
     )
@@ -81,14 +81,14 @@ class Tiny(GraphTask):
     def __init__(self, sizes: tuple[int, ...] = (3, 3, 3)) -> None:
         self.sizes = dict(zip(("train", "valid", "test"), sizes, strict=True))
 
-    def _build(self) -> Splits[Graphs]:
+    def _build(self) -> Splits[GraphDataset]:
         return Splits(*(self._part(count) for count in self.sizes.values()))
 
-    def _part(self, count: int) -> Graphs:
+    def _part(self, count: int) -> GraphDataset:
         ends = torch.arange(count + 1)
         edges = torch.zeros(2, count, dtype=torch.int64)
         values = torch.arange(float(count))[:, None]
-        return Graphs(values, edges, values, ends, ends)
+        return GraphDataset(values, edges, values, ends, ends)
 
 
 def test_the_order_of_training_graphs_depends_on_seed_and_epoch() -> None:
@@ -103,8 +103,8 @@ def test_the_order_of_training_graphs_depends_on_seed_and_epoch() -> None:
     assert [batch.num_graphs for batch in Tiny((9, 2, 2)).loaders(0, 4).train(0)] == [4, 4, 1]
 
 
-def test_understood_of_many_graphs() -> None:
-    assert Tiny().understood() == (
+def test_summary_of_many_graphs() -> None:
+    assert Tiny().summary() == (
         "tiny: 9 graphs (3 train, 3 valid, 3 test), 1 node each, 9 directed edges, 1 feature, "
         "1 value per graph"
     )

@@ -2,35 +2,35 @@ import numpy as np
 import pytest
 
 from anharmonic.data.graphs.edges import (
-    both_directions,
     by_first_appearance,
-    distinct,
+    coalesce,
     homophily,
-    induced,
     largest_component,
+    subgraph,
+    to_undirected,
 )
 
 PATH = np.array([[3, 0, 3, 1, 1], [1, 2, 1, 1, 3]])  # 3 -> 1 twice, 1 -> 3, 0 -> 2, 1 -> 1
 
 
 def test_distinct_edges_are_sorted() -> None:
-    assert distinct(PATH, 4).tolist() == [[0, 1, 1, 3], [2, 1, 3, 1]]
+    assert coalesce(PATH, 4).tolist() == [[0, 1, 1, 3], [2, 1, 3, 1]]
 
 
 def test_both_directions_keep_self_loops_once() -> None:
-    edges = both_directions(PATH, 4)
+    edges = to_undirected(PATH, 4)
     assert edges.tolist() == [[0, 1, 1, 2, 3], [2, 1, 3, 0, 1]]
-    assert both_directions(edges, 4).tolist() == edges.tolist()
+    assert to_undirected(edges, 4).tolist() == edges.tolist()
 
 
 def test_large_node_numbers_do_not_overflow() -> None:
     edges = np.array([[2_900_000], [2_900_001]], np.int32)
-    assert distinct(edges, 2_923_922).tolist() == [[2_900_000], [2_900_001]]
+    assert coalesce(edges, 2_923_922).tolist() == [[2_900_000], [2_900_001]]
 
 
 def test_induced_numbers_nodes_anew() -> None:
     keep = np.array([False, True, False, True])
-    assert induced(distinct(PATH, 4), keep).tolist() == [[0, 0, 1], [0, 1, 0]]
+    assert subgraph(coalesce(PATH, 4), keep).tolist() == [[0, 0, 1], [0, 1, 0]]
 
 
 def test_largest_component_of_a_long_path() -> None:
@@ -54,7 +54,7 @@ def test_first_appearance_renames_and_leaves_unnamed_nodes_last() -> None:
 
 def test_first_appearance_is_a_relabelling() -> None:
     rng = np.random.default_rng(1)
-    edges = distinct(rng.integers(0, 50, (2, 200)), 60)
+    edges = coalesce(rng.integers(0, 50, (2, 200)), 60)
     renamed = by_first_appearance(edges, 60)
     degree = np.sort(np.bincount(edges.reshape(-1), minlength=60))
     assert (np.sort(np.bincount(renamed.reshape(-1), minlength=60)) == degree).all()

@@ -9,7 +9,7 @@ import torch
 
 from anharmonic.data.graphs.cora import Cora
 from anharmonic.data.graphs.edges import largest_component
-from anharmonic.data.graphs.geometric import converted, sparse, through_geometric
+from anharmonic.data.graphs.geometric import converted, pyg_source, sparse
 from anharmonic.data.sources import Arrays, load_arrays
 from anharmonic_papers.tasks.graphs.heterophilic import Film, Squirrel, Texas, Wisconsin
 
@@ -173,6 +173,6 @@ def test_sparse_and_component() -> None:
 
 
 def test_source() -> None:
-    source = through_geometric("geom_texas", "WebKB", {"name": "Texas"}, 183, 325)
+    source = pyg_source("geom_texas", "WebKB", {"name": "Texas"}, 183, 325)
     assert source.digest is None
     assert source.form["y"] == ((183,), "uint8")

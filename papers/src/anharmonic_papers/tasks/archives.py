@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from anharmonic.data import Arrays, Remote, Source
+from anharmonic.data import Arrays, RemoteFile, Source
 from anharmonic_papers.tasks.prepare import (
     prepare_beijing_air,
     prepare_cifar10,
@@ -22,10 +22,10 @@ _MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 MNIST = Source(
     "mnist",
     (
-        Remote(_MNIST + "train-images-idx3-ubyte.gz", "md5:f68b3c2dcbeaaa9fbdd348bbdeb94873"),
-        Remote(_MNIST + "train-labels-idx1-ubyte.gz", "md5:d53e105ee54ea40749a09fcbcd1e9432"),
-        Remote(_MNIST + "t10k-images-idx3-ubyte.gz", "md5:9fb629c4189551a2d022fa330f9573f3"),
-        Remote(_MNIST + "t10k-labels-idx1-ubyte.gz", "md5:ec29112dd5afa0611ce80d1b7f02629c"),
+        RemoteFile(_MNIST + "train-images-idx3-ubyte.gz", "md5:f68b3c2dcbeaaa9fbdd348bbdeb94873"),
+        RemoteFile(_MNIST + "train-labels-idx1-ubyte.gz", "md5:d53e105ee54ea40749a09fcbcd1e9432"),
+        RemoteFile(_MNIST + "t10k-images-idx3-ubyte.gz", "md5:9fb629c4189551a2d022fa330f9573f3"),
+        RemoteFile(_MNIST + "t10k-labels-idx1-ubyte.gz", "md5:ec29112dd5afa0611ce80d1b7f02629c"),
     ),
     prepare_mnist,
     "8fc8fc4f0343f34ece1fcfdfb65f0801fac48030ce7c70e62bbb62f64ee2e65b",
@@ -33,7 +33,7 @@ MNIST = Source(
 CIFAR10 = Source(
     "cifar10",
     (
-        Remote(
+        RemoteFile(
             "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz",
             "md5:c32a1d4ab5d03f1284b67883e8d87530",
         ),
@@ -56,7 +56,7 @@ CIFAR10_JPEG = Source(
 FSDD = Source(
     "fsdd",
     (
-        Remote(
+        RemoteFile(
             "https://github.com/Jakobovski/free-spoken-digit-dataset/archive/26eb9aaf.zip",
             None,  # archives made by the host are not stable byte for byte: the content is checked
         ),
@@ -67,7 +67,7 @@ FSDD = Source(
 BEIJING_AIR = Source(
     "beijing_air",
     (
-        Remote(
+        RemoteFile(
             "https://archive.ics.uci.edu/static/public/501/beijing+multi+site+air+quality+data.zip",
             None,  # the content is checked
         ),

@@ -13,16 +13,16 @@ from torch import Tensor
 
 from anharmonic._checks import choice, message, missing_extra, natural, positive_int
 from anharmonic.data import (
-    Dataset,
     MetricName,
     Readout,
+    SequenceDataset,
     Splits,
     Target,
     Task,
-    cut,
     load_arrays,
     official_sizes,
-    stream,
+    seeded_rng,
+    split_indices,
 )
 from anharmonic_papers.tasks.archives import CIFAR10, CIFAR10_JPEG
 
@@ -111,23 +111,23 @@ class NoisePaddedCIFAR10(Task):
         self.sizes = official_sizes(50000, 10000, valid_size, train_size, test_size)
         self.data_dir = data_dir
 
-    def _build(self) -> Splits[Dataset]:
-        rng = stream("cifar10 split", self.split_seed)
+    def _build(self) -> Splits[SequenceDataset]:
+        rng = seeded_rng("cifar10 split", self.split_seed)
         source = CIFAR10_JPEG if self.form == "jpeg" else CIFAR10
         arrays = load_arrays(source, self.data_dir, progress=self.progress)
-        valid, rest = cut(50000, [self.sizes["valid"], 50000 - self.sizes["valid"]], rng)
+        valid, rest = split_indices(50000, [self.sizes["valid"], 50000 - self.sizes["valid"]], rng)
         noise = self._draw_noise()
 
         def pad(x: Tensor) -> Tensor:
             return torch.cat([x / 255, noise.expand(len(x), *noise.shape)], 1)
 
-        def part(key: str, rows: NDArray[np.int64]) -> Dataset:
+        def part(key: str, rows: NDArray[np.int64]) -> SequenceDataset:
             if self.form == "jpeg":
                 images = decode_jpegs(arrays[f"jpeg_{key}"], arrays[f"offsets_{key}"], rows)
             else:
                 images = arrays[f"x_{key}"][rows]
             x = torch.from_numpy(images).permute(0, 2, 1, 3).reshape(-1, 32, 96)
-            return Dataset(x, torch.from_numpy(arrays[f"y_{key}"][rows]), transform=pad)
+            return SequenceDataset(x, torch.from_numpy(arrays[f"y_{key}"][rows]), transform=pad)
 
         return Splits(
             part("train", rest[: self.sizes["train"]]),
@@ -136,7 +136,7 @@ class NoisePaddedCIFAR10(Task):
         )
 
     def _draw_noise(self) -> Tensor:
-        rng = stream(f"cifar10 {self.noise}", self.noise_seed)
+        rng = seeded_rng(f"cifar10 {self.noise}", self.noise_seed)
         shape = (self.length - 32, 96)
         drawn = rng.standard_normal(shape) if self.noise == "normal" else rng.random(shape)
         return torch.from_numpy(drawn.astype(np.float32))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import choice, natural, number, positive_int
-from anharmonic.data import Dataset, MetricName, Readout, Splits, Target, Task, stream
+from anharmonic.data import MetricName, Readout, SequenceDataset, Splits, Target, Task, seeded_rng
 from anharmonic_papers.tasks.integrate import Array, integrate
 
 
@@ -71,7 +71,7 @@ class FitzHughNagumo(Task):
         self.data_seed = natural("data_seed", data_seed)
         self.sizes = {"train": 128, "valid": 128, "test": 1024}
 
-    def _build(self) -> Splits[Dataset]:
+    def _build(self) -> Splits[SequenceDataset]:
         tolerances = {"default": (1e-3, 1e-6), "tight": (1e-8, 1e-10)}[self.tolerance]
         rng = np.random.RandomState(self.data_seed)  # the published code's generator
         start = np.zeros((sum(self.sizes.values()), 2))
@@ -141,8 +141,8 @@ class Lorenz96(Task):
         self.data_seed = natural("data_seed", data_seed)
         self.sizes = {"train": 128, "valid": 128, "test": 128}
 
-    def _build(self) -> Splits[Dataset]:
-        rng = stream("lorenz96", self.data_seed)
+    def _build(self) -> Splits[SequenceDataset]:
+        rng = seeded_rng("lorenz96", self.data_seed)
         low, high = self.forcing - 0.5, self.forcing + 0.5
         start = rng.uniform(low, high, (sum(self.sizes.values()), 5))
         steps = self.length + self.horizon
@@ -170,7 +170,11 @@ def lorenz96(x: Array, forcing: float) -> Array:
     return change
 
 
-def _three(x: Tensor, y: Tensor, sizes: dict[str, int]) -> Splits[Dataset]:
+def _three(x: Tensor, y: Tensor, sizes: dict[str, int]) -> Splits[SequenceDataset]:
     """Cuts the sequences into training, validation and test data, in this order."""
     a, b = sizes["train"], sizes["train"] + sizes["valid"]
-    return Splits(Dataset(x[:a], y[:a]), Dataset(x[a:b], y[a:b]), Dataset(x[b:], y[b:]))
+    return Splits(
+        SequenceDataset(x[:a], y[:a]),
+        SequenceDataset(x[a:b], y[a:b]),
+        SequenceDataset(x[b:], y[b:]),
+    )

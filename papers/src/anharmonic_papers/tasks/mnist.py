@@ -12,16 +12,16 @@ from torch import Tensor
 
 from anharmonic._checks import choice, message, natural
 from anharmonic.data import (
-    Dataset,
     MetricName,
     Readout,
+    SequenceDataset,
     Splits,
     Target,
     Task,
-    cut,
     load_arrays,
     official_sizes,
-    stream,
+    seeded_rng,
+    split_indices,
 )
 from anharmonic_papers.tasks.archives import MNIST
 
@@ -91,11 +91,11 @@ class SequentialMNIST(Task):
         """The pixel read at every step."""
         return torch.arange(pixels)
 
-    def _build(self) -> Splits[Dataset]:
+    def _build(self) -> Splits[SequenceDataset]:
         arrays = load_arrays(MNIST, self.data_dir, progress=self.progress)
         order = self._order((28 // self.pool) ** 2)
-        rng = stream("mnist split", self.split_seed)
-        valid, rest = cut(60000, [self.sizes["valid"], 60000 - self.sizes["valid"]], rng)
+        rng = seeded_rng("mnist split", self.split_seed)
+        valid, rest = split_indices(60000, [self.sizes["valid"], 60000 - self.sizes["valid"]], rng)
         x, y = arrays["x_train"], arrays["y_train"]
         rest, test = rest[: self.sizes["train"]], slice(self.sizes["test"])
         return Splits(
@@ -104,7 +104,9 @@ class SequentialMNIST(Task):
             self._part(arrays["x_test"][test], arrays["y_test"][test], order),
         )
 
-    def _part(self, images: NDArray[np.uint8], labels: NDArray[np.uint8], order: Tensor) -> Dataset:
+    def _part(
+        self, images: NDArray[np.uint8], labels: NDArray[np.uint8], order: Tensor
+    ) -> SequenceDataset:
         if self.pool > 1:
             side = 28 // self.pool
             squares = images.reshape(len(images), side, self.pool, side, self.pool)
@@ -112,7 +114,7 @@ class SequentialMNIST(Task):
         else:
             pixels = torch.from_numpy(images)
         x = pixels.reshape(len(images), -1, 1)[:, order]
-        return Dataset(x, torch.from_numpy(labels), transform=_to_unit)
+        return SequenceDataset(x, torch.from_numpy(labels), transform=_to_unit)
 
 
 def _to_unit(x: Tensor) -> Tensor:

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import boolean, choice, message, natural, positive_int
 from anharmonic.data import (
-    Dataset,
     MetricName,
     Readout,
+    SequenceDataset,
     Splits,
     Target,
     Task,
-    cut,
     load_arrays,
-    stream,
+    seeded_rng,
+    split_indices,
 )
 from anharmonic_papers.tasks.archives import FSDD
 
@@ -116,15 +116,15 @@ class SpokenDigits(Task):
             self.sizes["train"] = train_size
         self.data_dir = data_dir
 
-    def _build(self) -> Splits[Dataset]:
+    def _build(self) -> Splits[SequenceDataset]:
         arrays = load_arrays(FSDD, self.data_dir, progress=self.progress)
-        rng = stream("spoken digits split", self.split_seed)
+        rng = seeded_rng("spoken digits split", self.split_seed)
         if self.split == "official":
             test = np.flatnonzero(arrays["take"] < 5)
             rest = np.flatnonzero(arrays["take"] >= 5)
             sizes = [len(rest) - self.sizes["valid"], self.sizes["valid"]]
             train, valid = (
-                rest[part] for part in cut(len(rest), sizes, rng, arrays["label"][rest])
+                rest[part] for part in split_indices(len(rest), sizes, rng, arrays["label"][rest])
             )
         else:
             speaker = arrays["speakers"][arrays["speaker"]]
@@ -135,7 +135,7 @@ class SpokenDigits(Task):
         train = train[: self.sizes["train"]]
         return Splits(*(self._part(arrays, rows) for rows in (train, valid, test)))
 
-    def _part(self, arrays: dict[str, NDArray[Any]], rows: NDArray[np.int64]) -> Dataset:
+    def _part(self, arrays: dict[str, NDArray[Any]], rows: NDArray[np.int64]) -> SequenceDataset:
         offsets = arrays["offsets"].astype(np.int64)
         pieces = [
             arrays["audio"][offsets[row] : offsets[row + 1]][: self.max_length][:: self.subsample]
@@ -148,7 +148,7 @@ class SpokenDigits(Task):
             rms = np.where(power > 0, np.sqrt(power), 1.0)  # silence stays silence
             flat /= np.repeat(rms, np.diff(ends)).astype(np.float32)
         labels = arrays["label"][rows].astype(np.int64)
-        return Dataset(
+        return SequenceDataset(
             torch.from_numpy(flat[:, None]),
             torch.from_numpy(labels),
             offsets=torch.from_numpy(ends),

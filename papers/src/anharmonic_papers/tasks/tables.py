@@ -13,13 +13,13 @@ from torch import Tensor
 from anharmonic._checks import choice, message, missing_extra, natural, positive_int
 from anharmonic.data import (
     MetricName,
-    Rows,
     Splits,
+    TableDataset,
     TabularTask,
     Target,
-    cut,
     load_arrays,
-    stream,
+    seeded_rng,
+    split_indices,
 )
 from anharmonic_papers.tasks.archives import BEIJING_AIR
 
@@ -93,7 +93,7 @@ class BeijingAir(TabularTask):
         self.split_seed = natural("split_seed", split_seed)
         self.data_dir = data_dir
 
-    def _build(self) -> Splits[Rows]:
+    def _build(self) -> Splits[TableDataset]:
         arrays = load_arrays(BEIJING_AIR, self.data_dir, progress=self.progress)
         stations, hours, _ = arrays["values"].shape
         first = np.datetime64(str(arrays["time0"]), "h")
@@ -102,12 +102,14 @@ class BeijingAir(TabularTask):
         complete = np.flatnonzero(np.isfinite(values).all(axis=1))
         pollutant = list(arrays["columns"]).index("CO")
         table = np.concatenate((calendar, np.delete(values, pollutant, axis=1)), axis=1)
-        parts = cut(len(complete), self.largest, stream("beijing air", self.split_seed))
+        parts = split_indices(
+            len(complete), self.largest, seeded_rng("beijing air", self.split_seed)
+        )
         rows = [
             complete[part[: self.sizes[name]]] for name, part in zip(_PARTS, parts, strict=True)
         ]
         x, y = (standardised(v, rows[0]) for v in (table, values[:, [pollutant]]))
-        return Splits(*(Rows(x[torch.from_numpy(r)], y[torch.from_numpy(r)]) for r in rows))
+        return Splits(*(TableDataset(x[torch.from_numpy(r)], y[torch.from_numpy(r)]) for r in rows))
 
 
 class BreastCancer(TabularTask):
@@ -158,17 +160,17 @@ class BreastCancer(TabularTask):
         self.split_seed = natural("split_seed", split_seed)
         self.sizes = {"train": 341, "valid": 114, "test": 114}
 
-    def _build(self) -> Splits[Rows]:
+    def _build(self) -> Splits[TableDataset]:
         try:
             from sklearn.datasets import load_breast_cancer
         except ImportError as error:
             raise missing_extra("scikit-learn", "train", "reading the data set") from error
         loaded: Any = load_breast_cancer()
-        rng = stream("breast cancer", self.split_seed)
-        rows = cut(len(loaded.target), list(self.sizes.values()), rng, loaded.target)
+        rng = seeded_rng("breast cancer", self.split_seed)
+        rows = split_indices(len(loaded.target), list(self.sizes.values()), rng, loaded.target)
         x = standardised(loaded.data, rows[0])
         y = torch.from_numpy(loaded.target).to(torch.int64)
-        return Splits(*(Rows(x[torch.from_numpy(r)], y[torch.from_numpy(r)]) for r in rows))
+        return Splits(*(TableDataset(x[torch.from_numpy(r)], y[torch.from_numpy(r)]) for r in rows))
 
 
 def standardised(values: NDArray[Any], rows: NDArray[np.int64]) -> Tensor:

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anharmonic.data.sources import Remote
+from anharmonic.data.sources import RemoteFile
 from anharmonic_papers.tasks.graphs.large import ArxivYear, Genius, Large, SnapPatents
 from anharmonic_papers.tasks.graphs.proteins import ProteinInteractions
 
@@ -37,7 +37,7 @@ def test_without_a_connection_it_says_which_file_goes_where(
     kind: type[Large], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = kind.archive.files[0]
-    there = Remote(f"http://127.0.0.1:9/{file.name}", None, file.file)
+    there = RemoteFile(f"http://127.0.0.1:9/{file.name}", None, file.file)
     monkeypatch.setattr(kind, "archive", replace(kind.archive, files=(there,)))
     task = kind(data_dir=tmp_path)
     task.progress = False

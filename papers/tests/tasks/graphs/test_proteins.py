@@ -43,7 +43,7 @@ def test_labels_of_all_nodes(task: ProteinInteractions) -> None:
 def test_batches_are_of_graphs_and_sizes_of_nodes(task: ProteinInteractions) -> None:
     assert [batch.num_graphs for batch in task.loaders(0, 1).train(0)] == [1, 1]
     assert task.sizes == {"train": 44906, "valid": 6514, "test": 5524}
-    assert task.understood() == (
+    assert task.summary() == (
         "ppi: 6 graphs, 1 to 3 nodes, 6 directed edges, 56944 nodes (44906 train, 6514 valid, "
         "5524 test), 50 features, 121 labels per node"
     )

@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 
 from anharmonic.data.base import Loaders, Readout, Splits, Target, Task, counted
-from anharmonic.data.graph_batch import GraphBatch, Graphs, Nodes
-from anharmonic.data.graphs.edges import both_directions
+from anharmonic.data.graph_batch import GraphBatch, GraphDataset, NodeDataset
+from anharmonic.data.graphs.edges import to_undirected
 from anharmonic.data.graphs.splits import Rows
 from anharmonic.ops.adjacency import Adjacency
 
@@ -55,11 +55,11 @@ class GraphTask(Task):
         """
         return super().loaders(seed, batch_size)
 
-    def understood(self) -> str:
+    def summary(self) -> str:
         """Says in one line how the data were understood; reads them if that was not done yet."""
         parts = [part for part in self.splits() if part is not None]
         shares = ", ".join(f"{size} {name}" for name, size in self.sizes.items())
-        if isinstance(parts[0], Nodes):
+        if isinstance(parts[0], NodeDataset):
             graph = parts[0].batch.graph
             said = [f"{counted(graph.num_nodes, 'node')} ({shares})"]
             said.append(counted(graph.num_edges, "directed edge"))
@@ -76,7 +76,7 @@ class GraphTask(Task):
         return f"{self.name}: {', '.join(said)}"
 
 
-def _many(parts: list[Graphs], shares: str) -> list[str]:
+def _many(parts: list[GraphDataset], shares: str) -> list[str]:
     nodes = torch.cat([part.node_ends.diff() for part in parts])
     edges = sum(int(part.edge_ends[-1]) for part in parts)
     low, high = int(nodes.min()), int(nodes.max())
@@ -87,7 +87,7 @@ def _many(parts: list[Graphs], shares: str) -> list[str]:
     ]
 
 
-class OneGraph(NamedTuple):
+class NodeData(NamedTuple):
     """The data of a task on one graph, before they become tensors.
 
     Attributes:
@@ -118,14 +118,14 @@ class NodeTask(GraphTask):
     normalise_features: bool = False
 
     @abstractmethod
-    def _read(self) -> OneGraph:
+    def _read(self) -> NodeData:
         """Reads the data."""
 
-    def _build(self) -> Splits[Nodes]:
+    def _build(self) -> Splits[NodeDataset]:
         x, edges, y, rows = self._read()
         count = len(y)
         edges = (
-            both_directions(edges, count)
+            to_undirected(edges, count)
             if self.undirected
             else np.ascontiguousarray(edges, np.int64)
         )
@@ -136,7 +136,7 @@ class NodeTask(GraphTask):
         features = torch.from_numpy(x)
         graph = Adjacency(torch.from_numpy(edges), count)
         targets = torch.from_numpy(y)
-        return Splits(*(Nodes(features, graph, targets, torch.from_numpy(r)) for r in rows))
+        return Splits(*(NodeDataset(features, graph, targets, torch.from_numpy(r)) for r in rows))
 
 
 def by_row_sum(x: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -8,16 +8,16 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from anharmonic._checks import boolean, choice, message, natural
-from anharmonic.data.base import stream
-from anharmonic.data.graphs.base import NodeTask, OneGraph
-from anharmonic.data.graphs.edges import induced
-from anharmonic.data.graphs.files import features, stored_rows
-from anharmonic.data.graphs.geometric import through_geometric
+from anharmonic.data.base import seeded_rng
+from anharmonic.data.graphs.base import NodeData, NodeTask
+from anharmonic.data.graphs.edges import subgraph
+from anharmonic.data.graphs.files import node_features, stored_split
+from anharmonic.data.graphs.geometric import pyg_source
 from anharmonic.data.graphs.splits import per_class
 from anharmonic.data.sources import Source, load_arrays
 
 
-class Citations(NodeTask):
+class CitationTask(NodeTask):
     """Papers that cite each other, with a bag of words each; every link in both directions.
 
     Args:
@@ -77,19 +77,19 @@ class Citations(NodeTask):
             else {"train": train, "valid": 1500 - train, "test": self.connected - 1500}
         )
 
-    def _read(self) -> OneGraph:
+    def _read(self) -> NodeData:
         arrays = load_arrays(self.archive, self.data_dir, progress=self.progress)
-        x, edges, y = features(arrays), arrays["edge_index"], arrays["y"]
+        x, edges, y = node_features(arrays), arrays["edge_index"], arrays["y"]
         if self.split == "public":
-            return OneGraph(x, edges, y, stored_rows(arrays, 0, "public_"))
+            return NodeData(x, edges, y, stored_split(arrays, 0, "public_"))
         keep = arrays["lcc_mask"]
         known = np.ones(len(y), bool)
         known[arrays["unlabelled_nodes"]] = False
-        rows = per_class(y[keep], known[keep], stream("citation split", self.split_number))
-        return OneGraph(x[keep], induced(edges, keep), y[keep], rows)
+        rows = per_class(y[keep], known[keep], seeded_rng("citation split", self.split_number))
+        return NodeData(x[keep], subgraph(edges, keep), y[keep], rows)
 
 
-class Cora(Citations):
+class Cora(CitationTask):
     """Cora: 2708 papers on machine learning, 5278 links, 7 subjects; links mostly within one.
 
     Split: 140 / 500 / 1000 papers ("public"), 140 / 1360 / 985 of 2485 ("random").
@@ -101,4 +101,4 @@ class Cora(Citations):
     source = "Cora, Planetoid files"
     class_names = tuple(str(i) for i in range(7))
     connected = 2485
-    archive = through_geometric("planetoid_cora", "Planetoid", {"name": "Cora"}, 2708, 10556)
+    archive = pyg_source("planetoid_cora", "Planetoid", {"name": "Cora"}, 2708, 10556)

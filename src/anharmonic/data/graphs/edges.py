@@ -13,28 +13,28 @@ from numpy.typing import NDArray
 Edges = NDArray[np.int64]
 
 
-def distinct(edges: NDArray[Any], n: int) -> Edges:
+def coalesce(edges: NDArray[Any], n: int) -> Edges:
     """Every edge once, sorted by source, then target.
 
     Example:
-        >>> distinct(np.array([[1, 0, 1], [0, 2, 0]]), 3).tolist()
+        >>> coalesce(np.array([[1, 0, 1], [0, 2, 0]]), 3).tolist()
         [[0, 1], [2, 0]]
     """
     numbers = np.unique(edges[0].astype(np.int64) * n + edges[1])
     return np.stack([numbers // n, numbers % n])
 
 
-def both_directions(edges: NDArray[Any], n: int) -> Edges:
+def to_undirected(edges: NDArray[Any], n: int) -> Edges:
     """The undirected graph: every edge and its reverse, each once; self-loops stay.
 
     Example:
-        >>> both_directions(np.array([[0, 1, 2], [1, 0, 2]]), 3).tolist()
+        >>> to_undirected(np.array([[0, 1, 2], [1, 0, 2]]), 3).tolist()
         [[0, 1, 2], [1, 0, 2]]
     """
-    return distinct(np.concatenate([edges, edges[::-1]], 1), n)
+    return coalesce(np.concatenate([edges, edges[::-1]], 1), n)
 
 
-def induced(edges: NDArray[Any], keep: NDArray[np.bool_]) -> Edges:
+def subgraph(edges: NDArray[Any], keep: NDArray[np.bool_]) -> Edges:
     """The edges between the nodes kept, which are numbered anew in their order.
 
     Args:
@@ -42,7 +42,7 @@ def induced(edges: NDArray[Any], keep: NDArray[np.bool_]) -> Edges:
         keep: bool `[n]`.
 
     Example:
-        >>> induced(np.array([[0, 1], [1, 2]]), np.array([False, True, True])).tolist()
+        >>> subgraph(np.array([[0, 1], [1, 2]]), np.array([False, True, True])).tolist()
         [[0], [1]]
     """
     number = np.cumsum(keep) - 1
@@ -102,5 +102,5 @@ def homophily(edges: NDArray[Any], y: NDArray[Any]) -> float:
         >>> homophily(np.array([[0, 1, 1], [1, 0, 2]]), np.array([0, 0, 1]))
         0.5
     """
-    once = distinct(np.sort(edges, axis=0), len(y))
+    once = coalesce(np.sort(edges, axis=0), len(y))
     return float((y[once[0]] == y[once[1]]).mean())

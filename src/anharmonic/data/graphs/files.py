@@ -57,7 +57,7 @@ def not_downloaded(files: Sequence[Path]) -> Arrays:
     raise NotImplementedError("this data set is not downloaded file by file")
 
 
-def features(arrays: Arrays, prefix: str = "x", shape: str = "") -> NDArray[np.float32]:
+def node_features(arrays: Arrays, prefix: str = "x", shape: str = "") -> NDArray[np.float32]:
     """Features of all nodes, dense.
 
     Args:
@@ -67,7 +67,7 @@ def features(arrays: Arrays, prefix: str = "x", shape: str = "") -> NDArray[np.f
 
     Example:
         >>> parts = {"x_indptr": np.array([0, 1, 3]), "x_indices": np.array([2, 0, 1])}
-        >>> features({**parts, "x_shape": np.array([2, 3])}).tolist()
+        >>> node_features({**parts, "x_shape": np.array([2, 3])}).tolist()
         [[0.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
     """
     if prefix in arrays:
@@ -79,7 +79,7 @@ def features(arrays: Arrays, prefix: str = "x", shape: str = "") -> NDArray[np.f
     return dense
 
 
-def stored_rows(arrays: Arrays, split: int, prefix: str = "") -> Rows:
+def stored_split(arrays: Arrays, split: int, prefix: str = "") -> Rows:
     """The nodes of the parts of a stored split.
 
     Args:
@@ -90,7 +90,7 @@ def stored_rows(arrays: Arrays, split: int, prefix: str = "") -> Rows:
     Example:
         >>> names = ["train_mask", "val_mask", "test_mask"]
         >>> masks = {name: np.arange(3)[:, None] == i for i, name in enumerate(names)}
-        >>> stored_rows(masks, 0).test.tolist()
+        >>> stored_split(masks, 0).test.tolist()
         [2]
     """
     masks = [arrays[f"{prefix}{part}_mask"] for part in ("train", "val", "test")]

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from anharmonic.data.download import DownloadError
-from anharmonic.data.graphs.edges import distinct, largest_component
+from anharmonic.data.graphs.edges import coalesce, largest_component
 from anharmonic.data.graphs.files import prepared
 from anharmonic.data.sources import Arrays, Source
 
 
-def through_geometric(
+def pyg_source(
     archive: str, kind: str, options: Mapping[str, Any], nodes: int, edges: int
 ) -> Source:
     """The source of an archive that a data class of PyTorch Geometric can stand in for.
@@ -33,7 +33,7 @@ def through_geometric(
         edges: Distinct directed edges it must have.
 
     Example:
-        >>> through_geometric("geom_film", "Actor", {}, 7600, 30019).instead.name
+        >>> pyg_source("geom_film", "Actor", {}, 7600, 30019).instead.name
         'geom_film'
     """
 
@@ -69,7 +69,7 @@ def converted(data: Any) -> Arrays:
             features are found too, or `[N, number of splits]`.
     """
     count = int(data.num_nodes)
-    edges = distinct(data.edge_index.numpy(), count)
+    edges = coalesce(data.edge_index.numpy(), count)
     arrays: Arrays = {
         "edge_index": edges.astype(np.int32),
         "y": data.y.numpy().astype(np.uint8),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from anharmonic.data import (
-    Citations,
-    through_geometric,
+    CitationTask,
+    pyg_source,
 )
 
 
-class Citeseer(Citations):
+class Citeseer(CitationTask):
     """Citeseer: 3327 papers on computer science, 4552 links, 6 subjects; links mostly within one.
 
     Split: 120 / 500 / 1000 papers ("public"), 120 / 1380 / 610 of 2120 ("random").
@@ -20,10 +20,10 @@ class Citeseer(Citations):
     source = "Citeseer, Planetoid files"
     class_names = tuple(str(i) for i in range(6))
     connected = 2110
-    archive = through_geometric("planetoid_citeseer", "Planetoid", {"name": "CiteSeer"}, 3327, 9104)
+    archive = pyg_source("planetoid_citeseer", "Planetoid", {"name": "CiteSeer"}, 3327, 9104)
 
 
-class Pubmed(Citations):
+class Pubmed(CitationTask):
     """Pubmed: 19,717 papers on diabetes, 44,324 links, 3 subjects; links mostly within one.
 
     Split: 60 / 500 / 1000 papers ("public"), 60 / 1440 / 18,217 ("random": the graph is connected).
@@ -35,4 +35,4 @@ class Pubmed(Citations):
     source = "Pubmed, Planetoid files"
     class_names = tuple(str(i) for i in range(3))
     connected = 19717
-    archive = through_geometric("planetoid_pubmed", "Planetoid", {"name": "PubMed"}, 19717, 88648)
+    archive = pyg_source("planetoid_pubmed", "Planetoid", {"name": "PubMed"}, 19717, 88648)

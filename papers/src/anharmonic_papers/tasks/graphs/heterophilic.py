@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from anharmonic._checks import boolean
-from anharmonic.data import OneGraph, prepared, through_geometric
+from anharmonic.data import NodeData, prepared, pyg_source
 from anharmonic_papers.tasks.graphs.stored import StoredSplit
 
 _GEOM = "Geom-GCN (Pei et al. 2020), revision f1fc0d1"
@@ -50,7 +50,7 @@ class DirectedPages(StoredSplit):
         super().__init__(split, undirected, normalise_features, data_dir)
         self.reverse = boolean("reverse", reverse)
 
-    def _read(self) -> OneGraph:
+    def _read(self) -> NodeData:
         found = super()._read()
         return found._replace(edges=found.edges[::-1]) if self.reverse else found
 
@@ -64,7 +64,7 @@ class Texas(DirectedPages):
     name = "texas"
     input_size = 1703
     parts = ((87, 59, 37),)
-    archive = through_geometric("geom_texas", "WebKB", {"name": "Texas"}, 183, 325)
+    archive = pyg_source("geom_texas", "WebKB", {"name": "Texas"}, 183, 325)
 
 
 class Wisconsin(DirectedPages):
@@ -76,7 +76,7 @@ class Wisconsin(DirectedPages):
     name = "wisconsin"
     input_size = 1703
     parts = ((120, 80, 51),)
-    archive = through_geometric("geom_wisconsin", "WebKB", {"name": "Wisconsin"}, 251, 515)
+    archive = pyg_source("geom_wisconsin", "WebKB", {"name": "Wisconsin"}, 251, 515)
 
 
 class Cornell(DirectedPages):
@@ -110,7 +110,7 @@ class CornellOld(DirectedPages):
     input_size = 1703
     parts = ((87, 59, 37),)
     source = f"{_GEOM}; words and classes are those of Texas"
-    archive = through_geometric("geom_cornell_old", "WebKB", {"name": "Cornell"}, 183, 298)
+    archive = pyg_source("geom_cornell_old", "WebKB", {"name": "Cornell"}, 183, 298)
 
 
 class Film(DirectedPages):
@@ -122,7 +122,7 @@ class Film(DirectedPages):
     name = "film"
     input_size = 932
     parts = ((3648, 2432, 1520),)
-    archive = through_geometric("geom_film", "Actor", {}, 7600, 30019)
+    archive = pyg_source("geom_film", "Actor", {}, 7600, 30019)
 
 
 class Chameleon(DirectedPages):
@@ -137,9 +137,7 @@ class Chameleon(DirectedPages):
     name = "chameleon"
     input_size = 2325
     parts = ((1092, 729, 456),)
-    archive = through_geometric(
-        "geom_chameleon", "WikipediaNetwork", {"name": "chameleon"}, 2277, 36101
-    )
+    archive = pyg_source("geom_chameleon", "WikipediaNetwork", {"name": "chameleon"}, 2277, 36101)
 
 
 class Squirrel(DirectedPages):
@@ -154,9 +152,7 @@ class Squirrel(DirectedPages):
     name = "squirrel"
     input_size = 2089
     parts = ((2496, 1664, 1041),)
-    archive = through_geometric(
-        "geom_squirrel", "WikipediaNetwork", {"name": "squirrel"}, 5201, 217073
-    )
+    archive = pyg_source("geom_squirrel", "WikipediaNetwork", {"name": "squirrel"}, 5201, 217073)
 
 
 class ChameleonFiltered(DirectedPages):

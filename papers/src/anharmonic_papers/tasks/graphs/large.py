@@ -7,15 +7,15 @@ from typing import ClassVar
 
 from anharmonic._checks import boolean, natural
 from anharmonic.data import (
+    NodeData,
     NodeTask,
-    OneGraph,
-    Remote,
+    RemoteFile,
     Source,
-    features,
     load_arrays,
+    node_features,
+    seeded_rng,
     share_sizes,
     shares,
-    stream,
 )
 from anharmonic_papers.tasks.graphs.raw import prepare_arxiv_year, prepare_genius, prepare_patents
 
@@ -62,11 +62,11 @@ class Large(NodeTask):
         self.data_dir = data_dir
         self.sizes = share_sizes(self.nodes)
 
-    def _read(self) -> OneGraph:
+    def _read(self) -> NodeData:
         arrays = load_arrays(self.archive, self.data_dir, progress=self.progress)
         y = arrays["y"]
-        rows = shares(y >= 0, stream("large split", self.split))
-        return OneGraph(features(arrays), arrays["edge_index"], y, rows)
+        rows = shares(y >= 0, seeded_rng("large split", self.split))
+        return NodeData(node_features(arrays), arrays["edge_index"], y, rows)
 
 
 class Genius(Large):
@@ -83,7 +83,7 @@ class Genius(Large):
     source = "LINKX, genius.mat"
     archive = Source(
         "genius",
-        (Remote(_LINKX + "genius.mat", None),),
+        (RemoteFile(_LINKX + "genius.mat", None),),
         prepare_genius,
         None,
         {"x": ((421961, 12), "float32"), "y": ((421961,), "int8")},
@@ -106,7 +106,7 @@ class ArxivYear(Large):
     licence = "ODC-BY"
     archive = Source(
         "arxiv_year",
-        (Remote("https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip", None),),
+        (RemoteFile("https://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip", None),),
         prepare_arxiv_year,
         None,
         {
@@ -135,7 +135,7 @@ class SnapPatents(Large):
     archive = Source(
         "snap_patents",
         (
-            Remote(
+            RemoteFile(
                 "https://drive.usercontent.google.com/download"
                 "?id=1ldh23TSY1PwXia6dU0MYcpyEgX-w3Hia&confirm=t",
                 None,

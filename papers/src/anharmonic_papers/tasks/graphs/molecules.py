@@ -11,7 +11,7 @@ import torch
 from anharmonic._checks import choice
 from anharmonic.data import (
     Arrays,
-    Graphs,
+    GraphDataset,
     GraphTask,
     Readout,
     Splits,
@@ -75,17 +75,17 @@ class ZincRebuilt(GraphTask):
         self.data_dir = data_dir
         self.sizes = {"train": 10000, "valid": 1000, "test": 1000}
 
-    def _build(self) -> Splits[Graphs]:
+    def _build(self) -> Splits[GraphDataset]:
         arrays = load_arrays(self.archive, self.data_dir, progress=self.progress)
         return Splits(*(self._part(arrays, part) for part in ("train", "val", "test")))
 
-    def _part(self, arrays: Arrays, part: str) -> Graphs:
+    def _part(self, arrays: Arrays, part: str) -> GraphDataset:
         kinds = arrays[f"{part}_atom_type"]
         x = np.eye(ATOMS, dtype=np.uint8)[kinds] if self.atoms == "onehot" else kinds[:, None]
         # Each bond stands there once; its reverse comes right after it.
         bonds = arrays[f"{part}_bonds"].astype(np.int64)
         edges = np.stack([bonds, bonds[::-1]], 2).reshape(2, -1)
-        return Graphs(
+        return GraphDataset(
             torch.from_numpy(x),
             torch.from_numpy(edges),
             torch.from_numpy(arrays[f"{part}_y"][:, None]),

@@ -10,14 +10,14 @@ import numpy as np
 from anharmonic._checks import boolean, natural
 from anharmonic.data import (
     Arrays,
+    NodeData,
     NodeTask,
-    OneGraph,
     Source,
     load_arrays,
     prepared,
+    seeded_rng,
     share_sizes,
     shares,
-    stream,
 )
 from anharmonic_papers.tasks.graphs.stored import StoredSplit
 
@@ -142,11 +142,11 @@ class Facebook(NodeTask):
         self.data_dir = data_dir
         self.sizes = share_sizes(self.known)
 
-    def _read(self) -> OneGraph:
+    def _read(self) -> NodeData:
         arrays = load_arrays(self.archive, self.data_dir, progress=self.progress)
         y = arrays["y"]
-        rows = shares(y >= 0, stream("facebook split", self.split))
-        return OneGraph(one_hot_columns(arrays), arrays["edge_index_upper"], y, rows)
+        rows = shares(y >= 0, seeded_rng("facebook split", self.split))
+        return NodeData(one_hot_columns(arrays), arrays["edge_index_upper"], y, rows)
 
 
 def one_hot_columns(arrays: Arrays) -> np.ndarray:

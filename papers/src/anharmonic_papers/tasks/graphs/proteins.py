@@ -10,11 +10,11 @@ import torch
 
 from anharmonic.data import (
     Arrays,
-    Graphs,
+    GraphDataset,
     GraphTask,
     MetricName,
     Readout,
-    Remote,
+    RemoteFile,
     Source,
     Splits,
     Target,
@@ -56,7 +56,7 @@ class ProteinInteractions(GraphTask):
     licence = "none stated"
     archive = Source(
         "ppi",
-        (Remote("https://data.dgl.ai/dataset/ppi.zip", None),),
+        (RemoteFile("https://data.dgl.ai/dataset/ppi.zip", None),),
         prepare_ppi,
         None,
         {
@@ -71,13 +71,13 @@ class ProteinInteractions(GraphTask):
         self.data_dir = data_dir
         self.sizes = {"train": 44906, "valid": 6514, "test": 5524}
 
-    def _build(self) -> Splits[Graphs]:
+    def _build(self) -> Splits[GraphDataset]:
         arrays = load_arrays(self.archive, self.data_dir, progress=self.progress)
         return Splits(*(_part(arrays, part) for part in ("train", "val", "test")))
 
 
-def _part(arrays: Arrays, part: str) -> Graphs:
-    return Graphs(
+def _part(arrays: Arrays, part: str) -> GraphDataset:
+    return GraphDataset(
         torch.from_numpy(arrays[f"{part}_x"]),
         torch.from_numpy(arrays[f"{part}_edges"].astype(np.int64)),
         torch.from_numpy(arrays[f"{part}_y"].astype(np.float32)),

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import message, missing_extra
-from anharmonic.data import Arrays, both_directions, distinct
+from anharmonic.data import Arrays, coalesce, to_undirected
 
 Array = NDArray[Any]
 
@@ -24,7 +24,7 @@ def prepare_genius(files: Sequence[Path]) -> Arrays:
     found = _matlab(files[0], ("edge_index", "node_feat", "label"))
     y = np.asarray(found["label"]).reshape(-1)
     return {
-        "edge_index": distinct(found["edge_index"], len(y)).astype(np.int32),
+        "edge_index": coalesce(found["edge_index"], len(y)).astype(np.int32),
         "x": np.asarray(found["node_feat"], np.float32),
         "y": y.astype(np.int8),
     }
@@ -36,7 +36,7 @@ def prepare_patents(files: Sequence[Path]) -> Arrays:
     y = even_classes(np.asarray(found["years"]).reshape(-1), 5)
     x = found["node_feat"].tocsr()
     return {
-        "edge_index": distinct(found["edge_index"], len(y)).astype(np.int32),
+        "edge_index": coalesce(found["edge_index"], len(y)).astype(np.int32),
         "x_indptr": x.indptr.astype(np.int64),
         "x_indices": x.indices.astype(np.uint16),
         "x_data": x.data.astype(np.float32),
@@ -88,7 +88,7 @@ def prepare_arxiv_year(files: Sequence[Path]) -> Arrays:
             tables[name] = np.loadtxt(io.StringIO(text), kind, delimiter=",", ndmin=2)
     y = even_classes(tables["node_year"].reshape(-1), 5)
     return {
-        "edge_index": distinct(tables["edge"].T, len(y)).astype(np.int32),
+        "edge_index": coalesce(tables["edge"].T, len(y)).astype(np.int32),
         "x": tables["node-feat"],
         "y": y,
     }
@@ -168,7 +168,7 @@ def many_graphs(x: Array, y: Array, number: Array, links: Array) -> Arrays:
     order = np.argsort(code, kind="stable")
     place = np.empty(len(code), np.int64)
     place[order] = np.arange(len(code))
-    edges = both_directions(place[links[:, links[0] != links[1]]], len(code))
+    edges = to_undirected(place[links[:, links[0] != links[1]]], len(code))
     sorted_code = code[order]
     if (sorted_code[edges[0]] != sorted_code[edges[1]]).any():
         raise ValueError(

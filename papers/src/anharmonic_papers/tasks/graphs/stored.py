@@ -8,12 +8,12 @@ from typing import ClassVar
 from anharmonic._checks import boolean, message, natural
 from anharmonic.data import (
     MetricName,
+    NodeData,
     NodeTask,
-    OneGraph,
     Source,
-    features,
     load_arrays,
-    stored_rows,
+    node_features,
+    stored_split,
 )
 
 
@@ -63,7 +63,7 @@ class StoredSplit(NodeTask):
         sizes = self.parts[split % len(self.parts)]
         self.sizes = dict(zip(("train", "valid", "test"), sizes, strict=True))
 
-    def _read(self) -> OneGraph:
+    def _read(self) -> NodeData:
         arrays = load_arrays(self.archive, self.data_dir, progress=self.progress)
-        rows = stored_rows(arrays, self.split)
-        return OneGraph(features(arrays), arrays["edge_index"], arrays["y"], rows)
+        rows = stored_split(arrays, self.split)
+        return NodeData(node_features(arrays), arrays["edge_index"], arrays["y"], rows)

@@ -13,22 +13,22 @@ from numpy.typing import NDArray
 from anharmonic._checks import missing_extra, natural
 from anharmonic.data import (
     Arrays,
-    Graphs,
+    GraphDataset,
     GraphTask,
     MetricName,
     Readout,
     Source,
     Splits,
     Target,
-    both_directions,
     cache_folder,
-    cut,
     data_folder,
     load_arrays,
     not_downloaded,
     official_sizes,
     progress_bar,
-    stream,
+    seeded_rng,
+    split_indices,
+    to_undirected,
 )
 from anharmonic_papers.tasks.archives import MNIST
 from anharmonic_papers.tasks.graphs.molecules import ends
@@ -98,7 +98,7 @@ class MNISTSuperpixels(GraphTask):
         self.sizes = official_sizes(60000, 10000, 5000, train_size, None)
         self.data_dir = data_dir
 
-    def _build(self) -> Splits[Graphs]:
+    def _build(self) -> Splits[GraphDataset]:
         def make(folder: Path, progress: bool) -> Arrays:
             images = load_arrays(self.images, self.data_dir, progress=progress)
             arrays: Arrays = {}
@@ -116,17 +116,17 @@ class MNISTSuperpixels(GraphTask):
         arrays = load_arrays(source, kept, progress=self.progress)
         count = len(arrays["train_y"])
         sizes = [self.sizes["valid"], count - self.sizes["valid"]]
-        valid, train = cut(count, sizes, stream("superpixels split", self.split_seed))
+        valid, train = split_indices(count, sizes, seeded_rng("superpixels split", self.split_seed))
         known = _graphs(arrays, "train")
         return Splits(
-            known.chosen(torch.from_numpy(train[: self.sizes["train"]])),
-            known.chosen(torch.from_numpy(valid)),
+            known.select(torch.from_numpy(train[: self.sizes["train"]])),
+            known.select(torch.from_numpy(valid)),
             _graphs(arrays, "test"),
         )
 
 
-def _graphs(arrays: Arrays, part: str) -> Graphs:
-    return Graphs(
+def _graphs(arrays: Arrays, part: str) -> GraphDataset:
+    return GraphDataset(
         torch.from_numpy(arrays[f"{part}_x"]),
         torch.from_numpy(arrays[f"{part}_edges"].astype(np.int64)),
         torch.from_numpy(arrays[f"{part}_y"]),
@@ -211,4 +211,4 @@ def region_graph(
     ]
     touching = np.concatenate([np.stack([a.reshape(-1), b.reshape(-1)]) for a, b in pairs], 1)
     touching = touching[:, touching[0] != touching[1]]
-    return x.astype(np.float32), both_directions(touching, len(area))
+    return x.astype(np.float32), to_undirected(touching, len(area))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from anharmonic._checks import boolean, message, number
-from anharmonic.data import NodeTask, OneGraph, features, load_arrays, prepared, stored_rows
+from anharmonic.data import NodeData, NodeTask, load_arrays, node_features, prepared, stored_split
 
 LEVELS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.0)
 
@@ -71,9 +71,9 @@ class SyntheticCora(NodeTask):
         self.data_dir = data_dir
         self.sizes = {"train": 745, "valid": 372, "test": 373}
 
-    def _read(self) -> OneGraph:
+    def _read(self) -> NodeData:
         arrays = load_arrays(self.archive, self.data_dir, progress=self.progress)
         graph = f"h{self.homophily:.2f}_r{self.repeat}_"
-        x = features(arrays, f"{graph}x", "x_shape")
+        x = node_features(arrays, f"{graph}x", "x_shape")
         edges, y = arrays[f"{graph}edge_index"], arrays[f"{graph}y"]
-        return OneGraph(x, edges, y, stored_rows(arrays, 0))
+        return NodeData(x, edges, y, stored_split(arrays, 0))

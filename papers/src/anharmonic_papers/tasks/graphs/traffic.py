@@ -9,13 +9,13 @@ import numpy as np
 from anharmonic._checks import boolean
 from anharmonic.data import (
     MetricName,
-    OneGraph,
+    NodeData,
     Target,
     by_first_appearance,
-    features,
     load_arrays,
+    node_features,
     prepared,
-    stored_rows,
+    stored_split,
 )
 from anharmonic_papers.tasks.graphs.stored import StoredSplit
 
@@ -69,13 +69,15 @@ class Traffic(StoredSplit):
         super().__init__(split, undirected, normalise_features, data_dir)
         self.published_numbering = boolean("published_numbering", published_numbering)
 
-    def _read(self) -> OneGraph:
+    def _read(self) -> NodeData:
         arrays = load_arrays(self.archive, self.data_dir, progress=self.progress)
         edges, traffic = arrays["edge_index"], arrays["traffic"]
         if self.published_numbering:
             edges = by_first_appearance(edges, len(traffic))
         y = (traffic / traffic.max()).astype(np.float32)[:, None]
-        return OneGraph(features(arrays, "musae_x"), edges, y, stored_rows(arrays, self.split))
+        return NodeData(
+            node_features(arrays, "musae_x"), edges, y, stored_split(arrays, self.split)
+        )
 
 
 class ChameleonTraffic(Traffic):
