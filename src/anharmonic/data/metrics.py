@@ -1,42 +1,87 @@
-"""Metrics over a whole data set: sums in float64, padding left out.
+"""Metrics over a whole data set: those of torchmetrics in float64, fed with our batches.
 
-A prediction with NaN gives NaN: a diverged model is not scored as if it had answered.
+Padding is left out, and a prediction with NaN gives NaN: a diverged model is not scored as if it
+had answered.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anharmonic._checks import choice, described, message, number
+from anharmonic._checks import choice, described, message, missing_extra, number, require
 from anharmonic.data.base import Batch, step_mask
 from anharmonic.data.graph_batch import GraphBatch
 
+try:
+    from torchmetrics import MeanAbsoluteError, MeanSquaredError, Metric
+except ImportError as error:
+    raise missing_extra("torchmetrics", "train", "measuring a model") from error
 
-class Metric(ABC):
-    """A running total: `update` with every batch, then `value`.
+
+class RatioOfSums(Metric):
+    """The sum of one number over the sum of another; NaN where the latter is 0.
+
+    torchmetrics divides its counts in float32, which would round an accuracy in its eighth digit.
+    """
+
+    above: Tensor
+    below: Tensor
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.add_state("above", torch.tensor(0.0), "sum")
+        self.add_state("below", torch.tensor(0.0), "sum")
+
+    def update(self, above: Tensor, below: Tensor | int) -> None:
+        """Adds to the two sums."""
+        self.above += above
+        self.below += below
+
+    def compute(self) -> Tensor:
+        """The quotient."""
+        return torch.where(self.below == 0, math.nan, self.above / self.below)
+
+
+class TaskMetric:
+    """A metric by its name: `update` with every batch, then `value`.
 
     Args:
+        name: "accuracy": share of sequences, nodes or graphs whose highest score is their class, in
+            percent; "f1": micro-averaged F1 of yes-or-no labels, 2 TP / (2 TP + FP + FN) in
+            percent, a label being predicted where its score is above 0; "cross_entropy": its mean
+            in nats; "mse", "rmse", "mae": errors over all samples, real steps and outputs; "nrmse":
+            root mean squared error over the root mean square of the targets, 1 for a model that
+            answers 0; "nmse": mean squared error over a constant of the data, 1 / `scale`.
         scale: Factor on the value, > 0: the `metric_scale` of the task.
 
     Attributes:
-        name: The name `make_metric` knows.
         higher_is_better: Whether a larger value is better.
+
+    Raises:
+        ValueError: If the name is unknown or the scale out of range.
+
+    Example:
+        >>> metric = TaskMetric("mse")
+        >>> batch = Batch(torch.zeros(1, 3, 1), torch.zeros(1, 3, 1), torch.tensor([2]))
+        >>> metric.update(torch.tensor([[[1.0], [3.0], [100.0]]]), batch)  # the last is padding
+        >>> metric.value()
+        5.0
     """
 
-    name: ClassVar[str]
-    higher_is_better: ClassVar[bool] = False
-
-    def __init__(self, scale: float = 1.0) -> None:
+    def __init__(self, name: str, scale: float = 1.0) -> None:
+        self.name = choice("metric", name, _INPUTS)
+        self.higher_is_better = name in ("accuracy", "f1")
         self._scale = number("scale", scale, low=0.0, low_open=True)
-        self._count = 0
+        kind = _TORCHMETRICS.get(name, RatioOfSums)
+        # The process that measures sees the whole data set; it does not wait for others.
+        self._metric = kind(sync_on_compute=False).set_dtype(torch.float64)
 
-    @abstractmethod
     def update(self, prediction: Tensor, batch: Batch | GraphBatch) -> None:
         """Adds a batch.
 
@@ -48,10 +93,7 @@ class Metric(ABC):
         Raises:
             ValueError: If the shapes do not fit.
         """
-
-    @abstractmethod
-    def _total(self) -> float:
-        """The metric, given that something was added."""
+        self._metric.update(*_INPUTS[self.name](prediction.detach(), batch))
 
     def value(self) -> float:
         """The metric over all that was added.
@@ -59,266 +101,80 @@ class Metric(ABC):
         Raises:
             ValueError: If nothing was added.
         """
-        if self._count == 0:
-            raise ValueError(
-                message(
-                    f"{self.name} needs at least one prediction", "none", "call update(...) first"
-                )
-            )
-        return self._scale * self._total()
+        count = self._metric.update_count
+        require(count > 0, self.name, count, "fed with a prediction", "call update(...) first")
+        value = float(self._metric.compute())
+        return self._scale * (math.sqrt(value) if self.name in ("rmse", "nrmse") else value)
 
 
-class Accuracy(Metric):
-    """Share of sequences, nodes or graphs whose highest score is their class, in percent.
-
-    Example:
-        >>> metric = Accuracy()
-        >>> batch = Batch(torch.zeros(2, 1, 1), torch.tensor([0, 1]), None)
-        >>> metric.update(torch.tensor([[2.0, 1.0], [2.0, 1.0]]), batch)
-        >>> metric.value()
-        50.0
-    """
-
-    name: ClassVar[str] = "accuracy"
-    higher_is_better: ClassVar[bool] = True
-
-    def __init__(self, scale: float = 1.0) -> None:
-        super().__init__(scale)
-        self._right = 0
-        self._has_nan = False
-
-    def update(self, prediction: Tensor, batch: Batch | GraphBatch) -> None:
-        """Adds a batch; `prediction` holds scores `[B, C]`."""
-        _are_scores(prediction, batch)
-        scores = prediction.detach()
-        self._has_nan |= bool(scores.isnan().any())
-        self._right += int((scores.argmax(1) == batch.y.to(scores.device)).sum())
-        self._count += batch.y.shape[0]
-
-    def _total(self) -> float:
-        return math.nan if self._has_nan else 100.0 * self._right / self._count
+def _hits(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int]:
+    _check_scores(scores, batch)
+    hits = 100.0 * (scores.argmax(1) == batch.y.to(scores.device)).sum()
+    return _unless_nan(hits, scores), len(scores)
 
 
-class CrossEntropy(Metric):
-    """Mean cross entropy of the classes in nats: what training on classes minimises.
-
-    Example:
-        >>> metric = CrossEntropy()
-        >>> metric.update(torch.zeros(1, 2), Batch(torch.zeros(1, 1, 1), torch.tensor([0]), None))
-        >>> round(metric.value(), 4)
-        0.6931
-    """
-
-    name: ClassVar[str] = "cross_entropy"
-
-    def __init__(self, scale: float = 1.0) -> None:
-        super().__init__(scale)
-        self._sum = 0.0
-
-    def update(self, prediction: Tensor, batch: Batch | GraphBatch) -> None:
-        """Adds a batch; `prediction` holds scores `[B, C]`."""
-        _are_scores(prediction, batch)
-        scores, y = prediction.detach().to("cpu", torch.float64), batch.y.cpu()
-        self._sum += float(functional.cross_entropy(scores, y, reduction="sum"))
-        self._count += y.shape[0]
-
-    def _total(self) -> float:
-        return self._sum / self._count
+def _log_losses(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int]:
+    _check_scores(scores, batch)
+    scores = scores.to("cpu", torch.float64)
+    return functional.cross_entropy(scores, batch.y.cpu(), reduction="sum"), len(scores)
 
 
-class MeanSquaredError(Metric):
-    """Mean of the squared errors over all sequences, real steps and outputs.
-
-    Example:
-        >>> metric = MeanSquaredError()
-        >>> batch = Batch(torch.zeros(1, 3, 1), torch.zeros(1, 3, 1), torch.tensor([2]))
-        >>> metric.update(torch.tensor([[[1.0], [3.0], [100.0]]]), batch)  # the last is padding
-        >>> metric.value()
-        5.0
-    """
-
-    name: ClassVar[str] = "mse"
-
-    def __init__(self, scale: float = 1.0) -> None:
-        super().__init__(scale)
-        self._errors = 0.0
-        self._targets = 0.0
-
-    def update(self, prediction: Tensor, batch: Batch | GraphBatch) -> None:
-        """Adds a batch; `prediction` has the shape of `batch.y`."""
-        error, y = _errors(prediction, batch)
-        self._errors += float(error.square().sum())
-        self._targets += float(y.square().sum())
-        self._count += y.numel()
-
-    def _total(self) -> float:
-        return self._errors / self._count
+def _label_hits(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
+    _check_shape(scores, batch)
+    predicted, true = scores > 0, batch.y.to(scores.device) > 0.5
+    hits = 200.0 * (predicted & true).sum()
+    return _unless_nan(hits, scores), (predicted.sum() + true.sum()).cpu()
 
 
-class RootMeanSquaredError(MeanSquaredError):
-    """Square root of the mean squared error over the whole set, in units of the target."""
-
-    name: ClassVar[str] = "rmse"
-
-    def _total(self) -> float:
-        return math.sqrt(self._errors / self._count)
+def _unless_nan(hits: Tensor, scores: Tensor) -> Tensor:
+    return torch.where(scores.isnan().any(), math.nan, hits).cpu()
 
 
-class NormalisedRootMeanSquaredError(MeanSquaredError):
-    """Root mean squared error divided by the root mean square of the targets.
-
-    It is 1 for a model that answers 0, and NaN where all targets are 0.
-    """
-
-    name: ClassVar[str] = "nrmse"
-
-    def _total(self) -> float:
-        return math.sqrt(self._errors / self._targets) if self._targets else math.nan
+def _relative_squares(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
+    prediction, y = _real_steps(prediction, batch)
+    return (prediction - y).square().sum(), y.square().sum()
 
 
-class NormalisedMeanSquaredError(MeanSquaredError):
-    """Mean squared error divided by a constant of the data, given as `scale` = 1 / constant.
-
-    The node regression tasks divide by the mean of the target over all nodes, training nodes
-    included, as the published tables do. It is no square, so it depends on the unit of the target.
-
-    Example:
-        >>> metric = NormalisedMeanSquaredError(scale=1 / 0.5)
-        >>> batch = Batch(torch.zeros(1, 1, 1), torch.ones(1, 1), None)
-        >>> metric.update(torch.tensor([[3.0]]), batch)
-        >>> metric.value()
-        8.0
-    """
-
-    name: ClassVar[str] = "nmse"
-
-
-class MeanAbsoluteError(Metric):
-    """Mean of the absolute errors over all samples, real steps and outputs.
-
-    Example:
-        >>> metric = MeanAbsoluteError()
-        >>> batch = Batch(torch.zeros(2, 1, 1), torch.zeros(2, 1), None)
-        >>> metric.update(torch.tensor([[-1.0], [3.0]]), batch)
-        >>> metric.value()
-        2.0
-    """
-
-    name: ClassVar[str] = "mae"
-
-    def __init__(self, scale: float = 1.0) -> None:
-        super().__init__(scale)
-        self._errors = 0.0
-
-    def update(self, prediction: Tensor, batch: Batch | GraphBatch) -> None:
-        """Adds a batch; `prediction` has the shape of `batch.y`."""
-        error, _ = _errors(prediction, batch)
-        self._errors += float(error.abs().sum())
-        self._count += error.numel()
-
-    def _total(self) -> float:
-        return self._errors / self._count
-
-
-class MicroF1(Metric):
-    """Micro-averaged F1 of yes-or-no labels, in percent: 2 TP / (2 TP + FP + FN) over all of them.
-
-    A label is predicted where its score (logit) is above 0. It is NaN where no label is set and
-    none is predicted.
-
-    Example:
-        >>> metric = MicroF1()
-        >>> batch = Batch(torch.zeros(2, 1, 1), torch.tensor([[1.0, 0.0], [1.0, 1.0]]), None)
-        >>> metric.update(torch.tensor([[2.0, 1.0], [-1.0, 3.0]]), batch)  # 2 TP, 1 FP, 1 FN
-        >>> round(metric.value(), 4)
-        66.6667
-    """
-
-    name: ClassVar[str] = "f1"
-    higher_is_better: ClassVar[bool] = True
-
-    def __init__(self, scale: float = 1.0) -> None:
-        super().__init__(scale)
-        self._right = 0
-        self._named = 0
-        self._has_nan = False
-
-    def update(self, prediction: Tensor, batch: Batch | GraphBatch) -> None:
-        """Adds a batch; `prediction` holds one score per label, in the shape of `batch.y`."""
-        _same_shape(prediction, batch)
-        scores = prediction.detach()
-        said, wanted = scores > 0, batch.y.to(scores.device) > 0.5
-        self._has_nan |= bool(scores.isnan().any())
-        self._right += int((said & wanted).sum())
-        self._named += int(said.sum()) + int(wanted.sum())
-        self._count += batch.y.numel()
-
-    def _total(self) -> float:
-        if self._has_nan or self._named == 0:
-            return math.nan
-        return 200.0 * self._right / self._named
-
-
-def _errors(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
-    """Errors and targets in float64, padding left out."""
-    _same_shape(prediction, batch)
-    y = batch.y.detach().to("cpu", torch.float64)
-    error = prediction.detach().to("cpu", torch.float64) - y
+def _real_steps(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
+    """Predictions and targets in float64, padding left out."""
+    _check_shape(prediction, batch)
+    prediction, y = (part.to("cpu", torch.float64) for part in (prediction, batch.y))
     if isinstance(batch, Batch) and batch.lengths is not None and y.dim() == 3:
         inside = step_mask(batch.lengths.cpu(), y.shape[1])
-        return error[inside], y[inside]
-    return error, y
+        return prediction[inside], y[inside]
+    return prediction, y
 
 
-def _are_scores(prediction: Tensor, batch: Batch | GraphBatch) -> None:
-    if prediction.dim() != 2 or prediction.shape[0] != batch.y.shape[0] or batch.y.dim() != 1:
+def _check_scores(scores: Tensor, batch: Batch | GraphBatch) -> None:
+    if scores.dim() != 2 or batch.y.shape != scores.shape[:1]:
         raise ValueError(
             message(
                 "prediction must be [B, C] and y [B]",
-                f"prediction {described(prediction)}, y {described(batch.y)}",
+                f"prediction {described(scores)}, y {described(batch.y)}",
                 "use readout 'last' or 'mean' for a class task",
             )
         )
 
 
-def _same_shape(prediction: Tensor, batch: Batch | GraphBatch) -> None:
-    if prediction.shape != batch.y.shape:
-        raise ValueError(
-            message(
-                "prediction must have the shape of y",
-                f"prediction {described(prediction)}, y {described(batch.y)}",
-                "check readout and output_size of the model",
-            )
-        )
+def _check_shape(prediction: Tensor, batch: Batch | GraphBatch) -> None:
+    y, advice = batch.y, "check readout and output_size of the model"
+    require(prediction.shape == y.shape, "prediction", prediction, f"{list(y.shape)} as y", advice)
 
 
-_METRICS: dict[str, type[Metric]] = {
-    kind.name: kind
-    for kind in (
-        Accuracy,
-        MicroF1,
-        CrossEntropy,
-        MeanSquaredError,
-        RootMeanSquaredError,
-        NormalisedRootMeanSquaredError,
-        NormalisedMeanSquaredError,
-        MeanAbsoluteError,
-    )
+_TORCHMETRICS: dict[str, type[Metric]] = {
+    "mse": MeanSquaredError,
+    "rmse": MeanSquaredError,
+    "nmse": MeanSquaredError,
+    "mae": MeanAbsoluteError,
 }
-
-
-def make_metric(name: str, scale: float = 1.0) -> Metric:
-    """Makes a fresh metric by its name.
-
-    Args:
-        name: "accuracy", "f1", "cross_entropy", "mse", "rmse", "nrmse", "nmse" or "mae".
-        scale: Factor on its value, > 0; a task says it as `metric_scale`.
-
-    Raises:
-        ValueError: If the name is unknown or the scale out of range.
-
-    Example:
-        >>> make_metric("accuracy").higher_is_better, make_metric("rmse").higher_is_better
-        (True, False)
-    """
-    return _METRICS[choice("metric", name, _METRICS)](scale)
+# What the metric is fed with.
+_INPUTS: dict[str, Callable[[Tensor, Batch | GraphBatch], tuple[Tensor, Tensor | int]]] = {
+    "accuracy": _hits,
+    "f1": _label_hits,
+    "cross_entropy": _log_losses,
+    "mse": _real_steps,
+    "rmse": _real_steps,
+    "nrmse": _relative_squares,
+    "nmse": _real_steps,
+    "mae": _real_steps,
+}

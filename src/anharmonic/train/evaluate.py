@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from anharmonic.data.base import Batches
-from anharmonic.data.metrics import make_metric
+from anharmonic.data.metrics import TaskMetric
 
 
 def evaluate(
@@ -27,7 +27,7 @@ def evaluate(
         device: Where the model is.
         scale: The task's ``metric_scale``.
     """
-    total = make_metric(metric, scale)
+    total = TaskMetric(metric, scale)
     was_training = model.training
     model.eval()
     try:

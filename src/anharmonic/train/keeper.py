@@ -18,7 +18,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 
 from anharmonic.data.base import Batches, Task
-from anharmonic.data.metrics import make_metric
+from anharmonic.data.metrics import TaskMetric
 from anharmonic.diagnostics.machine import peak_memory_mb
 from anharmonic.train import machine
 from anharmonic.train.evaluate import evaluate
@@ -53,7 +53,7 @@ class Keeper(Callback):
         self._valid = valid
         self._watch = watch
         self.metric, self._scale = task.metric, task.metric_scale
-        self.higher_is_better = make_metric(task.metric).higher_is_better
+        self.higher_is_better = TaskMetric(task.metric).higher_is_better
         self._resume_path = resume_path
         self._random: list[dict[str, Any]] | None = None
         self._saved_at = -math.inf

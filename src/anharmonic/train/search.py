@@ -131,14 +131,14 @@ def sweep(
         from optuna.storages.journal import JournalFileBackend
     except ImportError as error:
         raise _checks.missing_extra("optuna", "sweep", "a search") from error
-    from anharmonic.data.metrics import make_metric
+    from anharmonic.data.metrics import TaskMetric
     from anharmonic.data.registry import make_task
     from anharmonic.train.losses import DivergedError
 
     for name in space.keys() - Run.__dataclass_fields__.keys():
         _checks.choice("a key of model_options", name, model_option_parameters(run.model))
     metric = make_task(run.task, run.task_options, place.data_dir, place.file).metric
-    higher = make_metric(metric).higher_is_better
+    higher = TaskMetric(metric).higher_is_better
     study.parent.mkdir(parents=True, exist_ok=True)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     found = optuna.create_study(

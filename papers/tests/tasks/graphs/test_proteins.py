@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.data.metrics import make_metric
+from anharmonic.data.metrics import TaskMetric
 from anharmonic_papers.tasks.graphs.proteins import ProteinInteractions
 
 
@@ -35,7 +35,7 @@ def test_labels_of_all_nodes(task: ProteinInteractions) -> None:
     assert batch.num_graphs == 2
     assert batch.y.dtype == torch.float32
     assert batch.y.tolist() == torch.eye(4, 3).tolist()
-    metric = make_metric(task.metric, task.metric_scale)
+    metric = TaskMetric(task.metric, task.metric_scale)
     metric.update(batch.y - 0.5, batch)
     assert metric.value() == 100.0
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.data.metrics import make_metric
+from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.sources import Arrays, load_arrays
 from anharmonic_papers.tasks.graphs.traffic import ChameleonTraffic, SquirrelTraffic
 
@@ -78,7 +78,7 @@ def test_the_mean_of_training_scores_as_published_baselines(
         task = kind(split=split, data_dir=folder)
         loaders = task.loaders(0, 1)
         test, constant = loaders.test[0], loaders.train(0)[0].y.mean()
-        metric = make_metric(task.metric, task.metric_scale)
+        metric = TaskMetric(task.metric, task.metric_scale)
         metric.update(constant.expand_as(test.y), test)
         values.append(metric.value())
     assert np.mean(values) == pytest.approx(mean, abs=6e-4)
