@@ -1,14 +1,15 @@
 # make demo   trains four models on real data and writes demo/report.html
 # make test   formatting, lints, types, rooms, tests
 # make test-all   adds the slow tests: every table on stand-in data, a hundred kills, two processes
+# make coverage   how much of the library the tests of `make test` run; fails below the floor
 # make sanitize   runs the C code under address, undefined-behaviour and thread sanitizers (gcc, Linux)
-# Each makes its own .venv; PYTHON chooses another interpreter (3.11 or newer).
+# Those that need Python make their own .venv; PYTHON chooses another interpreter (3.11 or newer).
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-all sanitize lint clean
+.PHONY: demo test test-all coverage sanitize lint clean
 
 CSRC := CMakeLists.txt $(wildcard src/anharmonic/ops/csrc/*)
 
@@ -35,6 +36,9 @@ test: lint
 
 test-all: lint
 	$(BIN)/python -m pytest -q
+
+coverage: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m 'not slow' --cov --cov-report=term:skip-covered
 
 sanitize: $(READY)
 	$(BIN)/python tests/sanitize.py
