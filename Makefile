@@ -3,13 +3,14 @@
 # make test-all   adds the slow tests: every table on stand-in data, a hundred kills, two processes
 # make coverage   how much of the library the tests of `make test` run; fails below the floor
 # make sanitize   runs the C code under address, undefined-behaviour and thread sanitizers (gcc, Linux)
+# make aarch64   builds the C code for aarch64 and runs its exercise in an emulator (qemu-user, Linux)
 # Those that need Python make their own .venv; PYTHON chooses another interpreter (3.11 or newer).
 
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-all coverage sanitize lint clean
+.PHONY: demo test test-all coverage sanitize aarch64 lint clean
 
 CSRC := CMakeLists.txt $(wildcard src/anharmonic/ops/csrc/*)
 
@@ -42,6 +43,9 @@ coverage: $(READY)
 
 sanitize: $(READY)
 	$(BIN)/python tests/sanitize.py
+
+aarch64:
+	bash tests/aarch64.sh
 
 clean:
 	rm -rf .venv build dist demo runs

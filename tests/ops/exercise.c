@@ -1,4 +1,5 @@
-/* Exercises the pool and the workspace; exits with 0 if all is well. Argument: how often. */
+/* Exercises the pool and the workspace; exits with 0 if all is well. Arguments: how often; with
+ * anything more it ends before the forks, whose children qemu-user does not let make threads. */
 #define _GNU_SOURCE
 #include <fenv.h>
 #include <pthread.h>
@@ -167,12 +168,25 @@ static void workers_round_as_the_caller(int times) {
     fesetround(FE_TONEAREST);
 }
 
+/* Bytes of memory that the process holds; 0 where Linux is not there to ask. */
+static long resident(void) {
+    long pages = 0, ignored;
+    FILE *memory = fopen("/proc/self/statm", "r");
+    if (memory != NULL) {
+        CHECK(fscanf(memory, "%ld %ld", &ignored, &pages) == 2);
+        fclose(memory);
+    }
+    return pages * sysconf(_SC_PAGESIZE);
+}
+
 static void workspaces(void) {
     CHECK(an_workspace_take(SIZE_MAX) == NULL && an_workspace_take(SIZE_MAX / 2) == NULL);
     an_workspace_give(NULL);
     void *none = an_workspace_take(0);
     CHECK(none != NULL);
     an_workspace_give(none);
+    const long before = resident(); /* an emulator has memory of its own */
+    (void)before;
     enum { COUNT = 68 };
     char *blocks[COUNT]; /* of 8 MiB: more than is kept */
     for (int i = 0; i < COUNT; i++) {
@@ -182,14 +196,8 @@ static void workspaces(void) {
     }
     for (int i = 0; i < COUNT; i++) CHECK(blocks[i][12345] == i && blocks[i][(8 << 20) - 1] == i);
     for (int i = 0; i < COUNT; i++) an_workspace_give(blocks[i]);
-    long pages = 0, ignored;
-    FILE *memory = fopen("/proc/self/statm", "r");
-    if (memory != NULL) {
-        CHECK(fscanf(memory, "%ld %ld", &ignored, &pages) == 2);
-        fclose(memory);
-    }
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-    CHECK(pages * sysconf(_SC_PAGESIZE) < (long)524 << 20);
+    CHECK(resident() - before < (long)524 << 20);
     char *first = an_workspace_take(5 << 20); /* the last given comes back first */
     CHECK(first == blocks[COUNT - 1]);
     an_workspace_give(first);
@@ -214,6 +222,7 @@ int main(int arguments, char **argument) {
     several_callers(100 * times);
     workers_round_as_the_caller(20 * times);
     workspaces();
+    if (arguments > 2) return 0;
     forks(times);
     const pid_t child = fork();
     if (child == 0) {
