@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from anharmonic.pages import lines, panels, save
-from anharmonic.train import read
+from anharmonic.train import read_results
 from anharmonic_papers.tables.registry import table
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -29,7 +29,7 @@ def main():
     parser.add_argument("--pictures", type=Path)
     arguments = parser.parse_args()
     for name in ("nestaas-regression", "nestaas-classification"):
-        found = read(arguments.results / f"{name}.jsonl")
+        found = read_results(arguments.results / f"{name}.jsonl")
         figure, axes = panels(3, width=9.0, height=3.0)
         for place, (measure, words) in zip(axes, MEASURES.items(), strict=True):
             curves, bands = {}, []

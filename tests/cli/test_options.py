@@ -20,7 +20,7 @@ from anharmonic.cli.options import (
 from anharmonic.data.registry import list_tasks, task_class, task_options
 from anharmonic.nn.registry import list_models, model_class
 from anharmonic.train.options import model_option_parameters
-from anharmonic.train.run import Place, Run
+from anharmonic.train.run import Run, RunEnvironment
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def test_fields_become_options_with_their_texts():
     assert [o.name for o in field_options(Sample, ("kind", "rate"))] == ["count", "silent", "many"]
 
 
-@pytest.mark.parametrize("cls", [Run, Place])
+@pytest.mark.parametrize("cls", [Run, RunEnvironment])
 def test_every_field_of_a_run_is_explained(cls):
     assert all(option.help for option in field_options(cls))
 

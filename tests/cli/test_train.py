@@ -8,7 +8,7 @@ from anharmonic.cli.train import model_options, names, read, task_options
 from anharmonic.data.files import file_digest
 from anharmonic.data.registry import list_tasks
 from anharmonic.nn.registry import list_models
-from anharmonic.train.run import Place, Run
+from anharmonic.train.run import Run, RunEnvironment
 
 QUICK = ("--hidden-size", "4", "--epochs", "1", "--no-progress", "--threads", "1")
 SHORT = ("--length", "8", "--steps-per-epoch", "2", "--valid-size", "8", "--test-size", "8")
@@ -16,7 +16,7 @@ SHORT = ("--length", "8", "--steps-per-epoch", "2", "--valid-size", "8", "--test
 
 def test_flags_of_run_model_and_task_make_the_run():
     words = "LEM Adding --length 200 --hidden-size 32 --dt 0.05 --lr 0.003 --epochs 5 --seed 3"
-    run, place, seeds = read(words.split())
+    run, environment, seeds = read(words.split())
     assert run == Run(
         "adding",
         "LEM",
@@ -26,7 +26,7 @@ def test_flags_of_run_model_and_task_make_the_run():
         epochs=5,
         lr=0.003,
     )
-    assert place == Place() and seeds == ()
+    assert environment == RunEnvironment() and seeds == ()
 
 
 def test_a_run_holds_only_the_options_typed():
@@ -47,7 +47,7 @@ def test_switches_and_lists():
 
 
 def test_flags_of_run_model_task_and_place_never_clash():
-    general = [o.name for cls in (Run, Place) for o in field_options(cls)] + ["seeds"]
+    general = [o.name for cls in (Run, RunEnvironment) for o in field_options(cls)] + ["seeds"]
     for model, task in itertools.product(list_models(), list_tasks()):
         found = [o.name for o in model_options(model) + task_options(task)]
         assert len(set(found)) == len(found)
@@ -60,9 +60,9 @@ def test_a_name_says_the_class(data):
 
 
 def test_a_file_is_known_by_its_content(data):
-    run, place, _ = read(["gru", str(data)])
+    run, environment, _ = read(["gru", str(data)])
     assert run.task == "file" and run.task_options == {"sha256": file_digest(data)}
-    assert place.file == data
+    assert environment.file == data
 
 
 @pytest.mark.parametrize(

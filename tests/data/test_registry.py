@@ -139,7 +139,9 @@ def test_errors(tmp_path: Path) -> None:
         make_task("adding", {"lenght": 3})
     with pytest.raises(ValueError, match="option of task 'smnist' must be one of"):
         make_task("smnist", {"data_dir": "x"})
-    with pytest.raises(ValueError, match=r"task 'file' needs a file; got none; .*Place.file="):
+    with pytest.raises(
+        ValueError, match=r"task 'file' needs a file; got none; .*RunEnvironment.file="
+    ):
         make_task("file", {})
     with pytest.raises(ValueError, match=r"task 'adding' takes no file; got .*mine.npz"):
         make_task("adding", {}, file=tmp_path / "mine.npz")

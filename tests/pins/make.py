@@ -26,10 +26,10 @@ from pinned import (
     ah,
     computed,
     counted_steps,
+    environment_for,
     fingerprint,
     fit,
     list_tables,
-    place_for,
     predict,
     table,
 )
@@ -285,13 +285,13 @@ def train() -> None:
             fields = fields | {"task_options": {"sha256": file_digest(WAVES)}}
         run = Run(**fields)
         with counted_steps() as steps:
-            fit(run, place_for(run, DATA / "finished"))
+            fit(run, environment_for(run, DATA / "finished"))
         if run.model not in INTERRUPTED:
             continue
         a_step_later = steps[0] // run.epochs + 1
         try:
             with counted_steps(stop_at=a_step_later):
-                fit(run, place_for(run, DATA / "interrupted"))
+                fit(run, environment_for(run, DATA / "interrupted"))
         except KeyboardInterrupt:
             continue
         raise RuntimeError(f"{run.folder_name} was not interrupted")

@@ -20,10 +20,10 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import anharmonic as ah
 from anharmonic.diagnostics import cpu, versions
-from anharmonic.train import Place, Result, Run, fit, predict
+from anharmonic.train import Result, Run, RunEnvironment, fit, predict
 from anharmonic_papers.tables import list_tables, table
 
-__all__ = ["Place", "Result", "Run", "ah", "fit", "list_tables", "predict", "table"]
+__all__ = ["Result", "Run", "RunEnvironment", "ah", "fit", "list_tables", "predict", "table"]
 
 DATA = Path(__file__).parent / "data"
 RESULTS = Path(__file__).parents[2] / "papers" / "results"
@@ -114,10 +114,10 @@ def run_in(folder: Path) -> Run:
     return Run.from_json((folder / "run.json").read_text())
 
 
-def place_for(run: Run, out: Path) -> Place:
-    """A place of one thread, with the data file where the task needs one."""
+def environment_for(run: Run, out: Path) -> RunEnvironment:
+    """An environment of one thread, with the data file where the task needs one."""
     file = WAVES if run.task == "file" else None
-    return Place(out=out, file=file, threads=1, progress=False)
+    return RunEnvironment(out=out, file=file, threads=1, progress=False)
 
 
 @contextmanager

@@ -18,8 +18,8 @@ from pinned import (
     Result,
     close,
     counted_steps,
+    environment_for,
     fit,
-    place_for,
     predict,
     run_folders,
     run_in,
@@ -76,10 +76,10 @@ def test_a_finished_run_is_known(folder, tmp_path):
     assert run.folder_name == folder.name
     out = tmp_path / "runs"
     shutil.copytree(DATA / "finished", out)
-    place = place_for(run, out)
-    elsewhere = dataclasses.replace(place, results=tmp_path / "other.jsonl")
+    environment = environment_for(run, out)
+    elsewhere = dataclasses.replace(environment, results=tmp_path / "other.jsonl")
     with counted_steps() as steps:
-        assert fit(run, place) == result_in(folder)  # by its line
+        assert fit(run, environment) == result_in(folder)  # by its line
         assert fit(run, elsewhere) == result_in(folder)  # by its folder
     assert steps == [0]
     lines = (DATA / "finished" / "results.jsonl").read_text().splitlines()
@@ -92,7 +92,7 @@ def test_a_finished_run_is_known(folder, tmp_path):
 def test_the_same_run_ends_with_the_same_weights(folder, tmp_path):
     run = run_in(folder)
     needs(run)
-    result = fit(run, place_for(run, tmp_path))
+    result = fit(run, environment_for(run, tmp_path))
     same_outcome(result, tmp_path / folder.name, folder)
     task = json.loads((folder / "task.json").read_text())
     assert json.loads((tmp_path / folder.name / "task.json").read_text()) == task
@@ -107,7 +107,7 @@ def test_an_interrupted_run_goes_on(folder, tmp_path):
     taken = int(state["optimizer_states"][0]["state"][0]["step"])
     with counted_steps() as steps, warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        result = fit(run, place_for(run, tmp_path))
+        result = fit(run, environment_for(run, tmp_path))
     assert steps == [taken * (run.epochs - 1)]
     assert result.started == state["callbacks"]["Keeper"]["started"]
     elsewhere = [w for w in said if "not end with the same bits" in str(w.message)]

@@ -10,7 +10,7 @@ import pytest
 
 from anharmonic.data.base import Batch, Batches, Loaders, Task
 from anharmonic.data.registry import make_task
-from anharmonic.train import Place, Run
+from anharmonic.train import Run, RunEnvironment
 
 TASK_OPTIONS = {"length": 8, "valid_size": 20, "test_size": 20, "steps_per_epoch": 6}
 MODEL_OPTIONS = {"hidden_size": 4, "num_layers": 2, "dropout": 0.3}
@@ -36,8 +36,8 @@ def tiny() -> Callable[..., Run]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(out=tmp_path / "runs", threads=1, progress=False)
+def environment(tmp_path: Path) -> RunEnvironment:
+    return RunEnvironment(out=tmp_path / "runs", threads=1, progress=False)
 
 
 class Hooked:

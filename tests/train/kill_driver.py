@@ -25,7 +25,7 @@ import torch
 import anharmonic.train.files as files
 from anharmonic.data.base import Batches, Loaders
 from anharmonic.data.registry import make_task
-from anharmonic.train import Place, Run, fit
+from anharmonic.train import Run, RunEnvironment, fit
 
 # (As an attribute of the package, `fit` is the function.)
 fit_module = sys.modules["anharmonic.train.fit"]
@@ -96,7 +96,7 @@ def sitting(out: str, hook: Callable[[str], None]) -> None:
 
     fit_module.make_task = Hooked  # type: ignore[attr-defined]
     files.os.replace = replace_with_hook  # type: ignore[attr-defined]
-    fit(RUN, Place(out=Path(out), threads=1, progress=False))
+    fit(RUN, RunEnvironment(out=Path(out), threads=1, progress=False))
 
 
 def forked(work: Callable[[], None]) -> int:
@@ -193,10 +193,10 @@ def main() -> None:
         times = random.Random(int(sys.argv[4]))
         longest = 1.0
         for attempt in range(10**6):
-            place = f"{out}/cut{attempt}"
-            while not killed_after(place, times.uniform(0.0, longest)):
+            environment = f"{out}/cut{attempt}"
+            while not killed_after(environment, times.uniform(0.0, longest)):
                 found["kills"] += 1
-            found["cut"].append(outcome(place))
+            found["cut"].append(outcome(environment))
             if found["kills"] >= int(sys.argv[3]):
                 break
     print(json.dumps(found))

@@ -2,7 +2,7 @@ import fcntl
 
 import pytest
 
-from anharmonic.train.folder import claim, folder_of, locked, remove_temporary
+from anharmonic.train.folder import claim, locked, remove_temporary, run_folder
 
 
 def test_claim_twice(tmp_path, tiny):
@@ -31,8 +31,8 @@ def test_damaged_run_json(tmp_path, tiny):
         claim(tmp_path, tiny())
 
 
-def test_name(place, tiny):
-    assert folder_of(tiny(), place).name == f"adding-LSTM-{tiny().hash}"
+def test_name(environment, tiny):
+    assert run_folder(tiny(), environment).name == f"adding-LSTM-{tiny().hash}"
 
 
 def test_one_process_at_a_time(tmp_path):

@@ -8,19 +8,19 @@ import torch
 
 import anharmonic as ah
 from anharmonic.data.registry import task_class
-from anharmonic.train import keeper
+from anharmonic.train import state
 from anharmonic.train.fit import fit
 from anharmonic.train.predict import predict
-from anharmonic.train.probes import read_log
-from anharmonic.train.results import read
-from anharmonic.train.run import Place, Run
+from anharmonic.train.probes import read_diagnostics
+from anharmonic.train.results import read_results
+from anharmonic.train.run import Run, RunEnvironment
 
 pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
-    """A place with a Texas of 40 pages, each of whose words name its class."""
+def environment(tmp_path, monkeypatch):
+    """An environment with a Texas of 40 pages, each of whose words name its class."""
     rng = np.random.default_rng(0)
     nodes, words = 40, 1703
     y = rng.integers(0, 5, nodes).astype(np.uint8)
@@ -41,7 +41,7 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setattr(kind, "archive", replace(source, digest=None))
     (tmp_path / "graph").mkdir()
     np.savez(tmp_path / "graph" / "geom_texas.npz", **arrays)
-    return Place(out=tmp_path / "runs", data_dir=tmp_path, progress=False, threads=1)
+    return RunEnvironment(out=tmp_path / "runs", data_dir=tmp_path, progress=False, threads=1)
 
 
 def run(**changes):
@@ -49,30 +49,33 @@ def run(**changes):
     return Run("texas", "GraphCON", **{**values, **changes})
 
 
-def weights(one, place):
+def weights(one, environment):
     return torch.cat(
-        [w.flatten() for w in ah.from_pretrained(place.out / one.folder_name / "best").parameters()]
+        [
+            w.flatten()
+            for w in ah.from_pretrained(environment.out / one.folder_name / "best").parameters()
+        ]
     )
 
 
 @pytest.mark.parametrize("model", ["GraphCON", "GradientGating", "PlainGNN", "GCNII"])
-def test_a_network_learns_what_its_features_say(model, place):
+def test_a_network_learns_what_its_features_say(model, environment):
     options = {"hidden_size": 16, "num_layers": 2, "conv": "SAGE"}
     if model == "GCNII":
         options = {"hidden_size": 16, "num_layers": 2, "alpha": 0.9}  # of its own features
     one = Run("texas", model, model_options=options, epochs=60, lr=0.02)
-    result = fit(one, place)
+    result = fit(one, environment)
     assert result.curve["train_loss"][-1] < 0.5 * result.curve["train_loss"][0]
     assert result.test > 45  # five classes
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1000.0])
-def test_an_interrupted_run_ends_with_the_same_bits(seconds, place, tmp_path, monkeypatch):
+def test_an_interrupted_run_ends_with_the_same_bits(seconds, environment, tmp_path, monkeypatch):
     one = run(model_options={"hidden_size": 8, "num_layers": 2, "dropout": 0.3})
-    whole = replace(place, out=tmp_path / "whole")
+    whole = replace(environment, out=tmp_path / "whole")
     fit(one, whole)
-    monkeypatch.setattr(keeper, "_SECONDS_BETWEEN_SAVES", seconds)
-    real, calls = keeper.evaluate, []
+    monkeypatch.setattr(state, "_SECONDS_BETWEEN_SAVES", seconds)
+    real, calls = state.evaluate, []
 
     def evaluate(*arguments):
         calls.append(1)
@@ -80,48 +83,48 @@ def test_an_interrupted_run_ends_with_the_same_bits(seconds, place, tmp_path, mo
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(keeper, "evaluate", evaluate)
+    monkeypatch.setattr(state, "evaluate", evaluate)
     saved = 11 if seconds == 0 else 1
     with pytest.raises(KeyboardInterrupt, match=f"Interrupted after {saved} of 40 epochs"):
-        fit(one, place)
-    result = fit(one, place)
+        fit(one, environment)
+    result = fit(one, environment)
     assert len(calls) == 12 + 40 - saved
-    assert torch.equal(weights(one, place), weights(one, whole))
-    assert result.curve == read(whole.results_path)[0].curve
+    assert torch.equal(weights(one, environment), weights(one, whole))
+    assert result.curve == read_results(whole.results_path)[0].curve
 
 
-def test_the_split_is_an_option_and_another_run(place):
+def test_the_split_is_an_option_and_another_run(environment):
     assert run(task_options={"split": 3}).hash != run().hash
     assert run(task_options={"split": 0}).hash == run().hash
 
 
-def test_sequence_models_and_graph_tasks_do_not_meet(place):
+def test_sequence_models_and_graph_tasks_do_not_meet(environment):
     with pytest.raises(ValueError, match=r"task 'texas' needs a model for graphs; got model='LEM'"):
         Run("texas", "LEM")
     with pytest.raises(ValueError, match=r"task 'adding' needs a model for sequences; got.*Graph"):
         Run("adding", "GraphCON")
 
 
-def test_one_graph_is_not_spread_over_devices(place):
+def test_one_graph_is_not_spread_over_devices(environment):
     with pytest.raises(ValueError, match="a graph task trains on one device; got devices=2"):
-        fit(run(batch_size=2), replace(place, devices=2))
+        fit(run(batch_size=2), replace(environment, devices=2))
 
 
-def test_predict_is_for_sequences(place):
+def test_predict_is_for_sequences(environment):
     one = run(epochs=1)
-    fit(one, place)
+    fit(one, environment)
     with pytest.raises(ValueError, match=r"a model for sequences; got .*texas.*from_pretrained"):
-        predict(place.out / one.folder_name, "data.npz")
+        predict(environment.out / one.folder_name, "data.npz")
 
 
 @pytest.mark.parametrize("model", ["GraphCON", "GCNII"])
-def test_smoothing_is_logged_and_changes_no_bit(model, place, tmp_path):
+def test_smoothing_is_logged_and_changes_no_bit(model, environment, tmp_path):
     one = replace(run(epochs=3), model=model)
-    plain = fit(one, place)
-    watched = replace(place, out=tmp_path / "watched", diagnose=("smoothing",))
+    plain = fit(one, environment)
+    watched = replace(environment, out=tmp_path / "watched", diagnose=("smoothing",))
     assert fit(one, watched).curve == plain.curve
-    assert torch.equal(weights(one, place), weights(one, watched))
-    log = read_log(watched.out / one.folder_name / "diagnostics.jsonl")
+    assert torch.equal(weights(one, environment), weights(one, watched))
+    log = read_diagnostics(watched.out / one.folder_name / "diagnostics.jsonl")
     assert [entry["epoch"] for entry in log] == [0, 1, 2, 3]
     layers = one.model_options["num_layers"]
     assert len(log[0]["smoothing"]["dirichlet_energy"]) == layers + 1

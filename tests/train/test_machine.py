@@ -23,7 +23,7 @@ def test_choose_device(monkeypatch):
 
 def test_settings_come_back():
     threads = torch.get_num_threads()
-    with pytest.raises(KeyError), machine.settings("cpu", threads + 1):
+    with pytest.raises(KeyError), machine.torch_settings("cpu", threads + 1):
         assert torch.get_num_threads() == threads + 1
         raise KeyError
     assert torch.get_num_threads() == threads
@@ -83,7 +83,7 @@ def test_peak_memory_is_that_of_a_sitting():
     much = np.ones(25_000_000)  # 200 MB
     del much
     before = peak_memory_mb("cpu")
-    with machine.settings("cpu", None):
+    with machine.torch_settings("cpu", None):
         # All but 50 MB of it is gone from the peak.
         assert peak_memory_mb("cpu") < before - 150
         much = np.ones(25_000_000)

@@ -7,11 +7,11 @@ import torch
 
 import anharmonic as ah
 from anharmonic.diagnostics.adjoint import adjoint_norms, adjoint_score
-from anharmonic.train import keeper
+from anharmonic.train import state
 from anharmonic.train.fit import fit
 from anharmonic.train.losses import share_of, summed_loss
 from anharmonic.train.ode_curves import ode_curves_of
-from anharmonic.train.results import read
+from anharmonic.train.results import read_results
 from anharmonic.train.run import Run
 from anharmonic_papers.tasks.tables import BreastCancer
 
@@ -24,13 +24,13 @@ def run(**changes):
     return Run("breast-cancer", "NeuralODE", **{**values, **changes})
 
 
-def weights(one, place):
-    model = ah.from_pretrained(place.out / one.folder_name / "best")
+def weights(one, environment):
+    model = ah.from_pretrained(environment.out / one.folder_name / "best")
     return torch.cat([w.flatten() for w in model.parameters()])
 
 
-def test_it_learns_and_its_curve_has_the_measures(place):
-    result = fit(run(epochs=8), place)
+def test_it_learns_and_its_curve_has_the_measures(environment):
+    result = fit(run(epochs=8), environment)
     assert result.test > 85 and result.metric == "accuracy"
     assert set(result.curve) == {"epoch", "train_loss", "valid", "nfe", "adjoint_score"}
     assert {len(values) for values in result.curve.values()} == {8}
@@ -38,10 +38,10 @@ def test_it_learns_and_its_curve_has_the_measures(place):
     assert all(value >= 1 for value in result.curve["adjoint_score"])
 
 
-def test_an_interrupted_run_ends_with_the_same_bits(place, tmp_path, monkeypatch):
-    one, whole = run(), replace(place, out=tmp_path / "whole")
+def test_an_interrupted_run_ends_with_the_same_bits(environment, tmp_path, monkeypatch):
+    one, whole = run(), replace(environment, out=tmp_path / "whole")
     fit(one, whole)
-    real, calls = keeper.evaluate, []
+    real, calls = state.evaluate, []
 
     def evaluate(*arguments):
         calls.append(1)
@@ -49,12 +49,12 @@ def test_an_interrupted_run_ends_with_the_same_bits(place, tmp_path, monkeypatch
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(keeper, "evaluate", evaluate)
+    monkeypatch.setattr(state, "evaluate", evaluate)
     with pytest.raises(KeyboardInterrupt, match="Interrupted after 1 of 3 epochs"):
-        fit(one, place)
-    result = fit(one, place)
-    assert torch.equal(weights(one, place), weights(one, whole))
-    assert result.curve == read(whole.results_path)[0].curve
+        fit(one, environment)
+    result = fit(one, environment)
+    assert torch.equal(weights(one, environment), weights(one, whole))
+    assert result.curve == read_results(whole.results_path)[0].curve
 
 
 def test_the_measures_are_those_of_the_model():

@@ -8,19 +8,19 @@ import torch
 from anharmonic.data.files import file_digest
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import fit, predict
-from anharmonic.train.folder import folder_of
+from anharmonic.train.folder import run_folder
 
 
 @pytest.fixture
-def trained(tiny, place, tmp_path):
+def trained(tiny, environment, tmp_path):
     """Trains on a file with the given arrays; returns the run's folder."""
 
     def train(**arrays):
         path = tmp_path / "mine.npz"
         np.savez(path, **arrays)
         run = tiny(task="file", task_options={"sha256": file_digest(path)}, epochs=1)
-        fit(run, dataclasses.replace(place, file=path))
-        return folder_of(run, place)
+        fit(run, dataclasses.replace(environment, file=path))
+        return run_folder(run, environment)
 
     return train
 
@@ -67,23 +67,23 @@ def test_values_per_step_of_ragged_sequences(trained, tmp_path):
     assert found.labels is None
 
 
-def test_run_on_another_task(tiny, place, tmp_path):
-    fit(tiny(epochs=1), place)
+def test_run_on_another_task(tiny, environment, tmp_path):
+    fit(tiny(epochs=1), environment)
     new = tmp_path / "new.npz"
     np.savez(new, x=sequences(3))
-    kept = json.loads((folder_of(tiny(epochs=1), place) / "task.json").read_text())
+    kept = json.loads((run_folder(tiny(epochs=1), environment) / "task.json").read_text())
     assert kept["file"] is None
-    assert predict(folder_of(tiny(epochs=1), place), new).values.shape == (3, 1)
+    assert predict(run_folder(tiny(epochs=1), environment), new).values.shape == (3, 1)
 
 
-def test_errors(tiny, place, tmp_path):
+def test_errors(tiny, environment, tmp_path):
     run = tiny(epochs=1)
-    folder = folder_of(run, place)
+    folder = run_folder(run, environment)
     new = tmp_path / "new.npz"
     np.savez(new, x=sequences(3, features=3))
     with pytest.raises(FileNotFoundError, match=r"folder of a finished run.*got nothing; pass"):
         predict(folder, new)
-    fit(run, place)
+    fit(run, environment)
     with pytest.raises(ValueError, match="must have 2 channels, as in training; got 3 channels"):
         predict(folder, new)
     with pytest.raises(FileNotFoundError, match="no-such"):

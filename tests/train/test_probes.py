@@ -6,7 +6,7 @@ import torch
 from anharmonic.data.dataset import Batch, Batches
 from anharmonic.data.graph_batch import GraphBatch
 from anharmonic.ops.adjacency import Adjacency
-from anharmonic.train.probes import probe_of, read_log
+from anharmonic.train.probes import probe_of, read_diagnostics
 
 
 def batches(batch):
@@ -49,4 +49,4 @@ def test_a_damaged_line_is_left_out_and_the_last_of_an_epoch_counts(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text('{"epoch": 1, "a": 1}\n{"epoch": 0}\n{"epoch": 1, "a": 2}\n{"epo')
     with pytest.warns(UserWarning, match="line 4 is left out"):
-        assert read_log(path) == [{"epoch": 0}, {"epoch": 1, "a": 2}]
+        assert read_diagnostics(path) == [{"epoch": 0}, {"epoch": 1, "a": 2}]

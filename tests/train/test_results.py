@@ -4,7 +4,7 @@ import os
 import pytest
 
 from anharmonic.train import Result, Run
-from anharmonic.train.results import append, read
+from anharmonic.train.results import append, read_results
 
 
 def result(seed=0, **changes):
@@ -39,7 +39,7 @@ def test_round_trip(tmp_path):
     lines = [result(seed, commit="abc") for seed in range(3)]
     for line in lines:
         append(path, line)
-    assert read(path) == lines
+    assert read_results(path) == lines
     assert path.read_text().count("\n") == 3
     assert Result.from_json(lines[0].to_json(indent=2)) == lines[0]
 
@@ -50,10 +50,10 @@ def test_truncated_last_line_is_reported_and_kept_apart(tmp_path):
     append(path, result(1, hardware="Prozessor µ"))
     path.write_bytes(path.read_bytes()[:-40])
     with pytest.warns(UserWarning, match=r"results.jsonl, line 2 is left out"):
-        assert read(path) == [result(0)]
+        assert read_results(path) == [result(0)]
     append(path, result(2))
     with pytest.warns(UserWarning, match="line 2 is left out"):
-        assert read(path) == [result(0), result(2)]
+        assert read_results(path) == [result(0), result(2)]
     assert path.read_bytes().count(b"\n") == 3
 
 
@@ -61,16 +61,16 @@ def test_line_without_its_end_is_read(tmp_path):
     path = tmp_path / "results.jsonl"
     append(path, result(0))
     path.write_bytes(path.read_bytes()[:-1])
-    assert read(path) == [result(0)]
+    assert read_results(path) == [result(0)]
     append(path, result(1))
-    assert read(path) == [result(0), result(1)]
+    assert read_results(path) == [result(0), result(1)]
 
 
 def test_unknown_field_is_reported(tmp_path):
     path = tmp_path / "results.jsonl"
     path.write_text(result().to_json().replace('"test"', '"tset"') + "\n")
     with pytest.warns(UserWarning, match=r"no key 'test'; unknown key 'tset' .did you mean 'test'"):
-        assert read(path) == []
+        assert read_results(path) == []
 
 
 def test_full_disk(tmp_path, monkeypatch):
@@ -87,7 +87,7 @@ def test_full_disk(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=r"only 3 of \d+ bytes were written"):
         append(path, result(1))
     monkeypatch.undo()
-    assert read(path) == [result()]
+    assert read_results(path) == [result()]
 
 
 def test_nan_has_no_json():
@@ -103,4 +103,4 @@ def test_the_hash_is_the_runs_whatever_the_line_says(tmp_path):
     path = tmp_path / "results.jsonl"
     append(path, result(hash="0123456789ab"))
     assert '"hash":"0123456789ab"' in path.read_text()
-    assert read(path) == [result()]
+    assert read_results(path) == [result()]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from anharmonic.train import Place, Run
+from anharmonic.train import Run, RunEnvironment
 from anharmonic.train.run import _ADDED_LATER
 
 
@@ -145,7 +145,7 @@ def test_bad_fields(tiny, fields, kind, text):
 def test_a_file_as_task(task):
     with pytest.raises(
         ValueError,
-        match=r"got a file, '.*x.*'; pass task=\"file\" with .*sha256.*Place\(file=path\)",
+        match=r"got a file, '.*x.*'; pass task=\"file\" with .*sha256.*RunEnvironment\(file=path\)",
     ):
         Run(task, "LEM")
 
@@ -188,16 +188,16 @@ def test_bad_json(text, message):
 )
 def test_bad_place(fields, kind, text):
     with pytest.raises(kind, match=text):
-        Place(**fields)
+        RunEnvironment(**fields)
 
 
 def test_place_paths():
-    assert Place(out="here").results_path == Path("here/results.jsonl")
-    assert Place(out="here", results="there.jsonl").results_path == Path("there.jsonl")
+    assert RunEnvironment(out="here").results_path == Path("here/results.jsonl")
+    assert RunEnvironment(out="here", results="there.jsonl").results_path == Path("there.jsonl")
 
 
 def test_every_field_is_documented():
-    for cls in (Run, Place):
+    for cls in (Run, RunEnvironment):
         body = ast.parse(inspect.getsource(cls)).body[0].body
         for node, following in itertools.pairwise(body):
             if isinstance(node, ast.AnnAssign):

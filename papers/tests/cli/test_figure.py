@@ -15,8 +15,8 @@ def calls(monkeypatch):
     """A figure of two short curves in the registry; the places it was measured at."""
     seen = []
 
-    def curves(place):
-        seen.append(place)
+    def curves(environment):
+        seen.append(environment)
         return Curves({"plain": [1.0, 0.1, 0.01], "gated": [1.0, 1.0, 1.0]}, budget="nothing")
 
     made = Figure(

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from anharmonic.train.results import read
+from anharmonic.train.results import read_results
 from anharmonic.train.run import Run
 from anharmonic.train.search import Range
 from anharmonic_papers.tables import graphs, registry
@@ -45,7 +45,7 @@ def test_splits_count_as_the_seeds(cli, table, tmp_path, monkeypatch):
     monkeypatch.setitem(registry._TABLES, "tiny", replace(table, rows=rows))
     words = ("search", "tiny", "--trials", "1", "--no-progress")
     assert cli(*words, "--seeds", "10", "11", "12")[0] == 0
-    runs = [result.run for result in read(tmp_path / "searches" / "tiny.jsonl")]
+    runs = [result.run for result in read_results(tmp_path / "searches" / "tiny.jsonl")]
     assert sorted((run.seed, run.task_options["length"]) for run in runs) == [
         (10, 10), (11, 11), (12, 12),
     ]  # fmt: skip

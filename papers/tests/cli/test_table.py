@@ -1,10 +1,10 @@
 import pytest
 
 from anharmonic.cli.options import field_options
-from anharmonic.train.results import append, read
-from anharmonic.train.run import Place
+from anharmonic.train.results import append, read_results
+from anharmonic.train.run import RunEnvironment
 from anharmonic_papers.cli import table as module
-from anharmonic_papers.cli.table import read_results
+from anharmonic_papers.cli.table import results_so_far
 from anharmonic_papers.tables.budget import Budget, shrink
 from anharmonic_papers.tables.registry import table
 
@@ -19,7 +19,7 @@ def test_a_table_runs_reports_and_is_not_repeated(cli, tmp_path):
     assert "[1/2] demo: adding-lem, seed 0" in out and "[2/2] demo: adding-lstm, seed 0" in out
     assert out.count("Demo: four models on two short tasks") == 1
     assert "reduced budget: 1 epoch, length 8" in out and "not run" in out
-    results = read(tmp_path / "results" / "demo.jsonl")
+    results = read_results(tmp_path / "results" / "demo.jsonl")
     assert [r.run.model for r in results] == ["LEM", "LSTM"]
     assert all(r.run.reduced for r in results)
     again = cli(*words)[1]
@@ -38,13 +38,13 @@ def test_results_of_another_table_count(cli, tmp_path, make_result):
     words = ("table", "lem-fhn-no-multiscale", "--rows", "lem", "--seeds", "0", "1", "--dry-run")
     out = cli(*words)[1]
     assert out.count("has a result") == 1 and out.count("would run") == 1
-    assert len(read_results(tmp_path / "results" / "other.jsonl")) == 1
+    assert len(results_so_far(tmp_path / "results" / "other.jsonl")) == 1
 
 
 def test_other_files_count_in_the_default_folder_only(cli, tmp_path, make_result):
     run = table("demo").row("adding-lem").run
     append(tmp_path / "mine" / "other.jsonl", make_result(run))
-    assert read_results(tmp_path / "mine" / "results.jsonl") == []
+    assert results_so_far(tmp_path / "mine" / "results.jsonl") == []
     words = ("table", "demo", "--rows", "adding-lem", "--dry-run", "--results")
     assert "would run" in cli(*words, "mine/results.jsonl")[1]
     assert "has a result" in cli(*words, "mine/other.jsonl")[1]
@@ -104,13 +104,13 @@ def test_wrong_words_are_one_line_and_exit_code_2(cli, words, text):
 def test_help(cli):
     code, out, _ = cli("table", "--help")
     assert code == 0 and "--dry-run" in out and "--eval-size" in out
-    for option in field_options(Place, ("file", "results")):
+    for option in field_options(RunEnvironment, ("file", "results")):
         assert option.flag in out
 
 
 @pytest.mark.parametrize("debug", [True, False])
 def test_debug_shows_the_trace_of_a_failing_row(cli, monkeypatch, debug):
-    def fail(run, place):
+    def fail(run, environment):
         raise RuntimeError("broken")
 
     monkeypatch.setattr(module, "_fit", fail)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from anharmonic.train.run import Place
+from anharmonic.train.run import RunEnvironment
 from anharmonic_papers.figures import illustrations, registry, smoothing, trained
 from anharmonic_papers.figures.base import (
     Curves,
@@ -23,8 +23,8 @@ from anharmonic_papers.figures.base import (
 def figure():
     calls = []
 
-    def curves(place):
-        calls.append(place)
+    def curves(environment):
+        calls.append(environment)
         values = {"plain": [1.0, 0.1, 0.01234567], "gated": [1.0, 1.0, math.inf, 3.0]}
         return Curves(values, {"gated": [0.0, 2.5, 3.0, 4.0]}, "a training")
 
@@ -91,7 +91,7 @@ def test_figures_of_the_documents_have_an_outcome_for_every_curve():
 def test_outcomes_and_panels_name_curves_that_are_there():
     for made in (*smoothing.FIGURES, *illustrations.FIGURES):
         if made.id.startswith(("cornn", "graphcon-molecule")):
-            curves = made.measure(Place()).values
+            curves = made.measure(RunEnvironment()).values
             assert set(made.outcomes) <= set(curves)
     for made in trained.FIGURES:
         shown = [name for names in made.panels.values() for name in names]

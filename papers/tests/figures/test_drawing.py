@@ -13,7 +13,9 @@ def measured(curves, **more):
 
 
 def a_figure(**more):
-    return Figure("id", "A title", "", "step", "size", {}, lambda place: Curves({}), (0,), **more)
+    return Figure(
+        "id", "A title", "", "step", "size", {}, lambda environment: Curves({}), (0,), **more
+    )
 
 
 def test_one_panel_of_all_curves():

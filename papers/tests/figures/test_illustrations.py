@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from anharmonic.train.run import Place
+from anharmonic.train.run import RunEnvironment
 from anharmonic_papers.figures import illustrations
 
 
@@ -24,7 +24,7 @@ def test_every_atom_is_bonded_as_its_element_allows():
 
 def test_the_molecule_oscillates_and_stays_apart():
     pytest.importorskip("torch_geometric", reason="its GCN")
-    found = illustrations._molecule(Place())
+    found = illustrations._molecule(RunEnvironment())
     assert len(found.values) == 2 * 19 and found.places["C0 x"][-1] == 20.0
     signs = torch.tensor(found.values["C0 x"]).sign()
     assert int((signs[1:] != signs[:-1]).sum()) >= 4

@@ -2,7 +2,7 @@
 
 import pytest
 
-from anharmonic.train import Place, Run
+from anharmonic.train import Run, RunEnvironment
 from anharmonic.train import folder as folders
 from anharmonic_papers.figures import trained
 
@@ -14,8 +14,8 @@ def a_run(model, **options):
 
 
 @pytest.fixture
-def place(tmp_path):
-    return Place(out=tmp_path, threads=1, progress=False)
+def environment(tmp_path):
+    return RunEnvironment(out=tmp_path, threads=1, progress=False)
 
 
 def test_runs_are_smaller_than_those_of_the_tables_and_say_so():
@@ -25,31 +25,31 @@ def test_runs_are_smaller_than_those_of_the_tables_and_say_so():
     assert trained._words(trained._ASSUMPTION["sMNIST"]) == "smnist, 400 steps of 120"
 
 
-def test_the_assumption_over_steps(place, monkeypatch):
+def test_the_assumption_over_steps(environment, monkeypatch):
     monkeypatch.setattr(trained, "_ASSUMPTION", {"adding": a_run("CoRNN", dt=0.25)})
-    found = trained._assumption(place)
+    found = trained._assumption(environment)
     assert found.budget == "adding, 6 steps of 4"
     assert found.places["adding: η"] == [0.0, 3.0, 6.0]
     assert found.values["adding: dt^r, r = 1/2"] == [0.5] * 3
     assert len(set(found.values["adding: η"])) == 3
 
 
-def test_norms_and_steps_by_layer(place, monkeypatch):
+def test_norms_and_steps_by_layer(environment, monkeypatch):
     run = a_run("UnICORNN", num_layers=3, dt=0.19)
     monkeypatch.setattr(trained, "_NORMS_RUN", run)
     monkeypatch.setattr(trained, "_STEPS_RUN", run)
-    norms = trained._norms(place)
+    norms = trained._norms(environment)
     assert list(norms.values) == ["layer 1", "layer 2", "layer 3"]
     assert norms.places["layer 3"] == [0.0, 1.0, 2.0]
-    steps = trained._effective_steps(place)
+    steps = trained._effective_steps(environment)
     assert len(steps.values) == 4
     for values in steps.values.values():
         assert values == sorted(values) and 0.08 < values[0] < values[-1] < 0.11
 
 
-def test_a_log_that_is_gone_is_said(place):
+def test_a_log_that_is_gone_is_said(environment):
     run = a_run("CoRNN")
-    trained._log(run, place)
-    (folders.folder_of(run, place) / folders.DIAGNOSTICS).unlink()
+    trained._log(run, environment)
+    (folders.run_folder(run, environment) / folders.DIAGNOSTICS).unlink()
     with pytest.raises(FileNotFoundError, match=r"must hold what was measured.*remove the run's"):
-        trained._log(run, place)
+        trained._log(run, environment)

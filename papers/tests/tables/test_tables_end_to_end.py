@@ -8,7 +8,7 @@ import pytest
 
 from anharmonic.cli.main import main
 from anharmonic.data import tabular
-from anharmonic.train.results import read
+from anharmonic.train.results import read_results
 from anharmonic_papers.report.compare import compare
 from anharmonic_papers.tables.budget import BUDGET
 from anharmonic_papers.tables.registry import list_tables, table
@@ -106,7 +106,7 @@ def test_table_runs_and_is_reported(name, data, tmp_path, monkeypatch):
         data, seed = os.environ["ANHARMONIC_DATA"], "1"
     words = ["table", name, *words_of(found), "--seeds", seed, "--data-dir", str(data)]
     assert main([*words, "--threads", "1", "--no-progress"]) == 0
-    lines = compare(found, read(tmp_path / "results" / f"{name}.jsonl"))
+    lines = compare(found, read_results(tmp_path / "results" / f"{name}.jsonl"))
     for line in lines:
         assert line.full is None
         assert bool(line.reduced) == (line.row.run is not None)

@@ -23,7 +23,7 @@ from anharmonic.cli.options import (
 
 if TYPE_CHECKING:
     from anharmonic.train.results import Result
-    from anharmonic.train.run import Place, Run
+    from anharmonic.train.run import Run, RunEnvironment
 
 PROG = "anharmonic train"
 USAGE = (
@@ -82,15 +82,15 @@ def run(words: Sequence[str]) -> int:
                 f"for example {PROG} lem digits --epochs 5; `anharmonic list` shows the names",
             )
         )
-    run_, place, seeds = read(words)
-    results = [_fit(replace(run_, seed=seed), place) for seed in seeds or (run_.seed,)]
+    run_, environment, seeds = read(words)
+    results = [_fit(replace(run_, seed=seed), environment) for seed in seeds or (run_.seed,)]
     if len(results) > 1:
         _say_spread(results)
     return 0
 
 
-def read(words: Sequence[str]) -> tuple[Run, Place, tuple[int, ...]]:
-    """The run, the place and the seeds that a command line names.
+def read(words: Sequence[str]) -> tuple[Run, RunEnvironment, tuple[int, ...]]:
+    """The run, the environment and the seeds that a command line names.
 
     Args:
         words: What was typed after ``anharmonic train``; the first two are model and task.
@@ -100,14 +100,14 @@ def read(words: Sequence[str]) -> tuple[Run, Place, tuple[int, ...]]:
         FileNotFoundError: If the user's file does not exist.
     """
     from anharmonic.data.files import file_digest
-    from anharmonic.train.run import Place, Run
+    from anharmonic.train.run import Run, RunEnvironment
 
     model, task, file = names(words[0], words[1])
     groups = {
         "run": field_options(Run, _RUN_ELSEWHERE) + field_options(Seeds),
         model: model_options(model),
         task: task_options(task),
-        "place": field_options(Place, ("file",)),
+        "environment": field_options(RunEnvironment, ("file",)),
     }
     values = parse(
         words[2:], groups, f"{PROG} {words[0]} {words[1]}", f"Trains {model} on the task {task}."
@@ -126,8 +126,10 @@ def read(words: Sequence[str]) -> tuple[Run, Place, tuple[int, ...]]:
         model_options=chosen(groups[model]),
         **{o.name: values[o.name] for o in field_options(Run, _RUN_ELSEWHERE)},
     )
-    place = Place(file=file, **{o.name: values[o.name] for o in groups["place"]})
-    return made, place, values["seeds"]
+    environment = RunEnvironment(
+        file=file, **{o.name: values[o.name] for o in groups["environment"]}
+    )
+    return made, environment, values["seeds"]
 
 
 def names(model: str, task: str) -> tuple[str, str, Path | None]:
@@ -201,7 +203,7 @@ def general_help() -> str:
     """What ``anharmonic train --help`` prints: options of all runs, models and tasks."""
     from anharmonic.data.registry import list_tasks
     from anharmonic.nn.registry import list_models
-    from anharmonic.train.run import Place, Run
+    from anharmonic.train.run import Run, RunEnvironment
 
     parts = [
         *USAGE,
@@ -212,7 +214,7 @@ def general_help() -> str:
         plain_help(field_options(Run, _RUN_ELSEWHERE) + field_options(Seeds)),
         "",
         "Where it runs (changes no number)",
-        plain_help(field_options(Place, ("file",))),
+        plain_help(field_options(RunEnvironment, ("file",))),
     ]
     for model in (*list_models(), *list_models("graph"), *list_models("tabular")):
         parts += ["", f"Model {model}", plain_help(model_options(model))]
@@ -223,27 +225,27 @@ def general_help() -> str:
 
 
 def _rerun(words: Sequence[str]) -> int:
-    from anharmonic.train.run import Place, Run
+    from anharmonic.train.run import Run, RunEnvironment
 
-    places = field_options(Place)
+    places = field_options(RunEnvironment)
     if "--help" not in words and "-h" not in words:
         check_flags(words, [*field_options(Stored), *places], PROG)
-    groups = {"run": field_options(Stored), "place": places}
+    groups = {"run": field_options(Stored), "environment": places}
     values = parse(words, groups, PROG, "Trains exactly the run of a JSON file.")
     path: Path = values.pop("run")
     if not path.is_file():
         raise FileNotFoundError(
             message(f"{path} must be a run's JSON", "no such file", "check the path")
         )
-    _fit(Run.from_json(path.read_text(encoding="utf-8")), Place(**values))
+    _fit(Run.from_json(path.read_text(encoding="utf-8")), RunEnvironment(**values))
     return 0
 
 
-def _fit(run: Run, place: Place) -> Result:
+def _fit(run: Run, environment: RunEnvironment) -> Result:
     from anharmonic.train.fit import fit
 
-    result = fit(run, place)
-    folder = place.out / run.folder_name
+    result = fit(run, environment)
+    folder = environment.out / run.folder_name
     unit = " %" if result.metric == "accuracy" else ""
     said = {
         f"test {result.metric}": f"{result.test:.6g}{unit} (seed {run.seed})",
@@ -255,7 +257,7 @@ def _fit(run: Run, place: Place) -> Result:
     if folder.is_dir():
         said["run folder"] = str(folder)
         if run.task == "file":
-            suffix = place.file.suffix if place.file else FILE_SUFFIXES[0]
+            suffix = environment.file.suffix if environment.file else FILE_SUFFIXES[0]
             words = f"{folder} DATA{suffix} --output predictions.csv"
             said["to predict"] = f"anharmonic predict {words}"
     width = max(map(len, said))

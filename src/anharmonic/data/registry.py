@@ -103,7 +103,7 @@ def make_task(
                 message(
                     f"task {name!r} needs a file",
                     "none",
-                    "pass the path of your .npz or .ts: fit takes it as Place(file=...), "
+                    "pass the path of your .npz or .ts: fit takes it as RunEnvironment(file=...), "
                     "make_task as file=...",
                 )
             )

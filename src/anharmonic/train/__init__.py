@@ -2,34 +2,34 @@
 
 from anharmonic.train.files import write_atomically
 from anharmonic.train.fit import fit
-from anharmonic.train.folder import BEST, DIAGNOSTICS, folder_of
+from anharmonic.train.folder import BEST, DIAGNOSTICS, run_folder
 from anharmonic.train.losses import DivergedError
 from anharmonic.train.machine import commit, versions
 from anharmonic.train.predict import Predictions, predict
-from anharmonic.train.probes import read_log
-from anharmonic.train.results import Result, read
-from anharmonic.train.run import Place, Run
-from anharmonic.train.search import Chosen, Range, changed, seeded, sweep
+from anharmonic.train.probes import read_diagnostics
+from anharmonic.train.results import Result, read_results
+from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.search import BestTrial, Range, search, with_seed, with_settings
 
 __all__ = [
     "BEST",
     "DIAGNOSTICS",
-    "Chosen",
+    "BestTrial",
     "DivergedError",
-    "Place",
     "Predictions",
     "Range",
     "Result",
     "Run",
-    "changed",
+    "RunEnvironment",
     "commit",
     "fit",
-    "folder_of",
     "predict",
-    "read",
-    "read_log",
-    "seeded",
-    "sweep",
+    "read_diagnostics",
+    "read_results",
+    "run_folder",
+    "search",
     "versions",
+    "with_seed",
+    "with_settings",
     "write_atomically",
 ]

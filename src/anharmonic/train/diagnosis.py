@@ -16,7 +16,7 @@ from anharmonic.pages import plots
 from anharmonic.pages.style import STYLE
 from anharmonic.train import folder as folders
 from anharmonic.train.files import write_atomically
-from anharmonic.train.probes import probe_of, read_log
+from anharmonic.train.probes import probe_of, read_diagnostics
 from anharmonic.train.results import Result
 
 
@@ -67,7 +67,7 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
 
     Args:
         folder: The run's folder.
-        data_dir: Folder of the data sets, as in ``Place``.
+        data_dir: Folder of the data sets, as in ``RunEnvironment``.
         file: The data file of a run on the task "file".
 
     Raises:
@@ -101,7 +101,7 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
     task = make_task(run.task, run.task_options, data_dir, file)
     probe = probe_of(task.loaders(run.seed, run.batch_size).valid, task.loss)
     model = from_pretrained(folder / folders.BEST).eval()
-    return Trained(folder, result, model, probe, read_log(folder / folders.DIAGNOSTICS))
+    return Trained(folder, result, model, probe, read_diagnostics(folder / folders.DIAGNOSTICS))
 
 
 def terminal(section: Section) -> str:

@@ -22,36 +22,36 @@ from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.registry import model_class, model_kind
 from anharmonic.train import folder as folders
 from anharmonic.train import machine, results
-from anharmonic.train.conclude import Job, conclude, remove_leftovers
+from anharmonic.train.finish import PreparedRun, finish, remove_leftovers
 from anharmonic.train.options import check_readout
 from anharmonic.train.predict import predict, write_task
 from anharmonic.train.probes import probe_of
 from anharmonic.train.results import Result
-from anharmonic.train.run import Place, Run
+from anharmonic.train.run import Run, RunEnvironment
 
 __all__ = ["fit", "predict"]
 
 
-def fit(run: Run, place: Place | None = None) -> Result:
+def fit(run: Run, environment: RunEnvironment | None = None) -> Result:
     """Trains a run, or goes on where it was interrupted, or returns its result if it is finished.
 
     Training runs on Linux and macOS.
 
-    The run's folder is ``place.out / "<task>-<model>-<hash>"``. After every epoch (once a second,
-    where an epoch is one step) it gets a ``resume.ckpt``; start the same run again after an
+    The run's folder is ``environment.out / "<task>-<model>-<hash>"``. After every epoch (once a
+    second, where an epoch is one step) it gets a ``resume.ckpt``; start the same run again after an
     interruption of any kind, and it ends with the same bits (same machine, versions, device kind
     and thread count). At the end it holds ``best`` (the model, see ``anharmonic.from_pretrained``)
     and ``result.json``, and the results file gets one line.
 
     Args:
         run: What to train.
-        place: Where to train; the default trains on the CPU and writes to ``runs``.
+        environment: Where to train; the default trains on the CPU and writes to ``runs``.
 
     Returns:
         The result, the same as in the results file.
 
     Raises:
-        TypeError: If `run` is no Run or `place` is no Place.
+        TypeError: If `run` is no Run or `environment` is no RunEnvironment.
         ValueError: If options do not fit each other, the device is missing, the folder belongs to
             another run or the resume file is damaged.
         DivergedError: If a loss or validation value is infinite or NaN.
@@ -64,27 +64,27 @@ def fit(run: Run, place: Place | None = None) -> Result:
         >>> import tempfile
         >>> task = {"length": 10, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2}
         >>> run = Run("adding", "LEM", task, {"hidden_size": 4}, epochs=1)
-        >>> result = fit(run, Place(out=tempfile.mkdtemp(), progress=False))
+        >>> result = fit(run, RunEnvironment(out=tempfile.mkdtemp(), progress=False))
         >>> result.epochs_run, result.metric, result.stopped
         (1, 'mse', 'finished')
     """
-    place = Place() if place is None else place
+    environment = RunEnvironment() if environment is None else environment
     _check_type("run", run, Run, "Run(task, model, ...) or Run.from_json(text)")
-    _check_type("place", place, Place, "Place(out=..., ...)")
+    _check_type("environment", environment, RunEnvironment, "RunEnvironment(out=..., ...)")
     machine.check_system()
-    device = machine.choose_device(place.device)
-    if run.batch_size % place.devices:
+    device = machine.choose_device(environment.device)
+    if run.batch_size % environment.devices:
         raise ValueError(
             _checks.message(
                 "batch_size must be a multiple of the number of devices",
-                f"batch_size={run.batch_size}, devices={place.devices}",
+                f"batch_size={run.batch_size}, devices={environment.devices}",
                 "change one of them",
             )
         )
-    if place.diagnose:
-        check_applicable(run.model, place.diagnose)
-    folder = folders.folder_of(run, place)
-    if (found := _among_results(run, place)) is not None:
+    if environment.diagnose:
+        check_applicable(run.model, environment.diagnose)
+    folder = folders.run_folder(run, environment)
+    if (found := _among_results(run, environment)) is not None:
         return found
     try:
         from lightning.fabric.utilities.rank_zero import rank_zero_only
@@ -96,33 +96,40 @@ def fit(run: Run, place: Place | None = None) -> Result:
     states = random_states()
     try:
         task = make_task(
-            run.task, run.task_options, place.data_dir, place.file, progress=place.progress
+            run.task,
+            run.task_options,
+            environment.data_dir,
+            environment.file,
+            progress=environment.progress,
         )
         check_readout(run.task, task.readout, run.readout)
-        if task.kind == "graph" and place.devices > 1:
+        if task.kind == "graph" and environment.devices > 1:
             raise ValueError(
                 _checks.message(
                     "a graph task trains on one device",
-                    f"devices={place.devices}",
+                    f"devices={environment.devices}",
                     "leave devices out",
                 )
             )
-        with machine.settings(device, place.threads) as unfixed, contextlib.ExitStack() as held:
+        with (
+            machine.torch_settings(device, environment.threads) as unfixed,
+            contextlib.ExitStack() as held,
+        ):
             if is_first:
                 held.enter_context(folders.locked(folder))
                 folders.claim(folder, run)
                 folders.remove_temporary(folder)
-                if (found := _finished(run, place, folder)) is not None:
+                if (found := _finished(run, environment, folder)) is not None:
                     return found
                 write_task(folder / folders.TASK, task)
             loaders = task.loaders(run.seed, run.batch_size)
-            if is_first and place.progress:
-                _say(place, task.summary())
+            if is_first and environment.progress:
+                _say(environment, task.summary())
                 if task.hint:
-                    _say(place, task.hint)
+                    _say(environment, task.hint)
             model = _seeded_model(run, task)
-            job = Job(run, place, device, folder, task, loaders, model, is_first)
-            return _train(job, unfixed)
+            prepared = PreparedRun(run, environment, device, folder, task, loaders, model, is_first)
+            return _train(prepared, unfixed)
     finally:
         restore_random_states(states)
 
@@ -138,22 +145,25 @@ def _check_type(name: str, value: object, kind: type, maker: str) -> None:
         )
 
 
-def _among_results(run: Run, place: Place) -> Result | None:
-    for line in results.read(place.results_path):
+def _among_results(run: Run, environment: RunEnvironment) -> Result | None:
+    for line in results.read_results(environment.results_path):
         if line.hash == run.hash:
-            _say(place, f"Run {run.hash} is finished already: {place.results_path} has its result.")
-            folder = folders.folder_of(run, place)
+            _say(
+                environment,
+                f"Run {run.hash} is finished already: {environment.results_path} has its result.",
+            )
+            folder = folders.run_folder(run, environment)
             if not (folder / folders.BEST).is_dir():
                 text = (
                     f"Its trained model is not in {folder}. To train it again, remove its line "
                     "from the results file, or choose another --out and --results."
                 )
-                _say(place, text)
+                _say(environment, text)
             return line
     return None
 
 
-def _finished(run: Run, place: Place, folder: Path) -> Result | None:
+def _finished(run: Run, environment: RunEnvironment, folder: Path) -> Result | None:
     """Looks for the run's result, as the only process at work in its folder.
 
     Another process may have finished the run since the first look; the run may have been killed
@@ -172,10 +182,10 @@ def _finished(run: Run, place: Place, folder: Path) -> Result | None:
             )
         )
     remove_leftovers(folder)
-    if (line := _among_results(run, place)) is not None:
+    if (line := _among_results(run, environment)) is not None:
         return line
-    results.append(place.results_path, result)
-    _say(place, f"Run {run.hash} is finished already: {path} has its result.")
+    results.append(environment.results_path, result)
+    _say(environment, f"Run {run.hash} is finished already: {path} has its result.")
     return result
 
 
@@ -194,44 +204,55 @@ def _seeded_model(run: Run, task: Task) -> nn.Module:
     )
 
 
-def _train(job: Job, unfixed: set[str]) -> Result:
+def _train(prepared: PreparedRun, unfixed: set[str]) -> Result:
     from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
     from lightning.pytorch import Trainer
     from lightning.pytorch.strategies import DDPStrategy
 
-    from anharmonic.train.keeper import Keeper
+    from anharmonic.train.diagnostics_callback import DiagnosticsCallback
+    from anharmonic.train.lightning_messages import hide_lightning_messages
     from anharmonic.train.module import TrainingModule
     from anharmonic.train.ode_curves import ode_curves_of
-    from anharmonic.train.progress import Progress
-    from anharmonic.train.quiet import quiet_lightning
+    from anharmonic.train.progress_bar import ProgressBar
     from anharmonic.train.resume import AtomicCheckpointIO
-    from anharmonic.train.watcher import Watcher
+    from anharmonic.train.training_state import TrainingState
 
-    run, place = job.run, job.place
-    resume = job.folder / folders.RESUME
-    watch = ode_curves_of(job.model, job.task, job.loaders.valid)
-    keeper = Keeper(job.loaders.valid, job.task, resume, _circumstances(job), watch)
-    # The watcher before the keeper: killed in between, the epoch is done and measured again.
-    callbacks: list[Any] = [keeper]
-    if place.diagnose:
-        callbacks.insert(0, Watcher(keeper, probe_of(job.loaders.valid, job.task.loss), job))
-    if place.progress:
-        callbacks.append(Progress(run, keeper))
-    module = TrainingModule(run, job.model, job.task.loss, job.loaders.train, str(resume))
+    run, environment = prepared.run, prepared.environment
+    resume = prepared.folder / folders.RESUME
+    watch = ode_curves_of(prepared.model, prepared.task, prepared.loaders.valid)
+    state = TrainingState(
+        prepared.loaders.valid, prepared.task, resume, _circumstances(prepared), watch
+    )
+    # The diagnostics before the state: killed in between, the epoch is done and measured again.
+    callbacks: list[Any] = [state]
+    if environment.diagnose:
+        callbacks.insert(
+            0,
+            DiagnosticsCallback(
+                state, probe_of(prepared.loaders.valid, prepared.task.loss), prepared
+            ),
+        )
+    if environment.progress:
+        callbacks.append(ProgressBar(run, state))
+    module = TrainingModule(
+        run, prepared.model, prepared.task.loss, prepared.loaders.train, str(resume)
+    )
     plugins: list[Any] = [AtomicCheckpointIO()]
     if SLURMEnvironment.detect():
         # Lightning would save in the middle of an epoch when the queue takes the job away.
         plugins.append(SLURMEnvironment(auto_requeue=False))
-    backend = "nccl" if job.device == "cuda" else "gloo"
-    with quiet_lightning():
+    backend = "nccl" if prepared.device == "cuda" else "gloo"
+    with hide_lightning_messages():
         trainer = Trainer(
-            accelerator="gpu" if job.device == "cuda" else "cpu",
-            devices=place.devices,
-            strategy=DDPStrategy(process_group_backend=backend) if place.devices > 1 else "auto",
+            accelerator="gpu" if prepared.device == "cuda" else "cpu",
+            devices=environment.devices,
+            strategy=DDPStrategy(process_group_backend=backend)
+            if environment.devices > 1
+            else "auto",
             max_epochs=run.epochs,
             callbacks=callbacks,
             plugins=plugins,
-            default_root_dir=job.folder,
+            default_root_dir=prepared.folder,
             reload_dataloaders_every_n_epochs=1,
             use_distributed_sampler=False,
             num_sanity_val_steps=0,
@@ -245,34 +266,34 @@ def _train(job: Job, unfixed: set[str]) -> Result:
         try:
             trainer.fit(module, ckpt_path=resume if resume.exists() else None)
         except SystemExit:
-            if not keeper.interrupted:
+            if not state.interrupted:
                 raise
             signal.signal(signal.SIGINT, ctrl_c)
             text = (
                 f"Interrupted after {module.saved_epoch} of {run.epochs} epochs; "
                 f"the same command continues (state: {resume})."
             )
-            _say(place, text)
+            _say(environment, text)
             raise KeyboardInterrupt(text) from None
-    if place.devices == 1:
-        return conclude(job, keeper, unfixed)
-    tested = conclude(job, keeper, unfixed) if job.is_first_process else None
+    if environment.devices == 1:
+        return finish(prepared, state, unfixed)
+    tested = finish(prepared, state, unfixed) if prepared.is_first_process else None
     result: Result = trainer.strategy.broadcast(tested, src=0)  # type: ignore[assignment]
     return result
 
 
-def _circumstances(job: Job) -> dict[str, str]:
+def _circumstances(prepared: PreparedRun) -> dict[str, str]:
     """What has to be the same when a run is resumed, for the same bits."""
     found = machine.versions()
     return {
         "torch": found["torch"],
-        "device": job.device,
-        "hardware": hardware(job.device),
-        "devices": str(job.place.devices),
+        "device": prepared.device,
+        "hardware": hardware(prepared.device),
+        "devices": str(prepared.environment.devices),
         "threads": str(torch.get_num_threads()),
     }
 
 
-def _say(place: Place, text: str) -> None:
-    if place.progress:
+def _say(environment: RunEnvironment, text: str) -> None:
+    if environment.progress:
         print(text, file=sys.stderr, flush=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from anharmonic import _checks
 from anharmonic.train.files import TEMPORARY, write_atomically
-from anharmonic.train.run import Place, Run
+from anharmonic.train.run import Run, RunEnvironment
 
 if sys.platform != "win32":
     import fcntl
@@ -24,14 +24,14 @@ DIAGNOSTICS = "diagnostics.jsonl"
 _LOCK = "lock"
 
 
-def folder_of(run: Run, place: Place) -> Path:
+def run_folder(run: Run, environment: RunEnvironment) -> Path:
     """The run's folder.
 
     Example:
-        >>> folder_of(Run("adding", "LEM"), Place(out="runs")).name.startswith("adding-LEM-")
-        True
+        >>> run_folder(Run("adding", "LEM", {"length": 9}), RunEnvironment(out="runs")).parts[0]
+        'runs'
     """
-    return place.out / run.folder_name
+    return environment.out / run.folder_name
 
 
 def claim(folder: Path, run: Run) -> None:

@@ -90,7 +90,7 @@ def commit() -> str | None:
 
 
 @contextlib.contextmanager
-def settings(device: str, threads: int | None) -> Iterator[set[str]]:
+def torch_settings(device: str, threads: int | None) -> Iterator[set[str]]:
     """Sets threads and deterministic algorithms for a while, and puts back what was there.
 
     Peak memory counts from here.
@@ -103,7 +103,7 @@ def settings(device: str, threads: int | None) -> Iterator[set[str]]:
         A set that fills with the operations that have no deterministic form on this device.
 
     Example:
-        >>> with settings("cpu", 1) as unfixed:
+        >>> with torch_settings("cpu", 1) as unfixed:
         ...     torch.get_num_threads(), sorted(unfixed)
         (1, [])
     """

@@ -18,7 +18,7 @@ from anharmonic.nn.graph.convolutions import NodewiseLinear
 from anharmonic.nn.registry import list_models, model_class, model_kind
 
 _DEFAULT_HIDDEN_SIZE = 128
-# Set by the task or by `Place`, not by the user of a run.
+# Set by the task or by `RunEnvironment`, not by the user of a run.
 _NOT_MODEL_OPTIONS = frozenset(
     {"self", "input_size", "output_size", "level", "batch_first", "device", "dtype"}
 )

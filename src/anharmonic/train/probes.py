@@ -49,20 +49,20 @@ def probe_of(batches: Batches[Any], loss: str) -> Probe:
     return Probe((x,), last)
 
 
-def read_log(path: Path) -> list[dict[str, Any]]:
+def read_diagnostics(path: Path) -> list[dict[str, Any]]:
     """What was measured while a run trained, by epoch; nothing if there is no such file.
 
     Of an epoch that was measured twice, because the run was killed just after, the last counts. A
     line cut short is left out with a warning.
 
     Args:
-        path: The file that ``Place(diagnose=...)`` made.
+        path: The file that ``RunEnvironment(diagnose=...)`` made.
 
     Returns:
         A dictionary for each epoch measured: "epoch" (0 before training) and the diagnostics.
 
     Example:
-        >>> read_log(Path("no-such-file.jsonl"))
+        >>> read_diagnostics(Path("no-such-file.jsonl"))
         []
     """
     found: dict[int, dict[str, Any]] = {}

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from anharmonic.train.files import append_line
-from anharmonic.train.json_form import from_json_text
 from anharmonic.train.run import Run
+from anharmonic.train.serialization import structure_json
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Result:
             ValueError: If the text is no JSON object, has unknown keys, lacks keys or has wrong
                 types.
         """
-        result = from_json_text(cls, text, "a result's JSON")
+        result = structure_json(cls, text, "a result's JSON")
         return dataclasses.replace(result, hash=result.run.hash)
 
 
@@ -105,7 +105,7 @@ def append(path: str | Path, result: Result) -> None:
     append_line(Path(path), result.to_json())
 
 
-def read(path: str | Path) -> list[Result]:
+def read_results(path: str | Path) -> list[Result]:
     """Reads all results of a file, in order; none if there is no such file.
 
     A line that cannot be read (cut short by a kill, or edited) is left out with a warning.
@@ -114,7 +114,7 @@ def read(path: str | Path) -> list[Result]:
         path: The results file.
 
     Example:
-        >>> read("no-such-file.jsonl")
+        >>> read_results("no-such-file.jsonl")
         []
     """
     path = Path(path)

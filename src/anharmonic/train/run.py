@@ -1,4 +1,4 @@
-"""``Run`` says everything that changes a training's numbers, ``Place`` everything that does not.
+"""``Run`` says everything that changes a training's numbers, ``RunEnvironment`` the rest.
 
 A run is its JSON. The first 12 hexadecimal digits of that JSON's SHA-256 name the run: its folder,
 its line among the results, its number in a table. So the form below is fixed: fields are never
@@ -23,7 +23,6 @@ from typing import Any, Literal, get_args
 from anharmonic import _checks
 from anharmonic.data.registry import list_tasks, task_class
 from anharmonic.nn.registry import canonical_name
-from anharmonic.train.json_form import from_json_text
 from anharmonic.train.options import (
     check_kinds,
     check_model_options,
@@ -32,6 +31,7 @@ from anharmonic.train.options import (
     without_defaults,
     wrong_type,
 )
+from anharmonic.train.serialization import structure_json
 
 _ADDED_LATER: tuple[str, ...] = ("readout",)
 
@@ -106,7 +106,7 @@ class Run:
                     "task must be the name of a task",
                     f"a file, {str(self.task)!r}",
                     'pass task="file" with task_options={"sha256": file_digest(path)} (from '
-                    "anharmonic.data.files) and the path as Place(file=path)",
+                    "anharmonic.data.files) and the path as RunEnvironment(file=path)",
                 )
             )
         put(self, "task", _checks.choice("task", self.task, list_tasks()))
@@ -157,7 +157,7 @@ class Run:
             >>> Run.from_json('{"task": "adding", "model": "LEM", "lr": 0.01}').lr
             0.01
         """
-        return from_json_text(cls, text, "a run's JSON")
+        return structure_json(cls, text, "a run's JSON")
 
     @property
     def hash(self) -> str:
@@ -185,7 +185,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Place:
+class RunEnvironment:
     """Where and how a run is computed; changes no number beyond rounding.
 
     Args:
@@ -197,7 +197,7 @@ class Place:
         ValueError: If a value is outside its range.
 
     Example:
-        >>> Place(out="runs").results_path.as_posix()
+        >>> RunEnvironment(out="runs").results_path.as_posix()
         'runs/results.jsonl'
     """
 

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from anharmonic import _checks
 from anharmonic.train.fit import fit
 from anharmonic.train.options import model_option_parameters
-from anharmonic.train.run import Place, Run
+from anharmonic.train.run import Run, RunEnvironment
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Range:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class BestTrial:
     """The best trial of a search.
 
     Args:
@@ -75,17 +75,17 @@ class Chosen:
     trials: int
 
 
-def sweep(
+def search(
     run: Run,
     space: Mapping[str, Range],
     trials: int,
-    place: Place,
+    environment: RunEnvironment,
     study: Path,
     *,
     seeds: Sequence[int] = (0,),
     split: str = "",
     sampler: Literal["random", "tpe"] = "random",
-) -> Chosen:
+) -> BestTrial:
     """Searches for the values with the best mean validation metric over some seeds.
 
     A trial whose loss is not finite counts as the worst.
@@ -94,7 +94,7 @@ def sweep(
         run: The run; its own values stand where ``space`` says nothing.
         space: Ranges by the name of a field ("lr") or of an option of the model ("dropout").
         trials: Trials in all, >= 1; those of the journal count.
-        place: Where the runs are trained; results go to its results file.
+        environment: Where the runs are trained; results go to its results file.
         study: The journal; its folder is made if it is missing.
         seeds: The seeds every trial is trained with.
         split: The task's option that numbers its splits: seed 3 then trains on split 3.
@@ -112,8 +112,9 @@ def sweep(
         >>> task = {"length": 10, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2}
         >>> run = Run("adding", "LEM", task, {"hidden_size": 4}, epochs=1)
         >>> folder = Path(tempfile.mkdtemp())
-        >>> place = Place(out=folder, progress=False)
-        >>> best = sweep(run, {"lr": Range(1e-3, 1e-1, log=True)}, 2, place, folder / "lr.journal")
+        >>> environment = RunEnvironment(out=folder, progress=False)
+        >>> space = {"lr": Range(1e-3, 1e-1, log=True)}
+        >>> best = search(run, space, 2, environment, folder / "lr.journal")
         >>> best.trials, best.run.lr == best.values["lr"]
         (2, True)
     """
@@ -137,7 +138,7 @@ def sweep(
 
     for name in space.keys() - Run.__dataclass_fields__.keys():
         _checks.choice("a key of model_options", name, model_option_parameters(run.model))
-    metric = make_task(run.task, run.task_options, place.data_dir, place.file).metric
+    metric = make_task(run.task, run.task_options, environment.data_dir, environment.file).metric
     higher = TaskMetric(metric).higher_is_better
     study.parent.mkdir(parents=True, exist_ok=True)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -151,9 +152,9 @@ def sweep(
     def objective(trial: Any) -> float:
         values = {name: _drawn(trial, name, within) for name, within in space.items()}
         trial.set_user_attr("values", values)
-        one = changed(run, values)
+        one = with_settings(run, values)
         try:
-            results = [fit(seeded(one, seed, split), place) for seed in seeds]
+            results = [fit(with_seed(one, seed, split), environment) for seed in seeds]
         except DivergedError:
             return -math.inf if higher else math.inf
         return statistics.fmean(result.valid for result in results)
@@ -174,10 +175,10 @@ def sweep(
         )
     values = dict(best.user_attrs["values"])
     valid = float(best.value)  # type: ignore[arg-type]
-    return Chosen(changed(run, values), values, valid, len(_complete(found)))
+    return BestTrial(with_settings(run, values), values, valid, len(_complete(found)))
 
 
-def seeded(run: Run, seed: int, split: str = "") -> Run:
+def with_seed(run: Run, seed: int, split: str = "") -> Run:
     """The run with another seed and, where its task has numbered splits, that split.
 
     Args:
@@ -186,7 +187,7 @@ def seeded(run: Run, seed: int, split: str = "") -> Run:
         split: The task's option that numbers its splits; empty for none.
 
     Example:
-        >>> run = seeded(Run("texas", "PlainGNN"), 3, "split")
+        >>> run = with_seed(Run("texas", "PlainGNN"), 3, "split")
         >>> run.seed, run.task_options
         (3, {'split': 3})
     """
@@ -194,7 +195,7 @@ def seeded(run: Run, seed: int, split: str = "") -> Run:
     return dataclasses.replace(run, seed=seed, task_options=options)
 
 
-def changed(run: Run, values: Mapping[str, Any]) -> Run:
+def with_settings(run: Run, values: Mapping[str, Any]) -> Run:
     """The run with other values of its fields or of its model's options.
 
     Args:
@@ -205,7 +206,7 @@ def changed(run: Run, values: Mapping[str, Any]) -> Run:
         ValueError: If a name is neither.
 
     Example:
-        >>> changed(Run("adding", "LEM"), {"lr": 0.1, "dt": 0.5}).model_options["dt"]
+        >>> with_settings(Run("adding", "LEM"), {"lr": 0.1, "dt": 0.5}).model_options["dt"]
         0.5
     """
     fields = {name: value for name, value in values.items() if name in Run.__dataclass_fields__}

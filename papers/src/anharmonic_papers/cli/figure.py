@@ -41,7 +41,7 @@ def run(words: Sequence[str]) -> int:
         ValueError: If a name or an option is wrong.
     """
     from anharmonic.pages import save
-    from anharmonic.train import Place
+    from anharmonic.train import RunEnvironment
     from anharmonic_papers.figures.base import measure, path_of, terminal
     from anharmonic_papers.figures.drawing import picture
     from anharmonic_papers.figures.registry import figure as find
@@ -59,10 +59,10 @@ def run(words: Sequence[str]) -> int:
             )
         )
     left_out = ("file", "results", "diagnose", "diagnose_every")
-    groups = {"figure": field_options(Draw), "place": field_options(Place, left_out)}
+    groups = {"figure": field_options(Draw), "environment": field_options(RunEnvironment, left_out)}
     about = "Measures figures of the documents, training where they need it, and draws them."
     values = parse(flags, groups, PROG, about, "ID [ID ...]")
-    place = Place(**{o.name: values[o.name] for o in groups["place"]})
+    environment = RunEnvironment(**{o.name: values[o.name] for o in groups["environment"]})
     folder: Path = values["results"] or results_folder()
     for figure in [find(name) for name in ids]:
         if values["dry_run"]:
@@ -70,7 +70,7 @@ def run(words: Sequence[str]) -> int:
             state = "has a result" if done else "would be measured"
             print(f"{figure.id}: {figure.title} ({figure.source})  {state}")
             continue
-        found = measure(figure, folder, place)
+        found = measure(figure, folder, environment)
         path = values["pictures"] / f"{figure.id}.{values['form']}"
         save(picture(figure, found), path)
         print(f"{terminal(figure, found)}\nwrote {path}\n", flush=True)

@@ -38,7 +38,7 @@ def run(words: Sequence[str]) -> int:
         ValueError: If a name or an option is wrong.
         FileNotFoundError: If there are no results where ``--results`` says.
     """
-    from anharmonic.train import read, write_atomically
+    from anharmonic.train import read_results, write_atomically
     from anharmonic_papers.figures import base as drawn
     from anharmonic_papers.figures.registry import list_figures, tables_and_figures
     from anharmonic_papers.report.compare import DOCUMENTS, compare, has_results, markdown, terminal
@@ -56,7 +56,7 @@ def run(words: Sequence[str]) -> int:
     )
     place: Path = values["results"] or results_folder()
     files = sorted(place.glob("*.jsonl")) if place.is_dir() else [place]
-    results = [result for file in files if file.exists() for result in read(file)]
+    results = [result for file in files if file.exists() for result in read_results(file)]
     folder = place if place.is_dir() else place.parent
     measured = [
         (figure, drawn.read(path))

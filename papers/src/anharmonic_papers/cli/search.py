@@ -12,7 +12,7 @@ from anharmonic._checks import message
 from anharmonic.cli import field_options, parse, short_usage
 
 if TYPE_CHECKING:
-    from anharmonic.train import Chosen, Place
+    from anharmonic.train import BestTrial, RunEnvironment
     from anharmonic_papers.tables.base import Row, Table
 
 PROG = "anharmonic search"
@@ -45,7 +45,7 @@ def run(words: Sequence[str]) -> int:
     Raises:
         ValueError: If a name or an option is wrong.
     """
-    from anharmonic.train import Place
+    from anharmonic.train import RunEnvironment
     from anharmonic_papers.tables.registry import table
 
     if not words:
@@ -53,20 +53,20 @@ def run(words: Sequence[str]) -> int:
     ids = [word for word in words[:1] if not word.startswith("-")]
     groups = {
         "search": field_options(Search),
-        "place": field_options(Place, ("file", "results", "out")),
+        "environment": field_options(RunEnvironment, ("file", "results", "out")),
     }
     values = parse(words[len(ids) :], groups, PROG, "Searches the settings of rows.", "ID")
     if not ids:
         raise ValueError(message(f"{PROG} takes the name of a table first", words[0], "name one"))
     folder: Path = values["studies"]
-    place = Place(
+    environment = RunEnvironment(
         out=folder / "runs",
         results=folder / f"{ids[0]}.jsonl",
-        **{o.name: values[o.name] for o in groups["place"]},
+        **{o.name: values[o.name] for o in groups["environment"]},
     )
     found = table(ids[0])
     for row in _rows(found, values["rows"]):
-        chosen = _search(found, row, values, place)
+        chosen = _search(found, row, values, environment)
         _keep(folder / f"{found.id}.json", row, chosen, values["seeds"])
         print(f"{row.id}: validation {chosen.valid:.6g} after {chosen.trials} trials", flush=True)
         print("    " + " ".join(f"{k}={v}" for k, v in chosen.values.items()), flush=True)
@@ -88,23 +88,25 @@ def _rows(table: Table, names: Sequence[str]) -> list[Row]:
     return rows
 
 
-def _search(table: Table, row: Row, values: dict[str, Any], place: Place) -> Chosen:
-    from anharmonic.train import sweep
+def _search(
+    table: Table, row: Row, values: dict[str, Any], environment: RunEnvironment
+) -> BestTrial:
+    from anharmonic.train import search
 
     assert row.run is not None
     journal: Path = values["studies"] / table.id / f"{row.id}.journal"
-    return sweep(
+    return search(
         row.run,
         row.search,
         values["trials"],
-        place,
+        environment,
         journal,
         seeds=values["seeds"],
         split=row.split,
     )
 
 
-def _keep(path: Path, row: Row, chosen: Chosen, seeds: Sequence[int]) -> None:
+def _keep(path: Path, row: Row, chosen: BestTrial, seeds: Sequence[int]) -> None:
     from anharmonic.train import write_atomically
 
     kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}

@@ -13,7 +13,7 @@ from anharmonic.cli import distinct, field_options, is_debugging, one_line, pars
 from anharmonic_papers.report.places import results_folder
 
 if TYPE_CHECKING:
-    from anharmonic.train import Place, Run
+    from anharmonic.train import Run, RunEnvironment
     from anharmonic_papers.tables.base import Row, Table
     from anharmonic_papers.tables.budget import Budget
 
@@ -53,7 +53,7 @@ def run(words: Sequence[str]) -> int:
     Raises:
         ValueError: If a name or an option is wrong.
     """
-    from anharmonic.train import Place
+    from anharmonic.train import RunEnvironment
     from anharmonic_papers.figures.registry import tables_and_figures
     from anharmonic_papers.tables import list_tables
     from anharmonic_papers.tables.budget import Budget
@@ -78,12 +78,12 @@ def run(words: Sequence[str]) -> int:
     groups = {
         "run": field_options(What) + field_options(Where),
         "budget": field_options(Budget),
-        "place": field_options(Place, ("file", "results")),
+        "environment": field_options(RunEnvironment, ("file", "results")),
     }
     values = parse(flags, groups, PROG, "Runs the rows of tables of the documents.", "ID [ID ...]")
     budget = Budget(**{o.name: values[o.name] for o in groups["budget"]})
     distinct("--seeds", values["seeds"])
-    place = Place(**{o.name: values[o.name] for o in groups["place"]})
+    environment = RunEnvironment(**{o.name: values[o.name] for o in groups["environment"]})
     tables, figures = tables_and_figures(ids)
     if figures:
         drawn = " ".join(figure.id for figure in figures)
@@ -95,7 +95,9 @@ def run(words: Sequence[str]) -> int:
         for text in _without_effect(_rows(table, values["rows"]), budget):
             print(f"{table.id}: {text}")
     failed = [
-        failure for full, table in chosen for failure in _run_table(full, table, values, place)
+        failure
+        for full, table in chosen
+        for failure in _run_table(full, table, values, environment)
     ]
     for text in failed:
         print(f"failed: {text}")
@@ -116,15 +118,17 @@ def _without_effect(rows: Sequence[Row], budget: Budget) -> list[str]:
     ]
 
 
-def _run_table(full: Table, table: Table, values: dict[str, Any], place: Place) -> list[str]:
+def _run_table(
+    full: Table, table: Table, values: dict[str, Any], environment: RunEnvironment
+) -> list[str]:
     """Runs what is missing of one table and prints the comparison; says what failed."""
     from anharmonic_papers.report.compare import compare, terminal
 
     path: Path = values["results"] or results_folder() / f"{table.id}.jsonl"
-    place = replace(place, results=path)
+    environment = replace(environment, results=path)
     rows = _rows(table, values["rows"])
     seeds = values["seeds"] or None
-    done = {r.hash for r in read_results(path)}
+    done = {r.hash for r in results_so_far(path)}
     wanted = {run.hash: (row, run) for row in rows[::-1] for run in [*row.runs(seeds)][::-1]}
     todo = [pair for name, pair in reversed(wanted.items()) if name not in done]
     if values["dry_run"]:
@@ -134,22 +138,22 @@ def _run_table(full: Table, table: Table, values: dict[str, Any], place: Place) 
     for number, (row, run) in enumerate(todo, start=1):
         print(f"[{number}/{len(todo)}] {table.id}: {row.id}, seed {run.seed}", flush=True)
         try:
-            _fit(run, place)
+            _fit(run, environment)
         except Exception as error:
             failed.append(f"{table.id}: {row.id}, seed {run.seed}: {one_line(error)}")
             print(f"    failed: {one_line(error)}", flush=True)
             if is_debugging():
                 traceback.print_exc()
     print()
-    print(terminal(full, compare(full, read_results(path))))
+    print(terminal(full, compare(full, results_so_far(path))))
     print()
     return failed
 
 
-def _fit(run: Run, place: Place) -> None:
+def _fit(run: Run, environment: RunEnvironment) -> None:
     from anharmonic import train
 
-    result = train.fit(run, place)
+    result = train.fit(run, environment)
     print(
         f"    test {result.metric} {result.test:.6g}, {result.parameters} parameters, "
         f"{result.seconds:.1f} s",
@@ -195,15 +199,15 @@ def _list(table: Table, rows: Sequence[Row], todo: set[str], seeds: tuple[int, .
             )
 
 
-def read_results(path: Path) -> list[Any]:
+def results_so_far(path: Path) -> list[Any]:
     """The results of a file, after those of its siblings if it is in the default folder.
 
     Args:
         path: The results file; it need not exist.
     """
-    from anharmonic.train import read
+    from anharmonic.train import read_results
 
     others: list[Path] = []
     if path.parent.resolve() == results_folder().resolve():
         others = sorted(p for p in path.parent.glob("*.jsonl") if p.name != path.name)
-    return [result for file in (*others, path) for result in read(file)]
+    return [result for file in (*others, path) for result in read_results(file)]

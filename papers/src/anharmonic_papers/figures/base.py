@@ -14,7 +14,7 @@ from typing import Any, Literal
 from anharmonic import train
 from anharmonic._checks import message
 from anharmonic.diagnostics import hardware
-from anharmonic.train import Place, write_atomically
+from anharmonic.train import RunEnvironment, write_atomically
 
 WIDTH = 100
 _MANY = 12
@@ -46,7 +46,7 @@ class Figure:
         x: What the curves run over, with unit.
         y: What is measured, with unit.
         outcomes: What the documents say of every curve, by its name.
-        measure: Computes the curves; trainings happen at the place given.
+        measure: Computes the curves; trainings happen in the environment given.
         marks: The places on the x axis that a table shows.
         note: What a reader has to know.
         panels: Titles of the picture's panels and the curves in each; one of all if empty.
@@ -61,7 +61,7 @@ class Figure:
     x: str
     y: str
     outcomes: Mapping[str, str]
-    measure: Callable[[Place], Curves]
+    measure: Callable[[RunEnvironment], Curves]
     marks: tuple[float, ...]
     note: str = ""
     panels: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -111,13 +111,13 @@ def path_of(figure: Figure, folder: Path) -> Path:
     return folder / f"{figure.id}.json"
 
 
-def measure(figure: Figure, folder: Path, place: Place | None = None) -> Measured:
+def measure(figure: Figure, folder: Path, environment: RunEnvironment | None = None) -> Measured:
     """Measures a figure and keeps it; reads it where it is kept already.
 
     Args:
         figure: The figure.
         folder: The folder of results, made if it is missing.
-        place: Where trainings happen.
+        environment: Where trainings happen.
 
     Raises:
         ValueError: If the file there is damaged.
@@ -126,7 +126,7 @@ def measure(figure: Figure, folder: Path, place: Place | None = None) -> Measure
     path = path_of(figure, folder)
     if path.exists():
         return read(path)
-    found = figure.measure(Place() if place is None else place)
+    found = figure.measure(RunEnvironment() if environment is None else environment)
     curves = {name: _finite(values) for name, values in found.values.items()}
     measured = Measured(
         curves,

@@ -12,7 +12,7 @@ from torch import Tensor
 from anharmonic import pages
 from anharmonic.nn import GraphCON, make_conv
 from anharmonic.ops import Adjacency
-from anharmonic.train import Place
+from anharmonic.train import RunEnvironment
 from anharmonic_papers.figures.base import Curves, Figure, Measured
 from anharmonic_papers.figures.heuristics import OSCILLATORS
 
@@ -27,7 +27,7 @@ _INPUTS: dict[str, Callable[[Tensor], Tensor]] = {
 _FREE, _HELD, _TWO = "one oscillator", "one controlled neuron", "second of two coRNN neurons"
 
 
-def _heuristics(place: Place) -> Curves:
+def _heuristics(environment: RunEnvironment) -> Curves:
     t = _DT * torch.arange(1, round(_END / _DT) + 1, dtype=torch.float64)
     values: dict[str, list[float]] = {}
     places: dict[str, list[float]] = {}
@@ -91,7 +91,7 @@ def _layout() -> Tensor:
     return where / where.abs().max()
 
 
-def _molecule(place: Place) -> Curves:
+def _molecule(environment: RunEnvironment) -> Curves:
     there, back = torch.tensor(_BONDS).t(), torch.tensor(_BONDS).t().flip(0)
     graph = Adjacency(torch.cat([there, back], dim=1), len(_ATOMS))
     with torch.random.fork_rng(devices=()), torch.no_grad():

@@ -17,7 +17,7 @@ from anharmonic._checks import message
 from anharmonic.data import make_task
 from anharmonic.diagnostics import effective_steps, gates, scale_histogram
 from anharmonic.nn import from_pretrained
-from anharmonic.train import Place, Run, read_log
+from anharmonic.train import Run, RunEnvironment, read_diagnostics
 from anharmonic_papers.figures.base import Curves, Figure
 from anharmonic_papers.tables.budget import Budget, shrink
 from anharmonic_papers.tables.runs import cornn_adding, cornn_mnist, cornn_ncifar
@@ -29,18 +29,18 @@ def _small(run: Run | None, **budget: Any) -> Run:
     return replace(shrink(run, Budget(**budget)), select="last")
 
 
-def _log(run: Run, place: Place) -> list[dict[str, Any]]:
+def _log(run: Run, environment: RunEnvironment) -> list[dict[str, Any]]:
     """What was logged of the weights while a run trained; trains it if that was not done."""
-    place = replace(place, diagnose=("weights",))
-    train.fit(run, place)
-    path = train.folder_of(run, place) / train.DIAGNOSTICS
-    log = read_log(path)
+    environment = replace(environment, diagnose=("weights",))
+    train.fit(run, environment)
+    path = train.run_folder(run, environment) / train.DIAGNOSTICS
+    log = read_diagnostics(path)
     if not log:
         raise FileNotFoundError(
             message(
                 f"{path} must hold what was measured while the run trained",
                 "nothing there",
-                f"remove the run's line from {place.results_path} and start the command again",
+                f"remove the run's line from {environment.results_path} and start again",
             )
         )
     return log
@@ -72,11 +72,11 @@ _ASSUMPTION = {
 }
 
 
-def _assumption(place: Place) -> Curves:
+def _assumption(environment: RunEnvironment) -> Curves:
     values: dict[str, list[float]] = {}
     places: dict[str, list[float]] = {}
     for task, run in _ASSUMPTION.items():
-        log, each = _log(run, place), _steps_per_epoch(run)
+        log, each = _log(run, environment), _steps_per_epoch(run)
         steps = [float(entry["epoch"] * each) for entry in log]
         dt = log[0]["weights"]["dt"]
         sides = {
@@ -95,9 +95,9 @@ _STEPS_RUN = replace(
 )
 
 
-def _effective_steps(place: Place) -> Curves:
-    train.fit(_STEPS_RUN, place)
-    model = from_pretrained(train.folder_of(_STEPS_RUN, place) / train.BEST)
+def _effective_steps(environment: RunEnvironment) -> Curves:
+    train.fit(_STEPS_RUN, environment)
+    model = from_pretrained(train.run_folder(_STEPS_RUN, environment) / train.BEST)
     steps = effective_steps(model).sort(dim=1).values
     values = {f"layer {k + 1}": row.tolist() for k, row in enumerate(steps)}
     with torch.random.fork_rng(devices=()):
@@ -113,8 +113,8 @@ _NORMS_RUN = _small(
 )  # fmt: skip
 
 
-def _norms(place: Place) -> Curves:
-    log = _log(_NORMS_RUN, place)
+def _norms(environment: RunEnvironment) -> Curves:
+    log = _log(_NORMS_RUN, environment)
     epochs = [float(entry["epoch"]) for entry in log]
     names = [f"layer {k + 1}" for k in range(3)]
     values = {n: [entry["weights"]["norms"][k] for entry in log] for k, n in enumerate(names)}
@@ -127,9 +127,9 @@ _SCALES_RUN = Run(
 )  # fmt: skip
 
 
-def _scales(place: Place) -> Curves:
-    train.fit(_SCALES_RUN, place)
-    model = from_pretrained(train.folder_of(_SCALES_RUN, place) / train.BEST)
+def _scales(environment: RunEnvironment) -> Curves:
+    train.fit(_SCALES_RUN, environment)
+    model = from_pretrained(train.run_folder(_SCALES_RUN, environment) / train.BEST)
     x = make_task("fitzhugh-nagumo").loaders(0, 128).test[0].x.transpose(0, 1)
     found = gates(model, x)
     values, places = {}, {}

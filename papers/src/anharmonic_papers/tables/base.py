@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal
 
 from anharmonic._checks import choice, message
-from anharmonic.train import Range, Run, seeded
+from anharmonic.train import Range, Run, with_seed
 from anharmonic_papers.tables.budget import BUDGET, Budget, shrink
 
 Settings = Literal["documents", "published code", "ours"]
@@ -72,7 +72,7 @@ class Row:
         """
         if self.run is not None:
             for seed in self.seeds if seeds is None else seeds:
-                yield seeded(self.run, seed, self.split)
+                yield with_seed(self.run, seed, self.split)
 
 
 def ours(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from anharmonic.train import changed
+from anharmonic.train import with_settings
 from anharmonic_papers.tables.base import Row, Table
 from anharmonic_papers.tables.graphs import SPACES, TEN, node_run, tuned
 
@@ -127,7 +127,7 @@ def _reversed(label: str, group: str) -> Row:
     run = replace(row.run, task_options={"reverse": True})
     note = "Ours: links followed backwards, which the documents do not mention."
     if label in _P:
-        run = changed(run, {"p": float(round(run.model_options["p"]))})
+        run = with_settings(run, {"p": float(round(run.model_options["p"]))})
         note = f"{note} p is the printed one, rounded."
     return replace(
         row, label=f"{label}, links reversed", reported="", spread="", run=run, note=note
@@ -138,7 +138,7 @@ def _gate_of_the_code(label: str, group: str) -> Row:
     """A row of Table 8.2 whose gate looks where the published code's does."""
     row = _row(label, group)
     assert row.run is not None
-    run = changed(row.run, {"aggr": "mean", "neighbours": "out"})
+    run = with_settings(row.run, {"aggr": "mean", "neighbours": "out"})
     note = "As in the published code the gate takes the mean over the pages a page links to."
     return replace(row, label=f"{label}, gate over out-neighbours", run=run, note=note)
 

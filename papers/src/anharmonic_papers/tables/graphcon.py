@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from anharmonic.train import Range, changed
+from anharmonic.train import Range, with_settings
 from anharmonic_papers.tables.base import Row, Table
 from anharmonic_papers.tables.graphs import SPACES, TEN, depth_run, node_run, tuned
 
@@ -165,7 +165,7 @@ def _homophilic(group: str, task: str, numbers: dict[str, tuple[str, str]]) -> t
         rows.append(row)
         if model == "GraphCON":
             search = {**row.search, "dt": Range(0.1, 1.0), "damping": Range(0.0, 1.5)}
-            other = changed(run, {"dt": 0.3})
+            other = with_settings(run, {"dt": 0.3})
             rows.append(replace(row, label=f"{label}, dt and α searched", run=other, search=search))
     return tuple(rows)
 

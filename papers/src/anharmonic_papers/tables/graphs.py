@@ -17,7 +17,7 @@ from importlib.resources import files
 from typing import Any
 
 from anharmonic._checks import listed
-from anharmonic.train import Range, Run, changed
+from anharmonic.train import Range, Run, with_settings
 from anharmonic_papers.tables.base import Row, Table
 
 TEN = tuple(range(10))
@@ -62,7 +62,7 @@ def node_run(task: str, model: str, conv: str = "", **options: Any) -> Run:
     """
     start = Run(task, model, epochs=200, lr=3e-3, weight_decay=1e-4)
     given = {"conv": conv} if conv else {}
-    return changed(start, {**given, **options})
+    return with_settings(start, {**given, **options})
 
 
 def depth_run(model: str, layers: int, **options: Any) -> Run:
@@ -109,7 +109,7 @@ def tuned(table: Table) -> Table:
                 seeds = [str(seed) for seed in entry["seeds"]]
                 splits = f"split{'s' * (len(seeds) > 1)} {listed(seeds)}"
                 note = SEARCH_NOTE.format(trials=entry["trials"], splits=splits)
-            run = changed(row.run, entry["values"])
+            run = with_settings(row.run, entry["values"])
             row = replace(row, run=run, note=" ".join(filter(None, (note, row.note))))
         elif row.run is not None and row.search:
             row = replace(row, note=" ".join(filter(None, (UNSEARCHED, row.note))))

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from anharmonic.train import json_form
-from anharmonic.train.json_form import from_json_text
+from anharmonic.train.serialization import structure_json
 
 
 @dataclass
@@ -21,7 +21,7 @@ class Outer:
 
 def test_nested():
     text = '{"inner": {"x": 1, "names": ["a"]}}'
-    assert from_json_text(Outer, text, "it") == Outer(Inner(1, ["a"]))
+    assert structure_json(Outer, text, "it") == Outer(Inner(1, ["a"]))
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_nested():
 )
 def test_errors_name_the_key(text, message):
     with pytest.raises(ValueError, match=message):
-        from_json_text(Outer, text, "it")
+        structure_json(Outer, text, "it")
 
 
 def test_missing_cattrs(monkeypatch):
@@ -51,4 +51,4 @@ def test_missing_cattrs(monkeypatch):
     json_form._converter.cache_clear()
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=r'package cattrs.*pip install "anharmonic\[train\]"'):
-        from_json_text(Inner, '{"x": 1}', "it")
+        structure_json(Inner, '{"x": 1}', "it")

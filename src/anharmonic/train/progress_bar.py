@@ -1,4 +1,4 @@
-"""Progress of a run on standard error: a bar on a terminal, else a line now and then.
+"""ProgressBar of a run on standard error: a bar on a terminal, else a line now and then.
 
 Imported by ``fit`` only, because it needs Lightning.
 """
@@ -13,26 +13,26 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 from tqdm import tqdm
 
-from anharmonic.train.keeper import Keeper
 from anharmonic.train.module import TrainingModule
 from anharmonic.train.run import Run
+from anharmonic.train.training_state import TrainingState
 
 _LINES = 20
 
 
-class Progress(Callback):
+class ProgressBar(Callback):
     """Shows model, task, epoch, training loss and validation metric.
 
     One bar covers the whole run, so that its remaining time is the run's.
 
     Args:
         run: The run.
-        keeper: Where the validation values are.
+        state: Where the validation values are.
     """
 
-    def __init__(self, run: Run, keeper: Keeper) -> None:
+    def __init__(self, run: Run, state: TrainingState) -> None:
         self._run = run
-        self._keeper = keeper
+        self._state = state
         self._bar: Any = None
         self._title = f"{run.model} on {run.task}"
         self._steps = 0
@@ -42,7 +42,7 @@ class Progress(Callback):
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Says that a run goes on; what it resumes from is loaded by now."""
-        done = len(self._keeper.curve["epoch"])
+        done = len(self._state.curve["epoch"])
         if done and trainer.is_global_zero:
             text = f"Going on after epoch {done} of {self._run.epochs} ({self._title})."
             print(text, file=sys.stderr, flush=True)
@@ -108,14 +108,14 @@ class Progress(Callback):
 
     def _numbers(self, trainer: Trainer, pl_module: LightningModule) -> str:
         assert isinstance(pl_module, TrainingModule)
-        keeper = self._keeper
+        state = self._state
         epoch = min(trainer.current_epoch + 1, self._run.epochs)
         text = f"epoch {epoch}/{self._run.epochs}"
         if not math.isnan(pl_module.last_loss):  # (on a GPU it is read now and then only)
             text += f", loss {pl_module.last_loss:.4g}"
-        if keeper.best_epoch:
-            text += f", valid {keeper.metric} {keeper.curve['valid'][-1]:.4g}"
-            text += f" (best {keeper.best_valid:.4g}, epoch {keeper.best_epoch})"
+        if state.best_epoch:
+            text += f", valid {state.metric} {state.curve['valid'][-1]:.4g}"
+            text += f" (best {state.best_valid:.4g}, epoch {state.best_epoch})"
         return text
 
     def _line(self, trainer: Trainer, pl_module: LightningModule) -> None:

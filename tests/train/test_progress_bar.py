@@ -4,8 +4,8 @@ import sys
 from anharmonic.train import fit
 
 
-def test_lines_where_there_is_no_terminal(tiny, place, capsys):
-    fit(tiny(epochs=40), dataclasses.replace(place, progress=True))
+def test_lines_where_there_is_no_terminal(tiny, environment, capsys):
+    fit(tiny(epochs=40), dataclasses.replace(environment, progress=True))
     understood, *lines = capsys.readouterr().err.splitlines()
     assert understood.startswith("adding: ") and "2 channels" in understood
     assert len(lines) == 20
@@ -14,43 +14,45 @@ def test_lines_where_there_is_no_terminal(tiny, place, capsys):
     assert lines[-1].startswith("LSTM on adding 100 %: epoch 40/40, loss ")
 
 
-def test_lines_within_long_epochs(tiny, place, capsys):
+def test_lines_within_long_epochs(tiny, environment, capsys):
     task = {"length": 4, "valid_size": 4, "test_size": 4, "steps_per_epoch": 40}
-    fit(tiny(task_options=task, epochs=1), dataclasses.replace(place, progress=True))
+    fit(tiny(task_options=task, epochs=1), dataclasses.replace(environment, progress=True))
     _understood, *lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 20
     assert "valid" not in lines[-2] and "valid mse" in lines[-1]
 
 
-def test_bar_on_a_terminal(tiny, place, capsys, monkeypatch):
+def test_bar_on_a_terminal(tiny, environment, capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    fit(tiny(), dataclasses.replace(place, progress=True))
+    fit(tiny(), dataclasses.replace(environment, progress=True))
     error = capsys.readouterr().err
     last = error.split("\r")[-1]
     assert "LSTM on adding: 100%" in last and "24/24" in last
     assert "epoch 4/4, loss" in last and "valid mse" in last
 
 
-def test_resumed_bar_starts_where_the_run_stands(tiny, place, capsys, monkeypatch, hook_batches):
+def test_resumed_bar_starts_where_the_run_stands(
+    tiny, environment, capsys, monkeypatch, hook_batches
+):
     def fail(name, batch):
         if name == "train 2 0":
             raise OSError("gone")
 
     hook_batches(fail)
     try:
-        fit(tiny(), place)
+        fit(tiny(), environment)
     except OSError:
         pass
     hook_batches(lambda name, batch: None)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    fit(tiny(), dataclasses.replace(place, progress=True))
+    fit(tiny(), dataclasses.replace(environment, progress=True))
     understood, said = capsys.readouterr().err.split("\n", 1)
     assert understood.startswith("adding: ")
     assert said.startswith("Going on after epoch 2 of 4 (LSTM on adding).\n")
     assert "12/24" in said.split("\r")[1]
 
 
-def test_silent(tiny, place, capfd):
-    fit(tiny(), place)
+def test_silent(tiny, environment, capfd):
+    fit(tiny(), environment)
     out, error = capfd.readouterr()
     assert (out, error) == ("", "")

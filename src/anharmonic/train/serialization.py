@@ -12,7 +12,7 @@ from anharmonic import _checks
 T = TypeVar("T")
 
 
-def from_json_text(cls: type[T], text: str, what: str) -> T:
+def structure_json(cls: type[T], text: str, what: str) -> T:
     """Builds a dataclass from the text of a JSON object.
 
     Args:
@@ -29,7 +29,7 @@ def from_json_text(cls: type[T], text: str, what: str) -> T:
         >>> @dataclasses.dataclass
         ... class Point:
         ...     x: float
-        >>> from_json_text(Point, '{"x": 1.5}', "a point")
+        >>> structure_json(Point, '{"x": 1.5}', "a point")
         Point(x=1.5)
     """
     try:

@@ -1,7 +1,7 @@
 import logging
 import warnings
 
-from anharmonic.train.quiet import quiet_lightning
+from anharmonic.train.lightning_messages import hide_lightning_messages
 
 
 def test_only_listed_lines_are_dropped(caplog):
@@ -9,7 +9,7 @@ def test_only_listed_lines_are_dropped(caplog):
     caplog.set_level(logging.INFO, logger=logger.name)
     logger.addHandler(caplog.handler)
     try:
-        with quiet_lightning():
+        with hide_lightning_messages():
             logger.info("GPU available: False, used: False")
             logger.info("Something that matters")
         logger.info("TPU available: False")
@@ -22,7 +22,7 @@ def test_only_listed_lines_are_dropped(caplog):
 def test_only_listed_warnings_are_dropped():
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        with quiet_lightning():
+        with hide_lightning_messages():
             warnings.warn("GPU available but not used. You can", stacklevel=1)
             warnings.warn("Something that matters", stacklevel=1)
     assert [str(w.message) for w in seen] == ["Something that matters"]

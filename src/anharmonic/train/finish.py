@@ -22,20 +22,20 @@ from anharmonic.train.files import write_atomically
 from anharmonic.train.losses import DivergedError
 from anharmonic.train.optim import learning_rate
 from anharmonic.train.results import Result
-from anharmonic.train.run import Place, Run
+from anharmonic.train.run import Run, RunEnvironment
 
 if TYPE_CHECKING:
-    from anharmonic.train.keeper import Keeper
+    from anharmonic.train.training_state import TrainingState
 
 _CURVE_POINTS = 100
 
 
 @dataclass(frozen=True)
-class Job:
-    """A run at its place, ready to train."""
+class PreparedRun:
+    """A run in its environment, ready to train."""
 
     run: Run
-    place: Place
+    environment: RunEnvironment
     device: str
     folder: Path
     task: Task
@@ -44,66 +44,66 @@ class Job:
     is_first_process: bool
 
 
-def conclude(job: Job, keeper: Keeper, unfixed: set[str]) -> Result:
+def finish(prepared: PreparedRun, state: TrainingState, unfixed: set[str]) -> Result:
     """Tests the chosen weights and writes model, result and results line, in this order.
 
     Killed in between, the next start goes on from the last of these that was written.
 
     Args:
-        job: The trained run.
-        keeper: What was kept of the training.
+        prepared: The trained run.
+        state: What was kept of the training.
         unfixed: Operations that were not deterministic.
 
     Raises:
         DivergedError: If the test metric is infinite or NaN.
         OSError: If a file cannot be written.
     """
-    run, folder = job.run, job.folder
-    epochs_run = len(keeper.curve["epoch"])
-    seconds = keeper.seconds
-    best_epoch = keeper.best_epoch if run.select == "best" else epochs_run
+    run, folder = prepared.run, prepared.folder
+    epochs_run = len(state.curve["epoch"])
+    seconds = state.seconds
+    best_epoch = state.best_epoch if run.select == "best" else epochs_run
     if run.select == "best":
-        job.model.load_state_dict(keeper.best_weights)
-    device = torch.device(job.device)
-    job.model.to(device)
-    task = job.task
-    test = evaluate(job.model, job.loaders.test, task.metric, device, task.metric_scale)
+        prepared.model.load_state_dict(state.best_weights)
+    device = torch.device(prepared.device)
+    prepared.model.to(device)
+    task = prepared.task
+    test = evaluate(prepared.model, prepared.loaders.test, task.metric, device, task.metric_scale)
     if not math.isfinite(test):
         lr = learning_rate(run, epochs_run - 1)
         text = _checks.message(
-            f"test {job.task.metric} must be finite",
+            f"test {prepared.task.metric} must be finite",
             f"{test} with the weights of epoch {best_epoch}",
             "train with a lower lr, or look for extreme values in the test data",
         )
         raise DivergedError(text, step=0, epoch=best_epoch, value=test, lr=lr)
-    job.model.to("cpu")
-    save_pretrained(job.model, folder / folders.BEST)
+    prepared.model.to("cpu")
+    save_pretrained(prepared.model, folder / folders.BEST)
     result = Result(
         run=run,
         hash=run.hash,
         test=test,
-        valid=keeper.curve["valid"][best_epoch - 1],
-        metric=job.task.metric,
-        higher_is_better=keeper.higher_is_better,
-        parameters=sum(p.numel() for p in job.model.parameters() if p.requires_grad),
+        valid=state.curve["valid"][best_epoch - 1],
+        metric=prepared.task.metric,
+        higher_is_better=state.higher_is_better,
+        parameters=sum(p.numel() for p in prepared.model.parameters() if p.requires_grad),
         seconds=round(seconds, 3),
-        memory_mb=round(keeper.memory_mb(job.device), 1),
+        memory_mb=round(state.memory_mb(prepared.device), 1),
         epochs_run=epochs_run,
         best_epoch=best_epoch,
-        stopped="early" if keeper.stopped_early else "finished",
-        device=job.device,
-        devices=job.place.devices,
+        stopped="early" if state.stopped_early else "finished",
+        device=prepared.device,
+        devices=prepared.environment.devices,
         threads=torch.get_num_threads(),
-        hardware=hardware(job.device),
-        versions=keeper.versions,
-        commit=keeper.commit,
-        started=keeper.started,
-        curve=_thinned(keeper.curve, best_epoch),
+        hardware=hardware(prepared.device),
+        versions=state.versions,
+        commit=state.commit,
+        started=state.started,
+        curve=_thinned(state.curve, best_epoch),
         nondeterministic=sorted(unfixed),
     )
     write_atomically(folder / folders.RESULT, result.to_json(indent=2) + "\n")
     remove_leftovers(folder)
-    results.append(job.place.results_path, result)
+    results.append(prepared.environment.results_path, result)
     return result
 
 

@@ -29,7 +29,7 @@ from anharmonic.train.resume import random_states, restore_random_states
 _SECONDS_BETWEEN_SAVES = 1.0
 
 
-class Keeper(Callback):
+class TrainingState(Callback):
     """Validates and saves after every epoch, and carries what a resumed run needs.
 
     Where an epoch is one step, the state is saved once a second, and after the last epoch.
@@ -72,11 +72,16 @@ class Keeper(Callback):
         self.interrupted = False
 
     @property
+    def state_key(self) -> str:
+        """The name of its entry in a resume file, where it stays what the first releases wrote."""
+        return "Keeper"
+
+    @property
     def seconds(self) -> float:
         """Time in training and validation, over all sittings."""
         return self._seconds_before + time.monotonic() - self._sitting_started
 
-    def leave_out(self, seconds: float) -> None:
+    def exclude(self, seconds: float) -> None:
         """Takes time that was spent on something else out of the clock.
 
         Args:
@@ -177,15 +182,15 @@ class Keeper(Callback):
         self._random = state_dict["random"]
         self._seconds_before = state_dict["seconds"]
         self._memory_before = state_dict["memory_mb"]
-        changed = [
+        changes = [
             f"{name} was {before}, is {self.circumstances.get(name)}"
             for name, before in state_dict["circumstances"].items()
             if before != self.circumstances.get(name)
         ]
-        if changed:
+        if changes:
             warnings.warn(
                 "The resumed run will not end with the same bits as an uninterrupted one, because "
-                f"it goes on under other circumstances: {'; '.join(changed)}.",
+                f"it goes on under other circumstances: {'; '.join(changes)}.",
                 stacklevel=2,
             )
         self.started = state_dict["started"]

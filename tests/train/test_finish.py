@@ -8,23 +8,25 @@ from anharmonic.data.registry import make_task
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import DivergedError
-from anharmonic.train.conclude import Job, _thinned, conclude, remove_leftovers
-from anharmonic.train.results import read
+from anharmonic.train.finish import PreparedRun, _thinned, finish, remove_leftovers
+from anharmonic.train.results import read_results
 
 CURVE = {"epoch": [1, 2], "train_loss": [0.123456789, 0.1], "valid": [0.2, 0.3]}
 
 
 @pytest.fixture
-def job(tiny, place, tmp_path):
+def prepared(tiny, environment, tmp_path):
     run = tiny(model_options={"hidden_size": 4})
     task = make_task(run.task, run.task_options)
     torch.manual_seed(0)
     model = SequenceModel("LSTM", 2, 1, hidden_size=4)
     loaders = task.loaders(run.seed, run.batch_size)
-    return Job(run, place, "cpu", tmp_path, task, loaders, model, is_first_process=True)
+    return PreparedRun(
+        run, environment, "cpu", tmp_path, task, loaders, model, is_first_process=True
+    )
 
 
-def keeper(model, factor=2.0, **fields):
+def state(model, factor=2.0, **fields):
     """Stands in for what is kept of two epochs, the first of which was better."""
     fields = {
         "curve": CURVE,
@@ -42,23 +44,25 @@ def keeper(model, factor=2.0, **fields):
     return types.SimpleNamespace(**fields)
 
 
-def test_best_weights_are_tested_and_kept(job, tmp_path):
-    bias = job.model.state_dict()[_bias(job.model)].clone()
-    result = conclude(job, keeper(job.model), {"b", "a"})
+def test_best_weights_are_tested_and_kept(prepared, tmp_path):
+    bias = prepared.model.state_dict()[_bias(prepared.model)].clone()
+    result = finish(prepared, state(prepared.model), {"b", "a"})
     assert (result.best_epoch, result.valid, result.epochs_run) == (1, 0.2, 2)
-    assert torch.equal(from_pretrained(tmp_path / "best").state_dict()[_bias(job.model)], 2 * bias)
+    assert torch.equal(
+        from_pretrained(tmp_path / "best").state_dict()[_bias(prepared.model)], 2 * bias
+    )
     assert (result.commit, result.versions, result.seconds) == ("abc", {"torch": "1"}, 1.235)
     assert (result.memory_mb, result.nondeterministic) == (12.3, ["a", "b"])
     assert result.curve == {**CURVE, "train_loss": [0.123457, 0.1]}
-    assert json.loads((tmp_path / "result.json").read_text())["hash"] == job.run.hash
-    assert read(job.place.results_path) == [result]
+    assert json.loads((tmp_path / "result.json").read_text())["hash"] == prepared.run.hash
+    assert read_results(prepared.environment.results_path) == [result]
 
 
-def test_test_metric_must_be_finite(job, tmp_path):
+def test_test_metric_must_be_finite(prepared, tmp_path):
     with pytest.raises(
         DivergedError, match="test mse must be finite; got nan with the weights of "
     ):
-        conclude(job, keeper(job.model, float("nan")), set())
+        finish(prepared, state(prepared.model, float("nan")), set())
     assert list(tmp_path.iterdir()) == []
 
 

@@ -16,29 +16,32 @@ from torch import Tensor
 from anharmonic.diagnostics.measures import Probe, measure
 from anharmonic.ops.adjacency import Adjacency
 from anharmonic.train import folder as folders
-from anharmonic.train.conclude import Job
 from anharmonic.train.files import append_line
-from anharmonic.train.keeper import Keeper
+from anharmonic.train.finish import PreparedRun
 from anharmonic.train.module import TrainingModule
 from anharmonic.train.resume import random_states, restore_random_states
+from anharmonic.train.training_state import TrainingState
 
 
-class Watcher(Callback):
+class DiagnosticsCallback(Callback):
     """Adds a line to the run's ``diagnostics.jsonl`` before training and after epochs.
 
     Random states are given back, gradients and modes are not touched, and the time it takes is no
     part of the run's seconds (its memory may be part of the peak).
 
     Args:
-        keeper: Holds the clock.
+        state: Holds the clock.
         probe: The data.
-        job: Gives the place with the names of diagnostics, and the folder.
+        prepared: Gives the environment with the names of diagnostics, and the folder.
     """
 
-    def __init__(self, keeper: Keeper, probe: Probe, job: Job) -> None:
-        self._keeper, self._probe, self._epochs = keeper, probe, job.run.epochs
-        self._names, self._every = job.place.diagnose, job.place.diagnose_every
-        self._path = job.folder / folders.DIAGNOSTICS
+    def __init__(self, state: TrainingState, probe: Probe, prepared: PreparedRun) -> None:
+        self._state, self._probe, self._epochs = state, probe, prepared.run.epochs
+        self._names, self._every = (
+            prepared.environment.diagnose,
+            prepared.environment.diagnose_every,
+        )
+        self._path = prepared.folder / folders.DIAGNOSTICS
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Measures the initial weights."""
@@ -64,7 +67,7 @@ class Watcher(Callback):
             append_line(self._path, json.dumps(found, allow_nan=False))
         finally:
             restore_random_states(states)
-            self._keeper.leave_out(time.monotonic() - started)
+            self._state.exclude(time.monotonic() - started)
 
 
 def _moved(entry: Any, device: torch.device) -> Any:

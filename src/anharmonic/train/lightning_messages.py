@@ -41,11 +41,11 @@ class _Filter(logging.Filter):
 
 
 @contextlib.contextmanager
-def quiet_lightning() -> Iterator[None]:
+def hide_lightning_messages() -> Iterator[None]:
     """Drops the listed messages for a while; everything else Lightning says comes through.
 
     Example:
-        >>> with quiet_lightning():
+        >>> with hide_lightning_messages():
         ...     logging.getLogger("lightning.pytorch.utilities.rank_zero").info("GPU available: no")
     """
     loggers = [logging.getLogger(name) for name in _LOGGERS]
