@@ -307,7 +307,7 @@ def test_full_disk(tiny, environment, monkeypatch, tmp_path):
     monkeypatch.undo()
     assert sorted(os.listdir(folder)) == ["lock", "resume.ckpt", "run.json", "task.json"]
     checkpoint = torch.load(folder / "resume.ckpt", weights_only=True)
-    assert checkpoint["callbacks"]["TrainingState"]["curve"]["epoch"] == [1, 2]
+    assert checkpoint["callbacks"]["Keeper"]["curve"]["epoch"] == [1, 2]
     fit(tiny(), environment)
     assert weights(tiny(), environment) == weights(tiny(), whole)
 

@@ -7,7 +7,7 @@ import torch
 
 import anharmonic as ah
 from anharmonic.diagnostics.adjoint import adjoint_norms, adjoint_score
-from anharmonic.train import state
+from anharmonic.train import training_state
 from anharmonic.train.fit import fit
 from anharmonic.train.losses import share_of, summed_loss
 from anharmonic.train.ode_curves import ode_curves_of
@@ -41,7 +41,7 @@ def test_it_learns_and_its_curve_has_the_measures(environment):
 def test_an_interrupted_run_ends_with_the_same_bits(environment, tmp_path, monkeypatch):
     one, whole = run(), replace(environment, out=tmp_path / "whole")
     fit(one, whole)
-    real, calls = state.evaluate, []
+    real, calls = training_state.evaluate, []
 
     def evaluate(*arguments):
         calls.append(1)
@@ -49,7 +49,7 @@ def test_an_interrupted_run_ends_with_the_same_bits(environment, tmp_path, monke
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(state, "evaluate", evaluate)
+    monkeypatch.setattr(training_state, "evaluate", evaluate)
     with pytest.raises(KeyboardInterrupt, match="Interrupted after 1 of 3 epochs"):
         fit(one, environment)
     result = fit(one, environment)

@@ -3,7 +3,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from anharmonic.train import json_form
+from anharmonic.train import serialization
 from anharmonic.train.serialization import structure_json
 
 
@@ -48,7 +48,7 @@ def test_missing_cattrs(monkeypatch):
             raise ImportError(name)
         return original(name, *rest)
 
-    json_form._converter.cache_clear()
+    serialization._converter.cache_clear()
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=r'package cattrs.*pip install "anharmonic\[train\]"'):
         structure_json(Inner, '{"x": 1}', "it")
