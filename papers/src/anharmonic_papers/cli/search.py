@@ -91,11 +91,11 @@ def _rows(table: Table, names: Sequence[str]) -> list[Row]:
 def _search(
     table: Table, row: Row, values: dict[str, Any], environment: RunEnvironment
 ) -> BestTrial:
-    from anharmonic.train import search
+    from anharmonic import train
 
     assert row.run is not None
     journal: Path = values["studies"] / table.id / f"{row.id}.journal"
-    return search(
+    return train.search(
         row.run,
         row.search,
         values["trials"],
