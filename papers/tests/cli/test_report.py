@@ -1,7 +1,8 @@
 import pytest
 
 from anharmonic.train.results import append
-from anharmonic_papers.tables.registry import list_figures, list_tables, table
+from anharmonic_papers.figures.registry import list_figures
+from anharmonic_papers.tables import list_tables, table
 
 
 @pytest.fixture
