@@ -19,14 +19,14 @@ def environment(tmp_path):
 
 
 def test_runs_are_smaller_than_those_of_the_tables_and_say_so():
-    for run in (*trained._ASSUMPTION.values(), trained._STEPS_RUN, trained._NORMS_RUN):
+    small = trained._assumption_runs()
+    for run in (*small.values(), trained._steps_run(), trained._norms_run()):
         assert run.reduced and run.select == "last"
-    assert not trained._SCALES_RUN.reduced
-    assert trained._words(trained._ASSUMPTION["sMNIST"]) == "smnist, 400 steps of 120"
+    assert trained._words(small["sMNIST"]) == "smnist, 400 steps of 120"
 
 
 def test_the_assumption_over_steps(environment, monkeypatch):
-    monkeypatch.setattr(trained, "_ASSUMPTION", {"adding": a_run("CoRNN", dt=0.25)})
+    monkeypatch.setattr(trained, "_assumption_runs", lambda: {"adding": a_run("CoRNN", dt=0.25)})
     found = trained._assumption(environment)
     assert found.budget == "adding, 6 steps of 4"
     assert found.places["adding: η"] == [0.0, 3.0, 6.0]
@@ -36,8 +36,8 @@ def test_the_assumption_over_steps(environment, monkeypatch):
 
 def test_norms_and_steps_by_layer(environment, monkeypatch):
     run = a_run("UnICORNN", num_layers=3, dt=0.19)
-    monkeypatch.setattr(trained, "_NORMS_RUN", run)
-    monkeypatch.setattr(trained, "_STEPS_RUN", run)
+    monkeypatch.setattr(trained, "_norms_run", lambda: run)
+    monkeypatch.setattr(trained, "_steps_run", lambda: run)
     norms = trained._norms(environment)
     assert list(norms.values) == ["layer 1", "layer 2", "layer 3"]
     assert norms.places["layer 3"] == [0.0, 1.0, 2.0]

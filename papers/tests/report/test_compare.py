@@ -110,7 +110,7 @@ def test_terminal_shows_reported_beside_ours(table, three_seeds):
     (row,) = [line for line in text.splitlines() if line.startswith("LEM")]
     cells = row.split()
     assert cells[:7] == ["LEM", "0.2", "±", "0.05", "0.200", "±", "0.100"]
-    assert "1k" in cells and "1.2k" in cells and "documents" in cells
+    assert "1k" in cells and "1.2k" in cells and "paper" in cells
     assert "expRNN" in text and ABSENT in text
     assert "anharmonic table test-table --rows cornn" in text
     assert "Trivial solution: 16.7 (always predicting 1)." in text

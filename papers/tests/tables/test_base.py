@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from anharmonic.train.run import Run
-from anharmonic_papers.tables.base import Row, Table, join, ours
+from anharmonic_papers.tables.base import Row, Table
 from anharmonic_papers.tables.budget import Budget
 
 
@@ -22,10 +22,6 @@ def test_row_gives_one_run_per_seed(run):
     assert [r.seed for r in row.runs()] == [3, 4]
     assert [r.seed for r in row.runs((7,))] == [7]
     assert list(Row("expRNN").runs()) == []
-
-
-def test_ours_marks_the_settings(run):
-    assert ours("LSTM", "1.2", "1k", run, seeds=(0, 1)).settings == "ours"
 
 
 def test_table_finds_a_row(table):
@@ -60,15 +56,6 @@ def test_reduced_refuses_what_no_task_has(table):
     with pytest.raises(ValueError, match=r"length must belong to a task .* leave out --length"):
         plain.reduced(Budget(length=10))
     assert plain.reduced(Budget(epochs=1)).rows[0].run.epochs == 1
-
-
-def test_join_groups_the_rows_and_keeps_each_metric(table):
-    other = replace(table, title="other", metric="accuracy", direction="higher")
-    both = join("both", "Both", "here", (replace(table, title="first"), other))
-    assert [row.group for row in both.rows] == ["first"] * 3 + ["other"] * 3
-    assert both.row("other-lem").run == table.rows[0].run
-    assert [both.part(name).metric for name in ("first", "other")] == ["MSE", "accuracy"]
-    assert both.part("third") is both and table.part("") is table
 
 
 def test_rows_take_numbers_by_name_only():

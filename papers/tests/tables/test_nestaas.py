@@ -2,7 +2,9 @@
 
 import pytest
 
-from anharmonic_papers.tables.nestaas import TABLES
+from anharmonic_papers.tables import table as table_of
+
+TABLES = [table_of(name) for name in ("nestaas-regression", "nestaas-classification")]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda t: t.id)

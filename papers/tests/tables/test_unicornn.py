@@ -42,4 +42,4 @@ def test_indrnn_lacks_the_parameters_of_batch_normalisation(parameters):
 def test_both_learning_rates_of_noise_padded_cifar_are_offered():
     rows = [table("unicornn-ncifar").row(i) for i in ("unicornn", "unicornn-published-code")]
     assert [row.run.lr for row in rows] == [3.14e-2, 3.14e-3]
-    assert [row.settings for row in rows] == ["documents", "published code"]
+    assert [row.settings for row in rows] == ["paper", "published code"]

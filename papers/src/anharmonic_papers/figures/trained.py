@@ -19,12 +19,13 @@ from anharmonic.diagnostics import effective_steps, gates, scale_histogram
 from anharmonic.nn import from_pretrained
 from anharmonic.train import Run, RunEnvironment, read_diagnostics
 from anharmonic_papers.figures.base import Curves, Figure
+from anharmonic_papers.tables import table
 from anharmonic_papers.tables.budget import Budget, shrink
-from anharmonic_papers.tables.runs import cornn_adding, cornn_mnist, cornn_ncifar
-from anharmonic_papers.tables.unicornn import NCIFAR, PSMNIST
 
 
-def _small(run: Run | None, **budget: Any) -> Run:
+def _small(name: str, row: str, **budget: Any) -> Run:
+    """A row's run on a smaller budget."""
+    run = table(name).row(row).run
     assert run is not None
     return replace(shrink(run, Budget(**budget)), select="last")
 
@@ -58,24 +59,30 @@ def _words(run: Run) -> str:
     return f"{run.task}, {steps:,} steps of {run.batch_size}"
 
 
-_ASSUMPTION = {
-    "adding, T = 500": _small(cornn_adding(500, 60), epochs=20, train_size=1000, eval_size=50),
-    "sMNIST": _small(
-        cornn_mnist("smnist", "cornn", 128), epochs=20, length=196, train_size=2400, eval_size=50
+_PIXELS = {"epochs": 20, "length": 196, "train_size": 2400, "eval_size": 50}
+_ASSUMPTION: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "adding, T = 500": (
+        "cornn-adding", "t-500-cornn", {"epochs": 20, "train_size": 1000, "eval_size": 50},
     ),
-    "psMNIST": _small(
-        cornn_mnist("psmnist", "cornn", 128), epochs=20, length=196, train_size=2400, eval_size=50
+    "sMNIST": ("cornn-smnist", "cornn-128", _PIXELS),
+    "psMNIST": ("cornn-psmnist", "cornn-128", _PIXELS),
+    "noise-padded CIFAR-10": (
+        "cornn-ncifar", "cornn",
+        {"epochs": 20, "length": 200, "train_size": 2000, "eval_size": 50, "form": "jpeg"},
     ),
-    "noise-padded CIFAR-10": _small(
-        cornn_ncifar("cornn"), epochs=20, length=200, train_size=2000, eval_size=50, form="jpeg"
-    ),
-}
+}  # fmt: skip
+"""By the name of its panel: the table's row that is trained, and its smaller budget."""
+
+
+def _assumption_runs() -> dict[str, Run]:
+    return {task: _small(name, row, **less) for task, (name, row, less) in _ASSUMPTION.items()}
 
 
 def _assumption(environment: RunEnvironment) -> Curves:
     values: dict[str, list[float]] = {}
     places: dict[str, list[float]] = {}
-    for task, run in _ASSUMPTION.items():
+    runs = _assumption_runs()
+    for task, run in runs.items():
         log, each = _log(run, environment), _steps_per_epoch(run)
         steps = [float(entry["epoch"] * each) for entry in log]
         dt = log[0]["weights"]["dt"]
@@ -86,50 +93,50 @@ def _assumption(environment: RunEnvironment) -> Curves:
         }
         for name, side in sides.items():
             values[f"{task}: {name}"], places[f"{task}: {name}"] = side, steps
-    return Curves(values, places, "; ".join(_words(run) for run in _ASSUMPTION.values()))
+    return Curves(values, places, "; ".join(_words(run) for run in runs.values()))
 
 
-_STEPS_RUN = replace(
-    _small(PSMNIST.row("unicornn-256").run, epochs=40, length=49, train_size=6400, eval_size=200),
-    lr_drop_epoch=None,
-)
+def _steps_run() -> Run:
+    run = _small(
+        "unicornn-psmnist", "unicornn-256", epochs=40, length=49, train_size=6400, eval_size=200
+    )
+    return replace(run, lr_drop_epoch=None)
 
 
 def _effective_steps(environment: RunEnvironment) -> Curves:
-    train.fit(_STEPS_RUN, environment)
-    model = from_pretrained(train.run_folder(_STEPS_RUN, environment) / train.BEST)
+    run = _steps_run()
+    train.fit(run, environment)
+    model = from_pretrained(train.run_folder(run, environment) / train.BEST)
     steps = effective_steps(model).sort(dim=1).values
     values = {f"layer {k + 1}": row.tolist() for k, row in enumerate(steps)}
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
         start = 0.19 * torch.sigmoid(torch.empty(steps.shape[1]).uniform_(-0.1, 0.1))
     values["every layer before training"] = start.sort().values.tolist()
-    return Curves(values, budget=_words(_STEPS_RUN))
+    return Curves(values, budget=_words(run))
 
 
-_NORMS_RUN = _small(
-    NCIFAR.row("unicornn-published-code").run,
-    epochs=40, length=200, train_size=1500, eval_size=50, form="jpeg",
-)  # fmt: skip
+def _norms_run() -> Run:
+    return _small(
+        "unicornn-ncifar", "unicornn-published-code",
+        epochs=40, length=200, train_size=1500, eval_size=50, form="jpeg",
+    )  # fmt: skip
 
 
 def _norms(environment: RunEnvironment) -> Curves:
-    log = _log(_NORMS_RUN, environment)
+    run = _norms_run()
+    log = _log(run, environment)
     epochs = [float(entry["epoch"]) for entry in log]
     names = [f"layer {k + 1}" for k in range(3)]
     values = {n: [entry["weights"]["norms"][k] for entry in log] for k, n in enumerate(names)}
-    return Curves(values, dict.fromkeys(names, epochs), _words(_NORMS_RUN))
-
-
-_SCALES_RUN = Run(
-    "fitzhugh-nagumo", "LEM", {}, {"hidden_size": 16, "dt": 2.0}, epochs=400, batch_size=32,
-    lr=9.04e-3,
-)  # fmt: skip
+    return Curves(values, dict.fromkeys(names, epochs), _words(run))
 
 
 def _scales(environment: RunEnvironment) -> Curves:
-    train.fit(_SCALES_RUN, environment)
-    model = from_pretrained(train.run_folder(_SCALES_RUN, environment) / train.BEST)
+    run = table("lem-fitzhugh-nagumo").row("lem-dt-2").run
+    assert run is not None
+    train.fit(run, environment)
+    model = from_pretrained(train.run_folder(run, environment) / train.BEST)
     x = make_task("fitzhugh-nagumo").loaders(0, 128).test[0].x.transpose(0, 1)
     found = gates(model, x)
     values, places = {}, {}
@@ -137,7 +144,7 @@ def _scales(environment: RunEnvironment) -> Curves:
         counted = scale_histogram(gate.clamp(1e-3, 2.0), bins=40, low=1e-3, high=2.0)
         share = [count / gate.numel() for count in counted.counts]
         values[name], places[name] = share, list(counted.centres)
-    return Curves(values, places, _words(_SCALES_RUN))
+    return Curves(values, places, _words(run))
 
 
 FIGURES = (

@@ -19,7 +19,7 @@ from anharmonic_papers.tables.budget import less, owners
 ABSENT = "not in this package yet"
 NOT_RUN = "not run"
 WIDTH = 100
-DOCUMENTS = "documents: the papers of the models and T. K. Rusch's thesis"
+DOCUMENTS = "paper: the papers of the models and T. K. Rusch's thesis"
 """The foot of every report."""
 HEAD = ("model", "reported", "ours", "seeds", "params (rep.)", "params (ours)", "time", "settings")
 

@@ -1,4 +1,4 @@
-"""What a table of the documents is: rows of reported numbers, and the runs that repeat them."""
+"""What a table of a paper is: rows of reported numbers, and the runs that repeat them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from anharmonic._checks import choice, message
 from anharmonic.train import Range, Run, with_seed
 from anharmonic_papers.tables.budget import BUDGET, Budget, shrink
 
-Settings = Literal["documents", "published code", "ours"]
+Settings = Literal["paper", "published code", "ours"]
 
 
 @dataclass(frozen=True)
@@ -23,15 +23,15 @@ class Row:
         group: The part of the table it stands in, for example ``"T = 500"``; may be empty.
         reported: The number as printed, in the table's unit; empty where there is none.
         spread: The standard deviation as printed.
-        outcome: What the documents say in words (curves without numbers).
+        outcome: What the paper says in words (curves without numbers).
         parameters: The printed parameter count, for example ``"68k"``.
         run: The run; ``None`` for a baseline that this package does not have.
         seeds: The seeds run when none are named.
         split: The task's option that numbers its splits: seed 3 is then split 3 as well. Empty
             where the split is one and the same.
         search: What ``anharmonic search`` draws this row's settings from; empty for none.
-        settings: Where the run's settings come from. ``"ours"``: the documents and the published
-            code say nothing.
+        settings: Where the run's settings come from. ``"ours"``: paper and published code say
+            nothing.
         note: What a reader has to know.
 
     Example:
@@ -50,7 +50,7 @@ class Row:
     seeds: tuple[int, ...] = (0,)
     split: str = ""
     search: Mapping[str, Range] = field(default_factory=dict)
-    settings: Settings = "documents"
+    settings: Settings = "paper"
     note: str = ""
 
     @property
@@ -75,47 +75,17 @@ class Row:
                 yield with_seed(self.run, seed, self.split)
 
 
-def ours(
-    label: str,
-    reported: str,
-    parameters: str,
-    run: Run,
-    *,
-    group: str = "",
-    seeds: tuple[int, ...] = (0,),
-) -> Row:
-    """A row whose settings are our choice, because documents and published code are silent.
-
-    Args:
-        label: The model as printed.
-        reported: The number as printed.
-        parameters: The parameter count as printed.
-        run: The run.
-        group: The part of the table.
-        seeds: The seeds.
-    """
-    return Row(
-        label,
-        group,
-        reported=reported,
-        parameters=parameters,
-        run=run,
-        seeds=seeds,
-        settings="ours",
-    )
-
-
 @dataclass(frozen=True)
 class Table:
-    """One table of the documents as data.
+    """One table of a paper as data.
 
     Args:
         id: Its name on the command line.
         title: What it compares.
-        source: Document and table number.
+        source: Paper and table number.
         task: The task's name in words.
         metric: Name of the metric as printed.
-        rows: The rows in the order of the document.
+        rows: The rows in the order of the paper.
         unit: The unit of the printed numbers, for example ``"%"`` or ``"x 1e-2"``.
         scale: Our metric times this is the printed number.
         form: Format of our numbers, for example ``".2f"``.
@@ -125,8 +95,8 @@ class Table:
         parts: The tables that this one joins (see ``join``); a part's title is its rows' group.
         measure: What of a result is compared: its "test" or "valid" metric, or a name in its curve
             ("nfe", "adjoint_score"), then at the epoch of the chosen weights.
-        quartiles: Whether seeds are summed up by median and quartiles, as documents that show
-            bands do, and not by mean and deviation.
+        quartiles: Whether seeds are summed up by median and quartiles, and not by mean and
+            deviation.
     """
 
     id: str

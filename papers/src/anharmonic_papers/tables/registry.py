@@ -1,48 +1,27 @@
-"""The tables by name."""
+"""The tables by name: the YAML files beside this one."""
 
 from __future__ import annotations
 
-from anharmonic._checks import choice
-from anharmonic_papers.tables import (
-    cornn,
-    demo,
-    g2,
-    g2_variations,
-    graphcon,
-    graphcon_batches,
-    lem,
-    nestaas,
-    speech,
-    unicornn,
-)
-from anharmonic_papers.tables.base import Table
+from pathlib import Path
 
-_TABLES: dict[str, Table] = {
-    table.id: table
-    for module in (
-        demo,
-        cornn,
-        unicornn,
-        lem,
-        speech,
-        graphcon,
-        graphcon_batches,
-        g2,
-        g2_variations,
-        nestaas,
-    )
-    for table in module.TABLES
-}
+from anharmonic._checks import choice
+from anharmonic_papers.tables.base import Table
+from anharmonic_papers.tables.read import read_head, read_table
+
+FOLDER = Path(__file__).parent
+_FAMILIES = ("demo", "cornn", "unicornn", "lem", "spoken", "graphcon", "g2", "nestaas")
 
 
 def list_tables() -> list[str]:
-    """Names of all tables.
+    """Names of all tables: those of a paper beside each other, the papers by their year.
 
     Example:
         >>> "lem-fitzhugh-nagumo" in list_tables()
         True
     """
-    return list(_TABLES)
+    order = {family: place for place, family in enumerate(_FAMILIES)}
+    names = (path.stem for path in FOLDER.glob("*.yaml"))
+    return sorted(names, key=lambda name: (order.get(name.split("-")[0], len(order)), name))
 
 
 def table(name: str) -> Table:
@@ -58,9 +37,10 @@ def table(name: str) -> Table:
         >>> table("lem-psmnist").row("lem-published-code").run.model_options["dt"]
         0.31
     """
-    return _TABLES[choice("table", name, _TABLES)]
+    return read_table(FOLDER / f"{choice('table', name, list_tables())}.yaml")
 
 
 def table_lines() -> list[tuple[str, str]]:
     """Names of the tables, each with what `anharmonic list` says of it."""
-    return [(t.id, f"{t.title}. Source: {t.source}.") for t in _TABLES.values()]
+    heads = {name: read_head(FOLDER / f"{name}.yaml") for name in list_tables()}
+    return [(name, f"{head['title']}. Source: {head['source']}.") for name, head in heads.items()]

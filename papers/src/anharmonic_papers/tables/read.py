@@ -1,0 +1,230 @@
+"""Reads a table from its YAML file.
+
+A file holds the fields of ``Table`` (its name is the table's ``id``) and, last, ``rows`` or
+``parts``. A row holds the fields of ``Row``; its ``run`` those of ``Run``. Beyond these there are:
+
+- ``defaults``, beside ``rows``: fields of every row that has a run. Mappings are merged key by key;
+  ``null`` in a row takes away what the defaults give.
+- ``like: TABLE/ROW`` in a row: it has the run, seeds, split, settings and note of that row of
+  another table, but for what it says itself.
+- ``chosen`` in a row with ``search``: what ``anharmonic search`` chose, copied from the file it
+  wrote, or ``{like: ROW}`` for the values chosen for another row of the table.
+
+Text, numbers "as printed" above all, stands in quotes where YAML would read it as a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+
+import yaml
+
+from anharmonic._checks import choice, listed, message, require
+from anharmonic.train import Range, Run, with_settings
+from anharmonic_papers.tables.base import Row, Settings, Table, join
+
+SEARCH_NOTE = (
+    "Settings: random search, {trials} trials for this row, judged by validation on {splits} of "
+    "those reported."
+)
+LIKE_NOTE = "Settings: those that the search for {row} chose; none of its own."
+UNSEARCHED = "Settings: our defaults, not searched yet."
+
+_ROW = [field.name for field in fields(Row)]
+_TABLE = [field.name for field in fields(Table)]
+_TEXT = {field.name for kind in (Row, Table) for field in fields(kind) if field.type == "str"}
+_TAKEN = ("run", "seeds", "split", "settings", "note")
+"""What a row has from the row that it is ``like``."""
+
+
+@cache
+def read_table(path: Path) -> Table:
+    """The table of a file.
+
+    Args:
+        path: The YAML file; ``like`` in it names files beside it.
+
+    Raises:
+        ValueError: If something in it is wrong; the message names file and row.
+        TypeError: Likewise, for a value of a wrong kind.
+    """
+    with _named(path.name):
+        content = _mapping("the file", _load(path, path.read_text(encoding="utf-8")))
+        content.setdefault("id", path.stem)
+        return _table(content, {}, path)
+
+
+@cache
+def read_head(path: Path) -> Mapping[str, Any]:
+    """What a file says before its rows, without reading these.
+
+    Args:
+        path: The YAML file.
+    """
+    text = re.split(r"^(?:rows|parts|defaults):", path.read_text(encoding="utf-8"), flags=re.M)[0]
+    with _named(path.name):
+        return _mapping("the file", _load(path, text))
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+    """YAML in which 1e-3 is a number and no key stands twice."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
+        names = [key.value for key, _ in node.value]
+        twice = {name for name in names if names.count(name) > 1}
+        require(not twice, "a key", sorted(twice), "given once", "drop one of them")
+        return dict(super().construct_mapping(node, deep))
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?\d+(\.\d*)?e[-+]?\d+$"), list("-+0123456789")
+)
+
+
+def _load(path: Path, text: str) -> Any:
+    try:
+        return yaml.load(text, _Loader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        raise ValueError(
+            message("the file must be YAML", f"{error.problem} in line {line}", "mend that line")
+        ) from error
+
+
+@contextmanager
+def _named(place: str) -> Iterator[None]:
+    """Puts the place in front of what is wrong there."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{place}: {error}") from error
+
+
+def _mapping(name: str, value: Any, known: Collection[str] | None = None) -> dict[str, Any]:
+    """Checks for a mapping with known keys and returns a copy."""
+    require(isinstance(value, dict), name, value, "a mapping of names to values", "write name: ...")
+    for key in value if known is not None else ():
+        choice(f"a key of {name}", key, known or ())
+    return dict(value)
+
+
+def _fields(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a row or a table, whose texts are texts."""
+    for key, value in given.items():
+        if key in _TEXT:
+            require(isinstance(value, str), key, value, "text", f'write {key}: "{value}"')
+    return dict(given)
+
+
+def _merged(default: Any, own: Any) -> Any:
+    """What is said over a default: mappings key by key, ``None`` takes away."""
+    if not (isinstance(default, dict) and isinstance(own, dict)):
+        return own
+    both = default | {key: _merged(default.get(key), value) for key, value in own.items()}
+    return {key: value for key, value in both.items() if value is not None}
+
+
+def _table(content: dict[str, Any], defaults: dict[str, Any], path: Path) -> Table:
+    values = _fields("the table", _mapping("the table", content, [*_TABLE, "defaults"]))
+    own = _mapping("defaults", values.pop("defaults", {}), _ROW)
+    defaults = _merged(defaults, own)
+    if "parts" in values:
+        parts = tuple(_table(part, defaults, path) for part in values.pop("parts"))
+        return join(**values, parts=parts)
+    choice("direction", values.get("direction", "higher"), ("higher", "lower"))
+    if "baseline" in values:
+        values["baseline"] = tuple(values["baseline"])
+    return Table(**values | {"rows": _rows(values.get("rows", []), defaults, path)})
+
+
+def _rows(given: list[Any], defaults: dict[str, Any], path: Path) -> tuple[Row, ...]:
+    rows: dict[str, tuple[Row, Any]] = {}
+    for number, content in enumerate(given, start=1):
+        label = content.get("label") if isinstance(content, dict) else None
+        with _named(f"row {number}" + (f" ({label})" if label else "")):
+            content = _mapping("the row", content, [*_ROW, "chosen", "like"])
+            require(label is not None, "label", None, "given", "write label: NAME")
+            if "like" in content:
+                content = _like(content, path)
+            elif "run" in content:
+                content = _merged(defaults, content)
+            chosen = content.pop("chosen", None)
+            row = _row(content)
+            require(row.id not in rows, "label", label, "its group's only one", "rename a row")
+            rows[row.id] = row, chosen
+    found = {}
+    for number, (name, (row, chosen)) in enumerate(rows.items(), start=1):
+        with _named(f"row {number} ({row.label})"):
+            found[name] = _with_choice(row, chosen, rows)
+    return tuple(found.values())
+
+
+def _row(content: dict[str, Any]) -> Row:
+    values = _fields("the row", content)
+    if "settings" in values:
+        choice("settings", values["settings"], get_args(Settings))
+    if "seeds" in values:
+        seeds = values["seeds"]
+        require(isinstance(seeds, list | tuple), "seeds", seeds, "a list", f"write [{seeds}]")
+        values["seeds"] = tuple(seeds)
+    if "run" in values:
+        run = _mapping("run", values["run"], [field.name for field in fields(Run)])
+        values["run"] = Run(**run)
+    if "search" in values:
+        values["search"] = {
+            name: _range(name, given)
+            for name, given in _mapping("search", values["search"]).items()
+        }
+    return Row(**values)
+
+
+def _range(name: str, given: Any) -> Range:
+    values = _mapping(f"the range of {name}", given, [field.name for field in fields(Range)])
+    return Range(**values | {"choices": tuple(values.get("choices", ()))})
+
+
+def _like(content: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The row over what it has from the row of another table that it is like."""
+    table, _, name = str(content.pop("like")).partition("/")
+    source = path.with_name(f"{table}.yaml")
+    require(
+        source.exists() and source != path,
+        "like", f"{table}/{name}", "TABLE/ROW of another table", "name a table and one of its rows",
+    )  # fmt: skip
+    other = read_table(source).row(name)
+    require(other.run is not None, "like", f"{table}/{name}", "a row with a run", "name another")
+    taken = {key: getattr(other, key) for key in _TAKEN} | {"run": dict(vars(other.run))}
+    return dict(_merged(taken, content))
+
+
+def _with_choice(row: Row, chosen: Any, rows: Mapping[str, tuple[Row, Any]]) -> Row:
+    """The row with the settings that a search chose, and a note that says how."""
+    if not row.search:
+        require(chosen is None, "chosen", chosen, "left out", "give search: the ranges, too")
+        return row
+    if chosen is None:
+        return _noted(row, UNSEARCHED)
+    chosen = _mapping("chosen", chosen, ("like", "trials", "seeds", "valid", "values"))
+    if "like" in chosen:
+        name = choice("chosen: like", chosen["like"], rows)
+        chosen = rows[name][1] or {}
+        require("values" in chosen, "chosen: like", name, "a row with values", "name another")
+        note = LIKE_NOTE.format(row=name)
+    else:
+        splits = f"split{'s' * (len(chosen['seeds']) > 1)} {listed([*map(str, chosen['seeds'])])}"
+        note = SEARCH_NOTE.format(trials=chosen["trials"], splits=splits)
+    values, wanted = _mapping("values", chosen["values"]), sorted(row.search)
+    require(sorted(values) == wanted, "values", sorted(values), f"one for each of {wanted}",
+            "copy what the search wrote")  # fmt: skip
+    assert row.run is not None
+    return _noted(replace(row, run=with_settings(row.run, values)), note)
+
+
+def _noted(row: Row, note: str) -> Row:
+    return replace(row, note=f"{note} {row.note}".strip())
