@@ -26,7 +26,6 @@ from anharmonic.nn.sequence.cornn import CoRNN, CoRNNCell
 from anharmonic.nn.sequence.fastgrnn import FastGRNN
 from anharmonic.nn.sequence.gru import GRU
 from anharmonic.nn.sequence.hamiltonian import hamiltonian
-from anharmonic.nn.sequence.inputs import State
 from anharmonic.nn.sequence.lem import LEM, LEMCell
 from anharmonic.nn.sequence.lstm import LSTM, ChronoLSTM
 from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
@@ -40,6 +39,7 @@ from anharmonic.nn.stability import StabilityWarning
 from anharmonic.nn.store import from_pretrained, save_pretrained
 from anharmonic.ops import use_backend, use_precision
 from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.recurrence import State
 
 __all__ = [
     "GRU",

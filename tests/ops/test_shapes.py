@@ -19,9 +19,9 @@ def arguments(**changes):
 
 WEIGHTS = arguments()["weights"]
 BAD = {
-    "no steps": ({"x": torch.zeros(0, 4, 2)}, r"x must have shape \[T, B, F\]"),
-    "no batch": ({"x": torch.zeros(5, 0, 2)}, r"x must have shape \[T, B, F\]"),
-    "flat": ({"x": torch.zeros(5, 4)}, r"x must have shape \[T, B, F\]"),
+    "no steps": ({"x": torch.zeros(0, 4, 2)}, r"x must be .*T, B, F"),
+    "no batch": ({"x": torch.zeros(5, 0, 2)}, r"x must be .*T, B, F"),
+    "flat": ({"x": torch.zeros(5, 4)}, r"x must be .*T, B, F"),
     "one state": ({"y0": torch.zeros(1, 4, 3)}, r"y0 must have shape \[2, 4, 3\]"),
     "broadcast state": ({"z0": torch.zeros(2, 1, 3)}, r"z0 must have shape \[2, 4, 3\]"),
     "one weight": ({"weights": WEIGHTS[:1]}, r"y0 must have shape \[1, 4, 3\]"),
@@ -31,14 +31,14 @@ BAD = {
         r"weights\[1\].weight_zh must have shape \[3, 3\]",
     ),
     "elapsed": ({"elapsed": torch.ones(5, 1)}, r"elapsed must have shape \[5, 4\]"),
-    "masks": ({"masks": []}, "masks must be one per layer but the last, 1"),
+    "masks": ({"masks": []}, "masks must be .*1; got 0"),
     "mask": ({"masks": [torch.ones(3)]}, r"masks\[0\] must have shape \[4, 3\]"),
     "trained mask": (
         {"masks": [torch.ones(4, 3, requires_grad=True)]},
-        r"masks\[0\] must be a constant",
+        r"masks\[0\] must be .*detach",
     ),
-    "short": ({"lengths": torch.tensor([5])}, r"lengths must be an int64 tensor of shape \[4\]"),
-    "int32": ({"lengths": torch.ones(4, dtype=torch.int32)}, "lengths must be an int64 tensor"),
+    "short": ({"lengths": torch.tensor([5])}, r"lengths must be .*\[4\]"),
+    "int32": ({"lengths": torch.ones(4, dtype=torch.int32)}, "lengths must be .*int64"),
     "long": ({"lengths": torch.tensor([5, 6, 1, 1])}, r"lengths must be in \[0, 5\]"),
     "negative": ({"lengths": torch.tensor([5, 4, -1, 1])}, r"lengths must be in \[0, 5\]"),
 }
@@ -62,7 +62,7 @@ def test_strided_lengths_are_read_as_they_are():
 def test_unicornn_needs_a_step_per_layer():
     w = ops.UnICORNNWeights(torch.ones(3, 2), torch.ones(3), None, torch.zeros(3))
     zero = torch.zeros(1, 4, 3)
-    with pytest.raises(ValueError, match="dt must have one step per layer, 1"):
+    with pytest.raises(ValueError, match=r"dt must be .*1"):
         ops.unicornn(torch.ones(5, 4, 2), [w], zero, zero, dt=[0.1, 0.2], frequency=1.0)
     skip = w._replace(weight_skip=torch.ones(3, 2))
     with pytest.raises(ValueError, match=r"weight_skip must be None"):

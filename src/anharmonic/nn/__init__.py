@@ -12,11 +12,11 @@ from anharmonic.nn.registry import canonical_name, list_models, model_class
 from anharmonic.nn.sequence.base import SequenceLayer
 from anharmonic.nn.sequence.cornn import CoRNN
 from anharmonic.nn.sequence.fastgrnn import FastLayer
-from anharmonic.nn.sequence.inputs import State
 from anharmonic.nn.sequence.lem import LEM
 from anharmonic.nn.sequence.one_state import OneStateLayer, OneStateODELayer, Update
 from anharmonic.nn.sequence.unicornn import UnICORNN
 from anharmonic.nn.store import from_pretrained, save_pretrained
+from anharmonic.ops.recurrence import State
 
 __all__ = [
     "LEM",

@@ -11,17 +11,11 @@ within a chunk first, so that they differ from stored ones in the last places.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any
 
-import torch
 from torch import Tensor
 
 from anharmonic._checks import choice, message
-from anharmonic.ops.dispatch import transformed
-from anharmonic.ops.replay import Plan, replayed
-from anharmonic.ops.steps import TILE, Steps, Walk, walk_stack
 
 GRID_LIMIT = 2.0**10
 """States of the reversible policy are smaller (GRID_LIMIT in csrc/unicornn.h)."""
@@ -93,73 +87,12 @@ def resolve(memory: str, whole: bool, stored_bytes: int) -> str:
     return "stored" if stored_bytes <= limit else "chunked"
 
 
-def state_bytes(steps: int, y0: Tensor) -> int:
-    """Bytes of y and z of all layers [L, B, H] at all steps.
+def state_bytes(steps: int, state: Sequence[Tensor]) -> int:
+    """Bytes of a state, all layers [L, B, H] of each variable, at all steps.
 
     Example:
-        >>> state_bytes(100, torch.zeros(2, 8, 32))
+        >>> import torch
+        >>> state_bytes(100, (torch.zeros(2, 8, 32), torch.zeros(2, 8, 32)))
         409600
     """
-    return 2 * steps * y0.numel() * y0.element_size()
-
-
-def walk_chain(
-    walk: Walk,
-    x: Tensor,
-    weights: Sequence[tuple[Any, ...]],
-    y0: Tensor,
-    z0: Tensor,
-    *,
-    lengths: Tensor | None,
-    masks: Sequence[Tensor] | None,
-    elapsed: Tensor | None,
-    whole: bool,
-    memory: str,
-    undo: Walk | None = None,
-) -> tuple[Tensor | None, Tensor, Tensor]:
-    """Walks a stack in one direction under a memory policy: the body of every reference chain.
-
-    Args:
-        walk: Runs one layer over a few steps.
-        x: Input.
-        weights: What ``walk`` gets for each layer: tensors, numbers or None.
-        y0: Initial y of every layer.
-        z0: Initial z of every layer.
-        lengths: Valid steps of each sequence; beyond them states stand still and outputs are zero.
-        masks: One factor per layer but the last, multiplied to its output at every step.
-        elapsed: Time since the previous sample, in walking order.
-        whole: Whether the outputs are wanted.
-        memory: The policy; "reversible" needs ``undo``.
-        undo: Runs one layer back: takes the states after these steps, returns those before.
-
-    Shape:
-        x [T, B, F]; y0, z0 [L, B, H]; lengths [B]; masks L - 1 times [B, H]; elapsed [T, B].
-        Returns outputs [T, B, H] or None, final y and z [L, B, H].
-    """
-    valid = None
-    if lengths is not None:
-        running = torch.arange(len(x), device=x.device)[:, None] < lengths.to(x.device)
-        valid = running[:, :, None]
-    steps = Steps(x, elapsed, valid)
-    policy = resolve(memory, whole, state_bytes(len(x), y0))
-    reason = transformed()
-    if policy == "chunked" and (not torch.is_grad_enabled() or (reason and memory == "auto")):
-        policy = "stored"  # nothing is kept at all, or the graph is not ours to build
-    if policy == "stored":
-        return walk_stack(walk, weights, masks, steps, y0, z0, whole)
-    if reason:
-        raise ValueError(
-            message(f"memory={policy!r} needs plain autograd", reason, "use memory='stored'")
-        )
-    length = TILE if undo is not None else chunk_length(len(x))
-    return replayed(Plan(walk, undo, masks, whole, length), steps, y0, z0, weights)
-
-
-def chunk_length(steps: int) -> int:
-    """Steps of a chunk, whole tiles: near sqrt(T) / 2, since a graph step keeps about four states.
-
-    Example:
-        >>> chunk_length(100), chunk_length(1_000_000)
-        (64, 512)
-    """
-    return TILE * max(1, round(math.sqrt(steps) / 2 / TILE))
+    return steps * sum(variable.numel() * variable.element_size() for variable in state)

@@ -1,7 +1,13 @@
-"""A walk without a graph, whose backward pass walks chunk by chunk again: the last chunk first."""
+"""A stack walked under a memory policy: with a graph of every step, or walked again when due.
+
+Without every state (``memory="chunked"`` or ``"reversible"``) the backward pass walks each chunk of
+time again, the last one first. Weight gradients are summed within a chunk first, and differ from
+those of ``"stored"`` in the last places.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,11 +15,78 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import message
-from anharmonic.ops.steps import Steps, Walk, walk_stack
+from anharmonic.ops.dispatch import transformed
+from anharmonic.ops.memory import resolve, state_bytes
+from anharmonic.ops.recurrence import TILE, Steps, Walk, walk_stack
 
 
-class Plan(NamedTuple):
-    """How a walk is replayed.
+def run_chain(
+    walk: Walk,
+    x: Tensor,
+    weights: Sequence[Any],
+    state: Any,
+    *,
+    lengths: Tensor | None,
+    masks: Sequence[Tensor] | None,
+    elapsed: Tensor | None,
+    whole: bool,
+    memory: str,
+    undo: Walk | None = None,
+    tile: int = TILE,
+) -> tuple[Tensor | None, Any]:
+    """Runs a stack in one direction under a memory policy: the body of every reference.
+
+    Args:
+        walk: Runs one layer over a few steps.
+        x: Input.
+        weights: What ``walk`` gets for each layer: a named tuple of tensors, numbers or None.
+        state: Initial variables of every layer.
+        lengths: Valid steps of each sequence; beyond them states stand still and outputs are zero.
+        masks: One factor per layer but the last, multiplied to its output at every step.
+        elapsed: Time since the previous sample, in walking order.
+        whole: Whether the outputs are wanted.
+        memory: The policy; "reversible" needs ``undo``.
+        undo: Runs one layer back: takes the state after these steps, returns that before.
+        tile: Steps whose input product is made at once.
+
+    Shape:
+        x [T, B, F]; state [L, B, H] each; lengths [B]; masks L - 1 times [B, H]; elapsed [T, B].
+        Returns outputs [T, B, H] or None, and the final state.
+    """
+    valid = None
+    if lengths is not None:
+        running = torch.arange(len(x), device=x.device)[:, None] < lengths.to(x.device)
+        valid = running[:, :, None]
+    steps = Steps(x, elapsed, valid)
+    policy = resolve(memory, whole, state_bytes(len(x), state))
+    reason = transformed()
+    if policy == "chunked" and (not torch.is_grad_enabled() or (reason and memory == "auto")):
+        policy = "stored"  # nothing is kept at all, or the graph is not ours to build
+    if policy == "stored":
+        return walk_stack(walk, weights, masks, steps, state, whole, tile)
+    if reason:
+        raise ValueError(
+            message(f"memory={policy!r} needs plain autograd", reason, "use memory='stored'")
+        )
+    length = TILE if undo is not None else chunk_length(len(x))
+    flat = [value for weight in weights for value in weight]
+    plan = _Replay(walk, undo, masks, whole, length, [type(w) for w in weights], type(state))
+    output, *end = _Replayed.apply(plan, valid, x, elapsed, *state, *flat)  # type: ignore[no-untyped-call]
+    return output, type(state)(*end)
+
+
+def chunk_length(steps: int) -> int:
+    """Steps of a chunk, whole tiles: near sqrt(T) / 2, since a graph step keeps about four states.
+
+    Example:
+        >>> chunk_length(100), chunk_length(1_000_000)
+        (64, 512)
+    """
+    return TILE * max(1, round(math.sqrt(steps) / 2 / TILE))
+
+
+class _Replay(NamedTuple):
+    """How a chain is walked without a graph and walked again.
 
     Attributes:
         walk: Runs one layer over a few steps.
@@ -21,6 +94,8 @@ class Plan(NamedTuple):
         masks: Factors between layers, or None.
         whole: Whether the outputs are wanted.
         length: Steps of a chunk.
+        kinds: The named tuple of every layer's weights.
+        state: The named tuple of the state.
     """
 
     walk: Walk
@@ -28,72 +103,59 @@ class Plan(NamedTuple):
     masks: Sequence[Tensor] | None
     whole: bool
     length: int
+    kinds: list[Any]
+    state: Any
 
+    @property
+    def variables(self) -> int:
+        return len(self.state._fields)
 
-def replayed(
-    plan: Plan, steps: Steps, y: Tensor, z: Tensor, weights: Sequence[tuple[Any, ...]]
-) -> tuple[Tensor | None, Tensor, Tensor]:
-    """Walks ``steps`` from the states y, z [L, B, H] and keeps no graph of it."""
-    sizes = [len(weight) for weight in weights]
-    flat = [value for weight in weights for value in weight]
-    output, y, z = _Replayed.apply(plan, sizes, steps.valid, steps.x, steps.elapsed, y, z, *flat)  # type: ignore[no-untyped-call]
-    return output, y, z
-
-
-def _walk(
-    plan: Plan,
-    walk: Walk,
-    sizes: list[int],
-    flat: Sequence[Any],
-    steps: Steps,
-    y: Tensor,
-    z: Tensor,
-    whole: bool,
-) -> tuple[Tensor | None, Tensor, Tensor]:
-    """Walks one chunk; ``flat`` holds the weights of all layers one after another."""
-    values = iter(flat)
-    weights = [tuple(next(values) for _ in range(size)) for size in sizes]
-    # Autocast may be on in one pass and off in the other: it is off in both.
-    with torch.autocast(steps.x.device.type, enabled=False):
-        return walk_stack(walk, weights, plan.masks, steps, y, z, whole)
+    def run(
+        self, walk: Walk, flat: Sequence[Any], steps: Steps, state: Sequence[Tensor], whole: bool
+    ) -> tuple[Tensor | None, Any]:
+        """Walks one chunk; ``flat`` holds the weights of all layers one after another."""
+        values = iter(flat)
+        weights = [kind(*(next(values) for _ in kind._fields)) for kind in self.kinds]
+        # Autocast may be on in one pass and off in the other: it is off in both.
+        with torch.autocast(steps.x.device.type, enabled=False):
+            return walk_stack(walk, weights, self.masks, steps, self.state(*state), whole)
 
 
 class _Replayed(torch.autograd.Function):
-    """``replayed`` as one node of the graph."""
+    """A chain as one node of the graph, whose backward pass walks chunk by chunk again."""
 
     @staticmethod
     def forward(
         ctx: Any,
-        plan: Plan,
-        sizes: list[int],
+        plan: _Replay,
         valid: Tensor | None,
         x: Tensor,
         elapsed: Tensor | None,
-        y: Tensor,
-        z: Tensor,
-        *flat: Any,
-    ) -> tuple[Tensor | None, Tensor, Tensor]:
+        *state_and_weights: Any,
+    ) -> tuple[Tensor | None, ...]:
         ctx.set_materialize_grads(False)
-        ctx.plan, ctx.sizes, ctx.valid = plan, sizes, valid
+        state: Sequence[Tensor] = state_and_weights[: plan.variables]
+        flat = state_and_weights[plan.variables :]
+        ctx.plan, ctx.valid = plan, valid
         ctx.save_for_backward(*(t if isinstance(t, Tensor) else None for t in (x, elapsed, *flat)))
         ctx.numbers = [None if isinstance(t, Tensor) else t for t in flat]
         ctx.starts, outputs = [], []
         for start in range(0, len(x), plan.length):
             if plan.undo is None:
-                ctx.starts.append((y.clone(), z.clone()))
+                ctx.starts.append([variable.clone() for variable in state])
             part = Steps(x, elapsed, valid).part(start, plan.length)
-            output, y, z = _walk(plan, plan.walk, sizes, flat, part, y, z, plan.whole)
+            output, state = plan.run(plan.walk, flat, part, state, plan.whole)
             if output is not None:
                 outputs.append(output)
         if plan.undo is not None:
-            ctx.end = (y.clone(), z.clone())
-        return torch.cat(outputs) if plan.whole else None, y, z
+            ctx.end = [variable.clone() for variable in state]
+        return torch.cat(outputs) if plan.whole else None, *state
 
     @staticmethod
     def backward(
-        ctx: Any, grad_output: Tensor | None, grad_y: Tensor | None, grad_z: Tensor | None
+        ctx: Any, grad_output: Tensor | None, *grad_end: Tensor | None
     ) -> tuple[Tensor | None, ...]:
-        plan: Plan = ctx.plan
+        plan: _Replay = ctx.plan
         if torch.is_grad_enabled():  # create_graph=True; a result without graph would pass unseen
             raise RuntimeError(
                 message(
@@ -104,37 +166,40 @@ class _Replayed(torch.autograd.Function):
             )
         tensors: list[Any] = [None if t is None else t.detach() for t in ctx.saved_tensors]
         x, elapsed, *saved = tensors
-        x_needs, elapsed_needs, _, _, *flat_needs = ctx.needs_input_grad[3:]
+        x_needs, elapsed_needs, *needed = ctx.needs_input_grad[2:]
+        flat_needs = needed[plan.variables :]
         flat = [n if t is None else t for t, n in zip(saved, ctx.numbers, strict=True)]
         leaves = [t.requires_grad_() for t, needs in zip(flat, flat_needs, strict=True) if needs]
         sums: list[Any] = [None] * len(leaves)
         grad_x = torch.empty_like(x) if x_needs else None
         grad_elapsed = torch.empty_like(elapsed) if elapsed_needs else None
-        y, z = ctx.starts[-1] if plan.undo is None else ctx.end
+        grad_state: Sequence[Tensor | None] = grad_end
+        state = ctx.starts[-1] if plan.undo is None else ctx.end
         for start in reversed(range(0, len(x), plan.length)):
             chunk = slice(start, start + plan.length)
             part: Any = Steps(x, elapsed, ctx.valid).part(start, plan.length)
             if plan.undo is None:
-                y, z = ctx.starts[start // plan.length]
+                state = ctx.starts[start // plan.length]
             else:
-                _, y, z = _walk(plan, plan.undo, ctx.sizes, flat, part, y, z, False)
-            inputs = [y.requires_grad_(), z.requires_grad_()]
+                _, state = plan.run(plan.undo, flat, part, state, False)
+            inputs = [variable.requires_grad_() for variable in state]
             inputs += [part.x.requires_grad_()] if x_needs else []
             inputs += [part.elapsed.requires_grad_()] if elapsed_needs else []
-            wanted = (None if grad_output is None else grad_output[chunk], grad_y, grad_z)
             with torch.enable_grad(), torch.autocast(x.device.type, enabled=False):
-                reached = _walk(plan, plan.walk, ctx.sizes, flat, part, y, z, plan.whole)
-                pairs = [p for p in zip(reached, wanted, strict=True) if p[1] is not None]
+                output, end = plan.run(plan.walk, flat, part, state, plan.whole)
+                wanted = (None if grad_output is None else grad_output[chunk], *grad_state)
+                pairs = [p for p in zip((output, *end), wanted, strict=True) if p[1] is not None]
                 ends, end_grads = zip(*pairs, strict=True)
-                grad_y, grad_z, *grads = torch.autograd.grad(
-                    ends, [*inputs, *leaves], end_grads, materialize_grads=True
+                grads = list(
+                    torch.autograd.grad(ends, [*inputs, *leaves], end_grads, materialize_grads=True)
                 )
+            grad_state = [grads.pop(0) for _ in state]
             if grad_x is not None:
                 grad_x[chunk] = grads.pop(0)
             if grad_elapsed is not None:
                 grad_elapsed[chunk] = grads.pop(0)
             sums = [g if s is None else s + g for s, g in zip(sums, grads, strict=True)]
-            y, z = y.detach(), z.detach()
+            state = [variable.detach() for variable in state]
         grad_of = iter(sums)
         flat_grads = [next(grad_of) if needs else None for needs in flat_needs]
-        return None, None, None, grad_x, grad_elapsed, grad_y, grad_z, *flat_grads
+        return None, None, grad_x, grad_elapsed, *grad_state, *flat_grads

@@ -1,9 +1,12 @@
+from functools import partial
+
 import pytest
 import torch
 
 from anharmonic.ops import memory, unicornn
-from anharmonic.ops.steps import TILE, Steps, walk_stack
+from anharmonic.ops.recurrence import TILE, State, Steps, walk_stack
 from anharmonic.ops.unicornn import UnICORNNWeights, grid
+from anharmonic.ops.unicornn.step import UnICORNNTerms
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 
@@ -14,22 +17,22 @@ def plain_grid(stack, output):
     x, (y0, z0) = stack.x, stack.start
     valid = (torch.arange(len(x))[:, None] < lengths)[:, :, None]
     steps = Steps(x, elapsed, valid)
-    y, z, outputs = grid.rounded(y0), grid.rounded(z0), []
+    state, outputs = State(grid.rounded(y0), grid.rounded(z0)), []
+    walk = partial(grid.walk, frequency=stack.own["frequency"])
     for start in range(0, len(x), TILE):
         weights = [
-            (
+            UnICORNNTerms(
                 *(None if t is None else t.view_as(t) for t in weight),
                 stack.own["dt"][k],
-                stack.own["frequency"],
                 stack.own["skipped_layers"],
             )
             for k, weight in enumerate(stack.weights)
         ]
         tile = steps.part(start, TILE)
-        out, y, z = walk_stack(grid.walk, weights, masks, tile, y, z, output == "all")
+        out, state = walk_stack(walk, weights, masks, tile, state, output == "all")
         outputs.append(out)
     whole = torch.cat(outputs) if output == "all" else None
-    return whole, y.to(y0.dtype), z.to(z0.dtype)
+    return whole, *(variable.to(y0.dtype) for variable in state)
 
 
 @DTYPES
@@ -57,18 +60,18 @@ def test_undone_start_is_the_start(dtype, dt, alpha, T):
         return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
 
     weights = [
-        (draw(H, 1 if k == 0 else H), draw(H).abs(), None, draw(H), None, dt, alpha, None)
+        UnICORNNTerms(draw(H, 1 if k == 0 else H), draw(H).abs(), None, draw(H), None, dt, None)
         for k in range(2)
     ]
     steps = Steps(draw(T, 2, 1), None, None)
-    y0, z0 = grid.rounded(draw(2, 2, H)), grid.rounded(draw(2, 2, H))
+    walk, undo = (partial(way, frequency=alpha) for way in (grid.walk, grid.undo))
+    start = State(grid.rounded(draw(2, 2, H)), grid.rounded(draw(2, 2, H)))
     with torch.no_grad():
-        _, y, z = walk_stack(grid.walk, weights, None, steps, y0, z0, False)
-        assert not torch.equal(y, y0)
-        for start in reversed(range(0, T, TILE)):
-            part = steps.part(start, TILE)
-            _, y, z = walk_stack(grid.undo, weights, None, part, y, z, False)
-    assert torch.equal(y, y0) and torch.equal(z, z0)
+        _, state = walk_stack(walk, weights, None, steps, start, False)
+        assert not torch.equal(state.y, start.y)
+        for first in reversed(range(0, T, TILE)):
+            _, state = walk_stack(undo, weights, None, steps.part(first, TILE), state, False)
+    assert torch.equal(state.y, start.y) and torch.equal(state.z, start.z)
 
 
 def test_outputs_are_near_those_of_floating_point(make_stack):

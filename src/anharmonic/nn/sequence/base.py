@@ -15,7 +15,6 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from anharmonic import _checks
 from anharmonic.nn.sequence.inputs import (
-    State,
     check_can_step,
     checked_elapsed,
     checked_sequence,
@@ -26,7 +25,8 @@ from anharmonic.nn.sequence.inputs import (
 )
 from anharmonic.nn.sequence.recurrent import _Recurrent, repr_of
 from anharmonic.nn.stability import levels_to_caller
-from anharmonic.ops.stack import OUTPUTS
+from anharmonic.ops.recurrence import State
+from anharmonic.ops.sequence import OUTPUTS
 
 
 class SequenceLayer(_Recurrent):

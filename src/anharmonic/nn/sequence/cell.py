@@ -8,13 +8,13 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.nn.sequence.inputs import (
-    State,
     checked_elapsed,
     checked_state,
     checked_step,
     without_autocast,
 )
 from anharmonic.nn.sequence.recurrent import _Recurrent, repr_of
+from anharmonic.ops.recurrence import State
 
 
 class SequenceCell(_Recurrent):

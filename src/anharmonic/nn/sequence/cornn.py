@@ -28,11 +28,11 @@ from torch import Tensor, nn
 
 from anharmonic import _checks, ops
 from anharmonic.nn.sequence.cell import SequenceCell
-from anharmonic.nn.sequence.inputs import State
 from anharmonic.nn.sequence.kernel_layer import KernelLayer
 from anharmonic.nn.sequence.recurrent import _Recurrent
 from anharmonic.nn.stability import warn_unstable
 from anharmonic.ops.cornn import SCHEMES
+from anharmonic.ops.recurrence import State
 
 
 class _CoupledOscillators(_Recurrent):

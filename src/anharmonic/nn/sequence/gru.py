@@ -12,8 +12,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from anharmonic.nn.sequence.inputs import HiddenState
 from anharmonic.nn.sequence.torch_layers import _TorchLayer, torch_arguments
+from anharmonic.ops.recurrence import HiddenState
 
 
 class GRU(_TorchLayer, nn.GRU):

@@ -3,35 +3,14 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from anharmonic import _checks
-
-
-class State(NamedTuple):
-    """State of an oscillator or multiscale layer.
-
-    Attributes:
-        y: Positions (slow states in LEM); the output is y.
-        z: Velocities (fast states in LEM).
-
-    Shape:
-        [L * D, B, H] each for a layer ([L * D, H] unbatched), [B, H] or [H] for a cell; L layers,
-        D directions, ordered layer by layer, forward before reverse.
-    """
-
-    y: Tensor
-    z: Tensor
-
-
-class HiddenState(NamedTuple):
-    """State of a layer with one variable: h [L * D, B, H]."""
-
-    h: Tensor
+from anharmonic.ops.recurrence import State
 
 
 def checked_sequence(

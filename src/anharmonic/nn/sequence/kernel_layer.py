@@ -9,9 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic.nn.sequence.base import SequenceLayer
-from anharmonic.nn.sequence.inputs import State, without_autocast
+from anharmonic.nn.sequence.inputs import without_autocast
 from anharmonic.ops.bridge.operators import recording
 from anharmonic.ops.memory import checked_policy
+from anharmonic.ops.recurrence import State
 from anharmonic.ops.stream import Stream
 
 

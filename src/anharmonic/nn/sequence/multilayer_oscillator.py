@@ -26,9 +26,9 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from anharmonic import _checks
-from anharmonic.nn.sequence.inputs import State
 from anharmonic.nn.sequence.oscillator import SQUARED_FREQUENCIES, _NeuralOscillators
 from anharmonic.ops.oscillator import OscillatorWeights, only_reference
+from anharmonic.ops.recurrence import State
 
 
 class MultiLayerNeuralOscillator(_NeuralOscillators):

@@ -16,10 +16,10 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.nn.sequence.base import SequenceLayer
-from anharmonic.nn.sequence.inputs import HiddenState, without_autocast
+from anharmonic.nn.sequence.inputs import without_autocast
 from anharmonic.nn.stability import warn_unstable
-from anharmonic.ops.stack import gaps_walked_back, reversed_in_time
-from anharmonic.ops.steps import Steps, keep
+from anharmonic.ops.recurrence import HiddenState, Steps, keep
+from anharmonic.ops.sequence import gaps_walked_back, reversed_in_time
 
 Update = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 """``update(h, u, gap)``: one step of one layer.
@@ -77,7 +77,7 @@ class OneStateLayer(SequenceLayer):
         update = self._update(suffix)
         outputs = []
         drive = self._drive(steps.x, suffix).unbind(0)
-        for u, gap, valid in zip(drive, steps.gaps(), steps.holds(), strict=True):
+        for u, gap, valid in zip(drive, steps.gaps(), steps.running(), strict=True):
             h = keep(valid, update(h, u, gap), h)
             outputs.append(h)
         return torch.stack(outputs), h

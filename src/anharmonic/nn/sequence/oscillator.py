@@ -32,12 +32,11 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks, ops
-from anharmonic.nn.sequence.inputs import State
 from anharmonic.nn.sequence.kernel_layer import KernelLayer
 from anharmonic.nn.sequence.unicornn import KAIMING_SLOPE
 from anharmonic.nn.stability import warn_unstable
-from anharmonic.ops.oscillator import SCHEMES
-from anharmonic.ops.oscillator.reference import ACTIVATIONS
+from anharmonic.ops.oscillator import ACTIVATIONS, SCHEMES
+from anharmonic.ops.recurrence import State
 
 SQUARED_FREQUENCIES = (0.5, 1.5)
 """Between these the squares of the oscillators' frequencies start."""

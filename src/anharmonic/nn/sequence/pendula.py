@@ -32,9 +32,9 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.nn.sequence.inputs import State
 from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
 from anharmonic.nn.sequence.oscillator import NeuralOscillator
+from anharmonic.ops.recurrence import State
 
 
 class PendulumNetwork:

@@ -25,9 +25,9 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks, ops
-from anharmonic.nn.sequence.inputs import HiddenState
 from anharmonic.nn.sequence.kernel_layer import KernelLayer
 from anharmonic.nn.stability import warn_unstable
+from anharmonic.ops.recurrence import HiddenState
 
 
 class SkewRNN(KernelLayer):

@@ -22,7 +22,7 @@ from anharmonic.nn.sequence.inputs import (
 )
 from anharmonic.nn.sequence.recurrent import repr_of
 from anharmonic.nn.store import Stored
-from anharmonic.ops.stack import OUTPUTS
+from anharmonic.ops.sequence import OUTPUTS
 
 
 class _TorchLayer(Stored, nn.RNNBase):

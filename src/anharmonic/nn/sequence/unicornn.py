@@ -34,10 +34,10 @@ from torch import Tensor
 
 from anharmonic import _checks, ops
 from anharmonic.nn.sequence.cell import SequenceCell
-from anharmonic.nn.sequence.inputs import State
 from anharmonic.nn.sequence.kernel_layer import KernelLayer
 from anharmonic.nn.sequence.recurrent import _Recurrent
 from anharmonic.nn.stability import warn_unstable
+from anharmonic.ops.recurrence import State
 
 KAIMING_SLOPE = 8  # of the documents' initialisation of V
 

@@ -144,7 +144,7 @@ def run(
     keeps = torch.is_grad_enabled() and any(
         t is not None and t.requires_grad for t in (x, y0, z0, *weights, values, elapsed)
     )
-    policy = resolve(memory, whole, state_bytes(len(x), y0)) if keeps else "nothing"
+    policy = resolve(memory, whole, state_bytes(len(x), (y0, z0))) if keeps else "nothing"
     flat = [y0.new_empty(0) if w is None else w for w in weights]
     if lengths is not None:
         lengths = lengths.to(device=x.device, dtype=torch.int32)

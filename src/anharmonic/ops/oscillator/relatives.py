@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from anharmonic.ops.cornn import CoRNNWeights
-from anharmonic.ops.unicornn import UnICORNNWeights
+from anharmonic.ops.cornn.step import CoRNNWeights
+from anharmonic.ops.unicornn.step import UnICORNNWeights
 
 
 def as_cornn(weights: Sequence[Any]) -> tuple[list[CoRNNWeights], dict[str, Any]]:

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor
 
 from anharmonic.ops.memory import GRID_LIMIT, off_grid
-from anharmonic.ops.steps import Steps, keep
-from anharmonic.ops.unicornn.drive import drive_and_steps
+from anharmonic.ops.recurrence import State, Steps, keep
+from anharmonic.ops.unicornn.step import UnICORNNTerms, unicornn_layer
 
 SPACING = 2.0**-40
 
@@ -49,19 +49,20 @@ def rounded(value: Tensor) -> Tensor:
 
 
 def walk(
-    weight: tuple[Any, ...], levels: list[Tensor], y: Tensor, z: Tensor, steps: Steps
-) -> tuple[Tensor, Tensor, Tensor]:
+    terms: UnICORNNTerms, inputs: list[Tensor], state: State, steps: Steps, frequency: float
+) -> tuple[Tensor, State]:
     """Walks one layer over a few steps; y and z on the grid.
 
     Raises:
         OverflowError: If a state leaves the grid.
     """
-    drive, w, alpha, sizes = drive_and_steps(weight, levels, steps)
-    dtype = levels[-1].dtype
+    layer = unicornn_layer(terms, inputs)
+    (y, z), w, dtype = state, layer.weights, inputs[-1].dtype
     outputs, largest = [], y.new_zeros(())
     f_y = y.to(dtype)
-    for x, h, valid in zip(drive, sizes, steps.holds(), strict=True):
-        z_new = z - rounded(h * (torch.tanh(w * f_y + x) + alpha * f_y))
+    for x, gap, valid in zip(layer.drives(), steps.gaps(), steps.running(), strict=True):
+        h = layer.dt if gap is None else layer.dt * gap
+        z_new = z - rounded(h * (torch.tanh(w * f_y + x) + frequency * f_y))
         y_new = y + rounded(h * z_new.to(dtype))
         y, z = keep(valid, y_new, y), keep(valid, z_new, z)
         f_y = y.to(dtype)
@@ -69,21 +70,22 @@ def walk(
         largest = torch.maximum(largest, torch.maximum(y.detach().abs(), z.detach().abs()).amax())
     if not largest.is_meta and not float(largest) < GRID_LIMIT:
         raise off_grid(f"a state of {float(largest):g}, which left the grid")
-    return torch.stack(outputs), y, z
+    return torch.stack(outputs), State(y, z)
 
 
 def undo(
-    weight: tuple[Any, ...], levels: list[Tensor], y: Tensor, z: Tensor, steps: Steps
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Walks one layer back: from the states after these steps to those before, bit for bit."""
-    drive, w, alpha, sizes = drive_and_steps(weight, levels, steps)
-    dtype = levels[-1].dtype
+    terms: UnICORNNTerms, inputs: list[Tensor], state: State, steps: Steps, frequency: float
+) -> tuple[Tensor, State]:
+    """Walks one layer back: from the state after these steps to that before, bit for bit."""
+    layer = unicornn_layer(terms, inputs)
+    (y, z), w, dtype = state, layer.weights, inputs[-1].dtype
     outputs = []
-    backwards = list(zip(drive, sizes, steps.holds(), strict=True))[::-1]
-    for x, h, valid in backwards:
+    backwards = list(zip(layer.drives(), steps.gaps(), steps.running(), strict=True))[::-1]
+    for x, gap, valid in backwards:
+        h = layer.dt if gap is None else layer.dt * gap
         outputs.append(y.to(dtype))
         y_old = y - rounded(h * z.to(dtype))
         f_y = y_old.to(dtype)
-        z_old = z + rounded(h * (torch.tanh(w * f_y + x) + alpha * f_y))
+        z_old = z + rounded(h * (torch.tanh(w * f_y + x) + frequency * f_y))
         y, z = keep(valid, y_old, y), keep(valid, z_old, z)
-    return torch.stack(outputs[::-1]), y, z
+    return torch.stack(outputs[::-1]), State(y, z)

@@ -1,0 +1,166 @@
+"""A step function run over time: tile by tile, all layers together.
+
+A model says one step and what a layer needs for it (``Layer``); ``stepwise`` makes a walk of it,
+which takes one layer over a few steps. Time is cut into the same tiles whatever is kept for the
+backward pass (``replay.py``), so that every product has the same operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+TILE = 64
+"""Steps whose input product is made at once."""
+
+
+class State(NamedTuple):
+    """State of an oscillator or multiscale layer.
+
+    Attributes:
+        y: Positions (slow states in LEM); the output is y.
+        z: Velocities (fast states in LEM).
+
+    Shape:
+        [L * D, B, H] each for a layer ([L * D, H] unbatched), [B, H] or [H] for a cell; L layers,
+        D directions, ordered layer by layer, forward before reverse.
+    """
+
+    y: Tensor
+    z: Tensor
+
+
+class HiddenState(NamedTuple):
+    """State of a layer with one variable: h [L * D, B, H]."""
+
+    h: Tensor
+
+
+class Steps(NamedTuple):
+    """A stretch of time: x [n, B, F], elapsed [n, B] or None, valid [n, B, 1] or None."""
+
+    x: Tensor
+    elapsed: Tensor | None
+    valid: Tensor | None
+
+    def part(self, start: int, length: int) -> Steps:
+        """The ``length`` steps (or what is left of them) from ``start`` on."""
+        stretch = slice(start, start + length)
+        return Steps(*(None if t is None else t[stretch] for t in self))  # type: ignore[arg-type]
+
+    def gaps(self) -> Sequence[Tensor | None]:
+        """The elapsed time of every step, [B, 1] each, or None where time is even."""
+        if self.elapsed is None:
+            return [None] * len(self.x)
+        return self.elapsed.unsqueeze(-1).unbind(0)
+
+    def running(self) -> Sequence[Tensor | None]:
+        """Which sequences still run at every step, [B, 1] each, or None where all do."""
+        return [None] * len(self.x) if self.valid is None else self.valid.unbind(0)
+
+
+class Layer(NamedTuple):
+    """What the steps of one layer are made of, over a stretch of time.
+
+    Attributes:
+        drive: The input's share of every step: a tensor [n, B, ...] or a named tuple of such.
+        weights: What every step takes alike.
+        dt: Step size, before it is multiplied by the elapsed time.
+        output: Which of the variables that a step returns the layer gives, by position.
+    """
+
+    drive: Any
+    weights: Any
+    dt: float | Tensor = 1.0
+    output: int = 0
+
+    def drives(self) -> Iterator[Any]:
+        """The drive of every step, one after another."""
+        if isinstance(self.drive, Tensor):
+            yield from self.drive.unbind(0)
+        else:
+            parts = zip(*(part.unbind(0) for part in self.drive), strict=True)
+            yield from map(type(self.drive)._make, parts)
+
+
+Step = Callable[[Any, Any, Any, Any], tuple[Tensor, ...]]
+"""``step(u, state, weights, dt)`` -> the new state: a model's equation.
+
+``u`` is the drive of this step, [B, ...]; ``state`` holds [B, H] each; ``dt`` is a number, [], [H],
+or with elapsed times [B, 1] or [B, H]. Variables that it returns behind those of the state are not
+carried on: a layer can give one as its output.
+"""
+
+Prepare = Callable[[Any, list[Tensor]], Layer]
+"""``prepare(weights, inputs)``: makes a layer ready for a stretch of time.
+
+``inputs[-1]`` is the layer's input [n, B, F], ``inputs[-1 - s]`` that of the layer s below.
+"""
+
+Walk = Callable[[Any, list[Tensor], Any, Steps], tuple[Tensor, Any]]
+"""``walk(weights, inputs, state, steps)`` -> outputs [n, B, H] and the state after these steps."""
+
+
+def stepwise(prepare: Prepare, step: Step) -> Walk:
+    """Makes a walk of a step function; states stand still beyond a sequence's end.
+
+    Example:
+        >>> walk = stepwise(lambda w, inputs: Layer(w * inputs[-1], None), lambda u, s, w, dt: (u,))
+        >>> steps = Steps(torch.ones(3, 1, 1), None, None)
+        >>> walk(2.0, [steps.x], HiddenState(torch.zeros(1, 1)), steps)[0].flatten()
+        tensor([2., 2., 2.])
+    """
+
+    def walk(weights: Any, inputs: list[Tensor], state: Any, steps: Steps) -> tuple[Tensor, Any]:
+        layer = prepare(weights, inputs)
+        size = len(state)
+        outputs = []
+        for u, gap, valid in zip(layer.drives(), steps.gaps(), steps.running(), strict=True):
+            new = step(u, state, layer.weights, layer.dt if gap is None else layer.dt * gap)
+            state = type(state)._make(map(keep, [valid] * size, new, state))
+            outputs.append((*state, *new[size:])[layer.output])
+        return torch.stack(outputs), state
+
+    return walk
+
+
+def keep(valid: Tensor | None, new: Tensor, old: Tensor) -> Tensor:
+    """The new state where a sequence still runs, the old one beyond its end.
+
+    Example:
+        >>> keep(None, torch.ones(1), torch.zeros(1))
+        tensor([1.])
+    """
+    return new if valid is None else torch.where(valid, new, old)
+
+
+def walk_stack(
+    walk: Walk,
+    weights: Sequence[Any],
+    masks: Sequence[Tensor] | None,
+    steps: Steps,
+    state: Any,
+    return_sequence: bool,
+    tile: int = TILE,
+) -> tuple[Tensor | None, Any]:
+    """Walks a stack over ``steps``; the state's variables are [L, B, H], the output [n, B, H]."""
+    kind: Any = type(state)
+    states = [kind._make(layer) for layer in zip(*(v.unbind(0) for v in state), strict=True)]
+    outputs = []
+    for start in range(0, len(steps.x), tile):
+        part = steps.part(start, tile)
+        inputs = [part.x]
+        for layer, weight in enumerate(weights):
+            output, states[layer] = walk(weight, inputs, states[layer], part)
+            if part.valid is not None:
+                output = torch.where(part.valid, output, torch.zeros_like(output))
+            if masks is not None and layer < len(weights) - 1:
+                output = output * masks[layer]
+            inputs.append(output)
+        if return_sequence:
+            outputs.append(inputs[-1])
+    end = kind._make(torch.stack(variable) for variable in zip(*states, strict=True))
+    return torch.cat(outputs) if return_sequence else None, end

@@ -1,0 +1,309 @@
+"""A whole stack over a whole sequence: what every recurrence does around its chains.
+
+A *chain* runs a stack in one direction, in whatever backend. A unidirectional stack is one chain; a
+bidirectional one is two chains of a single layer for every layer, with the conventions of
+``torch.nn.LSTM``: states are ordered layer by layer, forward before reverse, and a layer's output
+is the concatenation of its directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypedDict
+
+import torch
+from torch import Tensor
+
+from anharmonic._checks import choice, described, has_shape, has_values, message, require
+from anharmonic.ops.dispatch import Chain, pick
+from anharmonic.ops.memory import checked_policy
+
+OUTPUTS = ("all", "last", "none")
+_MAY_BE_ABSENT = ("bias", "weight_skip")
+
+Shapes = Callable[[int, list[int], int], dict[str, tuple[int, ...]]]
+"""``shapes(layer, widths, hidden)``: the shapes of a layer's weights by field.
+
+``widths[l]`` is the width of level l: the input for 0, what layer l - 1 gives for l.
+"""
+
+OneLayer = Callable[[int, list[Tensor], Any], tuple[Tensor, Any, dict[str, Any]]]
+"""``one_layer(layer, levels, weight)`` -> input, weight and settings of that layer alone.
+
+``levels[l]`` is the input of layer l.
+"""
+
+
+class SequenceOptions(TypedDict, total=False):
+    """What every recurrence takes beside its own settings, by keyword.
+
+    Attributes:
+        bidirectional: Whether every layer also walks from the end. Default False.
+        lengths: Valid steps of each sequence, [B], int64 on the CPU; beyond its length a sequence's
+            state stands still and its output is zero. None: all T steps are valid.
+        masks: One factor per layer but the last, [B, D * H] each, multiplied to that layer's output
+            at every step (dropout with one mask per sequence), or None.
+        elapsed: Time since the previous sample in nominal steps, [T, B], >= 0; it multiplies dt. A
+            reverse direction walks back over the same gaps. None is 1 everywhere.
+        output: "all" steps (the default), the "last" valid one of each sequence, or "none".
+        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
+            then, the rest computed again), "reversible" (the end only, where the steps can be
+            undone) or "auto" (the default), which picks between the first two by size.
+        backend: "auto" (the default) or one of ``available_backends(...)``.
+    """
+
+    bidirectional: bool
+    lengths: Tensor | None
+    masks: Sequence[Tensor] | None
+    elapsed: Tensor | None
+    output: str
+    memory: str
+    backend: str
+
+
+class Recurrence(NamedTuple):
+    """A model as a stack runs it.
+
+    Attributes:
+        name: The kernel's name.
+        settings: The model's own arguments of a chain.
+        shapes: The shapes of a layer's weights.
+        invertible: Whether the steps can be undone.
+        one_layer: What a single layer of a bidirectional stack is given, if not its level, weight
+            and ``settings``.
+        reference_only: Why only the reference can run this call, whatever its tensors; or None.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    shapes: Shapes
+    invertible: bool = False
+    one_layer: OneLayer | None = None
+    reference_only: str | None = None
+
+
+def run_sequence(
+    recurrence: Recurrence,
+    x: Tensor,
+    weights: Sequence[Any],
+    state: Sequence[Tensor],
+    *,
+    bidirectional: bool = False,
+    lengths: Tensor | None = None,
+    masks: Sequence[Tensor] | None = None,
+    elapsed: Tensor | None = None,
+    output: str = "all",
+    memory: str = "auto",
+    backend: str = "auto",
+) -> tuple[Tensor | None, ...]:
+    """Checks a call, and runs all layers and directions on the backend that fits.
+
+    Args:
+        recurrence: The model.
+        x: Input.
+        weights: One named tuple per layer and direction.
+        state: Initial variables of every layer and direction: y0 and, if the model has it, z0.
+        bidirectional: See ``SequenceOptions``, as for all that follow.
+        lengths: Valid steps.
+        masks: Dropout factors between layers.
+        elapsed: Time since the previous sample.
+        output: What to return of the outputs.
+        memory: What is kept for the backward pass.
+        backend: "auto" or a backend's name.
+
+    Shape:
+        x [T, B, F]; state [L * D, B, H] each. Returns outputs [T, B, D * H], [B, D * H] ("last") or
+        None, and the final state.
+
+    Raises:
+        ValueError: If a name is unknown, a shape does not fit, there is nothing to walk over, or
+            the policy or backend cannot run this input.
+    """
+    choice("output", output, OUTPUTS)
+    checked_policy(memory, invertible=recurrence.invertible, bidirectional=bidirectional)
+    directions = 2 if bidirectional else 1
+    _check_shapes(x, weights, state, recurrence.shapes, directions)
+    _check_given(x.shape, masks, elapsed, lengths, len(weights) // directions, state[0], directions)
+    given: list[Any] = [x, *state, elapsed, *(masks or ())]
+    for value in recurrence.settings.values():
+        given.extend(value if isinstance(value, list | tuple) else [value])
+    for weight in weights:
+        given.extend(weight)
+    chain = pick(
+        recurrence.name, backend, [value for value in given if isinstance(value, Tensor)],
+        recurrence.reference_only,
+    )  # fmt: skip
+    return run_layers(
+        chain, x, weights, state, settings=recurrence.settings, one_layer=recurrence.one_layer,
+        bidirectional=bidirectional, lengths=lengths, masks=masks, elapsed=elapsed, output=output,
+        memory=memory,
+    )  # fmt: skip
+
+
+def run_layers(
+    chain: Chain,
+    x: Tensor,
+    weights: Sequence[Any],
+    state: Sequence[Tensor],
+    *,
+    settings: dict[str, Any],
+    one_layer: OneLayer | None = None,
+    bidirectional: bool,
+    lengths: Tensor | None,
+    masks: Sequence[Tensor] | None,
+    elapsed: Tensor | None,
+    output: str,
+    memory: str,
+) -> tuple[Tensor | None, ...]:
+    """Runs all layers and directions with one chain; arguments as in ``run_sequence``."""
+    whole = output == "all"
+    shared = {"lengths": lengths, "memory": memory}
+    if not bidirectional:
+        level, *end = chain(
+            x, weights, *state, **settings, **shared, masks=masks, elapsed=elapsed, whole=whole
+        )
+        return (end[0][-1].clone() if output == "last" else level), *end
+    gaps = (elapsed, None if elapsed is None else gaps_walked_back(elapsed, lengths))
+    levels = [x]
+    ends = []
+    num_layers = len(weights) // 2
+    for layer in range(num_layers):
+        wanted = whole or layer < num_layers - 1
+        outputs = []
+        for direction in range(2):
+            k = 2 * layer + direction
+            source, weight, own = levels[layer], weights[k], settings
+            if one_layer is not None:
+                source, weight, own = one_layer(layer, levels, weight)
+            if direction == 1:
+                source = reversed_in_time(source, lengths)
+            out, *end = chain(
+                source, [weight], *(variable[k : k + 1] for variable in state), **own, **shared,
+                masks=None, elapsed=gaps[direction], whole=wanted,
+            )  # fmt: skip
+            if out is not None:
+                outputs.append(reversed_in_time(out, lengths) if direction == 1 else out)
+            ends.append(end)
+        if wanted:
+            level = torch.cat(outputs, dim=-1)
+            levels.append(
+                level if masks is None or layer == num_layers - 1 else level * masks[layer]
+            )
+    last = [torch.cat(variables) for variables in zip(*ends, strict=True)]
+    if output == "last":
+        return torch.cat((last[0][-2], last[0][-1]), dim=-1), *last
+    return levels[-1] if whole else None, *last
+
+
+def reversed_in_time(x: Tensor, lengths: Tensor | None) -> Tensor:
+    """Turns each sequence of [T, B, F] around within its own length; padding stays where it is.
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 3.0]).reshape(3, 1, 1)
+        >>> reversed_in_time(x, torch.tensor([2])).flatten().tolist()
+        [2.0, 1.0, 3.0]
+    """
+    if lengths is None:
+        return x.flip(0)
+    steps = torch.arange(x.shape[0], device=x.device)[:, None]
+    last = lengths.to(x.device)[None, :] - 1
+    index = torch.where(steps <= last, last - steps, steps)
+    return x.gather(0, index[:, :, None].expand_as(x))
+
+
+def gaps_walked_back(elapsed: Tensor, lengths: Tensor | None) -> Tensor:
+    """The elapsed times [T, B] in the order in which a reverse direction meets them.
+
+    The gap between samples n and n + 1 is ``elapsed[n + 1]`` from either side, so that a walk from
+    the end of N samples meets N - 1, ..., 1; its first step takes what the first sample has.
+
+    Example:
+        >>> gaps_walked_back(torch.tensor([[1.0], [2.0], [3.0], [9.0]]), torch.tensor([3]))
+        tensor([[1.],
+                [3.],
+                [2.],
+                [9.]])
+    """
+    if lengths is None:
+        return torch.cat([elapsed[:1], elapsed[1:].flip(0)])
+    steps = torch.arange(elapsed.shape[0], device=elapsed.device)[:, None]
+    length = lengths.to(elapsed.device)[None, :]
+    return elapsed.gather(0, torch.where(steps < length, (length - steps) % length, steps))
+
+
+# ---- checks: compiled code trusts the sizes it is told ---------------------------------------
+def _check_shapes(
+    x: Tensor, weights: Sequence[Any], state: Sequence[Tensor], shapes: Shapes, directions: int
+) -> None:
+    """Checks input, state and weights against each other."""
+    require(
+        x.dim() == 3 and 0 not in x.shape, "x", x,
+        "of shape [T, B, F] with at least one step and one sequence",
+        "put time first and leave empty batches out",
+    )  # fmt: skip
+    batch, levels, hidden = x.shape[1], len(weights), state[0].shape[-1] if state[0].dim() else 0
+    for name, variable in zip(("y0", "z0"), state, strict=False):
+        has_shape(name, variable, (levels, batch, hidden), "its sizes are levels, batch, hidden")
+    if levels == 0 or levels % directions:
+        raise ValueError(
+            message(
+                "weights must have one entry per layer and direction",
+                f"{levels} entries, bidirectional={directions == 2}",
+                "give every layer its own",
+            )
+        )
+    widths = [x.shape[2]] + [directions * hidden] * (levels // directions)
+    for k, weight in enumerate(weights):
+        expected = shapes(k // directions, widths, hidden)
+        for name, value in zip(weight._fields, weight, strict=True):
+            if value is None and (name in _MAY_BE_ABSENT or name not in expected):
+                continue
+            shape = expected.get(name)
+            if value is None or shape is None or value.shape != shape:
+                raise ValueError(
+                    message(
+                        f"weights[{k}].{name} must "
+                        + ("be None" if shape is None else f"have shape {list(shape)}"),
+                        "None" if value is None else described(value),
+                        "weights fit the sizes of x and y0, layer by layer",
+                    )
+                )
+
+
+def _check_given(
+    sizes: torch.Size,
+    masks: Sequence[Tensor] | None,
+    elapsed: Tensor | None,
+    lengths: Tensor | None,
+    layers: int,
+    y0: Tensor,
+    directions: int,
+) -> None:
+    """Checks what a call may bring, against its sizes."""
+    steps, batch, _ = sizes
+    if elapsed is not None:
+        has_shape("elapsed", elapsed, (steps, batch), "give one time per sample")
+    if masks is not None:
+        require(
+            len(masks) == layers - 1, "masks", len(masks),
+            f"one per layer but the last, {layers - 1}", "leave the top layer's out",
+        )  # fmt: skip
+        for k, mask in enumerate(masks):
+            has_shape(f"masks[{k}]", mask, (batch, directions * y0.shape[-1]), "one per sequence")
+            require(
+                not mask.requires_grad, f"masks[{k}]", mask, "a constant, without a gradient",
+                "detach it",
+            )  # fmt: skip
+    if lengths is None:
+        return
+    require(
+        lengths.shape == (batch,) and lengths.dtype is torch.int64 and lengths.is_cpu,
+        "lengths", lengths, f"an int64 tensor of shape [{batch}] on the CPU",
+        "use what pad_packed_sequence returns",
+    )  # fmt: skip
+    if has_values(lengths):
+        low, high = (int(end) for end in lengths.aminmax())
+        require(
+            0 <= low and high <= steps, "lengths", (low, high), f"in [0, {steps}]",
+            "count the valid steps of each sequence",
+        )  # fmt: skip
