@@ -134,7 +134,7 @@ def tiny_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..
 
     def write(kind: type[GraphTask], arrays: Arrays) -> Path:
         source = kind.archive  # type: ignore[attr-defined]
-        source = source.instead or source
+        source = source.preferred or source
         monkeypatch.setattr(kind, "archive", replace(source, digest=None))
         folder = tmp_path / "graph"
         folder.mkdir(exist_ok=True)

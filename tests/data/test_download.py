@@ -4,9 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from anharmonic.data.download import data_folder, download, verify
+from anharmonic.data import download as module
+from anharmonic.data.download import data_folder, download
+
+pytest.importorskip("pooch", reason="pooch is not installed")
 
 CONTENT = bytes(range(256)) * 9000  # more than one piece
+
+
+@pytest.fixture(autouse=True)
+def once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is tried again, which would take seconds."""
+    monkeypatch.setattr(module, "RETRIES", 0)
 
 
 @pytest.mark.parametrize("kind", ["sha256", "md5"])
@@ -15,7 +24,7 @@ def test_a_good_file_arrives(server: tuple[str, Path], tmp_path: Path, kind: str
     (folder / "good.bin").write_bytes(CONTENT)
     checksum = f"{kind}:{hashlib.new(kind, CONTENT).hexdigest()}"
     target = tmp_path / "new" / "good.bin"
-    assert download(f"{url}/good.bin", target, checksum, progress=False) == target
+    download(f"{url}/good.bin", target, checksum, progress=False)
     assert target.read_bytes() == CONTENT
     assert list(target.parent.iterdir()) == [target]
 
@@ -23,7 +32,6 @@ def test_a_good_file_arrives(server: tuple[str, Path], tmp_path: Path, kind: str
 def test_progress_is_shown(
     server: tuple[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("tqdm", reason="tqdm is not installed")
     url, folder = server
     (folder / "good.bin").write_bytes(CONTENT)
     download(f"{url}/good.bin", tmp_path / "shown.bin", None)
@@ -32,22 +40,28 @@ def test_progress_is_shown(
     assert capsys.readouterr().err == ""
 
 
-def test_missing_tqdm_names_the_extra(
+def test_missing_pooch_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(ImportError, match=r'package pooch; .* "anharmonic\[train\]"'):
+        download("http://127.0.0.1:9/x.bin", tmp_path / "x.bin", None)
+
+
+def test_a_failure_is_tried_again(
     server: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, folder = server
-    (folder / "good.bin").write_bytes(CONTENT)
-    monkeypatch.setitem(sys.modules, "tqdm", None)
-    with pytest.raises(ImportError, match=r'package tqdm; .* "anharmonic\[train\]"'):
-        download(f"{url}/good.bin", tmp_path / "got" / "good.bin", None)
-    assert list((tmp_path / "got").iterdir()) == []
+    monkeypatch.setattr(module, "RETRIES", 1)
+    # pooch waits before it tries again; meanwhile the file comes back.
+    monkeypatch.setattr("time.sleep", lambda seconds: (folder / "late.bin").write_bytes(b"late"))
+    download(f"{url}/late.bin", tmp_path / "late.bin", None, progress=False)
+    assert (tmp_path / "late.bin").read_bytes() == b"late"
 
 
 def test_wrong_checksum_leaves_nothing(server: tuple[str, Path], tmp_path: Path) -> None:
     url, folder = server
     (folder / "bad.bin").write_bytes(b"other")
     target = tmp_path / "got" / "bad.bin"
-    with pytest.raises(ValueError, match=r"bad.bin must have the md5 checksum 00; got 795f3202"):
+    with pytest.raises(ValueError, match=r"bad.bin must have the checksum md5:00; got .*795f3202"):
         download(f"{url}/bad.bin", target, "md5:00", progress=False)
     assert list(target.parent.iterdir()) == []
 
@@ -73,7 +87,7 @@ def test_not_found(server: tuple[str, Path], tmp_path: Path) -> None:
 def test_connection_cut_in_the_middle(server: tuple[str, Path], tmp_path: Path) -> None:
     url, _ = server
     target = tmp_path / "got" / "cut.bin"
-    with pytest.raises(ConnectionError, match=r"cut.bin must (arrive whole|be reachable)"):
+    with pytest.raises(ConnectionError, match=r"cut.bin must be reachable; got .*9 bytes read"):
         download(f"{url}/cut/cut.bin", target, None, progress=False)
     assert list(target.parent.iterdir()) == []
 
@@ -82,11 +96,6 @@ def test_no_server(tmp_path: Path) -> None:
     # Port 9 (discard) of this machine: nothing listens there.
     with pytest.raises(ConnectionError, match=r"must be reachable; got .*refused.* put it at"):
         download("http://127.0.0.1:9/x.bin", tmp_path / "x.bin", None, progress=False)
-
-
-def test_unknown_checksum(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="checksum kind must be one of 'sha256', 'md5'"):
-        download("http://127.0.0.1:9/x", tmp_path / "x", "sha1:00")
 
 
 def test_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -102,14 +111,3 @@ def test_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert data_folder() == tmp_path / ".cache" / "anharmonic"
     monkeypatch.setattr(sys, "platform", "darwin")
     assert data_folder() == tmp_path / "Library" / "Caches" / "anharmonic"
-
-
-def test_verify(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.write_bytes(b"abc")
-    verify(path, None)
-    verify(path, "md5:900150983cd24fb0d6963f7d28e17f72")
-    with pytest.raises(ValueError, match=r"file must have the md5 checksum 00; got 9001.* remove"):
-        verify(path, "md5:00")
-    with pytest.raises(ValueError, match="checksum kind must be one of 'sha256', 'md5'"):
-        verify(path, "crc:00")

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from anharmonic.data.splits import official_sizes, split_indices
+from anharmonic.data.splits import split_indices
 
 
 @pytest.mark.parametrize("labelled", [False, True])
@@ -35,19 +35,6 @@ def test_the_seed_decides() -> None:
     assert one(0) != one(1)
 
 
-def test_official_sizes() -> None:
-    assert official_sizes(60, 10, 3, None, None) == {"train": 57, "valid": 3, "test": 10}
-    assert official_sizes(60, 10, 3, 5, 2) == {"train": 5, "valid": 3, "test": 2}
-
-
 def test_errors() -> None:
     with pytest.raises(ValueError, match=r"at most 5 samples together; got 4 \+ 2"):
         split_indices(5, [4, 2], np.random.default_rng(0))
-    with pytest.raises(ValueError, match=r"valid_size must be in \[1, 59\]; got valid_size=60"):
-        official_sizes(60, 10, 60, None, None)
-    with pytest.raises(ValueError, match=r"train_size must be in \[1, 57\]; got train_size=58"):
-        official_sizes(60, 10, 3, 58, None)
-    with pytest.raises(ValueError, match=r"test_size must be in \[1, 10\]; got test_size=11"):
-        official_sizes(60, 10, 3, None, 11)
-    with pytest.raises(ValueError, match="valid_size must be an int >= 1"):
-        official_sizes(60, 10, 0, None, None)

@@ -68,11 +68,12 @@ def test_split(small: dict[str, np.ndarray]) -> None:
 
 
 def test_decoding_keeps_colours_and_order() -> None:
-    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    from PIL import Image
+
     files = []
     for colour in ((250, 10, 10), (10, 250, 10), (10, 10, 250)):
         out = io.BytesIO()
-        image.fromarray(np.full((32, 32, 3), colour, np.uint8)).save(out, "JPEG", quality=95)
+        Image.fromarray(np.full((32, 32, 3), colour, np.uint8)).save(out, "JPEG", quality=95)
         files.append(out.getvalue())
     content = np.frombuffer(b"".join(files), np.uint8)
     offsets = np.cumsum([0, *map(len, files)]).astype(np.uint32)
@@ -84,7 +85,6 @@ def test_decoding_keeps_colours_and_order() -> None:
 
 def test_jpeg_form_says_so_and_has_the_known_means(real_data: Callable[[str], Path]) -> None:
     folder = real_data("cifar10_jpeg.npz")
-    pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     task = NoisePaddedCIFAR10(
         form="jpeg", length=40, train_size=500, valid_size=300, test_size=1000, data_dir=folder
     )

@@ -1,4 +1,9 @@
-"""Data: tasks with their splits, metrics, sources and licences. Knows nothing of models."""
+"""Data: tasks with their splits, metrics, sources and licences. Knows nothing of models.
+
+A task is made by its name with `make_task`. A new one derives from `Task` (sequences), `GraphTask`
+or `NodeTask` (graphs) or `TabularTask` (rows of numbers), and builds its parts as
+`SequenceDataset`, `GraphDataset` or `TableDataset`.
+"""
 
 from anharmonic.data.base import (
     Batch,
@@ -11,24 +16,17 @@ from anharmonic.data.base import (
     Task,
     seeded_rng,
 )
-from anharmonic.data.download import (
-    DownloadError,
-    cache_folder,
-    data_folder,
-    download,
-    progress_bar,
-    verify,
-)
-from anharmonic.data.graph_batch import GraphDataset
+from anharmonic.data.download import DownloadError, cache_folder, data_folder
+from anharmonic.data.files import FileTask, file_digest
+from anharmonic.data.graph_batch import GraphBatch, GraphDataset, NodeDataset
+from anharmonic.data.graphs.archives import node_features, stored_split
 from anharmonic.data.graphs.base import GraphTask, NodeData, NodeTask
 from anharmonic.data.graphs.cora import CitationTask
-from anharmonic.data.graphs.edges import by_first_appearance, coalesce, subgraph, to_undirected
-from anharmonic.data.graphs.files import node_features, not_downloaded, prepared, stored_split
-from anharmonic.data.graphs.geometric import pyg_source
-from anharmonic.data.graphs.splits import per_class, share_sizes, shares
+from anharmonic.data.graphs.edges import coalesce, to_undirected
+from anharmonic.data.graphs.pyg import pyg_source
 from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
 from anharmonic.data.sources import Arrays, RemoteFile, Source, load_arrays
-from anharmonic.data.splits import official_sizes, split_indices
+from anharmonic.data.splits import split_indices
 from anharmonic.data.tabular import TableDataset, TabularTask
 
 __all__ = [
@@ -37,10 +35,13 @@ __all__ = [
     "Batches",
     "CitationTask",
     "DownloadError",
+    "FileTask",
+    "GraphBatch",
     "GraphDataset",
     "GraphTask",
     "MetricName",
     "NodeData",
+    "NodeDataset",
     "NodeTask",
     "Readout",
     "RemoteFile",
@@ -51,29 +52,19 @@ __all__ = [
     "TabularTask",
     "Target",
     "Task",
-    "by_first_appearance",
     "cache_folder",
     "coalesce",
     "data_folder",
-    "download",
+    "file_digest",
     "list_tasks",
     "load_arrays",
     "make_task",
     "node_features",
-    "not_downloaded",
-    "official_sizes",
-    "per_class",
-    "prepared",
-    "progress_bar",
     "pyg_source",
     "seeded_rng",
-    "share_sizes",
-    "shares",
     "split_indices",
     "stored_split",
-    "subgraph",
     "task_class",
     "task_options",
     "to_undirected",
-    "verify",
 ]

@@ -32,7 +32,7 @@ Target = Literal["class", "value", "labels"]
 Readout = Literal["last", "all", "node", "graph", "row"]
 Loss = Literal["cross_entropy", "binary_cross_entropy", "squared_error", "absolute_error"]
 MetricName = Literal["accuracy", "f1", "cross_entropy", "mse", "rmse", "nrmse", "nmse", "mae"]
-AnyPart = TypeVar("AnyPart", bound=Part)
+AnyPart = TypeVar("AnyPart")
 
 
 class Loaders(NamedTuple, Generic[AnyBatch]):

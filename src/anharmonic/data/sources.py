@@ -25,11 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import message
-from anharmonic.data.download import DownloadError, data_folder, download, verify
+from anharmonic._checks import message, require
+from anharmonic.data.download import DownloadError, data_folder, download
 
 Arrays = dict[str, NDArray[Any]]
-_RAW = "raw"  # folder of files that a person downloaded
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,7 @@ class RemoteFile:
 
     Attributes:
         url: Where it is.
-        checksum: As in `fetch`.
+        checksum: "sha256:" or "md5:" and the hexadecimal digest; None where the content is checked.
         file: Name of the file, where the address does not end with it.
     """
 
@@ -65,17 +64,17 @@ class Source:
         folder: "sequence" or "graph".
         make: Makes the arrays in a way of its own, given an empty folder for its files and whether
             to show progress; raises a DownloadError if it cannot.
-        instead: A data set that is read instead where its archive is in the folder.
+        preferred: A data set that is read in its place where that one's archive is in the folder.
     """
 
     name: str
-    files: tuple[RemoteFile, ...]
-    prepare: Callable[[Sequence[Path]], Arrays]
-    digest: str | None
+    files: tuple[RemoteFile, ...] = ()
+    prepare: Callable[[Sequence[Path]], Arrays] | None = None
+    digest: str | None = None
     form: Mapping[str, tuple[tuple[int, ...], str]] = field(default_factory=dict)
     folder: str = "sequence"
     make: Callable[[Path, bool], Arrays] | None = None
-    instead: Source | None = None
+    preferred: Source | None = None
 
 
 def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool = True) -> Arrays:
@@ -95,13 +94,13 @@ def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool 
         ValueError: If the content is not that of the data set, or a file in `raw` is damaged.
     """
     path = data_folder(data_dir) / source.folder / f"{source.name}.npz"
-    if source.instead is not None and path.with_name(f"{source.instead.name}.npz").is_file():
-        return load_arrays(source.instead, data_dir)
+    if source.preferred is not None and path.with_name(f"{source.preferred.name}.npz").is_file():
+        return load_arrays(source.preferred, data_dir)
     if path.is_file():
         arrays = _read(path)
-        _verify(source, arrays, str(path), "delete it, so that it is made afresh")
+        _check(source, arrays, str(path), "delete it, so that it is made afresh")
         return arrays
-    if not source.files and source.make is None:
+    if source.prepare is None and source.make is None:
         raise FileNotFoundError(
             message(
                 f"{path} must exist",
@@ -112,7 +111,7 @@ def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{source.name}-", dir=path.parent) as folder:
-            arrays = _prepared(source, path.parent / _RAW, Path(folder), progress)
+            arrays = _make(source, path.parent / "raw", Path(folder), progress)
             made = Path(folder) / path.name
             with made.open("wb") as out:
                 np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
@@ -133,24 +132,25 @@ def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool 
     return arrays
 
 
-def _prepared(source: Source, raw: Path, folder: Path, progress: bool) -> Arrays:
+def _make(source: Source, raw: Path, folder: Path, progress: bool) -> Arrays:
     """The arrays, made from the files in `raw` and, where one is not there, from its address."""
-    if source.make is not None:
+    if source.prepare is None:
+        assert source.make is not None
         arrays = source.make(folder, progress)
-        _verify(source, arrays, source.name, "the source was changed: use an earlier copy")
+        _check(source, arrays, source.name, "the source was changed: use an earlier copy")
         return arrays
-    parts, where = [], source.files[0].url
+    paths = []
     for file in source.files:
-        given = raw / file.name
-        if given.is_file():
-            verify(given, file.checksum)
-            parts.append(given)
+        path = raw / file.name
+        if path.is_file():
+            _check_sum(path, file.checksum)
         else:
-            parts.append(download(file.url, folder / file.name, file.checksum, progress=progress))
-    if parts[0].parent == raw:
-        where = str(parts[0])
+            path = folder / file.name
+            download(file.url, path, file.checksum, progress=progress)
+        paths.append(path)
+    where = str(paths[0]) if paths[0].parent == raw else source.files[0].url
     try:
-        arrays = source.prepare(parts)
+        arrays = source.prepare(paths)
     except (EOFError, gzip.BadGzipFile, tarfile.TarError, wave.Error, zipfile.BadZipFile) as error:
         raise ValueError(
             message(
@@ -159,23 +159,25 @@ def _prepared(source: Source, raw: Path, folder: Path, progress: bool) -> Arrays
                 "download it again",
             )
         ) from error
-    _verify(source, arrays, where, "download it again; if it stays so, the source was changed")
+    _check(source, arrays, where, "download it again; if it stays so, the source was changed")
     return arrays
 
 
 def _by_hand(source: Source, path: Path, reason: str) -> str:
-    """Says what a person without a connection can do, in one voice."""
-    wanted = path if source.instead is None else path.with_name(f"{source.instead.name}.npz")
-    one = len(source.files) == 1
-    files = "this file" if one else f"these {len(source.files)} files"
-    by_hand = f"or put {files} into {path.parent / _RAW} and start again: "
-    by_hand += ", ".join(
-        f"{file.url} as {file.name}" if file.file else file.url for file in source.files
-    )
+    """Says what a person without a connection can do."""
+    wanted = path.with_name(f"{(source.preferred or source).name}.npz")
+    by_hand = ""
+    if source.files:
+        count = len(source.files)
+        files = "this file" if count == 1 else f"these {count} files"
+        by_hand = f"or put {files} into {path.parent / 'raw'} and start again: " + ", ".join(
+            f"{file.url} as {file.file}" if file.file else file.url for file in source.files
+        )
+        by_hand += "; "
     return message(
         f"the data set {wanted.stem} must lie at {wanted}, or be downloaded",
         f"no such file, and the download failed ({reason})",
-        f"try again; {f'{by_hand}; ' if source.files else ''}"
+        f"try again; {by_hand}"
         f"or copy {wanted.name} from a computer that has it into {path.parent}; "
         "or name another folder with --data-dir or ANHARMONIC_DATA",
     )
@@ -212,26 +214,32 @@ def _read(path: Path) -> Arrays:
         ) from error
 
 
-def _verify(source: Source, arrays: Arrays, where: str, advice: str) -> None:
+def _check(source: Source, arrays: Arrays, where: str, advice: str) -> None:
+    """Compares arrays with what is known of the data set."""
     for key, (shape, dtype) in source.form.items():
-        value = arrays.get(key)
-        if value is None or (value.shape, value.dtype.name) != (shape, dtype):
-            came = (
-                f"no such key among {', '.join(sorted(arrays)) or 'none'}"
-                if value is None
-                else f"{list(value.shape)} {value.dtype}"
-            )
-            raise ValueError(
-                message(f"{key} of {where} must be {list(shape)} {dtype}", came, advice)
-            )
-    if source.digest is None:
-        return
-    found = arrays_digest(arrays)
-    if found != source.digest:
-        raise ValueError(
-            message(
-                f"the arrays of {where} must have the digest {source.digest[:12]}...",
-                f"{found[:12]}... (keys {', '.join(sorted(arrays))})",
-                advice,
-            )
+        require(
+            key in arrays, f"arrays of {where}", sorted(arrays), f"{', '.join(source.form)}", advice
         )
+        value = arrays[key]
+        came = f"{list(value.shape)} {value.dtype}"
+        wanted = f"{list(shape)} {dtype}"
+        require(came == wanted, f"{key} of {where}", came, wanted, advice)
+    digest = source.digest and arrays_digest(arrays)
+    require(
+        digest == source.digest,
+        f"digest of the arrays of {where}",
+        digest,
+        source.digest or "",
+        advice,
+    )
+
+
+def _check_sum(path: Path, checksum: str | None) -> None:
+    """Checks a file that a person put there."""
+    if checksum is None:
+        return
+    kind, _, wanted = checksum.partition(":")
+    with path.open("rb") as content:
+        digest = hashlib.file_digest(content, lambda: hashlib.new(kind, usedforsecurity=False))
+    advice = "download it again, or remove it; it is cut or another file"
+    require(digest.hexdigest() == wanted, f"{kind} of {path}", digest.hexdigest(), wanted, advice)

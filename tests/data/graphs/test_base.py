@@ -8,7 +8,6 @@ import torch
 from anharmonic.data.base import Splits
 from anharmonic.data.graph_batch import GraphDataset
 from anharmonic.data.graphs.base import GraphTask, NodeData, NodeTask, by_row_sum
-from anharmonic.data.graphs.splits import Rows
 from anharmonic.data.registry import list_tasks, task_class
 
 
@@ -28,7 +27,7 @@ class Path4(NodeTask):
     def _read(self) -> NodeData:
         self.built += 1
         x = np.array([[1, 3], [0, 0], [2, 2], [0, 5]])
-        rows = Rows(np.array([0, 3]), np.array([1]), np.array([2]))
+        rows = Splits(np.array([0, 3]), np.array([1]), np.array([2]))
         return NodeData(x, np.array([[0, 1, 2], [1, 2, 3]]), np.array([0, 1, 0, 1]), rows)
 
 

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-
-from anharmonic.data import Arrays, RemoteFile, Source
+from anharmonic.data import RemoteFile, Source
 from anharmonic_papers.tasks.prepare import (
     prepare_beijing_air,
     prepare_cifar10,
     prepare_fsdd,
     prepare_mnist,
 )
-
-
-def _not_prepared(files: Sequence[Path]) -> Arrays:
-    raise NotImplementedError("this data set is not downloaded")
-
 
 _MNIST = "https://ossci-datasets.s3.amazonaws.com/mnist/"
 MNIST = Source(
@@ -49,9 +41,7 @@ CIFAR10 = Source(
 )
 CIFAR10_JPEG = Source(
     "cifar10_jpeg",
-    (),
-    _not_prepared,
-    "6383b92cbe05c9adebf82c01d1040da8b5710ad995cb485c83bf7b7cb027bc69",
+    digest="6383b92cbe05c9adebf82c01d1040da8b5710ad995cb485c83bf7b7cb027bc69",
 )
 FSDD = Source(
     "fsdd",

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anharmonic._checks import choice, message, missing_extra, natural, positive_int
+from anharmonic._checks import choice, message, natural, positive_int
 from anharmonic.data import (
     MetricName,
     Readout,
@@ -20,11 +20,11 @@ from anharmonic.data import (
     Target,
     Task,
     load_arrays,
-    official_sizes,
     seeded_rng,
     split_indices,
 )
 from anharmonic_papers.tasks.archives import CIFAR10, CIFAR10_JPEG
+from anharmonic_papers.tasks.official_split import official_sizes
 
 
 class NoisePaddedCIFAR10(Task):
@@ -154,14 +154,9 @@ def decode_jpegs(
 
     Returns:
         uint8 `[M, 3, 32, 32]`: red, green, blue.
-
-    Raises:
-        ImportError: If Pillow is missing.
     """
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise missing_extra("Pillow", "train", "decoding JPEG images") from error
+    from PIL import Image
+
     ends = offsets.astype(np.int64)
     images = np.empty((len(rows), 32, 32, 3), np.uint8)
     for place, row in enumerate(rows):

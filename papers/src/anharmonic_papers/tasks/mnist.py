@@ -19,11 +19,11 @@ from anharmonic.data import (
     Target,
     Task,
     load_arrays,
-    official_sizes,
     seeded_rng,
     split_indices,
 )
 from anharmonic_papers.tasks.archives import MNIST
+from anharmonic_papers.tasks.official_split import official_sizes
 
 _PERMUTATIONS = ("lem", "cornn", "exprnn")
 

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anharmonic._checks import choice, message, missing_extra, natural, positive_int
+from anharmonic._checks import choice, message, natural, positive_int
 from anharmonic.data import (
     MetricName,
     Splits,
@@ -161,10 +161,8 @@ class BreastCancer(TabularTask):
         self.sizes = {"train": 341, "valid": 114, "test": 114}
 
     def _build(self) -> Splits[TableDataset]:
-        try:
-            from sklearn.datasets import load_breast_cancer
-        except ImportError as error:
-            raise missing_extra("scikit-learn", "train", "reading the data set") from error
+        from sklearn.datasets import load_breast_cancer
+
         loaded: Any = load_breast_cancer()
         rng = seeded_rng("breast cancer", self.split_seed)
         rows = split_indices(len(loaded.target), list(self.sizes.values()), rng, loaded.target)

@@ -10,6 +10,12 @@ from anharmonic_papers.tasks.graphs.large import ArxivYear, Genius, Large, SnapP
 from anharmonic_papers.tasks.graphs.proteins import ProteinInteractions
 
 
+@pytest.fixture(autouse=True)
+def once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No download is tried again, which would take seconds."""
+    monkeypatch.setattr("anharmonic.data.download.RETRIES", 0)
+
+
 def test_a_large_graph_by_hand(
     tiny_archive: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,3 @@
-import builtins
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,7 +35,6 @@ def image(seed: int) -> np.ndarray:
 
 
 def test_superpixels_of_images() -> None:
-    pytest.importorskip("skimage", reason="scikit-image is not installed")
     images = np.stack([image(seed) for seed in range(3)])
     arrays = superpixels(images)
     assert len(arrays["num_nodes"]) == 3
@@ -77,7 +74,6 @@ def small(**arguments: object) -> MNISTSuperpixels:
 
 
 def test_made_once_and_kept(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("skimage", reason="scikit-image is not installed")
     splits = small(data_dir=few).splits()
     assert [len(part) for part in splits] == [30, 10, 10]
     assert [path.name for path in (few / "graph").iterdir()] == ["mnist_superpixels.npz"]
@@ -94,7 +90,6 @@ def test_made_once_and_kept(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_not_kept_in_a_shared_folder(
     few: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pytest.importorskip("skimage", reason="scikit-image is not installed")
     monkeypatch.setenv("ANHARMONIC_DATA", str(few))
     monkeypatch.setattr(module, "cache_folder", lambda: tmp_path / "cache")
     small().splits()
@@ -103,26 +98,11 @@ def test_not_kept_in_a_shared_folder(
 
 
 def test_training_and_validation_are_disjoint(few: Path) -> None:
-    pytest.importorskip("skimage", reason="scikit-image is not installed")
     splits = small(data_dir=few).splits()
     labels = torch.cat([splits.train.y, splits.valid.y])
     assert torch.bincount(labels).tolist() == [4] * 10
     other = small(split_seed=1, data_dir=few).splits()
     assert not torch.equal(other.valid.y, splits.valid.y)
-
-
-def test_without_scikit_image(few: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real: Callable[..., object] = builtins.__import__
-
-    def refuse(name: str, *rest: object, **more: object) -> object:
-        if name.startswith("skimage"):
-            raise ImportError(name)
-        return real(name, *rest, **more)
-
-    monkeypatch.setattr(builtins, "__import__", refuse)
-    with pytest.raises(ImportError, match=r"needs the package scikit-image; .*anharmonic\[graph\]"):
-        small(data_dir=few).splits()
-    assert list((few / "graph").iterdir()) == []
 
 
 def test_errors() -> None:

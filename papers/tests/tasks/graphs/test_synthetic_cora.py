@@ -1,15 +1,17 @@
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from anharmonic.data.graphs.edges import homophily
-from anharmonic.data.sources import load_arrays
+from anharmonic.data import load_arrays
 from anharmonic_papers.tasks.graphs.synthetic_cora import LEVELS, SyntheticCora
 
 
-def test_levels_and_measured_homophily(graph_data: Callable[[str], Path]) -> None:
+def test_levels_and_measured_homophily(
+    graph_data: Callable[[str], Path], homophily: Callable[[Any, Any], float]
+) -> None:
     arrays = load_arrays(SyntheticCora.archive, graph_data("syn_cora"))
     assert arrays["homophily_levels"].tolist() == list(LEVELS)
     for row, level in enumerate(LEVELS):

@@ -7,7 +7,11 @@ import torch
 
 from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.sources import Arrays, load_arrays
-from anharmonic_papers.tasks.graphs.traffic import ChameleonTraffic, SquirrelTraffic
+from anharmonic_papers.tasks.graphs.traffic import (
+    ChameleonTraffic,
+    SquirrelTraffic,
+    by_first_appearance,
+)
 
 
 def hand_made() -> Arrays:
@@ -95,6 +99,13 @@ def test_published_numbering_moves_nearly_all_nodes(graph_data: Callable[[str], 
     degrees = [graph.in_degree.sort().values for graph in graphs]
     assert torch.equal(*degrees)
     assert float((graphs[0].in_degree == graphs[1].in_degree).float().mean()) < 0.2
+
+
+def test_first_appearance_renames_and_leaves_unnamed_nodes_last() -> None:
+    edges = np.array([[4, 2, 4], [2, 0, 0]])  # named: 4, 2, 0; not named: 1, 3
+    assert by_first_appearance(edges, 5).tolist() == [[0, 1, 0], [1, 2, 2]]
+    same = by_first_appearance(np.array([[0, 1], [1, 2]]), 5)
+    assert same.tolist() == [[0, 1], [1, 2]]
 
 
 def test_errors() -> None:

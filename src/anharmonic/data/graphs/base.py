@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anharmonic.data.base import Loaders, Readout, Splits, Target, Task, counted
 from anharmonic.data.graph_batch import GraphBatch, GraphDataset, NodeDataset
 from anharmonic.data.graphs.edges import to_undirected
-from anharmonic.data.graphs.splits import Rows
+from anharmonic.data.splits import Indices
 from anharmonic.ops.adjacency import Adjacency
 
 
@@ -100,7 +100,7 @@ class NodeData(NamedTuple):
     x: NDArray[Any]
     edges: NDArray[Any]
     y: NDArray[Any]
-    rows: Rows
+    rows: Splits[Indices]
 
 
 class NodeTask(GraphTask):

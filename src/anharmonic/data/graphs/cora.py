@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from anharmonic._checks import boolean, choice, message, natural
-from anharmonic.data.base import seeded_rng
+from anharmonic._checks import boolean, choice, natural, require
+from anharmonic.data.base import Splits, seeded_rng
+from anharmonic.data.graphs.archives import node_features, stored_split
 from anharmonic.data.graphs.base import NodeData, NodeTask
 from anharmonic.data.graphs.edges import subgraph
-from anharmonic.data.graphs.files import node_features, stored_split
-from anharmonic.data.graphs.geometric import pyg_source
-from anharmonic.data.graphs.splits import per_class
+from anharmonic.data.graphs.pyg import pyg_source
 from anharmonic.data.sources import Source, load_arrays
+from anharmonic.data.splits import Indices
 
 
 class CitationTask(NodeTask):
@@ -27,7 +28,7 @@ class CitationTask(NodeTask):
             the others validate), all others for the test.
         split_number: Which of the random splits, from 0; 0 for "public".
         normalise_features: Whether the words of a paper are divided by their sum.
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, F]`, y `[R]` classes, rows `[R]`, no membership.
@@ -35,10 +36,10 @@ class CitationTask(NodeTask):
     Metric: accuracy in percent. Licence: MIT (repository of Planetoid).
 
     Note:
-        The published GraphCON code draws one "random" split per run, from an unseeded number; here
-        the number decides. It also takes ten papers of Citeseer's largest component that have
-        neither words nor a class for papers of class 0: here they stay in the graph but count in no
-        part, so that 610 test papers are left, not 620.
+        The published code of GraphCON (https://arxiv.org/abs/2202.02296) draws one "random" split
+        per run, from an unseeded number; here the number decides. It also takes ten papers of
+        Citeseer's largest component that have neither words nor a class for papers of class 0: here
+        they stay in the graph but count in no part, so that 610 test papers are left, not 620.
 
     References:
         Z. Yang et al.: Revisiting Semi-Supervised Learning with Graph Embeddings, 2016.
@@ -60,33 +61,26 @@ class CitationTask(NodeTask):
     ) -> None:
         self.split = choice("split", split, ("public", "random"))
         self.split_number = natural("split_number", split_number)
-        if split == "public" and split_number != 0:
-            raise ValueError(
-                message(
-                    "split_number must be 0 for split='public'",
-                    f"split_number={split_number}",
-                    "pass split='random' for random splits",
-                )
-            )
+        fits = split == "random" or split_number == 0
+        advice = "pass split='random' for random splits"
+        require(fits, "split_number", split_number, "0 for split='public'", advice)
         self.normalise_features = boolean("normalise_features", normalise_features)
         self.data_dir = data_dir
         train = 20 * self.output_size
-        self.sizes = (
-            {"train": train, "valid": 500, "test": 1000}
-            if split == "public"
-            else {"train": train, "valid": 1500 - train, "test": self.connected - 1500}
-        )
+        valid, test = (500, 1000) if split == "public" else (1500 - train, self.connected - 1500)
+        self.sizes = {"train": train, "valid": valid, "test": test}
 
     def _read(self) -> NodeData:
         arrays = load_arrays(self.archive, self.data_dir, progress=self.progress)
         x, edges, y = node_features(arrays), arrays["edge_index"], arrays["y"]
         if self.split == "public":
-            return NodeData(x, edges, y, stored_split(arrays, 0, "public_"))
-        keep = arrays["lcc_mask"]
+            return NodeData(x, edges, y, stored_split(arrays, prefix="public_"))
+        connected = arrays["lcc_mask"]
         known = np.ones(len(y), bool)
         known[arrays["unlabelled_nodes"]] = False
-        rows = per_class(y[keep], known[keep], seeded_rng("citation split", self.split_number))
-        return NodeData(x[keep], subgraph(edges, keep), y[keep], rows)
+        x, edges, y = x[connected], subgraph(edges, connected), y[connected]
+        rng = seeded_rng("citation split", self.split_number)
+        return NodeData(x, edges, y, random_split(y, known[connected], rng))
 
 
 class Cora(CitationTask):
@@ -101,4 +95,55 @@ class Cora(CitationTask):
     source = "Cora, Planetoid files"
     class_names = tuple(str(i) for i in range(7))
     connected = 2485
-    archive = pyg_source("planetoid_cora", "Planetoid", {"name": "Cora"}, 2708, 10556)
+    archive = pyg_source(
+        Source(
+            "planetoid_cora",
+            digest="a402143789f225d5b13804da1558c75e400eda904f8161b8872c6d26c3b67acd",
+            folder="graph",
+        ),
+        "Planetoid",
+        {"name": "Cora"},
+        nodes=2708,
+        edges=10556,
+    )
+
+
+def random_split(
+    y: NDArray[Any],
+    known: NDArray[np.bool_],
+    rng: np.random.Generator,
+    *,
+    development: int = 1500,
+    per_class: int = 20,
+) -> Splits[Indices]:
+    """The random split for citation graphs of Shchur et al. (2018).
+
+    Of `development` random nodes, `per_class` of every class train and the others validate; all
+    remaining nodes test.
+
+    Args:
+        y: Classes `[N]`.
+        known: bool `[N]`, the nodes that have a class; others are in no part.
+        rng: Where the order comes from.
+        development: Nodes that do not test.
+        per_class: Training nodes of every class.
+
+    Raises:
+        ValueError: If there are fewer nodes, or fewer of a class among those drawn.
+
+    Example:
+        >>> y, rng = np.arange(100) % 2, np.random.default_rng(0)
+        >>> split = random_split(y, y >= 0, rng, development=60, per_class=5)
+        >>> [len(part) for part in split], np.bincount(y[split.train]).tolist()
+        ([10, 50, 40], [5, 5])
+    """
+    order = rng.permutation(np.flatnonzero(known))
+    drawn, test = order[:development], order[development:]
+    parts = [drawn[y[drawn] == label][:per_class] for label in np.unique(y[known])]
+    fewest = min(len(part) for part in parts)
+    expected = f"of more than {development} nodes, {per_class} of every class among those drawn"
+    came = f"{len(order)} nodes, as few as {fewest} of a class"
+    fits = len(test) > 0 and fewest == per_class
+    require(fits, "the split", came, expected, "use another split")
+    train = np.concatenate(parts)
+    return Splits(np.sort(train), np.setdiff1d(drawn, train), np.sort(test))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from anharmonic.data import (
-    CitationTask,
-    pyg_source,
-)
+from anharmonic.data import CitationTask, pyg_source
+from anharmonic_papers.tasks.graphs.archives import prepared
 
 
 class Citeseer(CitationTask):
@@ -20,7 +18,9 @@ class Citeseer(CitationTask):
     source = "Citeseer, Planetoid files"
     class_names = tuple(str(i) for i in range(6))
     connected = 2110
-    archive = pyg_source("planetoid_citeseer", "Planetoid", {"name": "CiteSeer"}, 3327, 9104)
+    archive = pyg_source(
+        prepared("planetoid_citeseer"), "Planetoid", {"name": "CiteSeer"}, 3327, 9104
+    )
 
 
 class Pubmed(CitationTask):
@@ -35,4 +35,6 @@ class Pubmed(CitationTask):
     source = "Pubmed, Planetoid files"
     class_names = tuple(str(i) for i in range(3))
     connected = 19717
-    archive = pyg_source("planetoid_pubmed", "Planetoid", {"name": "PubMed"}, 19717, 88648)
+    archive = pyg_source(
+        prepared("planetoid_pubmed"), "Planetoid", {"name": "PubMed"}, 19717, 88648
+    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from anharmonic._checks import boolean
-from anharmonic.data import NodeData, prepared, pyg_source
+from anharmonic.data import NodeData, pyg_source
+from anharmonic_papers.tasks.graphs.archives import prepared
 from anharmonic_papers.tasks.graphs.stored import StoredSplit
 
 _GEOM = "Geom-GCN (Pei et al. 2020), revision f1fc0d1"
@@ -64,7 +65,7 @@ class Texas(DirectedPages):
     name = "texas"
     input_size = 1703
     parts = ((87, 59, 37),)
-    archive = pyg_source("geom_texas", "WebKB", {"name": "Texas"}, 183, 325)
+    archive = pyg_source(prepared("geom_texas"), "WebKB", {"name": "Texas"}, 183, 325)
 
 
 class Wisconsin(DirectedPages):
@@ -76,7 +77,7 @@ class Wisconsin(DirectedPages):
     name = "wisconsin"
     input_size = 1703
     parts = ((120, 80, 51),)
-    archive = pyg_source("geom_wisconsin", "WebKB", {"name": "Wisconsin"}, 251, 515)
+    archive = pyg_source(prepared("geom_wisconsin"), "WebKB", {"name": "Wisconsin"}, 251, 515)
 
 
 class Cornell(DirectedPages):
@@ -110,7 +111,7 @@ class CornellOld(DirectedPages):
     input_size = 1703
     parts = ((87, 59, 37),)
     source = f"{_GEOM}; words and classes are those of Texas"
-    archive = pyg_source("geom_cornell_old", "WebKB", {"name": "Cornell"}, 183, 298)
+    archive = pyg_source(prepared("geom_cornell_old"), "WebKB", {"name": "Cornell"}, 183, 298)
 
 
 class Film(DirectedPages):
@@ -122,7 +123,7 @@ class Film(DirectedPages):
     name = "film"
     input_size = 932
     parts = ((3648, 2432, 1520),)
-    archive = pyg_source("geom_film", "Actor", {}, 7600, 30019)
+    archive = pyg_source(prepared("geom_film"), "Actor", {}, 7600, 30019)
 
 
 class Chameleon(DirectedPages):
@@ -137,7 +138,9 @@ class Chameleon(DirectedPages):
     name = "chameleon"
     input_size = 2325
     parts = ((1092, 729, 456),)
-    archive = pyg_source("geom_chameleon", "WikipediaNetwork", {"name": "chameleon"}, 2277, 36101)
+    archive = pyg_source(
+        prepared("geom_chameleon"), "WikipediaNetwork", {"name": "chameleon"}, 2277, 36101
+    )
 
 
 class Squirrel(DirectedPages):
@@ -152,7 +155,9 @@ class Squirrel(DirectedPages):
     name = "squirrel"
     input_size = 2089
     parts = ((2496, 1664, 1041),)
-    archive = pyg_source("geom_squirrel", "WikipediaNetwork", {"name": "squirrel"}, 5201, 217073)
+    archive = pyg_source(
+        prepared("geom_squirrel"), "WikipediaNetwork", {"name": "squirrel"}, 5201, 217073
+    )
 
 
 class ChameleonFiltered(DirectedPages):

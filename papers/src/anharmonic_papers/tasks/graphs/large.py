@@ -14,10 +14,9 @@ from anharmonic.data import (
     load_arrays,
     node_features,
     seeded_rng,
-    share_sizes,
-    shares,
 )
 from anharmonic_papers.tasks.graphs.raw import prepare_arxiv_year, prepare_genius, prepare_patents
+from anharmonic_papers.tasks.graphs.splits import half_split, half_split_sizes
 
 _LINKX = "https://github.com/CUAI/Non-Homophily-Large-Scale/raw/master/data/"
 
@@ -60,12 +59,12 @@ class Large(NodeTask):
         self.undirected = boolean("undirected", undirected)
         self.normalise_features = boolean("normalise_features", normalise_features)
         self.data_dir = data_dir
-        self.sizes = share_sizes(self.nodes)
+        self.sizes = half_split_sizes(self.nodes)
 
     def _read(self) -> NodeData:
         arrays = load_arrays(self.archive, self.data_dir, progress=self.progress)
         y = arrays["y"]
-        rows = shares(y >= 0, seeded_rng("large split", self.split))
+        rows = half_split(y >= 0, seeded_rng("large split", self.split))
         return NodeData(node_features(arrays), arrays["edge_index"], y, rows)
 
 

@@ -17,8 +17,8 @@ from anharmonic.data import (
     Splits,
     Target,
     load_arrays,
-    prepared,
 )
+from anharmonic_papers.tasks.graphs.archives import prepared
 
 ATOMS = 28
 """Kinds of atom in the vocabulary of ZINC-12k, with hydrogens and charge; 20 of them occur."""

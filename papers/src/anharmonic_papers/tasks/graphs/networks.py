@@ -14,11 +14,10 @@ from anharmonic.data import (
     NodeTask,
     Source,
     load_arrays,
-    prepared,
     seeded_rng,
-    share_sizes,
-    shares,
 )
+from anharmonic_papers.tasks.graphs.archives import prepared
+from anharmonic_papers.tasks.graphs.splits import half_split, half_split_sizes
 from anharmonic_papers.tasks.graphs.stored import StoredSplit
 
 _PLATONOV = "heterophilous-graphs (Platonov et al. 2023), revision a431395"
@@ -140,12 +139,12 @@ class Facebook(NodeTask):
         self.split = natural("split", split)
         self.normalise_features = boolean("normalise_features", normalise_features)
         self.data_dir = data_dir
-        self.sizes = share_sizes(self.known)
+        self.sizes = half_split_sizes(self.known)
 
     def _read(self) -> NodeData:
         arrays = load_arrays(self.archive, self.data_dir, progress=self.progress)
         y = arrays["y"]
-        rows = shares(y >= 0, seeded_rng("facebook split", self.split))
+        rows = half_split(y >= 0, seeded_rng("facebook split", self.split))
         return NodeData(one_hot_columns(arrays), arrays["edge_index_upper"], y, rows)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import message, missing_extra
+from anharmonic._checks import message
 from anharmonic.data import Arrays, coalesce, to_undirected
 
 Array = NDArray[Any]
@@ -46,11 +46,9 @@ def prepare_patents(files: Sequence[Path]) -> Arrays:
 
 
 def _matlab(path: Path, names: Sequence[str]) -> dict[str, Any]:
-    try:
-        from scipy.io import loadmat
-        from scipy.io.matlab import MatReadError
-    except ImportError as error:
-        raise missing_extra("scipy", "graph", "reading a MATLAB file") from error
+    from scipy.io import loadmat
+    from scipy.io.matlab import MatReadError
+
     try:
         content: dict[str, Any] = loadmat(str(path))
     except (MatReadError, ValueError, NotImplementedError) as error:

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from tqdm import tqdm
 
-from anharmonic._checks import missing_extra, natural
+from anharmonic._checks import natural
 from anharmonic.data import (
     Arrays,
     GraphDataset,
@@ -23,15 +24,13 @@ from anharmonic.data import (
     cache_folder,
     data_folder,
     load_arrays,
-    not_downloaded,
-    official_sizes,
-    progress_bar,
     seeded_rng,
     split_indices,
     to_undirected,
 )
 from anharmonic_papers.tasks.archives import MNIST
 from anharmonic_papers.tasks.graphs.molecules import ends
+from anharmonic_papers.tasks.official_split import official_sizes
 
 SEGMENTS = 75
 """Superpixels per image that are asked for."""
@@ -81,10 +80,7 @@ class MNISTSuperpixels(GraphTask):
     images: ClassVar[Source] = MNIST
     archive: ClassVar[Source] = Source(
         "mnist_superpixels",
-        (),
-        not_downloaded,
-        None,
-        {"train_y": ((60000,), "uint8"), "test_y": ((10000,), "uint8")},
+        form={"train_y": ((60000,), "uint8"), "test_y": ((10000,), "uint8")},
         folder="graph",
     )
 
@@ -145,17 +141,11 @@ def superpixels(images: NDArray[np.uint8], *, progress: bool = False) -> Arrays:
     Returns:
         `x` float32 `[sum of N, 3]`, `edges` uint8 `[2, sum of E]`, and `num_nodes` and `num_edges`
         of every image.
-
-    Raises:
-        ImportError: If scikit-image is missing.
     """
-    try:
-        from skimage.segmentation import slic
-    except ImportError as error:
-        raise missing_extra("scikit-image", "graph", "making superpixels") from error
-    bar = progress_bar("superpixels", len(images), progress, unit=" images")
+    from skimage.segmentation import slic
+
     features, edges = [], []
-    for image in images:
+    for image in tqdm(images, "superpixels", unit=" images", disable=not progress):
         grey = image / 255
         regions = slic(
             grey, n_segments=SEGMENTS, compactness=0.25, channel_axis=None, start_label=0
@@ -163,8 +153,6 @@ def superpixels(images: NDArray[np.uint8], *, progress: bool = False) -> Arrays:
         x, links = region_graph(grey, regions)
         features.append(x)
         edges.append(links.astype(np.uint8))
-        bar.update(1)
-    bar.close()
     return {
         "x": np.concatenate(features),
         "edges": np.concatenate(edges, 1),

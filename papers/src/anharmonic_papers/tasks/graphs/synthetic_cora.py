@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from anharmonic._checks import boolean, message, number
-from anharmonic.data import NodeData, NodeTask, load_arrays, node_features, prepared, stored_split
+from anharmonic.data import NodeData, NodeTask, load_arrays, node_features, stored_split
+from anharmonic_papers.tasks.graphs.archives import prepared
 
 LEVELS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.0)
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anharmonic._checks import boolean
 from anharmonic.data import (
     MetricName,
     NodeData,
     Target,
-    by_first_appearance,
     load_arrays,
     node_features,
-    prepared,
     stored_split,
 )
+from anharmonic_papers.tasks.graphs.archives import prepared
 from anharmonic_papers.tasks.graphs.stored import StoredSplit
 
 
@@ -104,3 +105,20 @@ class SquirrelTraffic(Traffic):
     parts = ((2496, 1664, 1041),)
     metric_scale = 5201 * 849131 / 145232033  # nodes * largest traffic / total traffic
     archive = prepared("geom_squirrel")
+
+
+def by_first_appearance(edges: NDArray[Any], n: int) -> NDArray[np.int64]:
+    """Numbers the nodes in the order in which a list of edges names them, row by row.
+
+    Nodes without edges come last. What belongs to the old numbers, such as features, is not moved
+    along: this repeats an error of a published code.
+
+    Example:
+        >>> by_first_appearance(np.array([[2, 0], [1, 2]]), 3).tolist()  # 2, 1, 0 become 0, 1, 2
+        [[0, 2], [1, 0]]
+    """
+    named, first = np.unique(edges.T.reshape(-1), return_index=True)
+    rest = np.setdiff1d(np.arange(n), named)
+    number = np.empty(n, np.int64)
+    number[np.concatenate([named[np.argsort(first)], rest])] = np.arange(n)
+    return np.asarray(number[edges])

@@ -1,13 +1,6 @@
 import numpy as np
-import pytest
 
-from anharmonic.data.graphs.files import (
-    DIGESTS,
-    node_features,
-    not_downloaded,
-    prepared,
-    stored_split,
-)
+from anharmonic.data.graphs.archives import node_features, stored_split
 
 
 def test_sparse_features_with_and_without_values() -> None:
@@ -37,15 +30,3 @@ def test_masks_of_one_or_many_splits() -> None:
     assert [rows.tolist() for rows in stored_split(many, 1)] == [[1], [2], [0]]
     one = {f"public_{name}": np.arange(3) == i for i, name in enumerate(names)}
     assert [rows.tolist() for rows in stored_split(one, 0, "public_")] == [[0], [1], [2]]
-
-
-def test_every_archive_is_checked() -> None:
-    for name, digest in DIGESTS.items():
-        assert len(digest) == 64
-        assert prepared(name).digest == digest
-        assert prepared(name).folder == "graph"
-
-
-def test_what_is_not_downloaded() -> None:
-    with pytest.raises(NotImplementedError, match="not downloaded"):
-        not_downloaded([])

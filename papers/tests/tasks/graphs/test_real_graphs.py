@@ -2,15 +2,14 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from anharmonic.data.graphs.edges import homophily, largest_component
-from anharmonic.data.graphs.files import DIGESTS, prepared
-from anharmonic.data.registry import make_task
-from anharmonic.data.sources import load_arrays
+from anharmonic.data import load_arrays, make_task
+from anharmonic_papers.tasks.graphs.archives import DIGESTS, prepared
 
 # Archive, task, options, nodes, directed edges, homophily (share of equal-label links).
 TABLE = [
@@ -54,6 +53,7 @@ def test_a_real_graph_is_as_published(
     edges: int,
     share: float | None,
     graph_data: Callable[[str], Path],
+    homophily: Callable[[Any, Any], float],
 ) -> None:
     task = make_task(name, options, data_dir=graph_data(archive))
     loaders = task.loaders(0, 1)
@@ -74,17 +74,6 @@ def test_a_real_graph_is_as_published(
         assert homophily(one.graph.edge_index.numpy(), whole.numpy()) == pytest.approx(
             share, abs=6e-4
         )
-
-
-@pytest.mark.parametrize("archive", ["planetoid_cora", "planetoid_citeseer", "planetoid_pubmed"])
-def test_homophily_and_component_of_citations(
-    archive: str, graph_data: Callable[[str], Path]
-) -> None:
-    arrays = load_arrays(prepared(archive), graph_data(archive))
-    share = {row[0]: row[5] for row in TABLE if row[5] is not None}[archive]
-    assert homophily(arrays["edge_index"], arrays["y"]) == pytest.approx(share, abs=6e-4)
-    found = largest_component(arrays["edge_index"], len(arrays["y"]))
-    assert (found == arrays["lcc_mask"]).all()
 
 
 @pytest.mark.parametrize("archive", sorted(DIGESTS))

@@ -1,0 +1,30 @@
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from anharmonic.data import RemoteFile, Source, load_arrays
+from anharmonic_papers.tasks.archives import BEIJING_AIR, CIFAR10, CIFAR10_JPEG, FSDD, MNIST
+from anharmonic_papers.tasks.mnist import SequentialMNIST
+
+
+@pytest.mark.parametrize("source", [MNIST, CIFAR10_JPEG, FSDD], ids=lambda source: source.name)
+def test_real_data_have_their_digest(source: Source, real_data: Callable[[str], Path]) -> None:
+    folder = real_data(f"{source.name}.npz")
+    assert source.digest is not None
+    assert load_arrays(source, folder)
+
+
+@pytest.mark.parametrize("source", [MNIST, CIFAR10, FSDD, BEIJING_AIR], ids=lambda s: s.name)
+def test_every_download_is_checked(source: Source) -> None:
+    assert source.digest or (source.form and all(file.checksum for file in source.files))
+    assert all(file.url.startswith("https://") for file in source.files)
+
+
+def test_a_task_says_which_file_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anharmonic.data.download.RETRIES", 0)
+    nowhere = replace(MNIST, files=(RemoteFile("http://127.0.0.1:9/x.gz", None),))
+    monkeypatch.setattr("anharmonic_papers.tasks.mnist.MNIST", nowhere)
+    with pytest.raises(FileNotFoundError, match=r"mnist.npz"):
+        SequentialMNIST(data_dir=tmp_path).loaders(0, 1)

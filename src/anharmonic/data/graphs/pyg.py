@@ -1,0 +1,87 @@
+"""Graphs through the data classes of PyTorch Geometric, where the prepared archive is absent.
+
+The class downloads into a temporary folder; its graph is stored as `graph/geometric_NAME.npz`. What
+it downloaded has no published checksum, so sizes are checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anharmonic.data.download import DownloadError
+from anharmonic.data.graphs.edges import coalesce
+from anharmonic.data.sources import Arrays, Source
+
+
+def pyg_source(
+    archive: Source, kind: str, kwargs: Mapping[str, Any], nodes: int, edges: int
+) -> Source:
+    """The source of an archive that a data class of PyTorch Geometric can stand in for.
+
+    Args:
+        archive: The prepared archive, which is preferred.
+        kind: Name of the class in `torch_geometric.datasets`.
+        kwargs: Its arguments besides the folder.
+        nodes: Nodes it must have.
+        edges: Distinct directed edges it must have.
+
+    Example:
+        >>> archive = Source("geom_film", digest="70bb", folder="graph")
+        >>> pyg_source(archive, "Actor", {}, 7600, 30019).name
+        'geometric_geom_film'
+    """
+    return replace(
+        archive,
+        name=f"geometric_{archive.name}",
+        digest=None,
+        form={"edge_index": ((2, edges), "int32"), "y": ((nodes,), "uint8")},
+        make=lambda folder, progress: pyg_arrays(_download(kind, kwargs, folder)),
+        preferred=archive,
+    )
+
+
+def _download(kind: str, kwargs: Mapping[str, Any], folder: Path) -> Any:
+    try:
+        import torch_geometric.datasets
+    except ImportError as error:
+        reason = 'it needs torch_geometric; run: pip install "anharmonic[graph]"'
+        raise DownloadError(f"{kind}: {reason}", reason) from error
+    try:
+        return getattr(torch_geometric.datasets, kind)(str(folder), **kwargs)[0]
+    except Exception as error:  # whatever its way of downloading raises
+        reason = f"torch_geometric, {kind}: {type(error).__name__}: {str(error).rstrip('.')}"
+        raise DownloadError(reason, reason) from error
+
+
+def pyg_arrays(data: Any) -> Arrays:
+    """A graph of PyTorch Geometric as the arrays of an archive.
+
+    Args:
+        data: Has `x` `[N, F]`, `edge_index` `[2, E]`, `y` `[N]`, and `train_mask`, `val_mask` and
+            `test_mask`: `[N]` for a citation graph, whose largest component and nodes without
+            features are found too, or `[N, number of splits]`.
+    """
+    count, x = int(data.num_nodes), data.x.numpy()
+    edges = coalesce(data.edge_index.numpy(), count)
+    arrays = {
+        "edge_index": edges.astype(np.int32),
+        "x": x.astype(np.float32),
+        "y": data.y.numpy().astype(np.uint8),
+    }
+    prefix = "public_" if data.train_mask.dim() == 1 else ""
+    for part in ("train", "val", "test"):
+        arrays[f"{prefix}{part}_mask"] = data[f"{part}_mask"].numpy().astype(bool)
+    if prefix:
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+
+        links = coo_array((np.ones(edges.shape[1]), edges), (count, count))
+        _, component = connected_components(links, directed=False)
+        arrays["lcc_mask"] = component == np.bincount(component).argmax()
+        arrays["unlabelled_nodes"] = np.flatnonzero(~x.any(1)).astype(np.int32)
+    return arrays

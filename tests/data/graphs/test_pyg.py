@@ -1,0 +1,129 @@
+import builtins
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from anharmonic.data.graphs.archives import node_features
+from anharmonic.data.graphs.cora import Cora
+from anharmonic.data.graphs.pyg import pyg_arrays, pyg_source
+from anharmonic.data.sources import Source, load_arrays
+
+pytest.importorskip("torch_geometric", reason="torch_geometric is not installed")
+
+
+def make_data(**changes: Any) -> Any:
+    from torch_geometric.data import Data
+
+    masks = torch.arange(4)[:, None] == torch.arange(10) % 4
+    return Data(
+        **{
+            "x": torch.tensor([[0.5, 0], [0, 0], [1, 1], [1, 0]]),
+            "edge_index": torch.tensor([[1, 2, 2, 3, 2], [2, 1, 3, 2, 1]]),
+            "y": torch.tensor([0, 0, 1, 4]),
+            "train_mask": masks,
+            "val_mask": masks.roll(1, 0),
+            "test_mask": masks.roll(2, 0),
+            **changes,
+        }
+    )
+
+
+def test_a_graph_with_ten_splits() -> None:
+    data = make_data()
+    arrays = pyg_arrays(data)
+    assert arrays["edge_index"].tolist() == [[1, 2, 2, 3], [2, 1, 3, 2]]
+    assert arrays["x"].tolist() == data.x.tolist()
+    assert arrays["y"].dtype == np.uint8
+    assert arrays["val_mask"].tolist() == data.val_mask.tolist()
+    assert "lcc_mask" not in arrays
+
+
+def test_a_citation_graph() -> None:
+    masks = {f"{k}_mask": torch.arange(4) == i for i, k in enumerate(("train", "val", "test"))}
+    arrays = pyg_arrays(make_data(**masks))
+    assert arrays["lcc_mask"].tolist() == [False, True, True, True]
+    assert arrays["unlabelled_nodes"].tolist() == [1]
+    assert arrays["public_val_mask"].tolist() == [False, True, False, False]
+    pairs = make_data(**masks, edge_index=torch.tensor([[2, 0], [3, 1]]))
+    assert pyg_arrays(pairs)["lcc_mask"].tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize("name", ["planetoid_cora", "planetoid_citeseer", "planetoid_pubmed"])
+def test_the_arrays_are_those_of_the_prepared_archive(
+    name: str, graph_data: Callable[[str], Path]
+) -> None:
+    stored = load_arrays(Source(name, folder="graph"), graph_data(name))
+    masks = {f"{k}_mask": torch.from_numpy(stored[f"public_{k}_mask"]) for k in ("train", "val")}
+    arrays = pyg_arrays(
+        make_data(
+            x=torch.from_numpy(node_features(stored)),
+            edge_index=torch.from_numpy(stored["edge_index"][:, ::-1].astype(np.int64)),
+            y=torch.from_numpy(stored["y"]),
+            test_mask=torch.from_numpy(stored["public_test_mask"]),
+            **masks,
+        )
+    )
+    assert (arrays.pop("x") == node_features(stored)).all()
+    for key, value in arrays.items():
+        assert value.dtype == stored[key].dtype, key
+        assert np.array_equal(value, stored[key]), key
+
+
+def test_made_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = Source("tiny", digest="0" * 64, folder="graph")
+    source = pyg_source(archive, "WebKB", {"name": "Texas"}, nodes=4, edges=4)
+    monkeypatch.setattr("torch_geometric.datasets.WebKB", lambda folder, name: [make_data()])
+    made = load_arrays(source, tmp_path)
+    assert [path.name for path in (tmp_path / "graph").iterdir()] == ["geometric_tiny.npz"]
+    monkeypatch.setattr("torch_geometric.datasets.WebKB", None)  # would be called
+    kept = load_arrays(source, tmp_path)
+    assert made.keys() == kept.keys()
+    assert all((made[key] == kept[key]).all() for key in made)
+
+
+def test_another_size_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = pyg_source(Source("tiny", folder="graph"), "WebKB", {}, nodes=4, edges=5)
+    monkeypatch.setattr("torch_geometric.datasets.WebKB", lambda folder: [make_data()])
+    with pytest.raises(ValueError, match=r"edge_index of geometric_tiny must be .*2, 5.* int32"):
+        load_arrays(source, tmp_path)
+    assert list((tmp_path / "graph").iterdir()) == []
+
+
+def test_no_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(folder: str, name: str) -> None:
+        raise OSError("no route to host.")
+
+    monkeypatch.setattr("torch_geometric.datasets.Planetoid", refuse)
+    folder = tmp_path / "graph"
+    with pytest.raises(FileNotFoundError) as caught:
+        Cora(data_dir=tmp_path).splits()
+    for part in (str(folder / "planetoid_cora.npz"), "no route to host", "--data-dir"):
+        assert part in str(caught.value)
+    assert list(folder.iterdir()) == []
+
+
+def test_without_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real: Callable[..., object] = builtins.__import__
+
+    def refuse(name: str, *rest: object, **more: object) -> object:
+        if name.startswith("torch_geometric"):
+            raise ImportError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(FileNotFoundError, match=r"cora.npz.*needs torch_geometric; run: pip .*gra"):
+        Cora(data_dir=tmp_path).splits()
+
+
+def test_the_prepared_archive_comes_first(graph_data: Callable[[str], Path]) -> None:
+    folder = graph_data("planetoid_cora")
+    assert Cora(data_dir=folder).splits()
+    preferred = Cora.archive.preferred
+    assert preferred is not None
+    with pytest.raises(ValueError, match="digest"):
+        load_arrays(replace(Cora.archive, preferred=replace(preferred, digest="0" * 64)), folder)
