@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -71,11 +70,8 @@ def hook_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None
     """Calls a function with a name and a batch before every batch; may give another batch."""
 
     def install(hook: Callable[[str, Batch], Batch | None]) -> None:
-        # (As an attribute of the package, `fit` is the function.)
-        module = sys.modules["anharmonic.train.fit"]
         monkeypatch.setattr(
-            module,
-            "make_task",
+            "anharmonic.train.run.make_task",
             lambda *arguments, **named: Hooked(make_task(*arguments, **named), hook),
         )
 

@@ -28,7 +28,7 @@ from anharmonic.data.registry import make_task
 from anharmonic.train import Run, RunEnvironment, fit
 
 # (As an attribute of the package, `fit` is the function.)
-fit_module = sys.modules["anharmonic.train.fit"]
+run_module = sys.modules["anharmonic.train.run"]
 
 RUN = Run(
     task="adding",
@@ -94,7 +94,7 @@ def sitting(out: str, hook: Callable[[str], None]) -> None:
         replace(source, target)
         hook(f"replaced {Path(target).name}")
 
-    fit_module.make_task = Hooked  # type: ignore[attr-defined]
+    run_module.make_task = Hooked  # type: ignore[attr-defined]
     files.os.replace = replace_with_hook  # type: ignore[attr-defined]
     fit(RUN, RunEnvironment(out=Path(out), threads=1, progress=False))
 

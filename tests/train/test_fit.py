@@ -119,7 +119,7 @@ def test_class_task_and_per_step_task(environment, tiny, tmp_path):
     run = tiny(task="file", task_options={"sha256": file_digest(waves)}, epochs=1)
     assert fit(run, environment).test > 0
     folder = run_folder(dataclasses.replace(run, readout="mean"), environment)
-    with pytest.raises(ValueError, match="readout='mean' needs a task with one target per seq"):
+    with pytest.raises(ValueError, match=r"readout on task 'file' must be .*; got 'mean'"):
         fit(dataclasses.replace(run, readout="mean"), environment)
     assert not folder.exists()
 
@@ -172,7 +172,7 @@ def test_result_of_another_run_in_the_folder(tiny, environment):
     mine, other = run_folder(tiny(), environment), run_folder(tiny(seed=9), environment)
     other.mkdir()
     (other / "result.json").write_bytes((mine / "result.json").read_bytes())
-    with pytest.raises(ValueError, match=r"must hold the result of run .*move this folder away"):
+    with pytest.raises(ValueError, match=r"must be the result of run .*move this folder"):
         fit(tiny(seed=9), environment)
 
 
@@ -354,14 +354,18 @@ def test_diverged_validation_and_test(tiny, environment, hook_batches):
 
 
 def test_bad_places_and_options_are_found_before_any_work(tiny, environment):
-    with pytest.raises(ValueError, match=r"batch_size must be a multiple.*batch_size=4, devices=3"):
+    with pytest.raises(ValueError, match=r"batch_size must be a multiple of devices=3; got 4"):
         fit(tiny(), dataclasses.replace(environment, devices=3))
-    with pytest.raises(TypeError, match=r"run must be a Run; got .*dict.; make one with Run\("):
+    with pytest.raises(TypeError, match=r"run must be a Run; got .*; make one with Run\("):
         fit({"task": "adding"}, environment)
     with pytest.raises(
-        TypeError, match=r"environment must be a RunEnvironment; got 'runs' .str.; make one with"
+        TypeError, match=r"environment must be a RunEnvironment; got 'runs'; make one with"
     ):
         fit(tiny(), "runs")
+    with pytest.raises(ValueError, match=r"dt must be .*-1"):
+        fit(tiny(model="LEM", model_options={"dt": -1}), environment)
+    with pytest.raises(TypeError, match="dropout must be"):
+        fit(tiny(model_options={"dropout": "x"}), environment)
     assert not environment.out.exists()
 
 

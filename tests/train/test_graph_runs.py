@@ -99,14 +99,14 @@ def test_the_split_is_an_option_and_another_run(environment):
 
 
 def test_sequence_models_and_graph_tasks_do_not_meet(environment):
-    with pytest.raises(ValueError, match=r"task 'texas' needs a model for graphs; got model='LEM'"):
+    with pytest.raises(ValueError, match=r"task 'texas' must be one for graphs; got 'LEM'"):
         Run("texas", "LEM")
-    with pytest.raises(ValueError, match=r"task 'adding' needs a model for sequences; got.*Graph"):
+    with pytest.raises(ValueError, match=r"task 'adding' must be one for sequences; got.*Graph"):
         Run("adding", "GraphCON")
 
 
 def test_one_graph_is_not_spread_over_devices(environment):
-    with pytest.raises(ValueError, match="a graph task trains on one device; got devices=2"):
+    with pytest.raises(ValueError, match="devices of a graph task must be 1; got 2"):
         fit(run(batch_size=2), replace(environment, devices=2))
 
 

@@ -96,19 +96,15 @@ def test_shares_of_rows_stay_rows():
 
 
 def test_tables_and_other_models_do_not_meet():
-    with pytest.raises(
-        ValueError, match=r"'breast-cancer' needs a model for tables of numbers; got"
-    ):
+    with pytest.raises(ValueError, match=r"'breast-cancer' must be one for tables of numbers; got"):
         Run("breast-cancer", "LEM")
-    with pytest.raises(
-        ValueError, match=r"task 'adding' needs a model for sequences; got model='Ne"
-    ):
+    with pytest.raises(ValueError, match=r"task 'adding' must be one for sequences; got 'Neural"):
         Run("adding", "NeuralODE")
 
 
-def test_options_are_checked_where_the_run_is_made():
+def test_names_of_options_are_checked_where_the_run_is_made_and_values_by_the_model(environment):
     with pytest.raises(ValueError, match=r"a key of model_options must be one of .*'dynamics'"):
         run(model_options={"dynamic": "skew"})
     with pytest.raises(ValueError, match="dynamics must be one of"):
-        run(model_options={"dynamics": "skewed"})
+        fit(run(model_options={"dynamics": "skewed"}), environment)
     assert Run("breast-cancer", "NeuralODE").model_options == {"hidden_size": 16}

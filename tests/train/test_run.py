@@ -104,7 +104,7 @@ def test_options_are_copied():
     [
         ({"task": "ading"}, ValueError, "task must be one of.*'ading'; did you mean 'adding'"),
         ({"model": "LEMM"}, ValueError, "LEMM.*did you mean 'LEM'"),
-        ({"model": 3}, TypeError, "model must be a model's name; got model=3"),
+        ({"model": 3}, TypeError, "model must be a model's name; got 3"),
         ({"task_options": {"lenght": 3}}, ValueError, "task_options.*did you mean 'length'"),
         ({"model_options": {"layers": 3}}, ValueError, "model_options.*did you mean 'num_layers'"),
         ({"model_options": {"batch_first": True}}, ValueError, "a key of model_options must be"),
@@ -112,14 +112,11 @@ def test_options_are_copied():
         ({"task_options": [1]}, TypeError, "task_options must be a mapping"),
         ({"task_options": {"length": {1}}}, TypeError, r"task_options\['length'\].*JSON value"),
         ({"model_options": {"dropout": float("nan")}}, TypeError, "JSON value.*got nan"),
-        ({"model": "LEM", "model_options": {"dt": -1}}, ValueError, r"dt must be a .*got dt=-1.0"),
-        ({"model_options": {"dropout": "x"}}, TypeError, "dropout must be"),
         (
             {"task": "lorenz96", "task_options": {}, "readout": "mean"},
             ValueError,
-            "readout='mean' needs a task with one target per sequence; got task 'lorenz96'",
+            "readout on task 'lorenz96' must be .*; got 'mean'",
         ),
-        ({"model_options": {"hidden_size": 0}}, ValueError, "hidden_size must be an int >= 1"),
         ({"seed": -1}, ValueError, r"seed must be an int in \[0, 2\*\*32\); got seed=-1"),
         ({"seed": 1.0}, TypeError, r"seed must be an int.*; got seed=1.0 .float.; pass a"),
         ({"epochs": 0}, ValueError, "epochs must be an int >= 1"),
@@ -151,7 +148,7 @@ def test_a_file_as_task(task):
 
 
 def test_file_task_needs_a_digest():
-    with pytest.raises(ValueError, match=r'must hold "sha256"; got \[\].*file_digest'):
+    with pytest.raises(ValueError, match=r'that holds "sha256"; got \[\].*file_digest'):
         Run("file", "LEM")
 
 

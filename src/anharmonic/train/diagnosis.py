@@ -9,7 +9,6 @@ from typing import Any
 
 from anharmonic import __version__
 from anharmonic._checks import message
-from anharmonic.data.registry import make_task
 from anharmonic.diagnostics.measures import Probe
 from anharmonic.nn.store import from_pretrained
 from anharmonic.pages import plots
@@ -18,6 +17,7 @@ from anharmonic.train import folder as folders
 from anharmonic.train.files import write_atomically
 from anharmonic.train.probes import probe_of, read_diagnostics
 from anharmonic.train.results import Result
+from anharmonic.train.run import RunEnvironment
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
                 "add --file PATH with the file it was trained on",
             )
         )
-    task = make_task(run.task, run.task_options, data_dir, file)
+    task = run.make_task(RunEnvironment(data_dir=data_dir, file=file))
     probe = probe_of(task.loaders(run.seed, run.batch_size).valid, task.loss)
     model = from_pretrained(folder / folders.BEST).eval()
     return Trained(folder, result, model, probe, read_diagnostics(folder / folders.DIAGNOSTICS))

@@ -15,11 +15,8 @@ from torch import nn
 
 from anharmonic import _checks
 from anharmonic.data.base import Task
-from anharmonic.data.registry import make_task
 from anharmonic.diagnostics.machine import hardware
 from anharmonic.diagnostics.measures import check_applicable
-from anharmonic.nn.heads import SequenceModel
-from anharmonic.nn.registry import model_class, model_kind
 from anharmonic.train import folder as folders
 from anharmonic.train import machine, results
 from anharmonic.train.finish import PreparedRun, finish, remove_leftovers
@@ -73,14 +70,13 @@ def fit(run: Run, environment: RunEnvironment | None = None) -> Result:
     _check_type("environment", environment, RunEnvironment, "RunEnvironment(out=..., ...)")
     machine.check_system()
     device = machine.choose_device(environment.device)
-    if run.batch_size % environment.devices:
-        raise ValueError(
-            _checks.message(
-                "batch_size must be a multiple of the number of devices",
-                f"batch_size={run.batch_size}, devices={environment.devices}",
-                "change one of them",
-            )
-        )
+    _checks.require(
+        run.batch_size % environment.devices == 0,
+        "batch_size",
+        run.batch_size,
+        f"a multiple of devices={environment.devices}",
+        "change one of them",
+    )
     if environment.diagnose:
         check_applicable(run.model, environment.diagnose)
     folder = folders.run_folder(run, environment)
@@ -95,26 +91,21 @@ def fit(run: Run, environment: RunEnvironment | None = None) -> Result:
     is_first = getattr(rank_zero_only, "rank", 0) in (0, None)
     states = random_states()
     try:
-        task = make_task(
-            run.task,
-            run.task_options,
-            environment.data_dir,
-            environment.file,
-            progress=environment.progress,
-        )
+        task = run.make_task(environment)
         check_readout(run.task, task.readout, run.readout)
-        if task.kind == "graph" and environment.devices > 1:
-            raise ValueError(
-                _checks.message(
-                    "a graph task trains on one device",
-                    f"devices={environment.devices}",
-                    "leave devices out",
-                )
-            )
+        _checks.require(
+            task.kind != "graph" or environment.devices == 1,
+            "devices of a graph task",
+            environment.devices,
+            "1",
+            "leave devices out",
+        )
         with (
             machine.torch_settings(device, environment.threads) as unfixed,
             contextlib.ExitStack() as held,
         ):
+            # Before anything is written or read: here the model says what it does not take.
+            model = _seeded_model(run, task)
             if is_first:
                 held.enter_context(folders.locked(folder))
                 folders.claim(folder, run)
@@ -127,7 +118,6 @@ def fit(run: Run, environment: RunEnvironment | None = None) -> Result:
                 _say(environment, task.summary())
                 if task.hint:
                     _say(environment, task.hint)
-            model = _seeded_model(run, task)
             prepared = PreparedRun(run, environment, device, folder, task, loaders, model, is_first)
             return _train(prepared, unfixed)
     finally:
@@ -135,14 +125,8 @@ def fit(run: Run, environment: RunEnvironment | None = None) -> Result:
 
 
 def _check_type(name: str, value: object, kind: type, maker: str) -> None:
-    if not isinstance(value, kind):
-        raise TypeError(
-            _checks.message(
-                f"{name} must be a {kind.__name__}",
-                f"{value!r} ({type(value).__name__})",
-                f"make one with {maker}",
-            )
-        )
+    good, expected = isinstance(value, kind), f"a {kind.__name__}"
+    _checks.require(good, name, value, expected, f"make one with {maker}", TypeError)
 
 
 def _among_results(run: Run, environment: RunEnvironment) -> Result | None:
@@ -173,14 +157,13 @@ def _finished(run: Run, environment: RunEnvironment, folder: Path) -> Result | N
     if not path.exists():
         return None
     result = Result.from_json(path.read_text(encoding="utf-8"))
-    if result.run.hash != run.hash:
-        raise ValueError(
-            _checks.message(
-                f"{path} must hold the result of run {run.hash}",
-                f"that of run {result.run.hash}",
-                "move this folder away or choose another `out`",
-            )
-        )
+    _checks.require(
+        result.run.hash == run.hash,
+        str(path),
+        result.run.hash,
+        f"the result of run {run.hash}",
+        "move this folder away or choose another `out`",
+    )
     remove_leftovers(folder)
     if (line := _among_results(run, environment)) is not None:
         return line
@@ -193,15 +176,7 @@ def _seeded_model(run: Run, task: Task) -> nn.Module:
     random.seed(run.seed)
     np.random.seed(run.seed)  # noqa: NPY002 - the global generator, for other people's code
     torch.manual_seed(run.seed)
-    sizes = (task.input_size, task.output_size)
-    if model_kind(run.model) == "tabular":
-        return model_class(run.model)(*sizes, **run.model_options)
-    if model_kind(run.model) == "graph":
-        return model_class(run.model)(*sizes, level=task.readout, **run.model_options)
-    readout = "all" if task.readout == "all" else run.readout
-    return SequenceModel(
-        run.model, task.input_size, task.output_size, readout=readout, **run.model_options
-    )
+    return run.build_model(task)
 
 
 def _train(prepared: PreparedRun, unfixed: set[str]) -> Result:

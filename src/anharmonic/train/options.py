@@ -1,20 +1,23 @@
-"""Options of tasks and models: known names, JSON values, one form for one meaning."""
+"""Options of tasks and models: known names, JSON values, and the defaults by which runs are named.
+
+The hash of a run leaves out options that have their default, so a default is part of the name of
+old runs. Those of this package's tasks and models are written down in ``frozen_defaults.json``:
+a run that leaves an option out means the frozen default, whatever the constructor's becomes. Other
+packages' tasks and models have the defaults of their constructors.
+"""
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import math
-import re
-import warnings
 from collections.abc import Mapping
-from typing import Any, NoReturn
-
-import torch
+from importlib import resources
+from typing import Any, Literal, NoReturn, get_args
 
 from anharmonic import _checks
 from anharmonic.data.registry import PATH_ARGUMENTS, task_class
-from anharmonic.nn.graph.convolutions import NodewiseLinear
 from anharmonic.nn.registry import list_models, model_class, model_kind
 
 _DEFAULT_HIDDEN_SIZE = 128
@@ -35,56 +38,34 @@ def check_task_options(task: str, given: Any) -> dict[str, Any]:
         >>> check_task_options("adding", {"length": 10})
         {'length': 10}
     """
-    options = _options("task_options", given, _task_option_parameters(task))
-    if task == "file" and not isinstance(options.get("sha256"), str):
-        raise ValueError(
-            _checks.message(
-                'task_options of the task "file" must hold "sha256"',
-                f"{sorted(options)}",
-                "take it from anharmonic.data.files.file_digest(path), so that the run is one "
-                "with its data",
-            )
-        )
+    options = _options("task_options", given, task_option_parameters(task))
+    _checks.require(
+        task != "file" or isinstance(options.get("sha256"), str),
+        'task_options of the task "file"',
+        sorted(options),
+        'a mapping that holds "sha256"',
+        "take it from anharmonic.data.files.file_digest(path): the run is one with its data",
+    )
     return options
 
 
 def check_model_options(model: str, given: Any) -> dict[str, Any]:
-    """Checks that a model can be built with these options; adds `hidden_size`.
+    """Checks the names of a model's options and that their values are JSON; adds `hidden_size`.
+
+    Whether the model takes the values is seen when it is built, before any data are read.
 
     Raises:
-        TypeError: If they are no mapping, hold something else than JSON values, or have a type that
-            the model does not take.
-        ValueError: If an option is unknown, or the model refuses its value.
+        TypeError: If they are no mapping or hold something else than JSON values.
+        ValueError: If an option is unknown.
 
     Example:
         >>> check_model_options("LEM", {"dt": 1})
         {'dt': 1.0, 'hidden_size': 128}
     """
-    known = model_option_parameters(model)
-    options = _options("model_options", given, known)
-    default = known["hidden_size"].default
-    options.setdefault(
-        "hidden_size", _DEFAULT_HIDDEN_SIZE if default is inspect.Parameter.empty else default
-    )
-    with warnings.catch_warnings():
-        # The model that is trained gives them.
-        warnings.simplefilter("ignore")
-        _try_to_make(model, options)
+    options = _options("model_options", given, model_option_parameters(model))
+    default = _defaults("model", model).get("hidden_size", _DEFAULT_HIDDEN_SIZE)
+    options.setdefault("hidden_size", default)
     return options
-
-
-def _try_to_make(model: str, options: dict[str, Any]) -> None:
-    kind = model_class(model)
-    if model_kind(model) == "graph":
-        # Without the convolutions, whose library takes seconds to import.
-        trial = type(kind.__name__, (kind,), {"_made": lambda network, make: NodewiseLinear(1, 1)})
-        with torch.random.fork_rng(devices=()):
-            trial(1, 1, **options)
-        return
-    # On the meta device, where drawing weights would load torch's compiler for no number.
-    trial = type(kind.__name__, (kind,), {"reset_parameters": lambda layer: None})
-    sizes = (1, 1) if model_kind(model) == "tabular" else (1,)
-    trial(*sizes, **options, device="meta")
 
 
 def check_readout(task: str, task_readout: str | None, readout: str) -> None:
@@ -101,14 +82,13 @@ def check_readout(task: str, task_readout: str | None, readout: str) -> None:
     Example:
         >>> check_readout("adding", "last", "mean")
     """
-    if task_readout == "all" and readout != "last":
-        raise ValueError(
-            _checks.message(
-                f"readout={readout!r} needs a task with one target per sequence",
-                f"task {task!r}, whose targets are per step",
-                "leave readout out",
-            )
-        )
+    _checks.require(
+        task_readout != "all" or readout == "last",
+        f"readout on task {task!r}",
+        readout,
+        '"last", because its targets are per step',
+        "leave readout out",
+    )
 
 
 def check_kinds(task: str, model: str) -> None:
@@ -125,19 +105,17 @@ def check_kinds(task: str, model: str) -> None:
         >>> check_kinds("adding", "LEM")
     """
     kind = task_class(task).kind
-    if model_kind(model) != kind:
-        raise ValueError(
-            _checks.message(
-                f"task {task!r} needs a model for "
-                + ("tables of numbers" if kind == "tabular" else f"{kind}s"),
-                f"model={model!r}",
-                f"choose one of {', '.join(list_models(kind))}",
-            )
-        )
+    _checks.require(
+        model_kind(model) == kind,
+        f"the model of task {task!r}",
+        model,
+        "one for " + ("tables of numbers" if kind == "tabular" else f"{kind}s"),
+        f"choose one of {', '.join(list_models(kind))}",
+    )
 
 
 def without_defaults(task: str, model: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Leaves out options that have their constructor's default; `hidden_size` stays.
+    """Leaves out options that have their default; `hidden_size` stays.
 
     Args:
         task: Name of the task.
@@ -149,51 +127,77 @@ def without_defaults(task: str, model: str, values: dict[str, Any]) -> dict[str,
         >>> without_defaults("adding", "LEM", options)
         {'task_options': {'length': 9}, 'model_options': {}}
     """
-    model_parameters = model_option_parameters(model)
-    model_parameters.pop("hidden_size", None)
-    known = {
-        "task_options": _task_option_parameters(task),
-        "model_options": model_parameters,
-    }
-    kept = {
-        field: {
+
+    def changed(options: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+        # Compared as JSON, where 1 is neither True nor 1.0.
+        return {
             name: value
-            for name, value in values[field].items()
-            if name not in parameters or not _is_default(value, parameters[name])
+            for name, value in options.items()
+            if name == "hidden_size"
+            or name not in defaults
+            or json.dumps(value, sort_keys=True) != json.dumps(defaults[name], sort_keys=True)
         }
-        for field, parameters in known.items()
+
+    return values | {
+        "task_options": changed(values["task_options"], _defaults("task", task)),
+        "model_options": changed(values["model_options"], _defaults("model", model)),
     }
-    return values | kept
 
 
-def model_option_parameters(model: str) -> dict[str, inspect.Parameter]:
+def frozen_defaults(kind: Literal["task", "model"], name: str) -> dict[str, Any]:
+    """The defaults that runs on a task or of a model have for good; none of other packages' ones.
+
+    Args:
+        kind: Which of the two.
+        name: Its name.
+
+    Example:
+        >>> frozen_defaults("model", "LEM")["dt"]
+        1.0
+    """
+    return dict(_frozen()[kind].get(name, {}))
+
+
+# Cached: a package's tables make hundreds of runs when they are imported.
+@functools.cache
+def model_option_parameters(model: str) -> Mapping[str, inspect.Parameter]:
     """The constructor parameters of a model that a run may set, by name.
 
     Example:
         >>> "dt" in model_option_parameters("LEM")
         True
     """
+    parameters = inspect.signature(model_class(model), eval_str=True).parameters
+    return {name: p for name, p in parameters.items() if name not in _NOT_MODEL_OPTIONS}
+
+
+@functools.cache
+def task_option_parameters(task: str) -> Mapping[str, inspect.Parameter]:
+    """The constructor parameters of a task that a run may set, by name.
+
+    Example:
+        >>> list(task_option_parameters("digits"))
+        ['split_seed']
+    """
+    parameters = inspect.signature(task_class(task), eval_str=True).parameters
+    return {name: p for name, p in parameters.items() if name not in PATH_ARGUMENTS}
+
+
+@functools.cache
+def _frozen() -> dict[str, dict[str, dict[str, Any]]]:
+    text = resources.files("anharmonic.train").joinpath("frozen_defaults.json").read_text("utf-8")
+    frozen: dict[str, dict[str, dict[str, Any]]] = json.loads(text)
+    return frozen
+
+
+def _defaults(kind: Literal["task", "model"], name: str) -> dict[str, Any]:
+    """The constructor's defaults as JSON values, and over them the frozen ones."""
+    known = task_option_parameters(name) if kind == "task" else model_option_parameters(name)
     return {
-        name: parameter
-        for name, parameter in inspect.signature(model_class(model)).parameters.items()
-        if name not in _NOT_MODEL_OPTIONS
-    }
-
-
-def _task_option_parameters(task: str) -> dict[str, inspect.Parameter]:
-    return {
-        name: parameter
-        for name, parameter in inspect.signature(task_class(task)).parameters.items()
-        if name not in PATH_ARGUMENTS
-    }
-
-
-def _is_default(value: Any, parameter: inspect.Parameter) -> bool:
-    if parameter.default is inspect.Parameter.empty:
-        return False
-    default = _as_float(_json_value(parameter.name, parameter.default), parameter)
-    # As JSON, where 1 is neither True nor 1.0.
-    return json.dumps(value, sort_keys=True) == json.dumps(default, sort_keys=True)
+        name: _as_float(_json_value(name, parameter.default), parameter)
+        for name, parameter in known.items()
+        if parameter.default is not parameter.empty
+    } | frozen_defaults(kind, name)
 
 
 def _options(name: str, given: Any, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
@@ -201,10 +205,7 @@ def _options(name: str, given: Any, known: Mapping[str, inspect.Parameter]) -> d
         wrong_type(name, "a mapping of option names to JSON values", given)
     options = {}
     for key, value in given.items():
-        if not known:
-            raise ValueError(
-                _checks.message(f"{name} must be empty here", f"{key!r}", "leave it out")
-            )
+        _checks.require(bool(known), name, key, "empty here", "leave it out")
         _checks.choice(f"a key of {name}", key, known)
         options[key] = _as_float(_json_value(f"{name}[{key!r}]", value), known[key])
     return options
@@ -215,12 +216,17 @@ def _as_float(value: Any, parameter: inspect.Parameter) -> Any:
 
     1 and 1.0 are one number to the constructor, so they must be one run.
     """
-    kinds = set(re.findall(r"\w+", str(parameter.annotation)))
-    if "float" not in kinds or "int" in kinds:
+    kinds = _plain_types(parameter.annotation)
+    if float not in kinds or int in kinds:
         return value
     if isinstance(value, list):
         return [_as_float(entry, parameter) for entry in value]
     return float(value) if type(value) is int else value
+
+
+def _plain_types(annotation: Any) -> set[Any]:
+    parts = get_args(annotation)
+    return {annotation} if not parts else {t for part in parts for t in _plain_types(part)}
 
 
 def _json_value(name: str, value: Any) -> Any:
@@ -232,13 +238,7 @@ def _json_value(name: str, value: Any) -> Any:
         return [_json_value(name, entry) for entry in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {key: _json_value(name, entry) for key, entry in value.items()}
-    raise TypeError(
-        _checks.message(
-            f"{name} must be a JSON value (finite number, text, true, false, null, list, object)",
-            f"{value!r} ({type(value).__name__})",
-            "pass plain values",
-        )
-    )
+    wrong_type(name, "a JSON value (finite number, text, true, false, null, list, object)", value)
 
 
 def wrong_type(name: str, wanted: str, value: Any) -> NoReturn:
@@ -248,10 +248,7 @@ def wrong_type(name: str, wanted: str, value: Any) -> NoReturn:
         >>> wrong_type("out", "a path", 3)
         Traceback (most recent call last):
             ...
-        TypeError: out must be a path; got out=3 (int); pass one.
+        TypeError: out must be a path; got 3 (int); pass one.
     """
-    raise TypeError(
-        _checks.message(
-            f"{name} must be {wanted}", f"{name}={value!r} ({type(value).__name__})", "pass one"
-        )
-    )
+    came = f"{value!r} ({type(value).__name__})"
+    raise TypeError(_checks.message(f"{name} must be {wanted}", came, "pass one"))

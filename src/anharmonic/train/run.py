@@ -5,10 +5,9 @@ its line among the results, its number in a table. So the form below is fixed: f
 renamed, and their defaults never change. A field added later is left out of the hashed JSON while
 it has its default (``_ADDED_LATER``), so that old hashes stay.
 
-Options of the task and the model that equal their constructor's default are left out of the hashed
-JSON too (except ``hidden_size``): ``{"length": 500}`` and ``{}`` are one run of the adding problem.
-So the defaults of these constructors never change either; a new option takes as its default what
-was done before it.
+Options of the task and the model that have their default are left out of the hashed JSON too
+(except ``hidden_size``): ``{"length": 500}`` and ``{}`` are one run of the adding problem. These
+defaults are frozen (see ``options``); a new option takes as its default what was done before it.
 """
 
 from __future__ import annotations
@@ -20,14 +19,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from torch import nn
+
 from anharmonic import _checks
-from anharmonic.data.registry import list_tasks, task_class
-from anharmonic.nn.registry import canonical_name
+from anharmonic.data.base import Task
+from anharmonic.data.registry import list_tasks, make_task, task_class
+from anharmonic.nn.heads import SequenceModel
+from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.options import (
     check_kinds,
     check_model_options,
     check_readout,
     check_task_options,
+    frozen_defaults,
     without_defaults,
     wrong_type,
 )
@@ -159,11 +163,48 @@ class Run:
         """
         return structure_json(cls, text, "a run's JSON")
 
+    def make_task(self, environment: RunEnvironment) -> Task:
+        """Makes the run's task; options left out have their frozen defaults.
+
+        Args:
+            environment: Says where the data are.
+
+        Raises:
+            ValueError: If the task refuses an option, or the user's file is missing or another.
+        """
+        return make_task(
+            self.task,
+            frozen_defaults("task", self.task) | self.task_options,
+            environment.data_dir,
+            environment.file,
+            progress=environment.progress,
+        )
+
+    def build_model(self, task: Task) -> nn.Module:
+        """Builds the run's model; options left out have their frozen defaults.
+
+        Args:
+            task: The run's task, which has the sizes.
+
+        Raises:
+            TypeError: If the model takes no such value.
+            ValueError: If the model refuses a value.
+        """
+        options = frozen_defaults("model", self.model) | self.model_options
+        kind = model_kind(self.model)
+        if kind == "sequence":
+            readout = "all" if task.readout == "all" else self.readout
+            sizes = (task.input_size, task.output_size)
+            return SequenceModel(self.model, *sizes, readout=readout, **options)
+        if kind == "graph":
+            options["level"] = task.readout
+        return model_class(self.model)(task.input_size, task.output_size, **options)
+
     @property
     def hash(self) -> str:
         """The first 12 hexadecimal digits of the SHA-256 of the canonical JSON.
 
-        Options that equal their constructor's default are left out of that JSON.
+        Options that have their frozen default are left out of that JSON.
 
         Example:
             >>> Run("adding", "LEM", {"length": 500}).hash == Run("adding", "LEM").hash

@@ -133,12 +133,11 @@ def search(
     except ImportError as error:
         raise _checks.missing_extra("optuna", "sweep", "a search") from error
     from anharmonic.data.metrics import TaskMetric
-    from anharmonic.data.registry import make_task
     from anharmonic.train.losses import DivergedError
 
     for name in space.keys() - Run.__dataclass_fields__.keys():
         _checks.choice("a key of model_options", name, model_option_parameters(run.model))
-    metric = make_task(run.task, run.task_options, environment.data_dir, environment.file).metric
+    metric = run.make_task(environment).metric
     higher = TaskMetric(metric).higher_is_better
     study.parent.mkdir(parents=True, exist_ok=True)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
