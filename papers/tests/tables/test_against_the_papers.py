@@ -1,0 +1,280 @@
+"""Every row against the papers' numbers and settings, and those of the published code.
+
+ANHARMONIC_PAPERS names a folder with two files, facts read from the papers and from their code:
+``experiments.yaml`` (by the id of our tables) and ``published-settings.yaml``.
+"""
+
+import inspect
+import os
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from anharmonic.nn.registry import model_class
+from anharmonic_papers.tables import list_tables, registry, table
+
+FOLDER = os.environ.get("ANHARMONIC_PAPERS", "")
+pytestmark = pytest.mark.skipif(
+    not FOLDER, reason="ANHARMONIC_PAPERS does not name the folder of the papers' numbers"
+)
+
+OURS = {"demo", "spoken-digits"}
+TABLES = [name for name in list_tables() if name not in OURS]
+# Our labels where the papers print others.
+PRINTED = {
+    ("cornn-smnist", "coRNN 128"): "coRNN small",
+    ("cornn-smnist", "coRNN 256"): "coRNN big",
+    ("cornn-psmnist", "coRNN 128"): "coRNN small",
+    ("cornn-psmnist", "coRNN 256"): "coRNN big",
+    ("unicornn-psmnist", "UnICORNN 128"): "UnICORNN",
+    ("unicornn-psmnist", "UnICORNN 256"): "UnICORNN",
+    ("lem-fhn-no-multiscale", "LEM without multiscale"): "LEM without multiscale (single tuned dt)",
+    ("graphcon-depth-cora", "GCN"): "GCN+DropEdge",
+    **{("g2-p-sensitivity", f"p = {p}"): "G2-GraphSAGE" for p in range(1, 6)},
+    ("g2-rate-gnn-ablation", "separate gate"): "G2-GraphSAGE with separate rate GNN",
+    ("g2-rate-gnn-ablation", "shared"): "G2-GraphSAGE shared",
+    ("g2-single-rate-channels", "a rate per channel"): "G2-GraphSAGE multi-rate channels",
+    ("g2-single-rate-channels", "a single rate"): "G2-GraphSAGE single-rate channels",
+}
+# Rows of ours that a paper's table does not have, and rows of papers that ours do not have.
+ADDED = {("cornn-adding", "LSTM"), ("cornn-adding", "LEM")}
+CONSTANT = ("g2-node-regression", "constant: mean of the training targets")
+LEFT_OUT = {
+    ("g2-depth-cora", "GCN+DropEdge"),
+    ("g2-single-rate-channels", "GraphSAGE"),
+    ("g2-synthetic-cora", "GGCN"),
+}
+PUBLISHED = "(published code)"
+
+
+def load(name):
+    return yaml.safe_load((Path(FOLDER) / name).read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def experiments():
+    return {entry["id"]: entry for entry in load("experiments.yaml")["experiments"]}
+
+
+@pytest.fixture(scope="module")
+def published():
+    return load("published-settings.yaml")["experiments"]
+
+
+def printed_label(name, row):
+    """The model's name in the papers: that of the row but for what our variant of it says."""
+    label = row.label.removesuffix(f" {PUBLISHED}").split(", ")[0]
+    return PRINTED.get((name, label), label.replace("²", "2"))
+
+
+def printed(entry, row):
+    """What the papers say of a row's model, or None."""
+    label = printed_label(entry["id"], row)
+    units = re.search(r" (128|256)$", row.label)
+    found = [
+        model
+        for model in entry["models"]
+        if label in model["model"].split(", ") and not (units and model["units"] != int(units[1]))
+    ]
+    assert len(found) <= 1, found
+    return found[0] if found else None
+
+
+def of_group(entry, value, group):
+    """What of a value belongs to a group of rows: values stand by it, or in an order."""
+    if isinstance(value, dict):
+        by_group = {name.replace("=", " = "): one for name, one in value.items()}
+        return by_group[group.removesuffix(" layers")]
+    if isinstance(value, list):
+        return value[entry["metric"]["order"].index(group)]
+    return value
+
+
+def number(entry, model, group):
+    """The printed number of a model and its deviation, as far as there are any."""
+    found = of_group(entry, model.get("value", model.get("mean")), group)
+    if isinstance(found, dict):
+        return found["mean"], found["std"]
+    return found, None if "value" in model else of_group(entry, model.get("std"), group)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_numbers_are_the_printed_ones(name, experiments, published):
+    entry, seen = experiments[name], set()
+    for row in table(name).rows:
+        if (name, row.label) in ADDED:
+            assert not row.reported, row.id
+            continue
+        if (name, row.label) == CONSTANT:
+            constant = published[name]["derived_reference"]["constant_training_mean"][row.group]
+            expected, parameters = (constant["mean"], constant["std"]), None
+        else:
+            model = printed(entry, row)
+            assert model is not None, f"{row.id}: no such model in the papers"
+            seen.add(model["model"])
+            expected, parameters = number(entry, model, row.group), model.get("params")
+            if "links reversed" in row.label:
+                expected = None, None
+        ours = tuple(float(text) if text else None for text in (row.reported, row.spread))
+        assert ours == expected, row.id
+        assert (row.parameters or None) == parameters, row.id
+    left_out = {(name, model["model"]) for model in entry["models"]} - {(name, m) for m in seen}
+    assert left_out == {pair for pair in LEFT_OUT if pair[0] == name}
+
+
+# Our names of settings: those of the papers' prose, and their letters by model.
+NAMES = {"batch": "batch_size", "units": "hidden_size", "hidden": "hidden_size",
+         "layers": "num_layers", "separate_rate_gnn": "separate_gate",
+         "separate_gate_network": "separate_gate", "drop_in": "input_dropout",
+         "drop": "output_dropout", "dropout_used": "dropout", "clip_grad_norm": "clip_norm",
+         "epochs_run": "epochs", "gamma": "frequency",
+         "clip": "clip_norm"}  # fmt: skip
+ALPHA = {"UnICORNN": "frequency", "GraphCON": "damping"}
+# What the sources say beside a run's settings: their own seed, what has no effect, where it holds.
+BESIDE = {
+    "T_tuned", "N_tuned", "seed", "schedule", "dropout_stored", "heads_gat", "epochs_set",
+    "options_conv", "classes", "select_by", "dataset", "conv", "model", "optimizer", "hom_level",
+}  # fmt: skip
+# Rows whose settings are printed with another table.
+ELSEWHERE = {
+    ("cornn-adding", "LEM"): ("lem-adding", "LEM"),
+    ("unicornn-psmnist", "coRNN"): ("cornn-psmnist", "coRNN 256"),
+    ("unicornn-ncifar", "coRNN"): ("cornn-ncifar", "coRNN"),
+    ("lem-adding", "coRNN"): ("cornn-adding", "coRNN"),
+    ("lem-smnist", "coRNN"): ("cornn-smnist", "coRNN 128"),
+    ("lem-psmnist", "coRNN"): ("cornn-psmnist", "coRNN 128"),
+    ("lem-ncifar", "coRNN"): ("cornn-ncifar", "coRNN"),
+    ("lem-fhn-no-multiscale", "LEM"): ("lem-fitzhugh-nagumo", "LEM"),
+    ("graphcon-depth-mnist", "GraphCON-GCN"): ("graphcon-mnist-superpixel", "GraphCON-GCN"),
+}
+# Settings in which a row's group, label or note differs from its source.
+OTHERWISE = {
+    ("cornn-adding", "LEM"): {"dt"},  # by the rule 1/sqrt(T)
+    ("lem-fitzhugh-nagumo", "LEM, dt = 2"): {"dt"},  # of Figure 5.4
+    ("graphcon-depth-mnist", "GraphCON-GCN"): {"num_layers"},
+}
+VARIED = ("searched", "reversed")  # rows of ours in which a printed setting is varied
+# Epochs that the papers print for all models of these tables at once.
+IMAGES = re.compile("(smnist|psmnist|ncifar)$")
+# Published rows whose settings are those of another experiment's code.
+CODE_OF = {"graphcon-depth-zinc": "graphcon-zinc", "g2-multirate-exponent": "g2-node-regression"}
+RESIDUALS = {
+    "R X minus the convolution's own linear map": "v2",
+    "R X added to the convolution": "plain",
+}
+
+
+def value_in(run, name):
+    """A run's setting, or the default of its model's option."""
+    known = vars(run) | run.task_options | run.model_options
+    if name in known:
+        return known[name]
+    return inspect.signature(model_class(run.model)).parameters[name].default
+
+
+def schedule(text):
+    """Epochs in all, and before the learning rate drops."""
+    first, *rest = (int(n) for n in re.findall(r"\d+", text.replace("lr/10", "")))
+    if not rest:
+        return {"epochs": first, "lr_drop_epoch": None}
+    return {"epochs": first * 4 if "3x" in text else first + rest[0], "lr_drop_epoch": first}
+
+
+def differences(run, settings, beside=()):
+    """What of published settings a run has otherwise."""
+    wanted = {}
+    for key, value in settings.items():
+        name = ALPHA[run.model] if key == "alpha" else NAMES.get(key, key)
+        name = "damping" if key == "eps" else name
+        if name == "epochs" and isinstance(value, str):
+            wanted |= schedule(value)
+        elif name not in BESIDE and value is not None:
+            nothing = 0.0 if name == "dropout" else None
+            wanted[name] = {"yes": True, "no": False, "none": nothing}.get(value, value)
+    found = {name: value_in(run, name) for name in wanted if name not in beside}
+    return {name: (value, wanted[name]) for name, value in found.items() if value != wanted[name]}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_settings_are_the_printed_ones(name, experiments):
+    for row in table(name).rows:
+        if row.run is None or row.settings == "published code" or (name, row.label) == CONSTANT:
+            continue
+        key = (name, row.label)
+        source, label = ELSEWHERE.get(key, key)
+        entry = experiments[source]
+        model = printed(entry, replace(row, label=label)) or {}
+        settings = {k: model[k] for k in ("units", "layers") if k in model} | model.get("hp", {})
+        settings = {k: of_group(entry, v, row.group) for k, v in settings.items()}
+        if row.settings == "paper":
+            assert settings.keys() - {"units", "layers"}, f"{row.id}: no settings are printed"
+        if not any(word in row.label for word in VARIED):
+            assert not differences(row.run, settings, OTHERWISE.get(key, ())), row.id
+        if IMAGES.search(name) and row.run.model in ("CoRNN", "LEM"):
+            assert (row.run.epochs, row.run.lr_drop_epoch) == (120, 100), row.id
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_published_rows_have_the_settings_of_the_code(name, published):
+    for row in table(name).rows:
+        if row.run is None or row.settings != "published code":
+            continue
+        entry = published[CODE_OF.get(name, name)]
+        settings = entry["settings"]
+        if name == "graphcon-heterophilic":
+            code = settings[row.group.lower()] | settings["common"]
+            code["input_dropout"] = code["dropout_used"]
+        elif name == "graphcon-mnist-superpixel":
+            code = settings[row.run.model_options["conv"]]["code"] | settings["common"]
+        else:
+            code = dict(settings["code"])
+        beside = {"num_layers"} if name in CODE_OF else ()
+        if match := re.search(r"lr/10 after epoch (\d+)", code.get("schedule", "")):
+            code["lr_drop_epoch"] = int(match[1])
+        for words, residual in RESIDUALS.items():
+            if words in entry.get("architecture", ""):
+                code["residual"] = residual
+        if row.run.model_options.get("conv") == "GAT":
+            code |= {"heads": 4, "group_mean": True}  # common: gat_quirk
+        if row.run.model == "GradientGating":
+            code["aggr"] = "mean"  # common: gate
+        if "gate_direction" in entry:
+            code["neighbours"] = "out"
+        assert not differences(row.run, code, beside), row.id
+
+
+@pytest.mark.parametrize(
+    ("name", "right", "wrong", "check"),
+    [
+        ("cornn-psmnist", 'reported: "96.6"', 'reported: "96.8"', "numbers"),
+        ("g2-large-scale", 'spread: "0.64"', 'spread: "0.46"', "numbers"),
+        ("lem-ncifar", "parameters: 88k", "parameters: 116k", "numbers"),
+        ("unicornn-psmnist", "label: dense-IndRNN", "label: deep IndRNN", "numbers"),
+        ("cornn-psmnist", "frequency: 0.13", "frequency: 1.3", "settings"),
+        ("lem-psmnist", "lr: 0.0035", "lr: 0.035", "settings"),
+        ("unicornn-psmnist", "lr_drop_epoch: 650", "lr_drop_epoch: 250", "settings"),
+        ("g2-heterophilic", "p: 1.14", "p: 1.41", "settings"),
+        ("lem-psmnist", "clip_norm: 1.1", "clip_norm: 1.0", "code"),
+        ("graphcon-zinc", "residual: v2", "residual: v1", "code"),
+    ],
+)
+def test_a_planted_error_is_found(
+    name, right, wrong, check, experiments, published, monkeypatch, tmp_path
+):
+    for path in registry.FOLDER.glob("*.yaml"):
+        shutil.copy(path, tmp_path)
+    monkeypatch.setattr(registry, "FOLDER", tmp_path)
+    text = (tmp_path / f"{name}.yaml").read_text(encoding="utf-8")
+    assert right in text
+    (tmp_path / f"{name}.yaml").write_text(text.replace(right, wrong, 1), encoding="utf-8")
+    with pytest.raises(AssertionError):
+        if check == "numbers":
+            test_numbers_are_the_printed_ones(name, experiments, published)
+        elif check == "settings":
+            test_settings_are_the_printed_ones(name, experiments)
+        else:
+            test_published_rows_have_the_settings_of_the_code(name, published)
