@@ -42,7 +42,7 @@ def test_numbers_and_one_page_that_needs_nothing_else(cli, tmp_path, model):
     assert re.findall("<h2>(.*?)</h2>", page) == ["Training", *TITLES[model], "The run"]
     for title in TITLES[model]:
         assert f"\n{title}\n" in out
-    assert page.count("<svg") == 1 + len(TITLES[model])
+    assert page.count("<img ") == 1 + len(TITLES[model])
     assert "<script" not in page and not re.search(r'(src|href)="https?:', page)
     assert "nan" not in out
     assert f"wrote {folder / 'diagnosis.html'}" in out

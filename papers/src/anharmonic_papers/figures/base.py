@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from anharmonic import train
+from anharmonic import pages, train
 from anharmonic._checks import message
 from anharmonic.diagnostics import hardware
 from anharmonic.train import RunEnvironment, write_atomically
 
-WIDTH = 100
 _MANY = 12
 
 
@@ -223,15 +221,14 @@ def terminal(figure: Figure, found: Measured) -> str:
         figure: The figure.
         found: Its curves.
     """
-    table = rows(figure, found)
-    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-
-    def text(row: Sequence[str]) -> str:
-        return "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-
-    said = [textwrap.fill(f"* {r}", WIDTH, subsequent_indent="  ") for r in remarks(figure, found)]
-    head = [f"{figure.id}: {figure.title}", f"{figure.y}. Source: {figure.source}.", ""]
-    return "\n".join([*head, *(text(row) for row in table), *said])
+    head, *body = rows(figure, found)
+    return pages.text(
+        f"{figure.id}: {figure.title}",
+        f"{figure.y}. Source: {figure.source}.",
+        "",
+        pages.grid(head, body),
+        pages.bullets(remarks(figure, found)),
+    )
 
 
 def markdown(figure: Figure, found: Measured) -> str:

@@ -1,4 +1,4 @@
-"""The documents' tables beside ours, computed from result lines only.
+"""The papers' tables beside ours, computed from result lines only.
 
 ``compare`` joins a table with results; ``terminal`` and ``markdown`` print what it gives, and
 ``page.html`` makes one self-contained page of it. A run on a reduced budget never enters the mean
@@ -8,18 +8,22 @@ of the full runs: it stands in a line of its own that says so.
 from __future__ import annotations
 
 import statistics
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+from anharmonic import pages
 from anharmonic.train import Result, Run
 from anharmonic_papers.tables.base import Row, Table
 from anharmonic_papers.tables.budget import less, owners
 
 ABSENT = "not in this package yet"
 NOT_RUN = "not run"
-WIDTH = 100
-DOCUMENTS = "paper: the papers of the models and T. K. Rusch's thesis"
+SOURCES = (
+    "Reported numbers: coRNN arXiv 2010.00951, UnICORNN 2103.05487, LEM 2110.04744, neural "
+    "oscillators 2305.08753, GraphCON 2202.02296, G² 2210.00513, and the theses of T. K. Rusch "
+    "and F. Nestaas."
+)
 """The foot of every report."""
 HEAD = ("model", "reported", "ours", "seeds", "params (rep.)", "params (ours)", "time", "settings")
 
@@ -220,7 +224,7 @@ def duration(seconds: float) -> str:
 
 
 def count(parameters: int) -> str:
-    """A number of parameters as the documents print it.
+    """A number of parameters as the papers print it.
 
     Example:
         >>> count(67900), count(1234), count(4773938)
@@ -382,25 +386,19 @@ def terminal(table: Table, lines: Sequence[Line]) -> str:
         table: The table.
         lines: What ``compare`` gave.
     """
-    body: list[tuple[str, ...] | str] = []
+    shown = columns(lines)
+    parts: list[Any] = [f"{table.id}: {table.title}", heading(table)]
     for name, members in groups(lines).items():
-        body += [subheading(table, name)] if name else []
-        body += [c for line in members for c in cells(line)]
-    rows = [HEAD, *(b for b in body if isinstance(b, tuple))]
-    widths = {i: max(len(r[i]) for r in rows) for i in columns(lines)}
-
-    def text(row: tuple[str, ...]) -> str:
-        return "  ".join(row[i].ljust(w) for i, w in widths.items()).rstrip()
-
-    rule = "-" * (sum(widths.values()) + 2 * (len(widths) - 1))
-    out = [f"{table.id}: {table.title}", heading(table), "", text(HEAD), rule]
-    out += [text(b) if isinstance(b, tuple) else f"[{b}]" for b in body] + [rule]
-    said = [f"* {remark}" for remark in remarks(table, lines)] + provenance(lines)
-    out += [textwrap.fill(line, WIDTH, subsequent_indent="  ") for line in said]
+        rows = [[row[i] for i in shown] for line in members for row in cells(line)]
+        parts += ["", *([f"[{subheading(table, name)}]"] if name else [])]
+        head = [HEAD[i] for i in shown]
+        parts.append(pages.grid(head, rows, strong=("ours",), fixed=("reported", "ours")))
+    parts += ["", pages.bullets([*remarks(table, lines), *provenance(lines)])]
     commands = missing(table, lines)
     if commands:
-        out += ["To run what is missing:", *(f"  {c}" for c in commands)]
-    return "\n".join(out)
+        parts.append("To run what is missing:")
+        parts += [pages.unwrapped(f"  {command}") for command in commands]
+    return pages.text(*parts)
 
 
 def markdown(table: Table, lines: Sequence[Line]) -> str:

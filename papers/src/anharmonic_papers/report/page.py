@@ -3,36 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 from pathlib import Path
+from typing import Any
 
-from anharmonic import __version__
-from anharmonic.pages import STYLE
+from anharmonic import __version__, pages
 from anharmonic.train import write_atomically
-from anharmonic_papers.report.compare import (
-    DOCUMENTS,
-    HEAD,
-    Line,
-    cells,
-    columns,
-    command,
-    groups,
-    heading,
-    missing,
-    provenance,
-    remarks,
-    subheading,
-)
-from anharmonic_papers.report.pictures import curves, points
+from anharmonic_papers.report import compare
+from anharmonic_papers.report.compare import HEAD, Line
+from anharmonic_papers.report.pictures import curves, in_words, points
 from anharmonic_papers.tables.base import Table
 
-MINE = ' class="mine"'
-
-LEGEND = (
-    '<div class="legend"><span><b class="ours"></b>ours, mean of the seeds; bar: one standard '
-    "deviation either side, or the range of two seeds</span>"
-    '<span><b class="theirs"></b>as reported in the document</span></div>'
-)
+_TEMPLATE = Path(__file__).parent / "templates" / "report.html.jinja"
 
 
 def html(comparisons: Sequence[tuple[Table, Sequence[Line]]]) -> str:
@@ -41,19 +22,12 @@ def html(comparisons: Sequence[tuple[Table, Sequence[Line]]]) -> str:
     Args:
         comparisons: Tables, each with what ``report.compare`` gave for it.
     """
-    nav = "".join(f'<a href="#{escape(t.id)}">{escape(t.id)}</a>' for t, _ in comparisons)
-    body = "".join(_section(table, lines) for table, lines in comparisons)
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>anharmonic: tables</title><style>{STYLE}</style></head><body><main>"
-        "<h1>Reported and reproduced</h1>"
-        "<p>The tables of the documents beside what this package measures. Every number of ours "
-        "has a stored run behind it and can be repeated with the command given. Rows that were "
-        "not run say so.</p>"
-        f"<nav>{nav}</nav>{LEGEND}{body}"
-        f'<p class="soft">{escape(DOCUMENTS)}</p>'
-        f'<p class="soft">Written by anharmonic {escape(__version__)}.</p></main></body></html>\n'
+    return pages.render(
+        _TEMPLATE,
+        title="Reported and reproduced",
+        tables=[_table(table, lines) for table, lines in comparisons],
+        sources=compare.SOURCES,
+        version=__version__,
     )
 
 
@@ -71,50 +45,38 @@ def write_html(path: Path, comparisons: Sequence[tuple[Table, Sequence[Line]]]) 
     write_atomically(path, html(comparisons))
 
 
-def _section(table: Table, lines: Sequence[Line]) -> str:
-    out = [f'<section id="{escape(table.id)}"><h2>{escape(table.title)}</h2>']
-    out.append(f'<p class="soft">{escape(heading(table))}</p>')
-    members = groups(lines)
-    for name, part in members.items():
-        picture = points(table.part(name), part)
-        if picture:
-            out.append(f"<h3>{escape(name)}</h3>{picture}" if name else picture)
-    out.append(_table(table, members))
-    for name, part in members.items():
-        picture = curves(table.part(name), part)
-        if picture:
-            title = f"Learning curves, {name}" if name else "Learning curves"
-            out.append(f"<h3>{escape(title)}</h3>{picture}")
-    said = remarks(table, lines)
-    if said:
-        items = "".join(f"<li>{escape(s)}</li>" for s in said)
-        out.append(f"<h3>Notes</h3><ul>{items}</ul>")
-    behind = provenance(lines)
-    if behind:
-        out.append(f'<p class="soft">{escape(" ".join(behind))}</p>')
-    commands = missing(table, lines)
-    what = "To run what is missing" if commands else "To repeat these numbers"
-    text = "\n".join(commands or [command(table)])
-    out.append(f"<details><summary>{what}</summary><pre>{escape(text)}</pre></details></section>")
-    return "".join(out)
+def _table(table: Table, lines: Sequence[Line]) -> dict[str, Any]:
+    shown = compare.columns(lines)
+    return {
+        "id": table.id,
+        "title": table.title,
+        "heading": compare.heading(table),
+        "head": [HEAD[i] for i in shown],
+        "groups": [
+            {
+                "name": name,
+                "heading": compare.subheading(table, name),
+                "points": _image(points(table.part(name), members), in_words(members)),
+                "curves": _image(curves(table.part(name), members), "learning curves"),
+                "rows": [row for line in members for row in _rows(line, shown)],
+            }
+            for name, members in compare.groups(lines).items()
+        ],
+        "remarks": compare.remarks(table, lines),
+        "provenance": compare.provenance(lines),
+        "missing": compare.missing(table, lines),
+        "command": compare.command(table),
+    }
 
 
-def _table(table: Table, members: dict[str, list[Line]]) -> str:
-    shown = columns(line for part in members.values() for line in part)
-    head = "".join(f'<th scope="col">{escape(HEAD[i])}</th>' for i in shown)
-    rows = []
-    for name, part in members.items():
-        if name:
-            said = escape(subheading(table, name))
-            rows.append(f'<tr class="group"><td colspan="{len(shown)}">{said}</td></tr>')
-        for line in part:
-            for place, row in enumerate(cells(line)):
-                kind = "reduced" if place else ("" if line.full else "none")
-                body = "".join(
-                    f"<td{MINE if HEAD[i] == 'ours' else ''}>{escape(row[i])}</td>" for i in shown
-                )
-                rows.append(f'<tr class="{kind}">{body}</tr>' if kind else f"<tr>{body}</tr>")
-    return (
-        f'<div class="scroll"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
-    )
+def _image(figure: Any, alt: str) -> Any:
+    return None if figure is None else pages.image(figure, alt)
+
+
+def _rows(line: Line, shown: Sequence[int]) -> list[tuple[str, dict[str, str]]]:
+    """The cells of a line by column, each row with its kind: full, none or reduced."""
+    first = "full" if line.full else "none"
+    return [
+        ("reduced" if place else first, {HEAD[i]: row[i] for i in shown})
+        for place, row in enumerate(compare.cells(line))
+    ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from anharmonic import pages
 from anharmonic.train import write_atomically
 from anharmonic_papers.report.theory_pictures import has_curve, panels
 from anharmonic_papers.theory import all_statements
@@ -13,7 +14,7 @@ from anharmonic_papers.theory.statements import CHAPTERS, Check, Statement
 TUNED: Mapping[str, str] = {
     "coRNN": "The bounds on gradients ask for N·dt ≤ 1. The tuned models have N·dt = 80 (adding, "
     "5000 steps), 42 and 33 (sMNIST), 65 and 60 (psMNIST) and 34 (noise-padded CIFAR).",
-    "UnICORNN": "The documents' bounds on states and gradients hold while β t_n and γ t_n stay "
+    "UnICORNN": "The paper's bounds on states and gradients hold while β t_n and γ t_n stay "
     "below 1.256. The tuned models have N·dt = 44 to 617, with β up to 3757.",
     "LEM": "The bound on states asks for dt ≤ 1; psMNIST is tuned to dt = 1.9. The "
     "bound on gradients asks for Γ t_n ≤ 2.51, so t_n ≤ 1.26; the tuned models have N·dt = 29 "
@@ -26,50 +27,13 @@ TUNED: Mapping[str, str] = {
     "Gradient Gating": "Features that come out of a linear encoder need not lie in [-1, 1], as T "
     "8.2.1 takes for granted; no tuned model holds a node fixed, as T 8.2.3 to 8.2.5 do.",
     "Neural ODEs": "Skew Symmetric makes A(z, t) skew, not ∂f/∂z: N 2.3 applies where A does not "
-    "depend on z. The documents print neither sizes nor solver settings.",
+    "depend on z. The thesis prints neither sizes nor solver settings.",
 }
 """Where the tuned models stand outside the assumptions, by chapter."""
 
 _SIGNS = {"<=": "≤", ">=": "≥", "==": "="}
 
-_HEAD = """# Theory
-
-<!-- Written by `anharmonic theory --markdown papers/docs/theory.md`: edit the statements. -->
-
-Every numbered statement of the documents as a function that returns both sides. Numbers: T is the
-thesis of T. K. Rusch, C the coRNN, U the UnICORNN and L the LEM paper, N the thesis of F. Nestaas;
-numbers in brackets are equations of T, in the chapter on neural ODEs those of N.
-
-| state | meaning |
-| --- | --- |
-| holds | as printed |
-| corrected | ours differs from the printed one; the remark says how |
-| false | as printed, and the example is a counterexample that meets every assumption |
-| open | neither proved nor refuted; measured only |
-
-"Ratio" is measured over bound in the statement's own example, where it is largest (≤ 1 asked) or
-smallest (≥ 1 asked); for a formula it is 1 plus the largest error over the largest value (= 1
-asked). On a model of yours:
-
-```python
-import torch
-from anharmonic import GraphCON
-from anharmonic.theory import all_statements
-from anharmonic.theory.graphs import MatrixCoupling, gcn_matrix, random_graph
-
-edges = random_graph(nodes=30, chords=20, seed=0)
-conv = MatrixCoupling(gcn_matrix(edges, 30), weight=3.0)
-layer = GraphCON(conv, num_layers=50, dt=0.4, damping=0.5, activation="tanh")
-check = all_statements()["graphcon-state-bound"].check(layer, torch.rand(30, 8).double(), edges)
-print(check)  # T 7.2.7: holds, ratio ..., should be at most 1
-print(check.measured.shape, check.bound.shape, check.assumptions)
-```
-
-`anharmonic theory` runs every example; `anharmonic theory ID` says all there is of one.
-
-Letters: m neurons or features, N steps or layers, t_n = n·dt, v nodes, N_i the neighbours of node
-i, d degrees, Δ_1 the largest distance of node 1 to another; |.| is the Euclidean norm.
-"""
+_TEMPLATE = Path(__file__).parent / "templates" / "theory.md.jinja"
 
 
 def measure(statements: Iterable[Statement]) -> dict[str, Check]:
@@ -149,22 +113,21 @@ def write_page(path: Path) -> list[Path]:
     checks = measure(statements.values())
     pictures = path.parent / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
-    text, written = [_HEAD], []
+    chapters, written = [], []
     for chapter in CHAPTERS:
-        said = [s for s in statements.values() if s.chapter == chapter]
-        if not said:
-            continue
-        text.append(f"\n## {chapter}\n\n")
-        if chapter in TUNED:
-            text.append(f"**Outside the assumptions.** {TUNED[chapter]}\n\n")
-        drawn = [checks[s.id] for s in said if has_curve(checks[s.id])]
+        members = [s for s in statements.values() if s.chapter == chapter]
+        drawn = [checks[s.id] for s in members if has_curve(checks[s.id])]
         if drawn:
-            name = picture_name(chapter)
-            write_atomically(pictures / name, panels(drawn))
-            written.append(pictures / name)
-            text.append(f"![Measured against bound, {chapter}](pictures/{name})\n\n")
-        text.append("| number | name | claim | state | ratio | remark |\n")
-        text.append("| --- | --- | --- | --- | --- | --- |\n")
-        text.extend(f"{row(s, checks[s.id])}\n" for s in said)
-    write_atomically(path, "".join(text))
+            written.append(pictures / picture_name(chapter))
+            pages.save(panels(drawn), written[-1])
+        if members:
+            chapters.append(
+                {
+                    "name": chapter,
+                    "tuned": TUNED.get(chapter),
+                    "picture": picture_name(chapter) if drawn else None,
+                    "rows": [row(s, checks[s.id]) for s in members],
+                }
+            )
+    write_atomically(path, pages.render(_TEMPLATE, chapters=chapters))
     return [*written, path]

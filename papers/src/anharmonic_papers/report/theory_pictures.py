@@ -1,33 +1,20 @@
-"""Pictures of statements as SVG: measured curves against their bounds, a panel per statement.
-
-Words are text, numbers stand on the axes, and the two colours (blue, vermilion) and dashes tell
-measured from bound apart for every kind of sight, in print too.
-"""
+"""Pictures of statements: measured curves against their bounds, a panel per statement."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
-from html import escape
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from anharmonic_papers.report.pictures import Axis, label
+from anharmonic import pages
+from anharmonic._checks import require
 from anharmonic_papers.theory.statements import Check
 
-WIDTH, HEIGHT = 270, 200
-"""Size of a panel in pixels."""
-
-_COLUMNS = 3
-_LEFT, _RIGHT, _TOP, _BOTTOM = 42, 14, 46, 34
-_MEASURED, _BOUND = "#0072b2", "#d55e00"
-_POINTS = 150
-_STYLE = (
-    "text{font:10px system-ui,sans-serif;fill:#333}.title{font-weight:600;font-size:11px;fill:#111}"
-    ".grid{stroke:#ddd}.frame{fill:none;stroke:#888}"
-    f".m{{fill:none;stroke:{_MEASURED};stroke-width:1.6}}"
-    f".b{{fill:none;stroke:{_BOUND};stroke-width:1.6;stroke-dasharray:5 3}}"
-)
+_POINTS = 100
+_SIGNS = {"<=": "≤ bound", ">=": "≥ bound", "==": "= formula"}
 
 
 def has_curve(check: Check) -> bool:
@@ -49,89 +36,51 @@ def has_curve(check: Check) -> bool:
     return not by_entry and bool(check.bound.abs().max() > 1e-10)
 
 
-def panels(checks: Sequence[Check]) -> str:
-    """One SVG with a panel for every check, in order.
+def panels(checks: Sequence[Check]) -> Any:
+    """A picture with a panel for every check, in order.
 
     Args:
         checks: Checks with curves, from the register.
 
+    Returns:
+        A figure of matplotlib, for ``pages.save``.
+
     Raises:
         ValueError: If there is none.
-
-    Example:
-        >>> from anharmonic_papers.theory import all_statements
-        >>> svg = panels([all_statements()["cornn-energy-explicit"].example()])
-        >>> svg.count("<polyline")
-        2
     """
-    if not checks:
-        raise ValueError("there must be a curve to draw; got none; pass checks with has_curve")
-    rows = -(-len(checks) // _COLUMNS)
-    width, height = min(len(checks), _COLUMNS) * WIDTH, rows * HEIGHT + 22
-    width = max(width, 2 * WIDTH)
-    body = "".join(
-        f'<g transform="translate({k % _COLUMNS * WIDTH},{k // _COLUMNS * HEIGHT})">'
-        f"{_panel(check)}</g>"
-        for k, check in enumerate(checks)
+    require(len(checks) > 0, "checks", checks, "at least one", "pass those with has_curve")
+    drawn, axes = pages.panels(len(checks), height=2.4, width=9.0)
+    for axis, check in zip(axes, checks, strict=True):
+        _draw(axis, check)
+    drawn.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False
     )
-    y = height - 8
-    key = (
-        f'<path class="m" d="M{_LEFT} {y - 3}h28"/><text x="{_LEFT + 34}" y="{y}">measured</text>'
-        f'<path class="b" d="M{_LEFT + 110} {y - 3}h28"/>'
-        f'<text x="{_LEFT + 144}" y="{y}">bound, or the value of the formula</text>'
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" role="img"><title>Measured against bound</title>'
-        f'<style>{_STYLE}</style><rect width="100%" height="100%" fill="#fff"/>{body}{key}</svg>\n'
-    )
+    return drawn
 
 
-def _panel(check: Check) -> str:
+def _draw(axis: Any, check: Check) -> None:
     x, measured, bound = _tracks(check)
     values = torch.cat([measured.flatten(), bound.flatten()])
     values = values[values.isfinite()]
-    across, up = _across(x), _up(values)
-    wide, high = WIDTH - _LEFT - _RIGHT, HEIGHT - _TOP - _BOTTOM
-
-    def place(v: float, w: float) -> tuple[float, float]:
-        return _LEFT + wide * across.at(v) / 100, _TOP + high * (1 - up.at(w) / 100)
-
-    out = []
-    for tick in _few(up.ticks(4), 5):
-        _, y = place(across.low, tick)
-        out.append(
-            f'<path class="grid" d="M{_LEFT} {y:.1f}h{wide}"/>'
-            f'<text x="{_LEFT - 4}" y="{y + 3:.1f}" text-anchor="end">{label(tick)}</text>'
-        )
-    whole = bool((x == x.round()).all())
-    for tick in _few([t for t in across.ticks(4) if t == round(t) or not whole], 5):
-        px, _ = place(tick, up.low)
-        out.append(
-            f'<text x="{px:.1f}" y="{_TOP + high + 12}" text-anchor="middle">{label(tick)}</text>'
-        )
-    out.append(f'<rect class="frame" x="{_LEFT}" y="{_TOP}" width="{wide}" height="{high}"/>')
-    for kind, curves in (("m", measured), ("b", bound)):
-        for curve in curves:
-            points = [
-                "{:.1f},{:.1f}".format(*place(a, b))
-                for a, b in zip(x.tolist(), curve.tolist(), strict=True)
-                if b == b and abs(b) != float("inf") and (b > 0 or not up.log)
-            ]
-            out.append(f'<polyline class="{kind}" points="{" ".join(points)}"/>')
-    statement = check.statement
-    name = "" if statement is None else f"{statement.number}, {statement.state}"
-    title = "" if statement is None else statement.id
-    sign = {"<=": "≤", ">=": "≥", "==": "="}[check.relation]
-    says = f"{check.quantity} ({sign} {'formula' if sign == '=' else 'bound'})"
-    scales = f"{check.axis}{', log scale' if across.log else ''}"
-    out.append(
-        f'<text class="title" x="6" y="12">{escape(title)}</text>'
-        f'<text x="6" y="25">{escape(name)}</text>'
-        f'<text x="6" y="38"{_fitted(says)}>{escape(says)}</text>'
-        f'<text x="{_LEFT + wide}" y="{_TOP + high + 26}" text-anchor="end">{escape(scales)}</text>'
-    )
-    return "".join(out)
+    low, high = float(values.min()), float(values.max())
+    styles = (("measured", "-"), ("bound, or the value of the formula", (0, (5, 3))))
+    for curves, (name, dash), colour in zip((measured, bound), styles, pages.COLOURS, strict=False):
+        for number, row in enumerate(curves.tolist()):
+            axis.plot(x, row, color=colour, ls=dash, lw=1.4, label="_" if number else name)
+    if high - low < 1e-3 * max(abs(low), abs(high)):  # rounding errors are not blown up
+        axis.set_ylim(min(0.0, 1.1 * low), max(0.0, 1.1 * high))
+    elif low > 0 and high > 30 * low:
+        axis.set_yscale("log")
+    steps = x.diff().abs()
+    if 0 < 20 * float(x.min()) <= float(x.max()) and bool(steps.max() > 1.5 * steps.min()):
+        axis.set_xscale("log")
+    elif bool((x == x.round()).all()):
+        axis.xaxis.get_major_locator().set_params(integer=True)
+    said = check.statement
+    axis.set_title("" if said is None else f"{said.id}\n{said.number}, {said.state}", fontsize=8)
+    axis.set_xlabel(check.axis)
+    quantity = textwrap.fill(f"{check.quantity} ({_SIGNS[check.relation]})", 34)
+    axis.set_ylabel(quantity, fontsize=7)
 
 
 def _tracks(check: Check) -> tuple[Tensor, Tensor, Tensor]:
@@ -139,36 +88,7 @@ def _tracks(check: Check) -> tuple[Tensor, Tensor, Tensor]:
     measured = check.measured.reshape(-1, check.measured.shape[-1])
     bound = check.bound.reshape(measured.shape)
     x = torch.arange(measured.shape[1]).double() if check.places is None else check.places.double()
-    if _slow(x):
-        x, measured, bound = x[1:], measured[:, 1:], bound[:, 1:]
-    keep = torch.linspace(0, len(x) - 1, min(len(x), _POINTS)).round().long()
-    return x[keep], measured[:, keep], bound[:, keep]
-
-
-def _slow(x: Tensor) -> bool:
-    """Whether places from zero are spread over several powers of ten."""
-    return len(x) > 2 and float(x[0]) == 0 and bool((x[-1] - x[-2]) > 100 * (x[1] - x[0]))
-
-
-def _fitted(text: str) -> str:
-    """Narrows a line that is wider than a panel."""
-    squeeze = f' textLength="{WIDTH - 14}" lengthAdjust="spacingAndGlyphs"'
-    return squeeze if len(text) > 46 else ""
-
-
-def _across(x: Tensor) -> Axis:
-    low, high = float(x.min()), float(x.max())
-    steps = x.diff().abs()
-    return Axis(low, high, log=0 < 20 * low <= high and bool(steps.max() > 1.5 * steps.min()))
-
-
-def _up(values: Tensor) -> Axis:
-    """Around the values; rounding errors of a constant are not blown up to a picture."""
-    low, high = float(values.min()), float(values.max())
-    if high - low < 1e-3 * max(abs(low), abs(high)):
-        return Axis.around([0.0, low, high])
-    return Axis.around(values.tolist())
-
-
-def _few(ticks: list[float], number: int) -> list[float]:
-    return ticks[:: -(-len(ticks) // number)] if ticks else []
+    if len(x) > 2 and float(x[0]) == 0 and bool((x[-1] - x[-2]) > 100 * (x[1] - x[0])):
+        x, measured, bound = x[1:], measured[:, 1:], bound[:, 1:]  # times over powers of ten
+    shown = torch.linspace(0, len(x) - 1, min(len(x), _POINTS)).round().long()
+    return x[shown], measured[:, shown], bound[:, shown]

@@ -1,0 +1,87 @@
+"""Tables and text for the terminal: within its width, in colour; plain text where it is piped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from anharmonic import _checks
+
+try:
+    from rich import box
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+    from rich.text import Text
+except ImportError as error:
+    raise _checks.missing_extra("rich", "train", "printing tables") from error
+
+WIDEST = 120
+"""Lines are no longer on wider terminals: they would be hard to read."""
+
+
+def text(*parts: RenderableType) -> str:
+    r"""Renders what rich can print, as text for ``print``.
+
+    It is as wide as the terminal, 80 columns where there is none (or what ``COLUMNS`` says).
+
+    Args:
+        *parts: Strings, which are wrapped and of which no character is markup, or what the
+            functions below make.
+
+    Example:
+        >>> text("size [in m]", grid(["model", "loss"], [["LEM", "0.1"]]))
+        'size [in m]\nmodel  loss\n───────────\nLEM    0.1'
+    """
+    console = Console(markup=False, emoji=False, highlight=False)
+    console.width = min(console.width, WIDEST)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part, soft_wrap=isinstance(part, Text))
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def grid(
+    head: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    strong: Sequence[str] = (),
+    fixed: Sequence[str] = (),
+) -> Table:
+    """A table; the widest columns wrap where it does not fit.
+
+    Args:
+        head: Names of the columns; without any there is no line of names.
+        rows: The cells.
+        strong: Columns that stand out, by name.
+        fixed: Columns that wrap only where nothing else can.
+    """
+    made = Table(
+        box=box.SIMPLE_HEAD if head else None,
+        padding=(0, 1 if head else 2, 0, 0),
+        pad_edge=False,
+        show_edge=False,
+        show_header=bool(head),
+    )
+    for name in head:
+        style = "bold" if name in strong else None
+        made.add_column(Text(name), style=style, overflow="fold", no_wrap=name in fixed)
+    for row in rows:
+        made.add_row(*map(Text, row))
+    return made
+
+
+def bullets(lines: Iterable[str], mark: str = "*") -> Table:
+    """Paragraphs with a mark before each and their further lines indented.
+
+    Args:
+        lines: The paragraphs.
+        mark: What stands before each.
+    """
+    made = Table.grid(padding=(0, 1, 0, 0))
+    for line in lines:
+        made.add_row(mark, Text(line))
+    return made
+
+
+def unwrapped(line: str) -> Text:
+    """A line that stays whole whatever the width: a command to copy, a path."""
+    return Text(line)

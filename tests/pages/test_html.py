@@ -1,0 +1,41 @@
+"""Pages: what comes in is escaped, nothing is left out silently, figures are images."""
+
+import base64
+
+import pytest
+
+from anharmonic import pages
+
+jinja2 = pytest.importorskip("jinja2", reason="pages are made with it")
+
+
+def test_values_are_escaped_but_in_markdown(tmp_path):
+    for name, text in (("a.html.jinja", "&lt;b&gt;"), ("a.md.jinja", "<b>")):
+        (tmp_path / name).write_text("{{ word }}")
+        assert pages.render(tmp_path / name, word="<b>") == text
+
+
+def test_a_value_that_is_not_there_is_an_error(tmp_path):
+    (tmp_path / "a.html.jinja").write_text("{{ word }}")
+    with pytest.raises(jinja2.UndefinedError, match="word"):
+        pages.render(tmp_path / "a.html.jinja", wrod="")
+
+
+def test_pages_extend_the_base_and_bring_its_style(tmp_path):
+    child = '{% extends "base.html.jinja" %}{% block main %}<p>{{ word }}</p>{% endblock %}'
+    (tmp_path / "a.html.jinja").write_text(child)
+    page = pages.render(tmp_path / "a.html.jinja", title="A & B", word="hello")
+    assert "<h1>A &amp; B</h1>" in page and "<p>hello</p>" in page and "--page:" in page
+
+
+def test_a_figure_is_one_image_with_its_words():
+    pytest.importorskip("matplotlib", reason="pictures are drawn with it")
+    figure, _ = pages.panels(1)
+    image = pages.image(figure, 'a "picture" <of>')
+    start, data, alt = (
+        image.partition("base64,")[0],
+        *image.partition("base64,")[2].split('" alt="'),
+    )
+    assert start == '<img src="data:image/svg+xml;'
+    assert b"<svg" in base64.b64decode(data)
+    assert alt == 'a &#34;picture&#34; &lt;of&gt;">'

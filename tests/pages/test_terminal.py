@@ -1,0 +1,40 @@
+"""Tables and text fit the terminal, and are plain where there is none."""
+
+import pytest
+
+pytest.importorskip("rich", reason="tables are printed with it")
+from anharmonic import pages
+
+WORDS = "a rather long name of a model with [brackets] that has to wrap somewhere " * 2
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_everything_fits_and_nothing_is_lost(monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    table = pages.grid(["model", "loss"], [[WORDS, "0.1 ± 0.2"], ["x" * 100, "1"]])
+    text = pages.text(WORDS, table, pages.bullets([WORDS]))
+    assert max(map(len, text.splitlines())) <= width
+    assert text.split().count("[brackets]") == 6 and text.count("x") == 100
+    assert "\x1b" not in text
+
+
+def test_lines_are_not_longer_than_can_be_read(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    assert max(map(len, pages.text(WORDS * 9).splitlines())) <= 120
+
+
+def test_commands_stay_whole():
+    command = "anharmonic table " + "word " * 40 + "end"
+    assert pages.text(pages.unwrapped(command)) == command
+
+
+def test_bullets_indent_their_further_lines():
+    first, *rest = pages.text(pages.bullets([WORDS])).splitlines()
+    assert first.startswith("* a rather") and rest
+    assert all(line.startswith("  ") and line[2] != " " for line in rest)
+
+
+def test_colours_are_for_terminals(monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    table = pages.grid(["model", "ours"], [["LEM", "1"]], strong=["ours"])
+    assert "\x1b[1m" in pages.text(table)
