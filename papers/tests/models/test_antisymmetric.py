@@ -16,7 +16,7 @@ def make(name="AntisymmetricRNN", H=6, **options):
 @pytest.mark.parametrize("name", ["AntisymmetricRNN", "GatedAntisymmetricRNN"])
 def test_the_matrix_is_skew_but_for_the_diffusion(name):
     layer = make(name, H=7, diffusion=0.3)
-    M = layer._matrix("_l0")
+    M = layer.matrix(layer.layer_weights())
     torch.testing.assert_close(M + M.t(), -0.6 * torch.eye(7, dtype=F64), rtol=0, atol=1e-15)
     values = torch.linalg.eigvals(M)
     assert (values.real + 0.3).abs().max() < 1e-13
@@ -65,7 +65,8 @@ def test_steps_converge_to_the_equation_with_first_order():
 def test_where_a_linear_step_does_not_grow(factor, grows):
     """Dt (gamma^2 + omega^2) <= 2 gamma, for the fastest rotation."""
     gamma = 0.2
-    M = make(diffusion=gamma)._matrix("_l0").detach()
+    layer = make(diffusion=gamma)
+    M = layer.matrix(layer.layer_weights()).detach()
     omega = torch.linalg.eigvals(M).imag.max()
     step = torch.eye(6, dtype=F64) + factor * 2 * gamma / (gamma**2 + omega**2) * M
     assert (torch.linalg.eigvals(step).abs().max() > 1) == grows
@@ -74,7 +75,7 @@ def test_where_a_linear_step_does_not_grow(factor, grows):
 def test_default_steps_of_new_layers_do_not_grow():
     torch.manual_seed(0)
     layer = ah.AntisymmetricRNN(1, 128, dtype=F64)
-    step = torch.eye(128, dtype=F64) + layer.dt * layer._matrix("_l0").detach()
+    step = torch.eye(128, dtype=F64) + layer.dt * layer.matrix(layer.layer_weights()).detach()
     assert torch.linalg.eigvals(step).abs().max() <= 1
 
 

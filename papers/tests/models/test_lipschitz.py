@@ -19,11 +19,11 @@ def make(H=6, **options):
 def test_the_blend_has_the_printed_parts(beta):
     layer = make(skewness=beta, diffusion=0.2)
     for stem in ("weight_linear_l0", "weight_hh_l0"):
-        M, A = getattr(layer, stem).detach(), layer._blended(stem).detach()
+        M, A = getattr(layer, stem).detach(), layer.blended(getattr(layer, stem)).detach()
         eye = torch.eye(6, dtype=F64)
         torch.testing.assert_close((A + A.t()) / 2, (1 - beta) * (M + M.t()) - 0.2 * eye)
         torch.testing.assert_close((A - A.t()) / 2, beta * (M - M.t()))
-    values = torch.linalg.eigvals(layer._blended("weight_linear_l0"))
+    values = torch.linalg.eigvals(layer.blended(layer.weight_linear_l0))
     if beta == 1:
         assert (values.real + 0.2).abs().max() < 1e-13
     if beta == 0:
@@ -34,12 +34,13 @@ def test_the_blend_has_the_printed_parts(beta):
 def test_every_direction_decays_at_first(hidden):
     for seed in range(20):
         torch.manual_seed(seed)
-        A = ah.LipschitzRNN(3, hidden, dtype=F64)._blended("weight_linear_l0").detach()
+        layer = ah.LipschitzRNN(3, hidden, dtype=F64)
+        A = layer.blended(layer.weight_linear_l0).detach()
         assert torch.linalg.eigvalsh((A + A.t()) / 2).max() < -0.05 + 1e-12
 
 
 def slope(layer, h, x):
-    A, W = layer._blended("weight_linear_l0"), layer._blended("weight_hh_l0")
+    A, W = layer.blended(layer.weight_linear_l0), layer.blended(layer.weight_hh_l0)
     return A @ h + torch.tanh(W @ h + layer.weight_ih_l0 @ x + layer.bias_l0)
 
 
@@ -79,7 +80,7 @@ def test_a_negative_definite_symmetric_part_bounds_the_states():
     """From 50 neurons on, with the defaults; |h| <= sqrt(H) / lambda for the equation."""
     torch.manual_seed(0)
     layer = ah.LipschitzRNN(3, 64, dtype=F64)
-    A = layer._blended("weight_linear_l0").detach()
+    A = layer.blended(layer.weight_linear_l0).detach()
     slowest = -torch.linalg.eigvalsh((A + A.t()) / 2).max()
     assert slowest > 0
     with torch.no_grad():

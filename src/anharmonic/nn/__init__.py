@@ -11,28 +11,26 @@ from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.registry import canonical_name, list_models, model_class
 from anharmonic.nn.sequence.base import SequenceLayer
 from anharmonic.nn.sequence.cornn import CoRNN
-from anharmonic.nn.sequence.fastgrnn import FastLayer
 from anharmonic.nn.sequence.lem import LEM
-from anharmonic.nn.sequence.one_state import OneStateLayer, OneStateODELayer, Update
+from anharmonic.nn.sequence.step_layer import StepLayer
 from anharmonic.nn.sequence.unicornn import UnICORNN
+from anharmonic.nn.stability import warn_unstable
 from anharmonic.nn.store import from_pretrained, save_pretrained
-from anharmonic.ops.recurrence import State
+from anharmonic.ops.recurrence import HiddenState, State
 
 __all__ = [
     "LEM",
     "AttentionCoupling",
     "CoRNN",
-    "FastLayer",
     "GradientGating",
     "GraphCON",
     "GraphNetwork",
-    "OneStateLayer",
-    "OneStateODELayer",
+    "HiddenState",
     "SequenceLayer",
     "SequenceModel",
     "State",
+    "StepLayer",
     "UnICORNN",
-    "Update",
     "activation_function",
     "canonical_name",
     "check_input",
@@ -44,4 +42,5 @@ __all__ = [
     "make_conv",
     "model_class",
     "save_pretrained",
+    "warn_unstable",
 ]

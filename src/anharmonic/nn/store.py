@@ -35,8 +35,8 @@ class Stored(nn.Module):
 
     def config(self) -> dict[str, Any]:
         """The constructor's arguments (without device and dtype) by name."""
-        names = inspect.signature(type(self).__init__).parameters
-        return {n: getattr(self, n) for n in names if n not in ("self", "device", "dtype")}
+        names = constructor_arguments(type(self))
+        return {n: getattr(self, n) for n in names if n not in ("device", "dtype")}
 
     def save_pretrained(self, folder: str | Path) -> None:
         """Saves the model; see ``anharmonic.save_pretrained``."""
@@ -89,6 +89,25 @@ def stored_class(name: str) -> type[Stored]:
         return _CLASSES[name]
     found: type[Stored] = _plugins.load(added[name], name)
     return found
+
+
+def constructor_arguments(cls: type) -> dict[str, inspect.Parameter]:
+    """What a class is made from, by name; ``**kwargs`` stand for the arguments of its base class.
+
+    Example:
+        >>> import anharmonic as ah
+        >>> list(constructor_arguments(ah.GRU))[:2]
+        ['input_size', 'hidden_size']
+    """
+    arguments: dict[str, inspect.Parameter] = {}
+    for base in cls.__mro__:
+        if "__init__" in vars(base):
+            _, *given = inspect.signature(base.__init__).parameters.values()  # type: ignore[misc]
+            named = [p for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+            arguments.update({p.name: p for p in named if p.name not in arguments})
+            if not any(p.kind is p.VAR_KEYWORD for p in given):
+                break
+    return arguments
 
 
 def save_pretrained(model: nn.Module, folder: str | Path) -> None:

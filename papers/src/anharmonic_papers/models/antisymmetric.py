@@ -23,15 +23,17 @@ mechanism).
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from anharmonic.nn import OneStateODELayer, Update
+from anharmonic.nn import HiddenState
+from anharmonic_papers.models.ode_layer import ODELayer
 from anharmonic_papers.models.skew import free_entries, skew_matrix
 
 
-class _Antisymmetric(OneStateODELayer):
+class _Antisymmetric(ODELayer):
     """What both share: the matrix M, shapes and first values."""
 
     _blocks = 1  # affine maps of the input
@@ -54,29 +56,35 @@ class _Antisymmetric(OneStateODELayer):
         super().__init__(
             input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional
         )
-        self._set_step(dt, diffusion)
-        self._make_layers(device=device, dtype=dtype)
+        self.set_step(dt, diffusion)
+        self.make_parameters(device=device, dtype=dtype)
 
-    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
+    def parameter_shapes(self, input_size: int) -> dict[str, tuple[int, ...]]:
+        """The shapes above."""
         H, wide = self.hidden_size, self._blocks * self.hidden_size
         return {
-            "weight_ih": (wide, widths[layer]),
+            "weight_ih": (wide, input_size),
             "weight_skew": (free_entries(H),),
             "bias": (wide,),
         }
 
-    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
-        if stem == "bias":
+    def init_parameter(self, name: str, parameter: Tensor) -> None:
+        """The first values that the note above names."""
+        if name == "bias":
             parameter.zero_()
         else:
             parameter.normal_(
-                0.0, 1 / math.sqrt(width if stem == "weight_ih" else self.hidden_size)
+                0.0, 1 / math.sqrt(parameter.shape[-1] if name == "weight_ih" else self.hidden_size)
             )
 
-    def _matrix(self, suffix: str) -> Tensor:
-        """The recurrent matrix M [H, H]."""
-        skew = skew_matrix(self._weight("weight_skew" + suffix), self.hidden_size)
+    def matrix(self, w: Any) -> Tensor:
+        """The recurrent matrix M [H, H], from the parameters of a layer."""
+        skew = skew_matrix(w.weight_skew, self.hidden_size)
         return skew - self.diffusion * torch.eye(len(skew)).to(skew)
+
+    def prepare(self, w: Any) -> Tensor:
+        """M, transposed."""
+        return self.matrix(w).t()
 
 
 class AntisymmetricRNN(_Antisymmetric):
@@ -129,13 +137,12 @@ class AntisymmetricRNN(_Antisymmetric):
         Networks, ICLR 2019.
     """
 
-    def _update(self, suffix: str) -> Update:
-        M_t = self._matrix(suffix).t()
-
-        def update(h: Tensor, u: Tensor, gap: Tensor | None) -> Tensor:
-            return self._moved(h, torch.tanh(torch.addmm(u, h, M_t)), gap)
-
-        return update
+    def step_function(
+        self, u: Tensor, state: HiddenState, w: Tensor, dt: float | Tensor
+    ) -> HiddenState:
+        """The equation above."""
+        (h,) = state
+        return HiddenState(h + dt * torch.tanh(torch.addmm(u, h, w)))
 
 
 class GatedAntisymmetricRNN(_Antisymmetric):
@@ -187,12 +194,11 @@ class GatedAntisymmetricRNN(_Antisymmetric):
 
     _blocks = 2
 
-    def _update(self, suffix: str) -> Update:
-        M_t = self._matrix(suffix).t()
-
-        def update(h: Tensor, u: Tensor, gap: Tensor | None) -> Tensor:
-            u_z, u_h = u.chunk(2, dim=-1)
-            z = torch.sigmoid(torch.addmm(u_z, h, M_t))
-            return self._moved(h, z * torch.tanh(torch.addmm(u_h, h, M_t)), gap)
-
-        return update
+    def step_function(
+        self, u: Tensor, state: HiddenState, w: Tensor, dt: float | Tensor
+    ) -> HiddenState:
+        """The equation above."""
+        (h,) = state
+        u_z, u_h = u.chunk(2, dim=-1)
+        z = torch.sigmoid(torch.addmm(u_z, h, w))
+        return HiddenState(h + dt * (z * torch.tanh(torch.addmm(u_h, h, w))))

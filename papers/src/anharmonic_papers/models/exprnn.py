@@ -17,19 +17,25 @@ exponential RNN).
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.nn import OneStateLayer, Update
+from anharmonic.nn import HiddenState, StepLayer
 from anharmonic_papers.models.skew import free_entries, skew_matrix
 
 INITIALISATIONS = ("cayley", "henaff")
 
 
-class ExpRNN(OneStateLayer):
+class _Terms(NamedTuple):
+    Q_t: Tensor
+    bias: Tensor | None
+
+
+class ExpRNN(StepLayer):
     r"""Orthogonal recurrent network through the matrix exponential, with modReLU.
 
     .. math::
@@ -99,20 +105,22 @@ class ExpRNN(OneStateLayer):
             input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional
         )
         self.initialisation = _checks.choice("initialisation", initialisation, INITIALISATIONS)
-        self._make_layers(device=device, dtype=dtype)
+        self.make_parameters(device=device, dtype=dtype)
 
-    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
+    def parameter_shapes(self, input_size: int) -> dict[str, tuple[int, ...]]:
+        """The shapes above."""
         H = self.hidden_size
         return {
-            "weight_ih": (H, widths[layer]),
+            "weight_ih": (H, input_size),
             "weight_skew": (free_entries(H),),
             "bias": (H,),
         }
 
-    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
-        if stem == "weight_ih":
-            parameter.uniform_(-1 / math.sqrt(self.hidden_size), 1 / math.sqrt(self.hidden_size))
-        elif stem == "bias":
+    def init_parameter(self, name: str, parameter: Tensor) -> None:
+        """The first values that the note above names."""
+        if name == "weight_ih":
+            super().init_parameter(name, parameter)
+        elif name == "bias":
             parameter.uniform_(-0.01, 0.01)
         else:
             angles = parameter.new_empty(self.hidden_size // 2)
@@ -124,20 +132,18 @@ class ExpRNN(OneStateLayer):
             parameter.zero_()
             parameter[block * (2 * block + 3)] = -angles  # rows 2i + 1, columns 2i of the triangle
 
-    def _orthogonal(self, suffix: str) -> Tensor:
-        """The recurrent matrix exp(A) [H, H]."""
-        entries: Tensor = self._weight("weight_skew" + suffix)
-        Q: Tensor = torch.linalg.matrix_exp(skew_matrix(entries.double(), self.hidden_size))
-        return Q.to(entries.dtype)
+    def prepare(self, w: Any) -> _Terms:
+        """The recurrent matrix exp(A), transposed, and the bias."""
+        Q = torch.linalg.matrix_exp(skew_matrix(w.weight_skew.double(), self.hidden_size))
+        return _Terms(Q.to(w.weight_skew.dtype).t(), w.bias)
 
-    def _drive(self, x: Tensor, suffix: str) -> Tensor:
-        return F.linear(x, self._weight("weight_ih" + suffix))
+    def drive(self, x: Tensor, w: Any) -> Tensor:
+        """V u_n: the bias is that of the modReLU."""
+        return F.linear(x, w.weight_ih)
 
-    def _update(self, suffix: str) -> Update:
-        Q_t, b = self._orthogonal(suffix).t(), self._weight("bias" + suffix)
-
-        def update(h: Tensor, u: Tensor, gap: Tensor | None) -> Tensor:
-            z = torch.addmm(u, h, Q_t)
-            return z if b is None else torch.sign(z) * torch.relu(z.abs() + b)
-
-        return update
+    def step_function(
+        self, u: Tensor, state: HiddenState, w: _Terms, dt: float | Tensor
+    ) -> HiddenState:
+        """The equation above."""
+        z = torch.addmm(u, state.h, w.Q_t)
+        return HiddenState(z if w.bias is None else torch.sign(z) * torch.relu(z.abs() + w.bias))

@@ -24,13 +24,23 @@ Recurrent Neural Network, NeurIPS 2018 (the section on FastRNN and FastGRNN).
 
 from __future__ import annotations
 
+import math
+from typing import Any, NamedTuple
+
 import torch
 from torch import Tensor
 
-from anharmonic.nn import FastLayer, Update
+from anharmonic import _checks
+from anharmonic.nn import HiddenState, StepLayer
 
 
-class FastRNN(FastLayer):
+class _Terms(NamedTuple):
+    W_t: Tensor
+    alpha: Tensor
+    beta: Tensor
+
+
+class FastRNN(StepLayer):
     r"""Tanh RNN with a weighed residual connection.
 
     .. math::
@@ -77,8 +87,6 @@ class FastRNN(FastLayer):
         Neural Network, NeurIPS 2018.
     """
 
-    _scalars = ("update_weight", "carry_weight")
-
     def __init__(
         self,
         input_size: int,
@@ -97,14 +105,37 @@ class FastRNN(FastLayer):
         super().__init__(
             input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional
         )
-        self._set_scalars(update_weight, carry_weight)
-        self._make_layers(device=device, dtype=dtype)
+        inside: dict[str, Any] = {"low": 0.0, "high": 1.0, "low_open": True, "high_open": True}
+        self.update_weight = _checks.number("update_weight", update_weight, **inside)
+        self.carry_weight = _checks.number("carry_weight", carry_weight, **inside)
+        self.make_parameters(device=device, dtype=dtype)
 
-    def _update(self, suffix: str) -> Update:
-        W_t = self._weight("weight_hh" + suffix).t()
-        alpha, beta = self._pair(suffix)
+    def parameter_shapes(self, input_size: int) -> dict[str, tuple[int, ...]]:
+        """The shapes above."""
+        H = self.hidden_size
+        return {
+            "weight_ih": (H, input_size),
+            "weight_hh": (H, H),
+            "bias": (H,),
+            "raw_update": (1,),
+            "raw_carry": (1,),
+        }
 
-        def update(h: Tensor, u: Tensor, gap: Tensor | None) -> Tensor:
-            return alpha * torch.tanh(torch.addmm(u, h, W_t)) + beta * h
+    def init_parameter(self, name: str, parameter: Tensor) -> None:
+        """Scalars start as given, weights from U(-1/sqrt(H), 1/sqrt(H))."""
+        if name.startswith("raw_"):
+            value = getattr(self, name.removeprefix("raw_") + "_weight")
+            parameter.fill_(math.log(value / (1 - value)))
+        else:
+            super().init_parameter(name, parameter)
 
-        return update
+    def prepare(self, w: Any) -> _Terms:
+        """The recurrent matrix, transposed, alpha and beta."""
+        return _Terms(w.weight_hh.t(), torch.sigmoid(w.raw_update), torch.sigmoid(w.raw_carry))
+
+    def step_function(
+        self, u: Tensor, state: HiddenState, w: _Terms, dt: float | Tensor
+    ) -> HiddenState:
+        """The equation above."""
+        (h,) = state
+        return HiddenState(w.alpha * torch.tanh(torch.addmm(u, h, w.W_t)) + w.beta * h)

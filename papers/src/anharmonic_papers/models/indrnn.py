@@ -15,18 +15,18 @@ Longer and Deeper RNN, CVPR 2018 (the sections on the model and on its gradient 
 
 from __future__ import annotations
 
-import math
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.nn import OneStateLayer, Update
+from anharmonic.nn import HiddenState, StepLayer
 
 _ACTIVATIONS = {"relu": torch.relu, "tanh": torch.tanh}
 
 
-class IndRNN(OneStateLayer):
+class IndRNN(StepLayer):
     r"""Independently recurrent network: each neuron sees its own past only.
 
     .. math::
@@ -97,16 +97,18 @@ class IndRNN(OneStateLayer):
         if longest_dependency is not None:
             _checks.positive_int("longest_dependency", longest_dependency)
         self.longest_dependency = longest_dependency
-        self._make_layers(device=device, dtype=dtype)
+        self.make_parameters(device=device, dtype=dtype)
 
-    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
+    def parameter_shapes(self, input_size: int) -> dict[str, tuple[int, ...]]:
+        """The shapes above."""
         H = self.hidden_size
-        return {"weight_ih": (H, widths[layer]), "weight_hh": (H,), "bias": (H,)}
+        return {"weight_ih": (H, input_size), "weight_hh": (H,), "bias": (H,)}
 
-    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
-        if stem == "weight_ih":
-            parameter.uniform_(-1 / math.sqrt(self.hidden_size), 1 / math.sqrt(self.hidden_size))
-        elif stem == "bias":
+    def init_parameter(self, name: str, parameter: Tensor) -> None:
+        """The first values that the note above names."""
+        if name == "weight_ih":
+            super().init_parameter(name, parameter)
+        elif name == "bias":
             parameter.zero_()
         else:
             parameter.uniform_(0.0, self._bound)
@@ -125,12 +127,14 @@ class IndRNN(OneStateLayer):
             for suffix in self._suffixes[-self.num_directions :]:
                 self._weight("weight_hh" + suffix).uniform_(1 / self._bound, self._bound)
 
-    def _update(self, suffix: str) -> Update:
-        w, activation = self._weight("weight_hh" + suffix), _ACTIVATIONS[self.activation]
-        if self.longest_dependency is not None:
-            w = w.clamp(-self._bound, self._bound)
+    def prepare(self, w: Any) -> Tensor:
+        """The vector w, within its bound."""
+        if self.longest_dependency is None:
+            return w.weight_hh  # type: ignore[no-any-return]
+        return w.weight_hh.clamp(-self._bound, self._bound)  # type: ignore[no-any-return]
 
-        def update(h: Tensor, u: Tensor, gap: Tensor | None) -> Tensor:
-            return activation(torch.addcmul(u, w, h))
-
-        return update
+    def step_function(
+        self, u: Tensor, state: HiddenState, w: Tensor, dt: float | Tensor
+    ) -> HiddenState:
+        """The equation above."""
+        return HiddenState(_ACTIVATIONS[self.activation](torch.addcmul(u, w, state.h)))

@@ -20,18 +20,24 @@ ICLR 2021 (the sections on the model, on the symmetric-skew decomposition and on
 
 from __future__ import annotations
 
-import math
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.nn import OneStateODELayer, Update
+from anharmonic.nn import HiddenState
+from anharmonic_papers.models.ode_layer import ODELayer
 
 SCHEMES = ("euler", "midpoint")
 
 
-class LipschitzRNN(OneStateODELayer):
+class _Terms(NamedTuple):
+    A_t: Tensor
+    W_t: Tensor
+
+
+class LipschitzRNN(ODELayer):
     r"""Lipschitz recurrent network, in Euler or midpoint steps.
 
     .. math::
@@ -103,27 +109,29 @@ class LipschitzRNN(OneStateODELayer):
         super().__init__(
             input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional
         )
-        self._set_step(dt, diffusion)
+        self.set_step(dt, diffusion)
         self.skewness = _checks.number("skewness", skewness, low=0.0, high=1.0)
         self.scheme = _checks.choice("scheme", scheme, SCHEMES)
-        self._make_layers(device=device, dtype=dtype)
+        self.make_parameters(device=device, dtype=dtype)
 
-    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
+    def parameter_shapes(self, input_size: int) -> dict[str, tuple[int, ...]]:
+        """The shapes above."""
         H = self.hidden_size
         return {
-            "weight_ih": (H, widths[layer]),
+            "weight_ih": (H, input_size),
             "weight_linear": (H, H),
             "weight_hh": (H, H),
             "bias": (H,),
         }
 
-    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
-        if stem in ("weight_linear", "weight_hh"):
+    def init_parameter(self, name: str, parameter: Tensor) -> None:
+        """The first values that the note above names."""
+        if name in ("weight_linear", "weight_hh"):
             parameter.normal_(0.0, 1 / self.hidden_size)
-            if stem == "weight_linear" and _checks.has_values(parameter):
+            if name == "weight_linear" and _checks.has_values(parameter):
                 self._calm(parameter)
         else:
-            parameter.uniform_(-1 / math.sqrt(self.hidden_size), 1 / math.sqrt(self.hidden_size))
+            super().init_parameter(name, parameter)
 
     def _calm(self, M: Tensor) -> None:
         """Makes M_A smaller, if it must be for every direction to decay at first."""
@@ -132,23 +140,25 @@ class LipschitzRNN(OneStateODELayer):
         if fastest > self.diffusion / 2 > 0:
             M.mul_(self.diffusion / 2 / fastest)
 
-    def _blended(self, name: str) -> Tensor:
-        """(1 - beta)(M + M^T) + beta (M - M^T) - gamma I of the parameter M [H, H]."""
-        M: Tensor = self._weight(name)
+    def blended(self, M: Tensor) -> Tensor:
+        """(1 - beta)(M + M^T) + beta (M - M^T) - gamma I of a parameter M [H, H]."""
         beta = self.skewness
         return M + (1 - 2 * beta) * M.t() - self.diffusion * torch.eye(len(M)).to(M)
 
-    def _update(self, suffix: str) -> Update:
-        A_t = self._blended("weight_linear" + suffix).t()
-        W_t = self._blended("weight_hh" + suffix).t()
+    def prepare(self, w: Any) -> _Terms:
+        """A and W, transposed."""
+        return _Terms(self.blended(w.weight_linear).t(), self.blended(w.weight_hh).t())
 
-        def change(h: Tensor, u: Tensor) -> Tensor:
-            return h @ A_t + torch.tanh(torch.addmm(u, h, W_t))
+    def step_function(
+        self, u: Tensor, state: HiddenState, w: _Terms, dt: float | Tensor
+    ) -> HiddenState:
+        """The equation above."""
+        (h,) = state
+        slope = _slope(u, h, w)
+        if self.scheme == "midpoint":
+            slope = _slope(u, h + dt * (slope / 2), w)
+        return HiddenState(h + dt * slope)
 
-        def update(h: Tensor, u: Tensor, gap: Tensor | None) -> Tensor:
-            slope = change(h, u)
-            if self.scheme == "midpoint":
-                slope = change(self._moved(h, slope / 2, gap), u)
-            return self._moved(h, slope, gap)
 
-        return update
+def _slope(u: Tensor, h: Tensor, w: _Terms) -> Tensor:
+    return h @ w.A_t + torch.tanh(torch.addmm(u, h, w.W_t))

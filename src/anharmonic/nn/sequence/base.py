@@ -1,8 +1,8 @@
 """The contract of sequence layers: the call of ``torch.nn.LSTM`` around any recurrence.
 
 Layouts, packed sequences, states, streaming and checks are here, once. A layer says the shapes of
-its parameters, how they start, and runs a time-major batch through its stack (``_run``): with the
-kernels in ``kernel_layer.py``, as a plain loop in ``sequence/baselines/one_state.py``.
+its parameters, how they start, and what runs a time-major batch through its stack (``_kernel``): an
+op (``kernel_layer.py``), or its own step function (``step_layer.py``).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from typing import Any, ClassVar
 
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from anharmonic import _checks
@@ -22,6 +22,7 @@ from anharmonic.nn.sequence.inputs import (
     checked_step,
     padded_elapsed,
     refuse_elapsed,
+    without_autocast,
 )
 from anharmonic.nn.sequence.recurrent import _Recurrent, repr_of
 from anharmonic.nn.stability import levels_to_caller
@@ -42,8 +43,9 @@ class SequenceLayer(_Recurrent):
     """
 
     _directions: ClassVar[tuple[str, ...]] = ("", "_reverse")
-    _state_type: ClassVar[Any] = State
-    _has_step_size: ClassVar[bool] = True  # whether ``elapsed`` has a place in its equations
+    state_type: ClassVar[Any] = State
+    has_step_size: ClassVar[bool] = True  # whether ``elapsed`` has a place in its equations
+    memory: str
 
     def __init__(
         self,
@@ -84,7 +86,7 @@ class SequenceLayer(_Recurrent):
         """Neurons of every layer; states are as wide as the widest, filled up with zeros."""
         return [self.hidden_size] * self.num_layers
 
-    def _make_layers(self, **factory: Any) -> None:
+    def make_parameters(self, **factory: Any) -> None:
         """Makes the parameters of all layers and directions, named as in torch."""
         directions = self._directions[: self.num_directions]
         names = [(f"_l{k}{d}", k) for k in range(self.num_layers) for d in directions]
@@ -130,7 +132,7 @@ class SequenceLayer(_Recurrent):
                 elapsed is negative, not finite, or given to a model without a step size.
             OverflowError: If states leave the grid of ``memory="reversible"`` (on a GPU: NaN).
         """
-        if not self._has_step_size:
+        if not self.has_step_size:
             refuse_elapsed(self, elapsed)
         _checks.choice("output", output, OUTPUTS)
         if isinstance(x, PackedSequence):
@@ -173,7 +175,7 @@ class SequenceLayer(_Recurrent):
             ValueError: If the layer is bidirectional, trains with dropout between its layers, the
                 input does not fit, or elapsed is given to a model without a step size.
         """
-        if not self._has_step_size:
+        if not self.has_step_size:
             refuse_elapsed(self, elapsed)
         check_can_step(self)
         x_t = checked_step(x_t, self.input_size, self._example)
@@ -197,14 +199,33 @@ class SequenceLayer(_Recurrent):
         """The checked initial state, [L * D, B, H]; ``batch`` is None for an unbatched input."""
         lead = () if batch is None else (batch,)
         shape = (self.num_layers * self.num_directions, *lead, max(self._sizes()))
-        start = checked_state(state, shape, self._example, self._state_type)
+        start = checked_state(state, shape, self._example, self.state_type)
         return start if batch is not None else type(start)(*(part[:, None] for part in start))
 
     def _run(
         self, x: Tensor, state: Any, lengths: Tensor | None, elapsed: Tensor | None, output: str
     ) -> tuple[Tensor | None, Any]:
         """Runs the stack: x [T, B, F] -> [T, B, D * H], [B, D * H] or None, and the last state."""
-        raise NotImplementedError
+        masks = None
+        if self.training and self.dropout > 0 and self.num_layers > 1:
+            wide = (x.shape[1], self.num_directions * max(self._sizes()))
+            masks = [
+                nn.functional.dropout(x.new_ones(wide), self.dropout)
+                for _ in range(self.num_layers - 1)
+            ]
+        with without_autocast(x):
+            result, *last = self._kernel(
+                x,
+                self._suffixes,
+                state,
+                bidirectional=self.bidirectional,
+                lengths=lengths,
+                masks=masks,
+                elapsed=elapsed,
+                output=output,
+                memory=self.memory,
+            )
+        return result, self.state_type(*last)
 
     def _forward_packed(
         self,

@@ -32,11 +32,13 @@ from anharmonic.nn.sequence.kernel_layer import KernelLayer
 from anharmonic.nn.sequence.recurrent import _Recurrent
 from anharmonic.nn.stability import warn_unstable
 from anharmonic.ops.cornn import SCHEMES
-from anharmonic.ops.recurrence import State
 
 
 class _CoupledOscillators(_Recurrent):
     """The equations, for cell and layer."""
+
+    _op = ops.cornn
+    _weights_type = ops.CoRNNWeights
 
     def _set(
         self,
@@ -115,20 +117,9 @@ class _CoupledOscillators(_Recurrent):
             if self.trainable_damping:
                 self.raw_damping.fill_(self.damping)
 
-    def _kernel(
-        self, x: Tensor, suffixes: list[str], state: State, **call: Any
-    ) -> tuple[Tensor | None, Tensor, Tensor]:
+    def _settings(self) -> dict[str, Any]:
         dt, frequency, damping = self.scalars()
-        return ops.cornn(
-            x,
-            self._weights(ops.CoRNNWeights, suffixes),
-            *state,
-            dt=dt,
-            frequency=frequency,
-            damping=damping,
-            scheme=self.scheme,
-            **call,
-        )
+        return {"dt": dt, "frequency": frequency, "damping": damping, "scheme": self.scheme}
 
 
 class CoRNNCell(_CoupledOscillators, SequenceCell):
@@ -288,4 +279,4 @@ class CoRNN(_CoupledOscillators, KernelLayer):
             dt, frequency, damping, scheme, trainable_dt, trainable_frequency, trainable_damping,
             **factory,
         )  # fmt: skip
-        self._make_layers(**factory)
+        self.make_parameters(**factory)

@@ -3,51 +3,24 @@
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.nn.sequence.one_state import OneStateLayer, Update
+from anharmonic.nn.sequence.step_layer import StepLayer
+from anharmonic.ops.recurrence import HiddenState
 
 
-class FastLayer(OneStateLayer):
-    """What both share: matrices, two scalars in (0, 1), and how they start."""
-
-    _biases = 1
-    _scalars: tuple[str, str]
-
-    def _set_scalars(self, first: float, second: float) -> None:
-        for name, value in zip(self._scalars, (first, second), strict=True):
-            open_ends = {"low_open": True, "high_open": True}
-            setattr(self, name, _checks.number(name, value, low=0.0, high=1.0, **open_ends))
-
-    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
-        H = self.hidden_size
-        first, second = (_raw(name) for name in self._scalars)
-        shapes: dict[str, tuple[int, ...]] = {"weight_ih": (H, widths[layer]), "weight_hh": (H, H)}
-        return {**shapes, "bias": (self._biases * H,), first: (1,), second: (1,)}
-
-    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
-        for name in self._scalars:
-            if stem == _raw(name):
-                value = getattr(self, name)
-                parameter.fill_(math.log(value / (1 - value)))
-                return
-        parameter.uniform_(-1 / math.sqrt(self.hidden_size), 1 / math.sqrt(self.hidden_size))
-
-    def _pair(self, suffix: str) -> tuple[Tensor, Tensor]:
-        """The two scalars of a layer, [1] each."""
-        first, second = (torch.sigmoid(self._weight(_raw(n) + suffix)) for n in self._scalars)
-        return first, second
+class _Terms(NamedTuple):
+    W_t: Tensor
+    zeta: Tensor
+    nu: Tensor
 
 
-def _raw(scalar: str) -> str:
-    return "raw_" + scalar.removesuffix("_weight")
-
-
-class FastGRNN(FastLayer):
+class FastGRNN(StepLayer):
     r"""Gated FastRNN: gate and update share their matrices.
 
     .. math::
@@ -95,9 +68,6 @@ class FastGRNN(FastLayer):
         Neural Network, NeurIPS 2018.
     """
 
-    _biases = 2
-    _scalars = ("gate_scale", "gate_shift")
-
     def __init__(
         self,
         input_size: int,
@@ -116,22 +86,46 @@ class FastGRNN(FastLayer):
         super().__init__(
             input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional
         )
-        self._set_scalars(gate_scale, gate_shift)
-        self._make_layers(device=device, dtype=dtype)
+        inside: dict[str, Any] = {"low": 0.0, "high": 1.0, "low_open": True, "high_open": True}
+        self.gate_scale = _checks.number("gate_scale", gate_scale, **inside)
+        self.gate_shift = _checks.number("gate_shift", gate_shift, **inside)
+        self.make_parameters(device=device, dtype=dtype)
 
-    def _drive(self, x: Tensor, suffix: str) -> Tensor:
-        shared = F.linear(x, self._weight("weight_ih" + suffix))  # for gate and update alike
-        b = self._weight("bias" + suffix)
-        return torch.cat((shared, shared), dim=-1) + (0.0 if b is None else b)
+    def parameter_shapes(self, input_size: int) -> dict[str, tuple[int, ...]]:
+        """V, W, (b_z, b), and the two scalars before their sigmoid."""
+        H = self.hidden_size
+        return {
+            "weight_ih": (H, input_size),
+            "weight_hh": (H, H),
+            "bias": (2 * H,),
+            "raw_gate_scale": (1,),
+            "raw_gate_shift": (1,),
+        }
 
-    def _update(self, suffix: str) -> Update:
-        W_t = self._weight("weight_hh" + suffix).t()
-        zeta, nu = self._pair(suffix)
+    def init_parameter(self, name: str, parameter: Tensor) -> None:
+        """Scalars start as given, weights from U(-1/sqrt(H), 1/sqrt(H))."""
+        if name.startswith("raw_"):
+            value = getattr(self, name.removeprefix("raw_"))
+            parameter.fill_(math.log(value / (1 - value)))
+        else:
+            super().init_parameter(name, parameter)
 
-        def update(h: Tensor, u: Tensor, gap: Tensor | None) -> Tensor:
-            recurrent = h @ W_t
-            u_z, u_h = u.chunk(2, dim=-1)
-            z = torch.sigmoid(recurrent + u_z)
-            return (zeta * (1 - z) + nu) * torch.tanh(recurrent + u_h) + z * h
+    def drive(self, x: Tensor, w: Any) -> Tensor:
+        """V u_n + b of gate and update, whose product is one."""
+        shared = F.linear(x, w.weight_ih)
+        return torch.cat((shared, shared), dim=-1) + (0.0 if w.bias is None else w.bias)
 
-        return update
+    def prepare(self, w: Any) -> _Terms:
+        """The recurrent matrix, transposed, zeta and nu."""
+        zeta, nu = torch.sigmoid(w.raw_gate_scale), torch.sigmoid(w.raw_gate_shift)
+        return _Terms(w.weight_hh.t(), zeta, nu)
+
+    def step_function(
+        self, u: Tensor, state: HiddenState, w: _Terms, dt: float | Tensor
+    ) -> HiddenState:
+        """The equation above."""
+        (h,) = state
+        recurrent = h @ w.W_t
+        u_z, u_h = u.chunk(2, dim=-1)
+        z = torch.sigmoid(recurrent + u_z)
+        return HiddenState((w.zeta * (1 - z) + w.nu) * torch.tanh(recurrent + u_h) + z * h)

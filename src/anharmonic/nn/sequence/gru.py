@@ -55,7 +55,7 @@ class GRU(_TorchLayer, nn.GRU):
         machine translation, EMNLP 2014.
     """
 
-    _state_type = HiddenState
+    state_type = HiddenState
 
     def __init__(
         self,

@@ -6,10 +6,9 @@ from contextlib import nullcontext
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from anharmonic.nn.sequence.base import SequenceLayer
-from anharmonic.nn.sequence.inputs import without_autocast
 from anharmonic.ops.bridge.operators import recording
 from anharmonic.ops.memory import checked_policy
 from anharmonic.ops.recurrence import State
@@ -67,33 +66,3 @@ class KernelLayer(SequenceLayer):
     def __getstate__(self) -> dict[str, Any]:
         """What is copied and pickled: all but the prepared steps of a stream."""
         return {name: value for name, value in self.__dict__.items() if name != "_stream"}
-
-    def _run(
-        self,
-        x: Tensor,
-        state: Any,
-        lengths: Tensor | None,
-        elapsed: Tensor | None,
-        output: str,
-    ) -> tuple[Tensor | None, Any]:
-        """Runs time-major, batched input through the kernel."""
-        masks = None
-        if self.training and self.dropout > 0 and self.num_layers > 1:
-            wide = (x.shape[1], self.num_directions * max(self._sizes()))
-            masks = [
-                nn.functional.dropout(x.new_ones(wide), self.dropout)
-                for _ in range(self.num_layers - 1)
-            ]
-        with without_autocast(x):
-            result, *last = self._kernel(
-                x,
-                self._suffixes,
-                state,
-                bidirectional=self.bidirectional,
-                lengths=lengths,
-                masks=masks,
-                elapsed=elapsed,
-                output=output,
-                memory=self.memory,
-            )
-        return result, self._state_type(*last)

@@ -36,11 +36,13 @@ from anharmonic.nn.sequence.cell import SequenceCell
 from anharmonic.nn.sequence.kernel_layer import KernelLayer
 from anharmonic.nn.sequence.recurrent import _Recurrent
 from anharmonic.nn.stability import warn_unstable
-from anharmonic.ops.recurrence import State
 
 
 class _TwoScales(_Recurrent):
     """The equations, for cell and layer."""
+
+    _op = ops.lem
+    _weights_type = ops.LEMWeights
 
     def _set(
         self, dt: float, multiscale: bool, gate_floor: float | None, chrono_length: int | None
@@ -108,18 +110,8 @@ class _TwoScales(_Recurrent):
         else:
             parameter.uniform_(-1 / math.sqrt(H), 1 / math.sqrt(H))
 
-    def _kernel(
-        self, x: Tensor, suffixes: list[str], state: State, **call: Any
-    ) -> tuple[Tensor | None, Tensor, Tensor]:
-        return ops.lem(
-            x,
-            self._weights(ops.LEMWeights, suffixes),
-            *state,
-            dt=self.dt,
-            multiscale=self.multiscale,
-            gate_floor=self.gate_floor,
-            **call,
-        )
+    def _settings(self) -> dict[str, Any]:
+        return {"dt": self.dt, "multiscale": self.multiscale, "gate_floor": self.gate_floor}
 
 
 class LEMCell(_TwoScales, SequenceCell):
@@ -267,4 +259,4 @@ class LEM(_TwoScales, KernelLayer):
             input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, memory
         )
         self._set(dt, multiscale, gate_floor, chrono_length)
-        self._make_layers(device=device, dtype=dtype)
+        self.make_parameters(device=device, dtype=dtype)

@@ -65,7 +65,7 @@ class LSTM(_TorchLayer, nn.LSTM):
         Hochreiter and Schmidhuber, Long short-term memory, Neural Computation 9, 1997.
     """
 
-    _state_type = LSTMState
+    state_type = LSTMState
 
     def __init__(
         self,
@@ -136,7 +136,7 @@ class ChronoLSTM(_TorchLayer, nn.LSTM):
         Tallec and Ollivier, Can recurrent neural networks warp time?, ICLR 2018.
     """
 
-    _state_type = LSTMState
+    state_type = LSTMState
 
     def __init__(
         self,

@@ -125,7 +125,7 @@ class MultiLayerNeuralOscillator(_NeuralOscillators):
                     "use memory='chunked'",
                 )
             )
-        self._make_layers(device=device, dtype=dtype)
+        self.make_parameters(device=device, dtype=dtype)
 
     def _checked_widths(self, hidden_sizes: list[int]) -> list[int]:
         """The width of every layer."""

@@ -36,7 +36,6 @@ from anharmonic.nn.sequence.kernel_layer import KernelLayer
 from anharmonic.nn.sequence.unicornn import KAIMING_SLOPE
 from anharmonic.nn.stability import warn_unstable
 from anharmonic.ops.oscillator import ACTIVATIONS, SCHEMES
-from anharmonic.ops.recurrence import State
 
 SQUARED_FREQUENCIES = (0.5, 1.5)
 """Between these the squares of the oscillators' frequencies start."""
@@ -44,6 +43,9 @@ SQUARED_FREQUENCIES = (0.5, 1.5)
 
 class _NeuralOscillators(KernelLayer):
     """What both kinds share: step size, scheme, activation, and the kernel."""
+
+    _op = ops.oscillator
+    _weights_type = ops.OscillatorWeights
 
     def _set(self, dt: float, scheme: str, activation: str) -> None:
         self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
@@ -74,18 +76,8 @@ class _NeuralOscillators(KernelLayer):
         """Fills W, or w, in place."""
         raise NotImplementedError
 
-    def _kernel(
-        self, x: Tensor, suffixes: list[str], state: State, **call: Any
-    ) -> tuple[Tensor | None, Tensor, Tensor]:
-        return ops.oscillator(
-            x,
-            self._weights(ops.OscillatorWeights, suffixes),
-            *state,
-            dt=self.dt,
-            scheme=self.scheme,
-            activation=self.activation,
-            **call,
-        )
+    def _settings(self) -> dict[str, Any]:
+        return {"dt": self.dt, "scheme": self.scheme, "activation": self.activation}
 
 
 class NeuralOscillator(_NeuralOscillators):
@@ -167,7 +159,7 @@ class NeuralOscillator(_NeuralOscillators):
             input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, memory
         )
         self._set(dt, scheme, activation)
-        self._make_layers(device=device, dtype=dtype)
+        self.make_parameters(device=device, dtype=dtype)
 
     def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
         H = self.hidden_size

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from anharmonic.nn.store import Stored
+from anharmonic.nn.store import Stored, constructor_arguments
 
 _Weights = TypeVar("_Weights", bound=tuple[Any, ...])
 
@@ -21,7 +22,10 @@ class _Recurrent(Stored, nn.Module):
     _has_bias: bool
     _gaps_warned = False
 
-    # ---- a model defines these four --------------------------------------------------------
+    _op: ClassVar[Callable[..., tuple[Any, ...]]]  # one of ``ops``
+    _weights_type: ClassVar[Any]  # the named tuple of weights that it takes
+
+    # ---- a model defines these --------------------------------------------------------------
     def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
         """Shapes of one layer's parameters by stem (a stem is a name without ``_l0``).
 
@@ -33,16 +37,21 @@ class _Recurrent(Stored, nn.Module):
         """Fills one parameter in place with its starting values; ``width`` is its layer's input."""
         raise NotImplementedError
 
-    def _kernel(self, x: Tensor, suffixes: list[str], state: Any, **call: Any) -> tuple[Any, ...]:
-        """Runs the whole stack: x [T, B, F] -> outputs [T, B, D * H] and the final state, y and z.
-
-        ``call`` goes on to the kernel: bidirectional, lengths, masks, elapsed, output, memory.
-        """
+    def _settings(self) -> dict[str, Any]:
+        """The model's own arguments of its op, by name."""
         raise NotImplementedError
 
     def _warn_unstable(self, longest: float = 1.0) -> bool:
         """Warns, and says so, if steps of dt times ``longest`` let states grow without bound."""
-        raise NotImplementedError
+        return False
+
+    def _kernel(self, x: Tensor, suffixes: list[str], state: Any, **call: Any) -> tuple[Any, ...]:
+        """Runs the whole stack: x [T, B, F] -> outputs [T, B, D * H] and the final state.
+
+        ``call`` goes on to the op: bidirectional, lengths, masks, elapsed, output, memory.
+        """
+        weights = self._weights(self._weights_type, suffixes)
+        return type(self)._op(x, weights, *state, **self._settings(), **call)
 
     # ---- parameters ------------------------------------------------------------------------
     def _frozen_stems(self) -> frozenset[str]:
@@ -89,7 +98,7 @@ class _Recurrent(Stored, nn.Module):
 
 def repr_of(module: Stored) -> str:
     """Sizes, and every constructor argument that differs from its default."""
-    parameters = inspect.signature(type(module).__init__).parameters
+    parameters = constructor_arguments(type(module))
     parts = []
     for name, value in module.config().items():
         if parameters[name].default is inspect.Parameter.empty:

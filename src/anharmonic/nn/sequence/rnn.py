@@ -52,7 +52,7 @@ class RNN(_TorchLayer, nn.RNN):
         Elman, Finding structure in time, Cognitive Science 14, 1990.
     """
 
-    _state_type = HiddenState
+    state_type = HiddenState
 
     def __init__(
         self,

@@ -85,7 +85,9 @@ class SkewRNN(KernelLayer):
         Nestaas, Theoretically Motivated Neural ODE Architectures for Stable Adjoint Behavior, 2022.
     """
 
-    _state_type = HiddenState
+    state_type = HiddenState
+    _op = ops.skew
+    _weights_type = ops.SkewWeights
 
     def __init__(
         self,
@@ -107,7 +109,7 @@ class SkewRNN(KernelLayer):
         )
         self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
         self._warn_unstable()
-        self._make_layers(device=device, dtype=dtype)
+        self.make_parameters(device=device, dtype=dtype)
 
     def state_matrix(self, y: Tensor, x_t: Tensor) -> Tensor:
         """The skew-symmetric matrix A(y, u) of the first layer.
@@ -142,8 +144,5 @@ class SkewRNN(KernelLayer):
             return False
         return warn_unstable("dt must be <= 1", f"dt={self.dt:g}", "choose a smaller dt", longest)
 
-    def _kernel(
-        self, x: Tensor, suffixes: list[str], state: HiddenState, **call: Any
-    ) -> tuple[Tensor | None, Tensor]:
-        weights = self._weights(ops.SkewWeights, suffixes)
-        return ops.skew(x, weights, state.h, dt=self.dt, **call)
+    def _settings(self) -> dict[str, Any]:
+        return {"dt": self.dt}

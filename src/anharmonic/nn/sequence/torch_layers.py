@@ -28,7 +28,7 @@ from anharmonic.ops.sequence import OUTPUTS
 class _TorchLayer(Stored, nn.RNNBase):
     """Mixed into ``nn.RNN``, ``nn.LSTM`` and ``nn.GRU``."""
 
-    _state_type: ClassVar[Any]
+    state_type: ClassVar[Any]
 
     def forward(
         self,
@@ -60,13 +60,13 @@ class _TorchLayer(Stored, nn.RNNBase):
         if state is not None:
             levels = self.num_layers * (2 if self.bidirectional else 1)
             shape = (levels, *lead, self.hidden_size)
-            variables = tuple(checked_state(state, shape, example, self._state_type))
+            variables = tuple(checked_state(state, shape, example, self.state_type))
             given = variables if len(variables) > 1 else variables[0]
         if isinstance(x, PackedSequence) and not self.bidirectional and not x.data.is_cuda:
             result, last = self._by_lengths(x, given)
         else:
             result, last = super().forward(x, given)
-        end = self._state_type(*(last if isinstance(last, tuple) else (last,)))
+        end = self.state_type(*(last if isinstance(last, tuple) else (last,)))
         if output == "all":
             return result, end
         directions = 2 if self.bidirectional else 1

@@ -37,13 +37,15 @@ from anharmonic.nn.sequence.cell import SequenceCell
 from anharmonic.nn.sequence.kernel_layer import KernelLayer
 from anharmonic.nn.sequence.recurrent import _Recurrent
 from anharmonic.nn.stability import warn_unstable
-from anharmonic.ops.recurrence import State
 
 KAIMING_SLOPE = 8  # of the documents' initialisation of V
 
 
 class _IndependentOscillators(_Recurrent):
     """The equations, for cell and layer."""
+
+    _op = ops.unicornn
+    _weights_type = ops.UnICORNNWeights
 
     skipped_layers: int | None = None
 
@@ -111,18 +113,12 @@ class _IndependentOscillators(_Recurrent):
         else:
             parameter.zero_()
 
-    def _kernel(
-        self, x: Tensor, suffixes: list[str], state: State, **call: Any
-    ) -> tuple[Tensor | None, Tensor, Tensor]:
-        return ops.unicornn(
-            x,
-            self._weights(ops.UnICORNNWeights, suffixes),
-            *state,
-            dt=self._steps,
-            frequency=self.frequency,
-            skipped_layers=self.skipped_layers,
-            **call,
-        )
+    def _settings(self) -> dict[str, Any]:
+        return {
+            "dt": self._steps,
+            "frequency": self.frequency,
+            "skipped_layers": self.skipped_layers,
+        }
 
 
 class UnICORNNCell(_IndependentOscillators, SequenceCell):
@@ -280,4 +276,4 @@ class UnICORNN(_IndependentOscillators, KernelLayer):
                     )
                 )
         self.skipped_layers = skipped_layers
-        self._make_layers(device=device, dtype=dtype)
+        self.make_parameters(device=device, dtype=dtype)

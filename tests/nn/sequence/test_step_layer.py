@@ -1,0 +1,111 @@
+"""A layer from a step function, on the simplest of recurrences: a sum."""
+
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from anharmonic.nn import HiddenState, State, StepLayer
+
+F64 = torch.float64
+
+
+class Sum(StepLayer):
+    """h_n = h_{n-1} + V x_n."""
+
+    def __init__(self, input_size=2, hidden_size=3, num_layers=1, **options):
+        super().__init__(input_size, hidden_size, num_layers, bias=False, **options)
+        self.make_parameters(dtype=F64)
+
+    def parameter_shapes(self, input_size):
+        return {"weight_ih": (self.hidden_size, input_size), "bias": (self.hidden_size,)}
+
+    def init_parameter(self, name, parameter):
+        parameter.normal_()
+
+    def step_function(self, u, state, w, dt):
+        return HiddenState(state.h + u)
+
+
+def test_a_sum_in_both_directions_over_ragged_sequences():
+    torch.manual_seed(0)
+    layer, x = Sum(bidirectional=True), torch.randn(5, 2, 2, dtype=F64)
+    lengths = torch.tensor([3, 5])
+    output, state = layer(pack_padded_sequence(x, lengths, enforce_sorted=False))
+    padded, _ = pad_packed_sequence(output)
+    forward, back = layer.weight_ih_l0, layer.weight_ih_l0_reverse
+    for b, n in enumerate(lengths.tolist()):
+        for t in range(n):
+            seen = torch.cat((forward @ x[: t + 1, b].sum(0), back @ x[t:n, b].sum(0)))
+            torch.testing.assert_close(padded[t, b], seen)
+        total = x[:n, b].sum(0)
+        torch.testing.assert_close(state.h[:, b], torch.stack((forward @ total, back @ total)))
+
+
+def test_the_dropout_mask_is_one_per_sequence():
+    torch.manual_seed(0)
+    layer = Sum(num_layers=2, dropout=0.5)
+    x = torch.randn(4, 30, 2, dtype=F64)
+    layer.weight_ih_l1.data = torch.eye(3, dtype=F64)
+    below = (x @ layer.weight_ih_l0.t()).cumsum(0)
+    steps = layer(x)[0].diff(dim=0, prepend=torch.zeros(1, 30, 3, dtype=F64))
+    factors = (steps / below).round(decimals=9)
+    assert set(factors.unique().tolist()) == {0.0, 2.0}
+    assert torch.equal(factors, factors[:1].expand_as(factors))
+    layer.eval()
+    torch.testing.assert_close(layer(x)[0], below.cumsum(0))
+
+
+def test_input_products_are_made_once_for_the_whole_sequence(monkeypatch):
+    layer, calls = Sum(), []
+    drive = layer.drive
+    monkeypatch.setattr(layer, "drive", lambda x, w: calls.append(x.shape) or drive(x, w))
+    layer(torch.zeros(100, 4, 2, dtype=F64))
+    assert calls == [(100, 4, 2)]
+
+
+class Leak(StepLayer):
+    """h' = -gamma h + V x, y' = h: two variables, and a step size; any base class arguments."""
+
+    state_type = State
+    has_step_size = True
+
+    def __init__(self, input_size, hidden_size, *, dt=0.1, rate=3.0, **options):
+        super().__init__(input_size, hidden_size, **options)
+        self.dt, self.rate = dt, rate
+        self.make_parameters(dtype=F64)
+
+    def parameter_shapes(self, input_size):
+        return {"weight_ih": (self.hidden_size, input_size)}
+
+    def step_function(self, u, state, w, dt):
+        y, z = state
+        z = z + dt * (u - self.rate * z)
+        return State(y + dt * z, z)
+
+
+def test_gaps_multiply_the_step_and_states_have_several_variables():
+    layer = Leak(2, 3)
+    x, start = torch.zeros(2, 1, 2, dtype=F64), torch.ones(1, 1, 3, dtype=F64)
+    gaps = torch.tensor([[1.0], [2.5]], dtype=F64)
+    output, state = layer(x, (start, start), elapsed=gaps)
+    z_1, z_2 = 1 - 0.3, (1 - 0.3) * (1 - 0.75)
+    torch.testing.assert_close(state.z, z_2 * start)
+    torch.testing.assert_close(state.y, (1 + 0.1 * z_1 + 0.25 * z_2) * start)
+    assert torch.equal(output[-1], state.y[0])
+
+
+def test_arguments_of_the_base_class_are_arguments_of_the_layer():
+    layer = Leak(2, 3, rate=1.0, num_layers=2, dropout=0.25)
+    assert repr(layer) == "Leak(2, 3, rate=1.0, num_layers=2, dropout=0.25)"
+    again = Leak(**layer.config())
+    assert again.config() == layer.config() and again.dropout == 0.25
+
+
+def test_a_stream_is_the_sequence():
+    layer, x = Leak(2, 3, num_layers=2), torch.randn(6, 4, 2, dtype=F64)
+    output, end = layer(x)
+    state, steps = None, []
+    for x_t in x:
+        y, state = layer.step(x_t, state)
+        steps.append(y)
+    torch.testing.assert_close(torch.stack(steps), output)
+    torch.testing.assert_close(state, end)
