@@ -1,0 +1,37 @@
+"""The library's public suite over the papers' rival models."""
+
+import functools
+
+import pytest
+
+from anharmonic.nn import list_models, model_class
+from anharmonic.testing import sequence_layer_checks
+
+VARIANTS = {
+    "AntisymmetricRNN": [{"dt": 0.3}],
+    "GatedAntisymmetricRNN": [{"dt": 0.3, "bias": False}],
+    "ExpRNN": [{"initialisation": "henaff"}],
+    "IndRNN": [{"longest_dependency": 1000}, {"activation": "tanh", "bias": False}],
+    "FastRNN": [{}],
+    "LipschitzRNN": [{"dt": 0.3, "scheme": "midpoint"}],
+}
+TIMED = ("AntisymmetricRNN", "GatedAntisymmetricRNN", "LipschitzRNN")
+CHECKS = [
+    pytest.param(check, id=f"{name}-{options}-{title}")
+    for name, variants in VARIANTS.items()
+    for variant in variants
+    for options in (variant, {**variant, "num_layers": 2, "bidirectional": True})
+    for title, check in sequence_layer_checks(
+        functools.partial(model_class(name), **options), elapsed=name in TIMED
+    )
+]
+
+
+def test_every_rival_is_covered():
+    rivals = [n for n in list_models() if model_class(n).__module__.startswith("anharmonic_pap")]
+    assert set(VARIANTS) == set(rivals)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_contract(check):
+    check()

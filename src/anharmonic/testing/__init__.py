@@ -1,0 +1,15 @@
+"""Contract suites: whoever adds a layer, an op or a task runs them on it.
+
+They need no test framework. ``..._checks`` yields names and callables, one test each;
+``check_...`` runs them all and raises one ``AssertionError``.
+"""
+
+from anharmonic.testing.graph_layers import check_graph_layer, graph_layer_checks
+from anharmonic.testing.sequence_layers import check_sequence_layer, sequence_layer_checks
+
+__all__ = [
+    "check_graph_layer",
+    "check_sequence_layer",
+    "graph_layer_checks",
+    "sequence_layer_checks",
+]

@@ -1,0 +1,168 @@
+"""What all suites share: how a check runs, and what it says when it fails."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+
+from anharmonic.nn.stability import StabilityWarning
+
+Check = Callable[[], None]
+"""Runs one check; raises an ``AssertionError`` that says what was expected and what came."""
+
+
+def prepared(check: Callable[[Any], None], subject: Any) -> Check:
+    """One check of one subject, with its own random stream and all errors as ``AssertionError``.
+
+    Args:
+        check: Its docstring's first line says what is expected.
+        subject: What the check is called with.
+
+    Example:
+        >>> def even(number):
+        ...     "The number is even."
+        ...     expect(number % 2 == 0, "an even number", number)
+        >>> prepared(even, 3)()
+        Traceback (most recent call last):
+            ...
+        AssertionError: The number is even. Expected an even number; got 3.
+    """
+    promise = (check.__doc__ or check.__name__).strip().splitlines()[0]
+
+    def run() -> None:
+        with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+            warnings.simplefilter("ignore", StabilityWarning)
+            torch.manual_seed(0)
+            try:
+                check(subject)
+            except AssertionError as error:
+                raise AssertionError(f"{promise} {error}") from error
+            except Exception as error:
+                raise AssertionError(
+                    f"{promise} Expected no error; got {type(error).__name__}: {error}"
+                ) from error
+
+    return run
+
+
+def run_checks(checks: Iterable[tuple[str, Check]]) -> None:
+    """Runs all checks, then tells of all that failed.
+
+    Args:
+        checks: Names and checks, as the suites yield them.
+
+    Raises:
+        AssertionError: If a check failed; lists every one with its message.
+
+    Example:
+        >>> def fails():
+        ...     raise AssertionError("Expected 1; got 2.")
+        >>> run_checks([("one", fails), ("two", lambda: None)])
+        Traceback (most recent call last):
+            ...
+        AssertionError: 1 of 2 checks failed:
+        one: Expected 1; got 2.
+    """
+    failed, count = [], 0
+    for name, check in checks:
+        count += 1
+        try:
+            check()
+        except AssertionError as error:
+            failed.append(f"{name}: {error}")
+    if failed:
+        raise AssertionError("\n".join([f"{len(failed)} of {count} checks failed:", *failed]))
+
+
+def expect(condition: bool, expected: str, got: Any) -> None:
+    """Raises if a condition does not hold.
+
+    Args:
+        condition: What must hold.
+        expected: The same in words.
+        got: What came.
+
+    Example:
+        >>> expect(2 > 1, "the larger number first", (2, 1))
+    """
+    if not condition:
+        raise AssertionError(f"Expected {expected}; got {got}.")
+
+
+def expect_close(what: str, got: Any, expected: Any, rtol: float, atol: float) -> None:
+    """Raises if tensors, or sequences of tensors, differ in values, shapes or dtypes.
+
+    Args:
+        what: What is compared, in words.
+        got: What came.
+        expected: What it must be.
+        rtol: Relative tolerance.
+        atol: Absolute tolerance.
+
+    Example:
+        >>> expect_close("the output", torch.ones(2), torch.ones(2), 0.0, 0.0)
+    """
+
+    def text(difference: str) -> str:
+        return f"Expected the same values for {what}; got a difference: {difference}"
+
+    torch.testing.assert_close(got, expected, rtol=rtol, atol=atol, msg=text)
+
+
+def expect_refusal(
+    call: Callable[[], Any], what: str, *named: str, error: type[Exception] = ValueError
+) -> None:
+    """Raises if a call is not refused, or the message does not name what it should.
+
+    Args:
+        call: The call that must fail.
+        what: What is wrong with it, in words.
+        named: Parts of the message: the argument, the value.
+        error: The kind of error.
+
+    Example:
+        >>> expect_refusal(lambda: int("a"), "a letter", "'a'")
+    """
+    try:
+        call()
+    except error as refusal:
+        missing = [part for part in named if part not in str(refusal)]
+        expect(not missing, f"a message about {what} that names {missing}", repr(str(refusal)))
+    else:
+        raise AssertionError(f"Expected a {error.__name__} for {what}; got no error.")
+
+
+def pickled(value: Any) -> Any:
+    """A value after pickling; classes stay as they are, so that one made in a session will do.
+
+    Args:
+        value: What is pickled.
+
+    Example:
+        >>> class Local:
+        ...     pass
+        >>> type(pickled(Local())) is Local
+        True
+    """
+    classes: list[type] = []
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, obj: Any) -> int | None:
+            if not isinstance(obj, type):
+                return None
+            classes.append(obj)
+            return len(classes) - 1
+
+    class Unpickler(pickle.Unpickler):
+        def persistent_load(self, pid: int) -> type:
+            return classes[pid]
+
+    buffer = io.BytesIO()
+    Pickler(buffer).dump(value)
+    buffer.seek(0)
+    return Unpickler(buffer).load()
