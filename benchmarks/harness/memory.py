@@ -123,7 +123,7 @@ def one_step(fields: Mapping[str, Any], threads: int) -> dict[str, Any]:
     if case.model == "nn.LSTM":
         layer: Any = torch.nn.LSTM(*sizes)
     else:
-        # The documents' rule; with 0.03, gradients through a million steps pass 10^38.
+        # The papers' rule; with 0.03, gradients through a million steps pass 10^38.
         dt = case.steps**-0.5
         layer = model_class(case.model)(*sizes, memory=case.memory, dt=dt)
     x = torch.randn(case.steps, case.batch, case.inputs)

@@ -4,9 +4,7 @@ import subprocess
 import sys
 
 import pytest
-import torch
 
-from anharmonic.diagnostics.timescales import scale_histogram
 from anharmonic.pages import plots
 
 
@@ -57,16 +55,6 @@ def test_whole_places_have_whole_ticks(axes):
     _, (axis,) = plots.panels(1)
     plots.lines(axis, {"": ([0.0, 0.5, 2.0], [1.0, 2.0, 4.0])}, x="time", y="y")
     assert not all(tick == int(tick) for tick in axis.get_xticks())
-
-
-def test_histograms_have_their_counts_and_law(axes):
-    _, (axis,) = axes
-    one = scale_histogram(torch.tensor([0.1, 1.0, 1.0, 10.0, 10.0, 10.0, 10.0]), bins=3)
-    plots.histograms(axis, {"gate": one}, x="gate")
-    assert list(axis.patches[0].get_data().values) == [1, 2, 4]
-    law = axis.get_lines()[0].get_xydata()
-    assert law[1, 1] / law[0, 1] == pytest.approx(100**one.exponent)
-    assert axis.get_legend().get_texts()[0].get_text() == "gate, exponent 0.45"
 
 
 def test_networks_have_nodes_by_kind(axes):

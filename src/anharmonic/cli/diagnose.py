@@ -49,8 +49,7 @@ def run(words: Sequence[str]) -> int:
         )
     about = "Looks into a trained run: prints numbers, writes a page with pictures."
     values = parse(words[len(folders) :], {"look": field_options(Look)}, PROG, about, "RUN_FOLDER")
-    from anharmonic.train.diagnosis import load, terminal, write_page
-    from anharmonic.train.diagnosis_sections import sections
+    from anharmonic.train.diagnosis import load, sections, terminal, write_page
 
     trained = load(folders[0], values["data_dir"], values["file"])
     print(trained.title)

@@ -1,4 +1,4 @@
-r"""Weights held against what the documents assume of them: coRNN's (2.16), UnICORNN's norms."""
+r"""Weights held against what the papers assume of them: coRNN's (2.16), UnICORNN's norms."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def weight_assumption(layer: Any) -> list[WeightAssumption]:
         TypeError: If it is another layer.
 
     Note:
-        The documents state (2.16) for γ = ε = 1 and the implicit scheme. It is evaluated as
-        written, for any γ, ε and either scheme, as their figure does for the tuned models.
+        The coRNN paper states (2.16) for γ = ε = 1 and the implicit scheme. It is evaluated as
+        written, for any γ, ε and either scheme, as its figure does for the tuned models.
 
     Example:
         >>> import torch

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from anharmonic import _checks
-from anharmonic.diagnostics.timescales import Histogram
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#AA4499", "#000000", "#56B4E9", "#B8860B")
 """Blue, vermilion, green, purple, black, sky, dark yellow."""
@@ -125,34 +124,6 @@ def lines(
             axes.set_ylim(bottom=low)
         if legend and len(curves) > 1:
             axes.legend(handlelength=2.6)
-
-
-def histograms(axes: Any, found: Mapping[str, Histogram], *, x: str, title: str = "") -> None:
-    """Draws histograms on two logarithmic axes, with the power law of each.
-
-    Args:
-        axes: Where.
-        found: By name.
-        x: Name of the x axis, with unit.
-        title: Above the panel.
-    """
-    matplotlib = _matplotlib()
-    with matplotlib.rc_context(_STYLE):
-        axes.set(xlabel=x, ylabel="count", title=title, xscale="log", yscale="log")
-        axes.grid(visible=True, color="0.92")
-        for (name, one), colour, dash in zip(
-            found.items(), itertools.cycle(COLOURS), itertools.cycle(DASHES), strict=False
-        ):
-            label = f"{name}, exponent {one.exponent:.2f}"
-            axes.stairs(one.counts, one.edges, color=colour, linestyle=dash, lw=1.5, label=label)
-            if math.isfinite(one.exponent):
-                ends = one.edges[0], one.edges[-1]
-                law = [one.factor * end**one.exponent for end in ends]
-                axes.plot(ends, law, color=colour, lw=0.8, alpha=0.7)
-        counts = [count for one in found.values() for count in one.counts if count]
-        if counts:
-            axes.set_ylim(0.7, 2 * max(counts))
-        axes.legend(handlelength=2.6)
 
 
 def network(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from anharmonic import __version__, pages
-from anharmonic._checks import message
-from anharmonic.diagnostics.measures import Probe
+from anharmonic._checks import message, require
+from anharmonic.diagnostics.base import Panel, Probe, Section
+from anharmonic.diagnostics.registry import applicable, describe
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train.files import write_atomically
@@ -42,23 +44,6 @@ class Trained:
         return f"{run.model} on {run.task}, run {run.hash}"
 
 
-@dataclass(frozen=True)
-class Section:
-    """A part of the page.
-
-    Args:
-        title: Its heading.
-        numbers: Names and values, for the terminal and the page.
-        picture: A figure of matplotlib; None where numbers say all.
-        about: What is shown, in a sentence or two.
-    """
-
-    title: str
-    numbers: dict[str, str]
-    picture: Any
-    about: str
-
-
 def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = None) -> Trained:
     """Reads a finished run and the validation data of its task.
 
@@ -87,18 +72,48 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
         )
     result = Result.from_json((folder / folders.RESULT).read_text(encoding="utf-8"))
     run = result.run
-    if run.task == "file" and file is None:
-        raise ValueError(
-            message(
-                "a run on your own file needs that file",
-                f"{folder} without it",
-                "add --file PATH with the file it was trained on",
-            )
-        )
+    require(
+        run.task != "file" or file is not None,
+        "file",
+        file,
+        "the data file that the run was trained on",
+        "add --file PATH",
+    )
     task = run.make_task(RunEnvironment(data_dir=data_dir, file=file))
     probe = probe_of(task.loaders(run.seed, run.batch_size).valid, task.loss)
     model = from_pretrained(folder / folders.BEST).eval()
     return Trained(folder, result, model, probe, read_diagnostics(folder / folders.DIAGNOSTICS))
+
+
+def sections(trained: Trained, say: Callable[[str], None] = lambda text: None) -> Iterator[Section]:
+    """The training, then every diagnostic that applies to the run's model.
+
+    Args:
+        trained: The run.
+        say: Is told what is measured next.
+    """
+    yield _training(trained.result)
+    for name in applicable(trained.result.run.model):
+        say(name)
+        log = [{"epoch": e["epoch"], **e[name]} for e in trained.log if name in e]
+        yield describe(trained.model, trained.probe, name, log)
+
+
+def _training(result: Result) -> Section:
+    epochs = [float(epoch) for epoch in result.curve["epoch"]]
+    names = {"train_loss": "training loss", "valid": f"validation {result.metric}"}
+    panels = []
+    for key, values in result.curve.items():
+        if key != "epoch":
+            wide = min(values) > 0 and max(values) > 30 * min(values)
+            y = names.get(key, key.replace("_", " "))
+            panels.append(Panel({"": (epochs, values)}, "epoch", y, log="y" if wide else ""))
+    numbers = {
+        f"test {result.metric}": f"{result.test:.6g}",
+        f"validation {result.metric}": f"{result.valid:.6g} (epoch {result.best_epoch})",
+        "parameters": f"{result.parameters:,}",
+    }
+    return Section("Training", "Loss and validation metric by epoch.", numbers, tuple(panels))
 
 
 def terminal(section: Section) -> str:
@@ -126,16 +141,21 @@ def write_page(path: Path, trained: Trained, parts: list[Section]) -> None:
     """
     result = trained.result
     about = f"{result.hardware}, {result.device}; {result.started[:10]}; anharmonic {__version__}"
-    shown = [
-        replace(part, picture=part.picture and pages.image(part.picture, part.about))
-        for part in parts
-    ]
     page = pages.render(
         pages.TEMPLATES / "diagnosis.html.jinja",
         title=trained.title,
         about=about,
-        sections=shown,
+        sections=[(part, _image(part)) for part in parts],
         run=result.run.to_json(indent=1),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, page)
+
+
+def _image(section: Section) -> str | None:
+    if not section.panels:
+        return None
+    drawn, axes = pages.panels(len(section.panels))
+    for axis, panel in zip(axes, section.panels, strict=True):
+        pages.lines(axis, **vars(panel))
+    return pages.image(drawn, f"{section.title}: {section.about}")

@@ -13,7 +13,8 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 
-from anharmonic.diagnostics.measures import Probe, measure
+from anharmonic.diagnostics.base import Probe
+from anharmonic.diagnostics.registry import measure
 from anharmonic.ops.adjacency import Adjacency
 from anharmonic.train import folder as folders
 from anharmonic.train.files import append_line

@@ -16,7 +16,7 @@ from torch import nn
 from anharmonic import _checks
 from anharmonic.data.base import Task
 from anharmonic.diagnostics.machine import hardware
-from anharmonic.diagnostics.measures import check_applicable
+from anharmonic.diagnostics.registry import check_applicable
 from anharmonic.train import folder as folders
 from anharmonic.train import machine, results
 from anharmonic.train.finish import PreparedRun, finish, remove_leftovers

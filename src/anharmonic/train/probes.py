@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from anharmonic.data.base import Batch, Batches
-from anharmonic.diagnostics.measures import Probe
+from anharmonic.diagnostics.base import Probe
 from anharmonic.train.losses import summed_loss
 
 SEQUENCES = 8

@@ -17,13 +17,14 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from torch import nn
 
 from anharmonic import _checks
 from anharmonic.data.base import Task
 from anharmonic.data.registry import list_tasks, make_task, task_class
+from anharmonic.diagnostics.registry import DIAGNOSTICS
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.options import (
@@ -38,11 +39,6 @@ from anharmonic.train.options import (
 from anharmonic.train.serialization import structure_json
 
 _ADDED_LATER: tuple[str, ...] = ("readout",)
-
-Diagnostic = Literal[
-    "gradients", "timescales", "energy", "weights", "lyapunov", "smoothing", "adjoint"
-]
-"""The names of ``anharmonic.diagnostics.measures.MEASURES``."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +255,7 @@ class RunEnvironment:
     """File to which finished runs add a line. Default: results.jsonl in `out`."""
     progress: bool = True
     """Whether progress is shown, on standard error."""
-    diagnose: tuple[Diagnostic, ...] = ()
+    diagnose: tuple[str, ...] = ()
     """What to measure after every epoch, on a few validation data: the run folder gets a line each
     time, in diagnostics.jsonl. Weights and result stay the same bits."""
     diagnose_every: int = 1
@@ -290,7 +286,7 @@ class RunEnvironment:
         if not isinstance(self.diagnose, list | tuple):
             wrong_type("diagnose", "a list of names of diagnostics", self.diagnose)
         for name in self.diagnose:
-            _checks.choice("a name in diagnose", name, get_args(Diagnostic))
+            _checks.choice("a name in diagnose", name, DIAGNOSTICS)
         object.__setattr__(self, "diagnose", tuple(dict.fromkeys(self.diagnose)))
         _checks.positive_int("diagnose_every", self.diagnose_every)
 

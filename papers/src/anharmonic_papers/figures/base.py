@@ -1,4 +1,4 @@
-"""Figures of the documents: curves that a command measures, or trains for, and keeps."""
+"""Figures of the papers: curves that a command measures, or trains for, and keeps."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of the documents: what is measured, and what was reported.
+    """A figure of a paper: what is measured, and what was reported.
 
     Args:
         id: Its name on the command line.
@@ -43,7 +43,7 @@ class Figure:
         source: Document and figure number.
         x: What the curves run over, with unit.
         y: What is measured, with unit.
-        outcomes: What the documents say of every curve, by its name.
+        outcomes: What the paper says of every curve, by its name.
         measure: Computes the curves; trainings happen in the environment given.
         marks: The places on the x axis that a table shows.
         note: What a reader has to know.
@@ -172,7 +172,7 @@ def read(path: Path) -> Measured:
 def rows(figure: Figure, found: Measured) -> list[list[str]]:
     """Head and one line per curve: values at the marks, and what was reported.
 
-    Of more than a dozen curves only those of which the documents say something have a line.
+    Of more than a dozen curves only those of which the paper says something have a line.
 
     Args:
         figure: The figure.

@@ -1,4 +1,4 @@
-"""Pictures of the documents' figures, from kept numbers."""
+"""Pictures of the papers' figures, from kept numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-r"""One and two oscillators by which the documents explain coRNN (C, supplement B).
+r"""One and two oscillators by which the paper explains coRNN (C, supplement B).
 
 .. math::
     y' = z, \qquad z' = \sigma(W y + \mathcal{W} z + V u + b) - \gamma y - \epsilon z

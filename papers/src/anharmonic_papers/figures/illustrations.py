@@ -143,7 +143,7 @@ FIGURES = (
         measure=_heuristics,
         marks=(0, 5, 10, 15, 19.9),
         note=(
-            "Scheme (2.3) with dt = 0.02. The documents print the oscillators' parameters, not the "
+            "Scheme (2.3) with dt = 0.02. The paper prints the oscillators' parameters, not the "
             "steps of the input nor the initial values: ours rise by 1 at t = 2, fall by 1.5 at 8 "
             "and rise by 1 at 14; all start at rest at 0, SHO, which has no input, at 1. With the "
             "parameters printed the controlled linear oscillator grows, because its damping ε - 𝒲 "

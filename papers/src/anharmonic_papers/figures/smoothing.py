@@ -15,7 +15,7 @@ from anharmonic_papers.figures.base import Curves, Figure
 _WIDTH = 64
 _NOTE = (
     "10 x 10 grid with 4 neighbours, features uniform in [0, 1], one draw of PyTorch Geometric's "
-    f"initial weights per layer (seed 0), float64. The documents print no width; ours is {_WIDTH}."
+    f"initial weights per layer (seed 0), float64. The thesis prints no width; ours is {_WIDTH}."
 )
 _DECAY = "exponential decay to zero"
 

@@ -188,7 +188,7 @@ FIGURES = (
         marks=(0, 64, 128, 192, 255),
         note=(
             "3 layers of 256 neurons, dt = 0.19, α = 30.65; images pooled to 49 pixels, learning "
-            "rate without a drop. The documents train 2600 epochs on 784 pixels."
+            "rate without a drop. The paper trains 2600 epochs on 784 pixels."
         ),
     ),
     Figure(

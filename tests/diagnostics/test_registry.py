@@ -5,9 +5,9 @@ import json
 import pytest
 import torch
 
-from anharmonic.diagnostics.measures import (
-    MEASURES,
-    Probe,
+from anharmonic.diagnostics.base import Probe
+from anharmonic.diagnostics.registry import (
+    DIAGNOSTICS,
     applicable,
     check_applicable,
     distances,
@@ -87,9 +87,11 @@ def test_distances_reach_from_none_to_all():
 
 
 def test_a_diagnostic_of_another_model_is_refused():
-    for name in MEASURES:
-        assert MEASURES[name].about
-    with pytest.raises(ValueError, match=r"what GraphCON has: smoothing; got gradients, energy"):
+    for name in DIAGNOSTICS:
+        assert DIAGNOSTICS[name].about
+    with pytest.raises(
+        ValueError, match=r"diagnose .* GraphCON has: smoothing; got 'gradients, energy'"
+    ):
         check_applicable("GraphCON", ["gradients", "smoothing", "energy"])
 
 

@@ -1,0 +1,435 @@
+"""The diagnostics by name: what a training can log, and what is said of a trained model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from anharmonic._checks import require
+from anharmonic.diagnostics import adjoint, energy, gradients, smoothing, timescales, weights
+from anharmonic.diagnostics.base import Diagnostic, Log, Panel, Probe, Section, steps_of
+from anharmonic.diagnostics.lyapunov import lyapunov_exponent
+from anharmonic.diagnostics.recurrence import layer_of, recurrence
+from anharmonic.nn.graph.encoder_decoder import GraphNetwork
+from anharmonic.nn.ode.network import NeuralODENetwork
+from anharmonic.nn.registry import model_class
+from anharmonic.nn.sequence.cornn import CoRNN
+from anharmonic.nn.sequence.lem import LEM
+from anharmonic.nn.sequence.unicornn import UnICORNN
+
+LYAPUNOV_STEPS = 500
+"""Steps at most of the sequence whose exponent is estimated; the first fifth does not count."""
+JACOBIAN_STEPS, JACOBIAN_SIZE = 100, 300
+"""Products of Jacobians are over so many steps at most, of states of so many entries at most."""
+FEWEST_BINS = 5
+"""With fewer bins that hold any value a power law says nothing."""
+QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
+"""Which quantiles of the effective steps are logged."""
+
+
+def applicable(model: str) -> list[str]:
+    """The diagnostics of a model, by name.
+
+    Args:
+        model: The model's name, as ``list_models`` has it.
+
+    Example:
+        >>> applicable("LEM"), applicable("GraphCON")
+        (['gradients', 'timescales', 'lyapunov'], ['smoothing'])
+    """
+    kind = model_class(model)
+    return [name for name, one in DIAGNOSTICS.items() if one.fits(kind)]
+
+
+def check_applicable(model: str, names: Sequence[str]) -> None:
+    """Refuses diagnostics that a model does not have.
+
+    Args:
+        model: The model's name.
+        names: Diagnostics.
+
+    Raises:
+        ValueError: If one is not the model's.
+
+    Example:
+        >>> check_applicable("LEM", ["gradients"])
+    """
+    known = applicable(model)
+    wrong = [name for name in names if name not in known]
+    require(
+        not wrong,
+        "diagnose",
+        ", ".join(wrong),
+        f"among what {model} has: {', '.join(known) or 'nothing'}",
+        "choose among these" if known else "leave it out",
+    )
+
+
+def measure(model: Any, probe: Probe, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Measures a model, whose weights, modes and gradients stay as they are.
+
+    Args:
+        model: A ``SequenceModel``, a graph network or a ``NeuralODENetwork``.
+        probe: The data.
+        names: Of ``DIAGNOSTICS``.
+
+    Returns:
+        By name what was measured: JSON values, None in place of numbers that are not finite; for a
+        diagnostic that failed (a graph without edges, a weight at zero) {"failed": why}.
+
+    Example:
+        >>> from anharmonic.nn.heads import SequenceModel
+        >>> model = SequenceModel("UnICORNN", 2, 1, hidden_size=3)
+        >>> measure(model, Probe((torch.zeros(1, 5, 2),)), ["weights"])["weights"].keys()
+        dict_keys(['norms'])
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for name in names:
+        try:
+            found[name] = _plain(DIAGNOSTICS[name].measure(model, probe))
+        except (ValueError, TypeError) as error:
+            found[name] = {"failed": " ".join(str(error).split())}
+    return found
+
+
+def describe(model: Any, probe: Probe, name: str, log: Log) -> Section:
+    """What a diagnostic says of a trained model; of what its very layer does not have, why not.
+
+    Args:
+        model: As in ``measure``.
+        probe: The data.
+        name: Of ``DIAGNOSTICS``.
+        log: What the diagnostic measured while the model was trained; may be empty.
+    """
+    try:
+        return DIAGNOSTICS[name].describe(model, probe, log)
+    except (ValueError, TypeError) as error:
+        reason = " ".join(str(error).split())
+        return Section(name.capitalize(), DIAGNOSTICS[name].about, {"not measured": reason})
+
+
+def _plain(value: Any) -> Any:
+    """JSON values, rounded to seven digits."""
+    if isinstance(value, Tensor):
+        value = value.detach().cpu().tolist()
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float):
+        return float(f"{value:.7g}") if math.isfinite(value) else None
+    return value
+
+
+def distances(steps: int) -> list[int]:
+    """Time distances at which gradients are logged: all up to 8, then eight per octave.
+
+    Example:
+        >>> distances(12)
+        [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]
+        >>> len(distances(1000)) < 70
+        True
+    """
+    places = (round(2 ** (k / 8)) for k in range(8 * max(steps, 1).bit_length() + 8))
+    return sorted({0, *range(min(steps, 8) + 1), *(p for p in places if p <= steps), steps})
+
+
+def _x(probe: Probe) -> Tensor:
+    """The sequences, time first."""
+    x: Tensor = probe.inputs[0].transpose(0, 1)
+    return x
+
+
+def _gradients(model: Any, probe: Probe) -> dict[str, Any]:
+    x, loss = _x(probe), probe.loss
+    if loss is None:
+        found = gradients.state_gradients(model, x)
+    else:
+        found = gradients.state_gradients(model, x, lambda output: loss(model.linear(output)))
+    places = distances(len(x))
+    return {"distance": places, "size": found.median(1).values[places]}
+
+
+def _describe_gradients(model: Any, probe: Probe, log: Log) -> Section:
+    x, layer = _x(probe), layer_of(model)
+    now = _gradients(model, probe)
+    places, size = now["distance"], now["size"].tolist()
+    curves = {"after training": ([float(k) for k in places], size)}
+    if log and "size" in log[0]:
+        shown = [value or 0.0 for value in log[0]["size"]]
+        curves["before training"] = ([float(k) for k in log[0]["distance"]], shown)
+    panels = [Panel(curves, "distance k in steps", "|∂loss_N / ∂state_(N-k)|", log="y")]
+    middle = len(places) // 2
+    numbers = {f"gradient at distance {places[k]}": f"{size[k]:.3g}" for k in (0, middle, -1)}
+    about = (
+        "Size of the gradient of the last step's loss in the state k steps before, median of "
+        f"{x.shape[1]} validation sequences."
+    )
+    if recurrence(layer).size <= JACOBIAN_SIZE:
+        norms = gradients.jacobian_norms(layer, x[-JACOBIAN_STEPS:, :1])
+        panels.append(Panel({"": steps_of(norms)}, "steps k", "norm over k steps", log="y"))
+        about += f" Right: product of the Jacobians of the last {len(norms) - 1} steps, from rest."
+        numbers[f"Jacobian over {len(norms) - 1} steps"] = f"{norms[-1]:.3g}"
+    return Section("Gradients over time", about, numbers, tuple(panels))
+
+
+def _histograms(layer: Any, probe: Probe) -> dict[str, timescales.Histogram]:
+    found = {}
+    for name, values in timescales.gates(layer, _x(probe)).items():
+        top = layer.dt if isinstance(layer, LEM) else 1.0
+        # Bins that stay, so that epochs can be compared; what is faster or slower is counted too.
+        values = values.clamp(1e-4 * top, top)
+        found[name] = timescales.scale_histogram(values, low=1e-4 * top, high=top)
+    return found
+
+
+def _timescales(model: Any, probe: Probe) -> dict[str, Any]:
+    layer = layer_of(model)
+    if isinstance(layer, UnICORNN):
+        steps = timescales.effective_steps(layer).double()
+        ranks = torch.tensor(QUANTILES, dtype=steps.dtype, device=steps.device)
+        return {"quantiles": QUANTILES, "h": steps.quantile(ranks, dim=1).t()}
+    return {name: vars(one) for name, one in _histograms(layer, probe).items()}
+
+
+def _describe_timescales(model: Any, probe: Probe, log: Log) -> Section:
+    layer = layer_of(model)
+    if isinstance(layer, UnICORNN):
+        steps = timescales.effective_steps(layer).sort(dim=1).values
+        curves = {f"layer {k}": steps_of(row) for k, row in enumerate(steps, start=1)}
+        numbers = {
+            f"steps of layer {k}": f"{row[0]:.3g} to {row[-1]:.3g}"
+            for k, row in enumerate(steps, start=1)
+        }
+        panel = Panel(curves, "neuron, in the order of its step", "effective step h", log="y")
+        about = "h = dt σ̂(c) of every neuron, sorted."
+        return Section("Effective steps", about, numbers, (panel,))
+    found = _histograms(layer, probe)
+    curves = {}
+    for name, one in found.items():
+        curves[f"gate {name}"] = (one.centres, [float(count) for count in one.counts])
+        law = [one.factor * place**one.exponent for place in one.centres]
+        if math.isfinite(one.exponent):
+            curves[f"gate {name}, exponent {one.exponent:.2f}"] = (one.centres, law)
+    about = (
+        "How often each gate value occurs, over all steps, neurons and layers; a gate g has a time "
+        "constant of about 1/g steps. The line is the power law fitted to all bins that hold any."
+    )
+    share = "gate, share of the distance moved in one step"
+    numbers = {f"gate {name}": power_law(one) for name, one in found.items()}
+    return Section("Gates", about, numbers, (Panel(curves, share, "count", log="xy", low=0.7),))
+
+
+def power_law(found: timescales.Histogram) -> str:
+    """The fitted power law in words, if enough bins hold any value."""
+    held = sum(count > 0 for count in found.counts)
+    if held < FEWEST_BINS:
+        return f"all values in {held} of {len(found.counts)} bins, too few for a power law"
+    return f"power law with exponent {found.exponent:.3g} (r² {found.r_squared:.2f}, {held} bins)"
+
+
+def _energy(model: Any, probe: Probe) -> dict[str, Any]:
+    layer, x = layer_of(model), _x(probe)
+    along = energy.energy_along(layer, x)
+    found: dict[str, Any] = {"last": along[-1].mean(1), "largest": along.amax((0, 2))}
+    if isinstance(layer, UnICORNN):
+        found["reversibility_error"] = energy.reversibility_error(layer, x).max()
+    return found
+
+
+def _describe_energy(model: Any, probe: Probe, log: Log) -> Section:
+    layer, x = layer_of(model), _x(probe)
+    along = energy.energy_along(layer, x).median(2).values.t()
+    curves = {f"layer {k}": steps_of(row, first=1) for k, row in enumerate(along, start=1)}
+    panels = [Panel(curves, "step", "energy")]
+    numbers = {
+        f"energy of layer {k}": f"{row[-1]:.3g} at the end, {row.max():.3g} at most"
+        for k, row in enumerate(along, start=1)
+    }
+    kind = "the Hamiltonian, which the input changes"
+    if isinstance(layer, CoRNN):
+        kind = "(γ|y|² + |z|²)/2"
+    about = f"Median of {x.shape[1]} validation sequences; the energy is {kind}."
+    if isinstance(layer, UnICORNN):
+        errors = {}
+        for name, dtype in (("float32", torch.float32), ("float64", torch.float64)):
+            found = energy.reversibility_error(layer.to(dtype), x.to(dtype))
+            layer.to(torch.float32)
+            errors[name] = steps_of(found)
+            numbers[f"error of undone steps, {name}"] = f"{found.max():.2g} of the largest state"
+        panels.append(Panel(errors, "steps undone", "error / largest state", log="y"))
+        about += " Right: states rebuilt from the last one by (3.7), against the real ones."
+    return Section("Energy", about, numbers, tuple(panels))
+
+
+def _weights(model: Any, probe: Probe) -> dict[str, Any]:
+    layer = layer_of(model)
+    if isinstance(layer, UnICORNN):
+        return {"norms": weights.weight_norms(layer)}
+    found = weights.weight_assumption(layer)
+    return {
+        "dt": found[0].dt,
+        "eta": [one.eta for one in found],
+        "norms": [one.norms for one in found],
+        "holds": all(one.holds for one in found),
+    }
+
+
+def _describe_weights(model: Any, probe: Probe, log: Log) -> Section:
+    layer = layer_of(model)
+    log = [entry for entry in log if "norms" in entry]
+    epochs = [float(entry["epoch"]) for entry in log]
+    curves = {}
+    if isinstance(layer, UnICORNN):
+        key, y, about = "norms", "largest |w|", "Largest entry of the vector w, layer by layer."
+        norms = weights.weight_norms(layer)
+        numbers = {f"{y} of layer {k}": f"{norm:.3g}" for k, norm in enumerate(norms, start=1)}
+    else:
+        key, y, about = "eta", "η", "Condition (2.16), η ≤ dt^r for an r from ½ to 1."
+        found = weights.weight_assumption(layer)
+        bound = found[0].weakest_bound
+        numbers = {
+            f"η of layer {k}": f"{one.eta:.3g}, bound dt^½ = {bound:.3g}: "
+            f"{'holds' if one.holds else 'fails'}"
+            for k, one in enumerate(found, start=1)
+        }
+        curves["dt^½"] = (epochs, [bound] * len(epochs))
+    if len(log) < 2:
+        about += " Over epochs it is shown of runs trained with --diagnose weights."
+        return Section("Weights", about, numbers)
+    for k in range(len(log[0][key])):
+        curves[f"{y}, layer {k + 1}"] = (epochs, [entry[key][k] for entry in log])
+    return Section("Weights", about, numbers, (Panel(curves, "epoch", y),))
+
+
+def _exponents(model: Any, probe: Probe) -> tuple[Tensor, int]:
+    """The exponent up to each step, and how many steps before do not count."""
+    x = probe.inputs[0][:1, -LYAPUNOV_STEPS:].transpose(0, 1)
+    discard = len(x) // 5
+    return lyapunov_exponent(model, x, discard=discard), discard
+
+
+def _lyapunov(model: Any, probe: Probe) -> dict[str, Any]:
+    found, _ = _exponents(model, probe)
+    return {"exponent": found[-1], "steps": len(found)}
+
+
+def _describe_lyapunov(model: Any, probe: Probe, log: Log) -> Section:
+    found, discard = _exponents(model, probe)
+    last = float(found[-1])
+    growth = math.exp(min(last * len(found), 700.0))
+    numbers = {
+        "exponent": f"{last:.3g} per step: a small difference is {growth:.2g} times as large after "
+        f"{len(found)} steps (the {discard} before do not count)"
+    }
+    about = (
+        "Mean growth of a tangent along one validation sequence, up to each step; the first fifth "
+        "does not count."
+    )
+    panel = Panel({"": steps_of(found, first=discard + 1)}, "step", "exponent in 1/step")
+    return Section("Largest Lyapunov exponent", about, numbers, (panel,))
+
+
+def _smoothing(model: Any, probe: Probe) -> dict[str, Any]:
+    x, graph, *others = probe.inputs
+    states = smoothing.layer_features(model, x, graph, *others)
+    return {
+        "dirichlet_energy": [float(smoothing.dirichlet_energy(s, graph)) for s in states],
+        "mean_average_distance": [float(smoothing.mean_average_distance(s, graph)) for s in states],
+    }
+
+
+def _describe_smoothing(model: Any, probe: Probe, log: Log) -> Section:
+    found = _smoothing(model, probe)
+    names = {
+        "Dirichlet energy": "dirichlet_energy",
+        "mean average distance": "mean_average_distance",
+    }
+    panels = (Panel({"": steps_of(found[key])}, "layer", y, log="y") for y, key in names.items())
+    numbers = {
+        name: f"{found[key][0]:.3g} before the first layer, {found[key][-1]:.3g} after the last"
+        for name, key in names.items()
+    }
+    about = "How much neighbours differ, layer by layer; what decays exponentially oversmooths."
+    return Section("Smoothing over depth", about, numbers, tuple(panels))
+
+
+def _adjoint(model: Any, probe: Probe) -> dict[str, Any]:
+    loss = probe.loss if probe.loss is not None else lambda prediction: prediction.sum()
+    norms = adjoint.network_adjoint_norms(model, probe.inputs[0], loss)
+    return {
+        "norm": norms.median(1).values,
+        "score": adjoint.adjoint_score(norms).mean(),
+        "nfe": model.ode.nfe,
+    }
+
+
+def _describe_adjoint(model: Any, probe: Probe, log: Log) -> Section:
+    found = _adjoint(model, probe)
+    norm = found["norm"].tolist()
+    numbers = {
+        "adjoint score": f"{found['score']:.4g} (1 is best)",
+        "norm of the adjoint": f"{norm[0]:.3g} at t = 0, {norm[-1]:.3g} at the end",
+        "function evaluations": f"{found['nfe']} a solve",
+    }
+    about = (
+        "How large the gradient in the state is over time, median of "
+        f"{len(probe.inputs[0])} validation rows; the score is the ratio of its 95 % and 5 % "
+        "quantiles."
+    )
+    times = torch.linspace(0, model.ode.end_time, len(norm)).tolist()
+    return Section(
+        "Adjoint", about, numbers, (Panel({"": (times, norm)}, "time t", "|dL / dz(t)|"),)
+    )
+
+
+def _is_sequence(kind: type) -> bool:
+    return not issubclass(kind, GraphNetwork | NeuralODENetwork) and issubclass(kind, nn.Module)
+
+
+DIAGNOSTICS: dict[str, Diagnostic] = {
+    "gradients": Diagnostic(
+        "size of the loss gradient in the states, against the time distance",
+        _is_sequence,
+        _gradients,
+        _describe_gradients,
+    ),
+    "timescales": Diagnostic(
+        "gates of LEM and LSTM as a histogram, effective steps of UnICORNN",
+        lambda kind: issubclass(kind, LEM | UnICORNN | nn.LSTM),
+        _timescales,
+        _describe_timescales,
+    ),
+    "energy": Diagnostic(
+        "energy of oscillators along a trajectory; UnICORNN: error of undoing it in floats",
+        lambda kind: issubclass(kind, energy.HAVE_ENERGY),
+        _energy,
+        _describe_energy,
+    ),
+    "weights": Diagnostic(
+        "coRNN: assumption (2.16); UnICORNN: norms of w",
+        lambda kind: issubclass(kind, CoRNN | UnICORNN),
+        _weights,
+        _describe_weights,
+    ),
+    "lyapunov": Diagnostic(
+        "largest Lyapunov exponent along a sequence", _is_sequence, _lyapunov, _describe_lyapunov
+    ),
+    "smoothing": Diagnostic(
+        "Dirichlet energy and mean average distance, layer by layer",
+        lambda kind: issubclass(kind, GraphNetwork),
+        _smoothing,
+        _describe_smoothing,
+    ),
+    "adjoint": Diagnostic(
+        "neural ODEs: norm of the adjoint over time, its score, function evaluations",
+        lambda kind: issubclass(kind, NeuralODENetwork),
+        _adjoint,
+        _describe_adjoint,
+    ),
+}
+"""Every diagnostic by its name: the one place where a new one is added."""
