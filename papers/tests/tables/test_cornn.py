@@ -14,7 +14,7 @@ from anharmonic_papers.tables.registry import table
         ("cornn-psmnist", "fastgrnn", 18_060),
     ],
 )
-def test_parameters_are_those_of_the_documents(name, row, count, parameters):
+def test_parameters_are_those_of_the_papers(name, row, count, parameters):
     found = table(name).row(row)
     assert parameters(found.run) == count
     assert f"{round(count / 1000)}k" == found.parameters

@@ -20,7 +20,7 @@ from anharmonic_papers.tables.registry import table
         ("lem-ncifar", "exprnn", 103_150),
     ],
 )
-def test_parameters_are_those_of_the_documents(name, row, count, parameters):
+def test_parameters_are_those_of_the_papers(name, row, count, parameters):
     found = table(name).row(row)
     assert parameters(found.run) == count
     assert found.parameters in (f"{round(count / 1000)}k", f"{count // 1000}k")

@@ -135,7 +135,8 @@ def _table(content: dict[str, Any], defaults: dict[str, Any], path: Path) -> Tab
     own = _mapping("defaults", values.pop("defaults", {}), _ROW)
     defaults = _merged(defaults, own)
     if "parts" in values:
-        parts = tuple(_table(part, defaults, path) for part in values.pop("parts"))
+        source = {"source": values.get("source")}
+        parts = tuple(_table(source | part, defaults, path) for part in values.pop("parts"))
         return join(**values, parts=parts)
     choice("direction", values.get("direction", "higher"), ("higher", "lower"))
     if "baseline" in values:
