@@ -89,7 +89,7 @@ def test_a_failing_row_is_reported_and_the_others_go_on(cli, tmp_path):
         (("lem-smist",), "did you mean 'lem-smnist'"),
         (("demo", "--rows", "nothing"), "row must be one of"),
         (("cornn-smnist", "--rows", "urnn"), "a model that is not in this package yet"),
-        (("lem-fitzhugh-nagumo", "--length", "5"), "length must belong to a task"),
+        (("lem-fitzhugh-nagumo", "--length", "5"), "leave out --length"),
         (("demo", "--epochs", "0"), "epochs must be an int >= 1"),
         (("demo", "--seeds", "1", "0", "1"), "--seeds must differ; got 1 more than once"),
         (("demo", "--devices", "0"), "devices must be an int >= 1"),

@@ -53,7 +53,7 @@ def test_reduced_refuses_what_no_task_has(table):
     plain = replace(
         table, rows=(Row("LEM", run=Run("fitzhugh-nagumo", "LEM", epochs=3)), Row("expRNN"))
     )
-    with pytest.raises(ValueError, match=r"length must belong to a task .* leave out --length"):
+    with pytest.raises(ValueError, match=r"--length .*fitzhugh-nagumo.*leave out --length"):
         plain.reduced(Budget(length=10))
     assert plain.reduced(Budget(epochs=1)).rows[0].run.epochs == 1
 

@@ -9,11 +9,11 @@ from anharmonic.train.run import Run
 from anharmonic_papers.tables.budget import (
     BUDGET,
     Budget,
-    extent,
-    idle,
-    less,
-    owners,
+    full_runs_of,
+    reduction,
     shrink,
+    sizes,
+    unused_bounds,
     without_budget,
 )
 from anharmonic_papers.tables.registry import list_tables, table
@@ -68,7 +68,7 @@ def test_fewer_validation_images_never_mean_more_training_images(task):
     after = make_task(task, shrink(full, Budget(eval_size=10)).task_options).sizes
     assert after == {"train": before["train"], "valid": 10, "test": 10}
     less_still = shrink(full, Budget(eval_size=10, train_size=64))
-    assert extent(less_still) == {**extent(full), "train": 64, "valid": 10, "test": 10}
+    assert sizes(less_still) == {**sizes(full), "train": 64, "valid": 10, "test": 10}
 
 
 def test_length_of_images_is_a_pooling():
@@ -77,7 +77,7 @@ def test_length_of_images_is_a_pooling():
     assert shrink(run, Budget(length=784)) == run
     pooled = Run("psmnist", "LEM", {"pool": 7})
     assert shrink(pooled, Budget(length=196)) == pooled
-    with pytest.raises(ValueError, match="length of psmnist must be 784, 196, 49, 16 or 4"):
+    with pytest.raises(ValueError, match=r"length of psmnist .* got 100"):
         shrink(run, Budget(length=100))
 
 
@@ -89,7 +89,7 @@ def test_jpeg_counts_as_less():
     assert shrink(replace(run, task_options={"form": "jpeg"}), Budget(form="original")).reduced is (
         False
     )
-    assert less(small, run) == "JPEG images"
+    assert reduction(small, run) == "JPEG images"
 
 
 def test_without_budget_joins_full_and_reduced(run):
@@ -101,19 +101,19 @@ def test_without_budget_joins_full_and_reduced(run):
 
 def test_owners_have_no_less_of_anything(run):
     small = shrink(run, Budget(epochs=2, eval_size=10))
-    assert owners(small, [run]) == [run]
-    assert owners(small, [replace(run, epochs=1)]) == []
-    assert owners(small, [replace(run, task_options={"length": 400})]) == []
-    assert owners(small, [replace(run, task_options={"length": 500, "valid_size": 9})]) == []
-    assert owners(small, [replace(run, lr=0.5)]) == []
+    assert full_runs_of(small, [run]) == [run]
+    assert full_runs_of(small, [replace(run, epochs=1)]) == []
+    assert full_runs_of(small, [replace(run, task_options={"length": 400})]) == []
+    assert full_runs_of(small, [replace(run, task_options={"length": 500, "valid_size": 9})]) == []
+    assert full_runs_of(small, [replace(run, lr=0.5)]) == []
 
 
 def test_owners_of_equal_length_come_first(run):
     long = replace(run, task_options={"length": 2000})
-    assert owners(shrink(run, Budget(epochs=2)), [long, run]) == [run]
+    assert full_runs_of(shrink(run, Budget(epochs=2)), [long, run]) == [run]
     # A row that cannot own the run because it has fewer epochs does not hide the one that can.
-    assert owners(shrink(long, Budget(length=500)), [long, replace(run, epochs=3)]) == [long]
-    assert owners(shrink(long, Budget(length=9)), [long, run]) == [long, run]
+    assert full_runs_of(shrink(long, Budget(length=500)), [long, replace(run, epochs=3)]) == [long]
+    assert full_runs_of(shrink(long, Budget(length=9)), [long, run]) == [long, run]
 
 
 @pytest.mark.parametrize("name", list_tables())
@@ -122,14 +122,14 @@ def test_every_reduced_row_finds_its_row_again(name):
     runs = [row.run for row in full.rows if row.run is not None]
     for row in full.reduced(Budget(epochs=1)).rows:
         if row.run is not None:
-            assert full.row(row.id).run in owners(row.run, runs)
+            assert full.row(row.id).run in full_runs_of(row.run, runs)
 
 
-def test_less_says_what_is_smaller(run):
+def test_reduction_says_what_is_smaller(run):
     small = shrink(run, Budget(epochs=2, train_size=100, eval_size=5))
-    assert less(small, run) == "2 epochs, 100 training, 5 validation and 5 test sequences"
-    assert less(shrink(run, Budget(train_size=100)), run) == "100 training sequences"
-    assert less(replace(run, reduced=True), run) == "marked so, though nothing is smaller"
+    assert reduction(small, run) == "2 epochs, 100 training, 5 validation and 5 test sequences"
+    assert reduction(shrink(run, Budget(train_size=100)), run) == "100 training sequences"
+    assert reduction(replace(run, reduced=True), run) == "marked so, though nothing is smaller"
 
 
 @pytest.mark.parametrize("name", ["length", "train_size", "eval_size", "form"])
@@ -140,8 +140,11 @@ def test_the_help_of_a_bound_names_its_tasks(name):
 
 
 def test_idle_bounds_belong_to_no_option_or_change_nothing(run):
-    assert idle(run, Budget()) == []
-    assert idle(run, Budget(epochs=1, length=10, form="jpeg")) == ["form"]
-    assert idle(run, Budget(epochs=1000, length=10)) == ["epochs"]
+    assert unused_bounds(run, Budget()) == []
+    assert unused_bounds(run, Budget(epochs=1, length=10, form="jpeg")) == ["form"]
+    assert unused_bounds(run, Budget(epochs=1000, length=10)) == ["epochs"]
     digits = Run("digits", "LEM")
-    assert idle(digits, Budget(epochs=1, length=1, train_size=1)) == ["length", "train_size"]
+    assert unused_bounds(digits, Budget(epochs=1, length=1, train_size=1)) == [
+        "length",
+        "train_size",
+    ]

@@ -106,14 +106,14 @@ def run(words: Sequence[str]) -> int:
 
 def _without_effect(rows: Sequence[Row], budget: Budget) -> list[str]:
     """One line for each bound of the budget that leaves some of the rows as they are."""
-    from anharmonic_papers.tables.budget import idle
+    from anharmonic_papers.tables.budget import unused_bounds
 
     found: dict[str, list[str]] = {}
     for row in rows:
-        for name in idle(row.run, budget) if row.run is not None else ():
+        for name in unused_bounds(row.run, budget) if row.run is not None else ():
             found.setdefault(name, []).append(row.id)
     return [
-        f"--{name.replace('_', '-')} {budget.changes()[name]} has no effect on {', '.join(ids)}"
+        f"--{name.replace('_', '-')} {budget.bounds()[name]} has no effect on {', '.join(ids)}"
         for name, ids in found.items()
     ]
 

@@ -15,7 +15,7 @@ from typing import Any
 from anharmonic import pages
 from anharmonic.train import Result, Run
 from anharmonic_papers.tables.base import Row, Table
-from anharmonic_papers.tables.budget import less, owners
+from anharmonic_papers.tables.budget import full_runs_of, reduction
 
 ABSENT = "not in this package yet"
 NOT_RUN = "not run"
@@ -142,9 +142,8 @@ def compare(table: Table, results: Iterable[Result]) -> list[Line]:
     """Joins the rows of a table with results.
 
     A result belongs to a row if their runs differ in nothing but the seed (and the number of the
-    split, see ``Row.split``); a result marked
-    ``reduced`` if it has no more of anything that a budget may reduce (see ``budget.owners``). Of
-    several results of one run the last counts.
+    split, see ``Row.split``); a result marked ``reduced`` if it has no more of anything that a
+    budget may reduce (see ``budget.full_runs_of``). Of several results of one run the last counts.
 
     Args:
         table: The table at full budget.
@@ -163,7 +162,7 @@ def compare(table: Table, results: Iterable[Result]) -> list[Line]:
         one = replace(result.run, seed=0, task_options=kept)
         key = one.hash
         if result.run.reduced:
-            for owner in owners(one, runs):
+            for owner in full_runs_of(one, runs):
                 reduced.setdefault(owner.hash, {}).setdefault(key, []).append(result)
         else:
             full.setdefault(key, []).append(result)
@@ -172,7 +171,7 @@ def compare(table: Table, results: Iterable[Result]) -> list[Line]:
         part = table.part(row.group)
         ordered = tuple(sorted(found, key=lambda r: r.run.seed))
         run = ordered[0].run
-        budget = f"reduced budget: {less(run, row.run)}" if run.reduced and row.run else ""
+        budget = f"reduced budget: {reduction(run, row.run)}" if run.reduced and row.run else ""
         return Ours(ordered, part.scale, part.form, budget, part.measure, part.quartiles)
 
     lines = []

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Literal
 
-from anharmonic._checks import choice, message
+from anharmonic._checks import choice, require
 from anharmonic.train import Range, Run, with_seed
 from anharmonic_papers.tables.budget import BUDGET, Budget, shrink
 
@@ -144,16 +144,13 @@ class Table:
             ValueError: If no task of the table has such an option.
         """
         tasks = {row.run.task for row in self.rows if row.run is not None}
-        for name in budget.changes():
-            if name != "epochs" and not any(name in BUDGET.get(task, {}) for task in tasks):
-                known = [task for task, options in BUDGET.items() if name in options]
-                raise ValueError(
-                    message(
-                        f"{name} must belong to a task that lets it be chosen: {', '.join(known)}",
-                        f"table {self.id!r} with {', '.join(sorted(tasks))}",
-                        f"leave out --{name.replace('_', '-')}",
-                    )
-                )
+        for name in budget.bounds():
+            flag, known = f"--{name.replace('_', '-')}", [t for t in BUDGET if name in BUDGET[t]]
+            require(
+                name == "epochs" or not tasks.isdisjoint(known),
+                f"the task of table {self.id} with {flag}", ", ".join(sorted(tasks)),
+                f"one that lets it be chosen ({', '.join(known)})", f"leave out {flag}",
+            )  # fmt: skip
         rows = (r if r.run is None else replace(r, run=shrink(r.run, budget)) for r in self.rows)
         return replace(self, rows=tuple(rows))
 

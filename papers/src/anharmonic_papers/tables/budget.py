@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from anharmonic._checks import listed, message, positive_int
+from anharmonic._checks import listed, positive_int, require
 from anharmonic.data import make_task, task_options
 from anharmonic.train import Run
 from anharmonic_papers.tasks.signals import LONGEST_RECORDING
@@ -68,12 +68,12 @@ class Budget:
             if getattr(self, name) is not None:
                 positive_int(name, getattr(self, name))
 
-    def changes(self) -> dict[str, Any]:
+    def bounds(self) -> dict[str, Any]:
         """What is set, by name."""
         return {k: v for k, v in vars(self).items() if v is not None}
 
 
-def extent(run: Run) -> dict[str, int]:
+def sizes(run: Run) -> dict[str, int]:
     """How much a run has of all that a budget may reduce.
 
     Returns:
@@ -81,7 +81,7 @@ def extent(run: Run) -> dict[str, int]:
         ``test`` (sequences) and ``original`` (1, or 0 for images that lost detail).
 
     Example:
-        >>> extent(Run("adding", "LEM", {"length": 80}, epochs=3, batch_size=50))
+        >>> sizes(Run("adding", "LEM", {"length": 80}, epochs=3, batch_size=50))
         {'epochs': 3, 'length': 80, 'train': 5000, 'valid': 1000, 'test': 1000}
     """
     known = BUDGET.get(run.task, {})
@@ -127,7 +127,7 @@ def shrink(run: Run, budget: Budget) -> Run:
         >>> shrink(run, Budget(epochs=1000)) == run
         True
     """
-    has = extent(run)
+    has = sizes(run)
     options: dict[str, Any] = {}
     changes: dict[str, Any] = {}
     if budget.epochs is not None and budget.epochs < run.epochs:
@@ -163,7 +163,7 @@ def shrink(run: Run, budget: Budget) -> Run:
     return replace(run, task_options={**run.task_options, **smaller}, reduced=True, **changes)
 
 
-def idle(run: Run, budget: Budget) -> list[str]:
+def unused_bounds(run: Run, budget: Budget) -> list[str]:
     """The bounds of a budget that change nothing in a run.
 
     The run's task has no such option, or the run is as small already.
@@ -173,12 +173,12 @@ def idle(run: Run, budget: Budget) -> list[str]:
         budget: What is to be reduced.
 
     Example:
-        >>> idle(Run("digits", "LEM", epochs=12), Budget(epochs=2, length=20))
+        >>> unused_bounds(Run("digits", "LEM", epochs=12), Budget(epochs=2, length=20))
         ['length']
     """
     return [
         name
-        for name, value in budget.changes().items()
+        for name, value in budget.bounds().items()
         if shrink(run, replace(Budget(), **{name: value})) == run
     ]
 
@@ -187,14 +187,7 @@ def _shorter(task: str, length: int) -> dict[str, int]:
     (option,) = BUDGET[task]["length"]
     if option != "pool":
         return {option: length}
-    if length not in _POOLS:
-        raise ValueError(
-            message(
-                f"length of {task} must be 784, 196, 49, 16 or 4",
-                f"length={length}",
-                "choose one of these",
-            )
-        )
+    require(length in _POOLS, f"length of {task}", length, "784, 196, 49, 16 or 4", "choose one")
     return {"pool": _POOLS[length]}
 
 
@@ -206,7 +199,7 @@ def without_budget(run: Run) -> Run:
     return replace(run, task_options=kept, seed=0, epochs=1, lr_drop_epoch=drop, reduced=False)
 
 
-def owners(small: Run, full: Sequence[Run]) -> list[Run]:
+def full_runs_of(small: Run, full: Sequence[Run]) -> list[Run]:
     """The full runs of a table that a reduced run may be the reduced form of.
 
     They have no less of anything. Where some of them have exactly as much as the reduced run
@@ -219,15 +212,16 @@ def owners(small: Run, full: Sequence[Run]) -> list[Run]:
 
     Example:
         >>> runs = [Run("adding", "LEM", {"length": n}, epochs=9) for n in (50, 500, 5000)]
-        >>> [r.task_options["length"] for r in owners(shrink(runs[2], Budget(length=70)), runs)]
+        >>> small = shrink(runs[2], Budget(length=70))
+        >>> [run.task_options["length"] for run in full_runs_of(small, runs)]
         [500, 5000]
     """
     family = without_budget(small).hash
-    has = extent(small)
+    has = sizes(small)
     found = []
     for run in full:
         if without_budget(run).hash == family:
-            theirs = extent(run)
+            theirs = sizes(run)
             if all(value <= theirs[name] for name, value in has.items()):
                 found.append((run, theirs))
     for name in has.keys() - {"epochs"}:
@@ -236,16 +230,16 @@ def owners(small: Run, full: Sequence[Run]) -> list[Run]:
     return [run for run, _ in found]
 
 
-def less(small: Run, full: Run) -> str:
+def reduction(small: Run, full: Run) -> str:
     """What a reduced run has less of than the full run, in words.
 
     Example:
         >>> run = Run("adding", "LEM", epochs=60, batch_size=50)
-        >>> less(shrink(run, Budget(epochs=1, length=80, eval_size=10)), run)
+        >>> reduction(shrink(run, Budget(epochs=1, length=80, eval_size=10)), run)
         '1 epoch, length 80, 10 validation and 10 test sequences'
     """
-    theirs = extent(full)
-    has = {name: value for name, value in extent(small).items() if value < theirs[name]}
+    theirs = sizes(full)
+    has = {name: value for name, value in sizes(small).items() if value < theirs[name]}
     parts = []
     if "epochs" in has:
         parts.append(f"{has['epochs']} epoch{'s' * (has['epochs'] > 1)}")
