@@ -24,16 +24,14 @@ from anharmonic.nn.ode.solve import StiffError
 from anharmonic.nn.registry import list_models
 from anharmonic.nn.sequence.cornn import CoRNN, CoRNNCell
 from anharmonic.nn.sequence.fastgrnn import FastGRNN
-from anharmonic.nn.sequence.gru import GRU
 from anharmonic.nn.sequence.hamiltonian import hamiltonian
 from anharmonic.nn.sequence.lem import LEM, LEMCell
-from anharmonic.nn.sequence.lstm import LSTM, ChronoLSTM
 from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
 from anharmonic.nn.sequence.oscillator import NeuralOscillator
 from anharmonic.nn.sequence.oscillator_cases import as_neural_oscillator, harmonic_oscillators
 from anharmonic.nn.sequence.pendula import PendulumNetwork
-from anharmonic.nn.sequence.rnn import RNN
 from anharmonic.nn.sequence.skew import SkewRNN
+from anharmonic.nn.sequence.torch_layers import GRU, LSTM, RNN, ChronoLSTM
 from anharmonic.nn.sequence.unicornn import UnICORNN, UnICORNNCell
 from anharmonic.nn.stability import StabilityWarning
 from anharmonic.nn.store import from_pretrained, save_pretrained

@@ -5,13 +5,11 @@ from __future__ import annotations
 from anharmonic import _checks, _plugins
 from anharmonic.nn.sequence.cornn import CoRNN
 from anharmonic.nn.sequence.fastgrnn import FastGRNN
-from anharmonic.nn.sequence.gru import GRU
 from anharmonic.nn.sequence.lem import LEM
-from anharmonic.nn.sequence.lstm import LSTM, ChronoLSTM
 from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
 from anharmonic.nn.sequence.oscillator import NeuralOscillator
-from anharmonic.nn.sequence.rnn import RNN
 from anharmonic.nn.sequence.skew import SkewRNN
+from anharmonic.nn.sequence.torch_layers import GRU, LSTM, RNN, ChronoLSTM
 from anharmonic.nn.sequence.unicornn import UnICORNN
 from anharmonic.nn.store import Stored
 

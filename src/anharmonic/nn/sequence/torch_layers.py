@@ -1,12 +1,12 @@
-"""What the layers that torch brings need to keep this package's contract.
+"""RNN, LSTM and GRU: torch's own layers under this package's contract.
 
-They take the same words, check input in the same voice, return named-tuple states and can stream.
-Their arithmetic is torch's own, and so is their dropout (a new mask at every step).
+They take the same arguments, check input in the same voice, return named-tuple states and can
+stream. Their arithmetic is torch's own, and so is their dropout (a new mask at every step).
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -22,13 +22,45 @@ from anharmonic.nn.sequence.inputs import (
 )
 from anharmonic.nn.sequence.recurrent import repr_of
 from anharmonic.nn.store import Stored
+from anharmonic.ops.recurrence import HiddenState
 from anharmonic.ops.sequence import OUTPUTS
+
+
+class LSTMState(NamedTuple):
+    """State of an LSTM: output h and cell c, [L * D, B, H] each."""
+
+    h: Tensor
+    c: Tensor
 
 
 class _TorchLayer(Stored, nn.RNNBase):
     """Mixed into ``nn.RNN``, ``nn.LSTM`` and ``nn.GRU``."""
 
-    state_type: ClassVar[Any]
+    state_type: ClassVar[Any] = HiddenState
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        arguments: dict[str, Any] = {
+            "input_size": _checks.positive_int("input_size", input_size),
+            "hidden_size": _checks.positive_int("hidden_size", hidden_size),
+            "num_layers": _checks.positive_int("num_layers", num_layers),
+            "bias": _checks.boolean("bias", bias),
+            "batch_first": _checks.boolean("batch_first", batch_first),
+            "dropout": _checks.number("dropout", dropout, low=0.0, high=1.0),
+            "bidirectional": _checks.boolean("bidirectional", bidirectional),
+        }
+        super().__init__(**arguments, device=device, dtype=dtype)
 
     def forward(
         self,
@@ -122,26 +154,208 @@ class _TorchLayer(Stored, nn.RNNBase):
         return repr_of(self)
 
 
-def torch_arguments(
-    input_size: int,
-    hidden_size: int,
-    num_layers: int,
-    bias: bool,
-    batch_first: bool,
-    dropout: float,
-    bidirectional: bool,
-    device: torch.device | str | None,
-    dtype: torch.dtype | None,
-) -> dict[str, Any]:
-    """Checks the words every sequence layer shares, in this package's voice."""
-    return {
-        "input_size": _checks.positive_int("input_size", input_size),
-        "hidden_size": _checks.positive_int("hidden_size", hidden_size),
-        "num_layers": _checks.positive_int("num_layers", num_layers),
-        "bias": _checks.boolean("bias", bias),
-        "batch_first": _checks.boolean("batch_first", batch_first),
-        "dropout": _checks.number("dropout", dropout, low=0.0, high=1.0),
-        "bidirectional": _checks.boolean("bidirectional", bidirectional),
-        "device": device,
-        "dtype": dtype,
-    }
+class RNN(_TorchLayer, nn.RNN):
+    r"""Tanh recurrent network: ``torch.nn.RNN`` with a named state and ``step``.
+
+    .. math::
+        h_n = \tanh(W h_{n-1} + V u_n + b)
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
+            every step).
+        bidirectional: Whether every layer also walks from the end.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: h [L * D, B, H].
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
+
+    Example:
+        >>> import torch
+        >>> layer = RNN(6, 32, batch_first=True)
+        >>> output, state = layer(torch.zeros(8, 100, 6))
+        >>> output.shape, state.h.shape
+        (torch.Size([8, 100, 32]), torch.Size([1, 8, 32]))
+
+    References:
+        Elman, Finding structure in time, Cognitive Science 14, 1990.
+    """
+
+
+class LSTM(_TorchLayer, nn.LSTM):
+    r"""Long short-term memory: ``torch.nn.LSTM`` with a named state and ``step``.
+
+    .. math::
+        i, f, o &= \hat\sigma(W_\cdot h_{n-1} + V_\cdot u_n + b_\cdot) \\
+        c_n &= f \odot c_{n-1} + i \odot \tanh(W h_{n-1} + V u_n + b), \quad
+        h_n = o \odot \tanh c_n
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
+            every step).
+        bidirectional: Whether every layer also walks from the end.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: h and c [L * D, B, H].
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
+
+    Example:
+        >>> import torch
+        >>> layer = LSTM(6, 32, batch_first=True)
+        >>> output, state = layer(torch.zeros(8, 100, 6))
+        >>> output.shape, state.h.shape
+        (torch.Size([8, 100, 32]), torch.Size([1, 8, 32]))
+
+    References:
+        Hochreiter and Schmidhuber, Long short-term memory, Neural Computation 9, 1997.
+    """
+
+    state_type = LSTMState
+
+
+class GRU(_TorchLayer, nn.GRU):
+    r"""Gated recurrent unit: ``torch.nn.GRU`` with a named state and ``step``.
+
+    .. math::
+        r, s = \hat\sigma(W_\cdot h_{n-1} + V_\cdot u_n + b_\cdot), \quad
+        h_n = s \odot h_{n-1} + (1 - s) \odot \tanh(V u_n + b + r \odot (W h_{n-1} + b'))
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
+            every step).
+        bidirectional: Whether every layer also walks from the end.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: h [L * D, B, H].
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
+
+    Example:
+        >>> import torch
+        >>> layer = GRU(6, 32, batch_first=True)
+        >>> output, state = layer(torch.zeros(8, 100, 6))
+        >>> output.shape, state.h.shape
+        (torch.Size([8, 100, 32]), torch.Size([1, 8, 32]))
+
+    References:
+        Cho et al., Learning phrase representations using RNN encoder-decoder for statistical
+        machine translation, EMNLP 2014.
+    """
+
+
+class ChronoLSTM(LSTM):
+    r"""LSTM whose forget gates start with time constants up to ``chrono_length`` steps.
+
+    .. math::
+        b_f \sim \log U[1, T_{\max} - 1], \quad b_i = -b_f
+
+    The other biases start at zero; nothing else differs from ``LSTM``. :math:`T_{\max}` is
+    ``chrono_length``.
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
+            every step).
+        bidirectional: Whether every layer also walks from the end.
+        chrono_length: Longest dependency expected, in steps, >= 3. Default 100.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: h and c [L * D, B, H].
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
+
+    Example:
+        >>> import torch
+        >>> layer = ChronoLSTM(6, 32, chrono_length=100, batch_first=True)
+        >>> output, state = layer(torch.zeros(8, 100, 6))
+        >>> output.shape, state.h.shape
+        (torch.Size([8, 100, 32]), torch.Size([1, 8, 32]))
+
+    References:
+        Tallec and Ollivier, Can recurrent neural networks warp time?, ICLR 2018.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        *,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        chrono_length: int = 100,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        _checks.positive_int("chrono_length", chrono_length)
+        _checks.require(
+            chrono_length >= 3, "chrono_length", chrono_length, ">= 3",
+            "give the longest dependency in steps",
+        )  # fmt: skip
+        _checks.require(
+            _checks.boolean("bias", bias), "bias", bias,
+            "True, since the chrono initialisation sets biases", "use LSTM, or keep the bias",
+        )  # fmt: skip
+        super().__init__(
+            input_size, hidden_size, num_layers, bias=bias, batch_first=batch_first,
+            dropout=dropout, bidirectional=bidirectional, device=device, dtype=dtype,
+        )  # fmt: skip
+        self.chrono_length = chrono_length
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws the weights as torch does and the biases by the chrono rule."""
+        super().reset_parameters()
+        longest = getattr(self, "chrono_length", None)
+        if longest is None:  # torch calls this before the length is known
+            return
+        H = self.hidden_size
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                if name.startswith("bias"):
+                    parameter.zero_()
+                if name.startswith("bias_ih"):  # rows: input, forget, cell, output
+                    parameter[H : 2 * H].uniform_(1.0, longest - 1.0).log_()
+                    parameter[:H] = -parameter[H : 2 * H]
