@@ -72,31 +72,27 @@ def check_sequence_layer(make: Callable[..., nn.Module], *, elapsed: bool = Fals
         AssertionError: If a check failed; says for each what was expected and what came.
 
     Example:
-        A leaky average of the inputs, as a layer of one's own:
+        A layer of one's own, from its step:
 
         >>> import torch
-        >>> from anharmonic.nn import OneStateLayer
-        >>> class Leaky(OneStateLayer):
-        ...     "h_n = h_{n-1} + rate * (V x_n + b - h_{n-1})"
-        ...
-        ...     def __init__(self, input_size, hidden_size, num_layers=1, *, rate=0.5, bias=True,
+        >>> from anharmonic.nn import HiddenState, StepLayer
+        >>> class LeakyRNN(StepLayer):
+        ...     def __init__(self, input_size, hidden_size, num_layers=1, *, leak=0.5, bias=True,
         ...                  batch_first=False, dropout=0.0, bidirectional=False, device=None,
         ...                  dtype=None):
         ...         super().__init__(input_size, hidden_size, num_layers, bias, batch_first,
         ...                          dropout, bidirectional)
-        ...         self.rate = rate
-        ...         self._make_layers(device=device, dtype=dtype)
+        ...         self.leak = leak
+        ...         self.make_parameters(device=device, dtype=dtype)
         ...
-        ...     def _shapes(self, layer, widths):
-        ...         return {"weight_ih": (self.hidden_size, widths[layer]),
-        ...                 "bias": (self.hidden_size,)}
+        ...     def parameter_shapes(self, input_size):
+        ...         H = self.hidden_size
+        ...         return {"weight_ih": (H, input_size), "weight_hh": (H, H), "bias": (H,)}
         ...
-        ...     def _initialise(self, stem, parameter, width):
-        ...         parameter.uniform_(-(width**-0.5), width**-0.5)
-        ...
-        ...     def _update(self, suffix):
-        ...         return lambda h, u, gap: h + self.rate * (u - h)
-        >>> check_sequence_layer(Leaky)
+        ...     def step_function(self, u, state, w, dt):
+        ...         new = torch.tanh(u + state.h @ w.weight_hh.T)
+        ...         return HiddenState(torch.lerp(state.h, new, self.leak))
+        >>> check_sequence_layer(LeakyRNN)
     """
     run_checks(sequence_layer_checks(make, elapsed=elapsed))
 

@@ -1,0 +1,282 @@
+"""Layers that break one promise each: the check of that promise fails, and says so."""
+
+import functools
+
+import pytest
+import torch
+from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
+
+import anharmonic as ah
+from anharmonic.nn import HiddenState, StepLayer
+from anharmonic.testing import check_sequence_layer, sequence_layer_checks
+
+
+class Leaky(StepLayer):
+    """A layer that keeps every promise."""
+
+    def __init__(
+        self, input_size, hidden_size, num_layers=1, *, leak=0.5, bias=True, batch_first=False,
+        dropout=0.0, bidirectional=False, device=None, dtype=None,
+    ):  # fmt: skip
+        super().__init__(
+            input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional
+        )
+        self.leak = leak
+        self.make_parameters(device=device, dtype=dtype)
+
+    def parameter_shapes(self, input_size):
+        H = self.hidden_size
+        return {"weight_ih": (H, input_size), "weight_hh": (H, H), "bias": (H,)}
+
+    def step_function(self, u, state, w, dt):
+        new = torch.tanh(u + state.h @ w.weight_hh.T)
+        return HiddenState(torch.lerp(state.h, new, self.leak))
+
+
+class Timed(ah.CoRNN):
+    """A layer with a step size that keeps every promise."""
+
+
+def changed(base=Leaky, **methods):
+    """A layer like ``base`` with other methods, each called with the old one first."""
+    layer = type(base.__name__, (base,), {})
+    for name, method in methods.items():
+        old = getattr(base, name)
+        setattr(layer, name, lambda self, *a, _old=old, _new=method, **k: _new(_old, self, *a, **k))
+    return layer
+
+
+def output_of(change):
+    """A forward whose output is changed, packed or not."""
+
+    def forward(old, self, x, *args, **kwargs):
+        output, state = old(self, x, *args, **kwargs)
+        if isinstance(output, PackedSequence):
+            return output._replace(data=change(self, output.data)), state
+        return None if output is None else change(self, output), state
+
+    return forward
+
+
+class _Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return 2 * gradient
+
+
+def wrong_gradient(self, output):
+    return _Doubled.apply(output) if output is not None else None
+
+
+def mixed(old, self, x, *args, **kwargs):
+    if isinstance(x, torch.Tensor) and x.dim() == 3:
+        x = x + x.mean(0 if self.batch_first else 1, keepdim=True)
+    return old(self, x, *args, **kwargs)
+
+
+def leaking(old, self, x, state=None, *args, **kwargs):
+    if not isinstance(x, PackedSequence):
+        return old(self, x, state, *args, **kwargs)
+    padded, _ = pad_packed_sequence(x, batch_first=self.batch_first)
+    _, last = old(self, padded, state, *args, **kwargs)  # states walk on over the padding
+    return old(self, x, state, *args, **kwargs)[0], last
+
+
+def resorted(old, self, x, *args, **kwargs):
+    output, state = old(self, x, *args, **kwargs)
+    if isinstance(output, PackedSequence) and output.sorted_indices is None:
+        order = torch.arange(len(state[0][0]))
+        output = PackedSequence(output.data, output.batch_sizes, order, order)
+    return output, state
+
+
+def detached(old, self, x, *args, **kwargs):
+    return old(self, x._replace(data=x.data.detach()) if is_packed(x) else x, *args, **kwargs)
+
+
+def is_packed(x):
+    return isinstance(x, PackedSequence)
+
+
+def forgetful(old, self, x, state=None, **kwargs):
+    return old(self, x, None, **kwargs)
+
+
+def view(old, self, x, *args, output="all", **kwargs):
+    result, state = old(self, x, *args, output=output, **kwargs)
+    return (state.h[-1] if output == "last" and not self.bidirectional else result), state
+
+
+def without_elapsed(old, self, x, state=None, *, elapsed=None, **kwargs):
+    return old(self, x, state, **kwargs)
+
+
+def even(old, self, x_t, state=None, elapsed=None):
+    return old(self, x_t, state)
+
+
+def in_place_gaps(old, self, x, state=None, *, elapsed=None, **kwargs):
+    detached = elapsed.detach() if isinstance(elapsed, torch.Tensor) else elapsed
+    return old(self, x, state, elapsed=detached, **kwargs)
+
+
+def clipped_gaps(old, self, x, state=None, *, elapsed=None, **kwargs):
+    if isinstance(elapsed, torch.Tensor):
+        elapsed = elapsed.nan_to_num(1.0, 1.0, 1.0).clamp(min=0)
+    return old(self, x, state, elapsed=elapsed, **kwargs)
+
+
+def accepts_nan(old, self, x, *args, **kwargs):
+    return old(self, x.nan_to_num(0.0) if isinstance(x, torch.Tensor) else x, *args, **kwargs)
+
+
+def any_state(old, self, x, state=None, **kwargs):
+    try:
+        return old(self, x, state, **kwargs)
+    except (TypeError, ValueError):
+        return old(self, x, None, **kwargs)
+
+
+def any_step(old, self, x_t, state=None, elapsed=None):
+    return old(self, torch.nn.functional.pad(x_t, (0, self.input_size - x_t.shape[-1])), state)
+
+
+def streaming(old, self, x_t, state=None, elapsed=None):
+    directions, self.bidirectional = self.bidirectional, False
+    try:
+        return old(self, x_t, state, elapsed)
+    finally:
+        self.bidirectional = directions
+
+
+class Deaf(Leaky):
+    """Takes times that it has no use for."""
+
+    def forward(self, x, state=None, *, elapsed=None, output="all"):
+        return super().forward(x, state, output=output)
+
+
+class Lenient(Leaky):
+    def __init__(self, input_size, hidden_size, num_layers=1, *, bias=True, **options):
+        super().__init__(input_size, hidden_size, num_layers, bias=bool(bias), **options)
+
+
+class Nameless(Leaky):
+    def config(self):
+        return {**super().config(), "leak": 0.1}
+
+
+class Elsewhere(Leaky):
+    def __init__(self, *sizes, device=None, **options):
+        super().__init__(*sizes, **options)
+
+
+class Closure(Leaky):
+    def __init__(self, *sizes, **options):
+        super().__init__(*sizes, **options)
+        self.hook = lambda: None
+
+
+class Explosive(Leaky):
+    def step_function(self, u, state, w, dt):
+        return HiddenState(1.1 * state.h + u)
+
+
+class Flipped(Leaky):
+    """Walks forward in both directions."""
+
+    def forward(self, x, state=None, **kwargs):
+        if not self.bidirectional or is_packed(x):
+            return super().forward(x, state, **kwargs)
+        output, state = super().forward(x, state, **kwargs)
+        return output.flip(0), state
+
+
+class Chunky(ah.LEM):
+    def forward(self, x, *args, **kwargs):
+        output, state = super().forward(x, *args, **kwargs)
+        if self.memory == "chunked":
+            state = type(state)(*(1.001 * part for part in state))
+        return output, state
+
+
+def always_dropping(old, self, x, *args, **kwargs):
+    output, state = old(self, x, *args, **kwargs)
+    if self.dropout and not is_packed(x):
+        output = torch.nn.functional.dropout(output, self.dropout)
+    return output, state
+
+
+deep = {"num_layers": 2}
+BROKEN = {
+    "shapes_and_state": changed(forward=lambda old, *a, **k: (old(*a, **k)[0], old(*a)[1].h)),
+    "batch_first_is_a_transpose": changed(
+        forward=output_of(lambda self, out: out + 0.1 * self.batch_first)
+    ),
+    "batched_equals_unbatched": changed(forward=mixed),
+    "every_batch_size": changed(forward=mixed),
+    "packed_equals_padded": changed(forward=leaking),
+    "packed_in_given_order": changed(forward=resorted),
+    "packed_gradients_equal_padded": changed(forward=detached),
+    "two_halves_equal_one_whole": changed(forward=forgetful),
+    "steps_equal_sequence": changed(step=lambda old, self, x_t, *a: old(self, 0.9 * x_t, *a)),
+    "a_reverse_direction_cannot_stream": functools.partial(
+        changed(step=streaming), bidirectional=True
+    ),
+    "bidirectional_is_two_walks": Flipped,
+    "gradients_are_right": changed(forward=output_of(wrong_gradient)),
+    "output_all_last_none": changed(forward=view),
+    "elapsed_in_every_layout": changed(Timed, forward=without_elapsed),
+    "elapsed_gradients_are_right": changed(Timed, forward=in_place_gaps),
+    "elapsed_in_halves_and_steps": changed(Timed, step=even),
+    "memory_policies_agree": Chunky,
+    "every_dtype": changed(forward=output_of(lambda self, out: out.float())),
+    "dropout_acts_in_training_only": functools.partial(changed(forward=always_dropping), **deep),
+    "rebuilt_from_its_config": Nameless,
+    "copies_and_pickles": Closure,
+    "reset_parameters_draws_anew": type(
+        "Fixed", (Leaky,), {"init_parameter": lambda self, name, p: p.copy_(
+            torch.linspace(-1, 1, p.numel()).view_as(p))},
+    ),
+    "stable_for_long": Explosive,
+    "device_argument": Elsewhere,
+    "bad_arguments_are_refused": Lenient,
+    "bad_input_is_refused": changed(forward=accepts_nan),
+    "bad_states_are_refused": changed(forward=any_state),
+    "bad_steps_are_refused": changed(step=any_step),
+    "elapsed_is_refused": Deaf,
+    "bad_elapsed_is_refused": changed(Timed, forward=clipped_gaps),
+}  # fmt: skip
+
+
+def takes_elapsed(make):
+    return isinstance(make(1, 1), ah.CoRNN | ah.LEM)
+
+
+@pytest.mark.parametrize("make", [Leaky, Timed])
+def test_a_layer_that_keeps_its_promises_passes(make):
+    check_sequence_layer(make, elapsed=takes_elapsed(make))
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_promise_is_found(name):
+    make = BROKEN[name]
+    checks = dict(sequence_layer_checks(make, elapsed=takes_elapsed(make)))
+    with pytest.raises(AssertionError, match=r"(?s)Expected .*; got "):
+        checks[name]()
+
+
+def test_every_check_has_a_layer_that_fails_it():
+    names = set()
+    for make in (Leaky, functools.partial(Leaky, bidirectional=True), Timed):
+        names |= set(dict(sequence_layer_checks(make, elapsed=takes_elapsed(make))))
+    assert set(BROKEN) == names
+
+
+def test_all_failures_are_told_at_once():
+    with pytest.raises(AssertionError, match=r"(?s)of \d+ checks failed.*every_batch_size: .* got"):
+        check_sequence_layer(BROKEN["every_batch_size"])
