@@ -7,7 +7,7 @@ from harness import speed
 
 
 @pytest.fixture
-def bench(tmp_path, monkeypatch, capsys):
+def bench(tmp_path, monkeypatch, capsys, in_this_process):
     """Runs the benchmark in an empty folder: exit code, standard output, standard error."""
     monkeypatch.chdir(tmp_path)
 

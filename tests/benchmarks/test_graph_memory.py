@@ -7,7 +7,7 @@ from harness.graph_memory import measure, table
 pytest.importorskip("torch_geometric", reason="the convolution is PyG's")
 
 
-def test_every_case_is_measured_and_shown():
+def test_every_case_is_measured_and_shown(in_this_process):
     said = []
     result = measure(layers=4, width=2, nodes=6, edges=9, say=said.append)
     titles = [one["title"] for one in result["measurements"]]

@@ -21,7 +21,7 @@ def test_the_cases_and_targets_are_those_documented():
     }
 
 
-def test_each_case_runs_in_a_process_of_its_own():
+def test_cases_are_measured_and_shown(in_this_process):
     said = []
     tiny = [Case("LEM", 1, 5, 1, hidden=2), Case("UnICORNN", 2, 5, 1, "reversible", hidden=2)]
     result = memory.measure(tiny, say=said.append)

@@ -12,7 +12,7 @@ from harness.cases import CASES
 QUICK = CASES[0].quick()
 
 
-def test_the_result_is_json_with_machine_versions_and_ratios():
+def test_the_result_is_json_with_machine_versions_and_ratios(in_this_process):
     said = []
     result = speed.measure([QUICK], threads=[1, 2], repeats=1, rounds=1, say=said.append)
     assert json.loads(json.dumps(result)) == result
@@ -30,7 +30,7 @@ def test_the_result_is_json_with_machine_versions_and_ratios():
     assert len(said) == 8 and said[0].startswith("[1/4]")
 
 
-def test_an_interrupted_measurement_goes_on():
+def test_an_interrupted_measurement_goes_on(in_this_process):
     kept = []
 
     def keep(result):
