@@ -79,7 +79,7 @@ def test_batches_refuse_an_index_outside() -> None:
 def test_errors() -> None:
     with pytest.raises(ValueError, match=r"x must be \[N, T, F\].*got shape \[2, 3\].*unsqueeze"):
         SequenceDataset(torch.zeros(2, 3), torch.zeros(2))
-    with pytest.raises(ValueError, match=r"y must have 2 rows; got shape \[3\]"):
+    with pytest.raises(ValueError, match=r"y must be of 2 rows; got shape \[3\]"):
         SequenceDataset(torch.zeros(2, 3, 1), torch.zeros(3))
     with pytest.raises(ValueError, match="transform must be None for ragged data"):
         SequenceDataset(

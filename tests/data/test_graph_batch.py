@@ -100,19 +100,17 @@ def test_nodes_are_one_full_batch() -> None:
 
 def test_errors() -> None:
     graph = Adjacency(torch.tensor([[0], [1]]), 3)
-    with pytest.raises(
-        ValueError, match=r"y must have one row for each of 3 nodes; got shape \[2\]"
-    ):
+    with pytest.raises(ValueError, match=r"y must be of 3 rows, .*; got shape \[2\]"):
         NodeDataset(torch.eye(3), graph, torch.zeros(2), torch.tensor([0]))
     with pytest.raises(ValueError, match="batch_size must be an int >= 1"):
         NodeDataset(torch.eye(3), graph, torch.zeros(3), torch.tensor([0])).batches(0)
     with pytest.raises(ValueError, match="batch_size must be an int >= 1"):
         random_graphs([2]).batches(0)
-    with pytest.raises(ValueError, match="y must have 2 entries for these 2 graphs; got 5"):
+    with pytest.raises(ValueError, match="entries of y must be 2 for these 2 graphs; got 5"):
         GraphDataset(
             torch.ones(5, 1), torch.zeros(2, 0), torch.arange(5), ends([2, 3]), ends([0, 0])
         )
-    with pytest.raises(ValueError, match="edges must have 4 entries for these 2 graphs; got 0"):
+    with pytest.raises(ValueError, match="entries of edges must be 4 for these 2 graphs; got 0"):
         GraphDataset(
             torch.ones(5, 1), torch.zeros(2, 0), torch.arange(2), ends([2, 3]), ends([0, 4])
         )

@@ -64,7 +64,9 @@ def test_parts(tmp_path: Path) -> None:
 def test_without_targets(tmp_path: Path) -> None:
     path = save(tmp_path, x=np.zeros((2, 3)))
     assert read_npz(path, targets=False)["all"].y is None
-    with pytest.raises(ValueError, match=r"mine.npz must hold y; got the keys x; add the targets"):
+    with pytest.raises(
+        ValueError, match=r"keys of mine.npz must be x and y; got ..x..; add the targets"
+    ):
         read_npz(path)
 
 
@@ -76,35 +78,41 @@ X, Y = np.zeros((2, 3)), np.array([0, 1])
     [
         ({"X": X, "y": Y}, r"key in mine.npz must be one of 'x', .*; got 'X'"),
         ({"x": X, "y": Y, "lenghts": Y}, r"got 'lenghts'; did you mean 'lengths'\?"),
-        ({"y": Y}, r"must hold either x, or x_train and x_test; got the keys y"),
-        ({"x_train": X, "y_train": Y}, r"either x, or x_train and x_test; got the keys x_train, y"),
-        ({"x": X, "y": Y, "x_test": X}, r"either x, or x_train and x_test; got the keys x, x_t"),
-        ({"x_train": X, "x_test": X, "y_train": Y}, r"must hold y_test; got the keys x_test"),
-        ({"x": np.array(["a"]), "y": Y}, r"x in mine.npz must hold real numbers; got dtype <U1"),
-        ({"x": X + 1j, "y": Y}, r"must hold real numbers; got dtype complex128"),
-        ({"x": X, "y": Y, "lengths": [3, 3], "offsets": [0, 1]}, r"lengths or offsets; got both"),
-        ({"x": np.zeros(4), "y": Y}, r"x in mine.npz must be \[N, T\] or .*; got shape \[4\]"),
-        ({"x": np.zeros((1, 1, 1, 1)), "y": Y}, r"got shape \[1, 1, 1, 1\]; reshape it"),
-        ({"x": np.zeros((2, 3, 1)), "y": Y, "offsets": [0, 1, 2]}, r"with offsets; got shape \[2,"),
+        ({"y": Y}, r"must be either x, or x_train and x_test; got ..y..; name"),
+        ({"x_train": X, "y_train": Y}, r"either x, or x_train and x_test; got ..x_train., .y"),
+        ({"x": X, "y": Y, "x_test": X}, r"either x, or x_train and x_test; got ..x., .x_t"),
+        (
+            {"x_train": X, "x_test": X, "y_train": Y},
+            r"keys .* must be x_test and y_test; got ..x_test",
+        ),
+        ({"x": np.array(["a"]), "y": Y}, r"x in mine.npz must be .* real numbers; got '<U1"),
+        ({"x": X + 1j, "y": Y}, r"must be .* real numbers; got 'complex128"),
+        (
+            {"x": X, "y": Y, "lengths": [3, 3], "offsets": [0, 1]},
+            r"lengths or offsets, not both; got",
+        ),
+        ({"x": np.zeros(4), "y": Y}, r"x in mine.npz must be \[N, T\] or .*; got \[4\]; reshape"),
+        ({"x": np.zeros((1, 1, 1, 1)), "y": Y}, r"got \[1, 1, 1, 1\]; reshape it"),
+        ({"x": np.zeros((2, 3, 1)), "y": Y, "offsets": [0, 1, 2]}, r"with offsets; got \[2,"),
         ({"x": X, "y": Y, "lengths": [3]}, r"lengths in mine.npz must be 2 numbers .* got 1 len"),
         ({"x": X, "y": Y, "lengths": [3, 4]}, r"of at most 3, as x has; got 2 lengths, 4 at sequ"),
         ({"x": X, "y": Y, "lengths": [-1, 3]}, r"got 2 lengths, -1 at sequence 0"),
-        ({"x": X, "y": Y, "lengths": [0, 3]}, r"at least one step; got sequence 0 has none \(1"),
+        ({"x": X, "y": Y, "lengths": [0, 3]}, r"without a step .* got \[0\]; remove"),
         (
             {"x": X, "y": Y, "lengths": [1.0, 3.0]},
-            r"row of whole numbers; got shape \[2\], dtype f",
+            r"lengths in .* row of whole numbers; got 'float64",
         ),
         ({"x": np.zeros(5), "y": Y, "offsets": [0, 2, 4]}, r"rise from 0 to 5.*from 0 to 4"),
         ({"x": np.zeros(5), "y": Y, "offsets": [1, 2, 5]}, r"rise from 0 to 5.*from 1 to 5"),
         ({"x": np.zeros(5), "y": [0, 1, 2], "offsets": [0, 4, 2, 5]}, r"falling after place 1"),
         ({"x": np.zeros(5), "y": Y, "offsets": np.array([], int)}, r"got 0 offsets"),
-        ({"x": np.zeros(5), "y": Y, "offsets": [0, 0, 5]}, r"got sequence 0 has none"),
-        ({"x": np.zeros((0, 3)), "y": []}, r"at least one sequence .* got 0 sequences of 1 chann"),
-        ({"x": np.zeros((2, 3, 0)), "y": Y}, r"at least one channel; got 2 sequences of 0 chann"),
-        ({"x": X, "y": [1, 2, 3]}, r"y in mine.npz must have 2 rows, as x has; got y of shape \[3"),
+        ({"x": np.zeros(5), "y": Y, "offsets": [0, 0, 5]}, r"without a step .* got .0"),
+        ({"x": np.zeros((0, 3)), "y": []}, r"at least one; got .*sequences': 0"),
+        ({"x": np.zeros((2, 3, 0)), "y": Y}, r"at least one; got .*channels': 0"),
+        ({"x": X, "y": [1, 2, 3]}, r"y in mine.npz must be of 2 rows, as x; got \[3"),
         (
             {"x": X, "y": np.zeros((2, 4, 1))},
-            r"y in mine.npz must be \[2, 3, O\].*got shape \[2, 4",
+            r"y in mine.npz must be \[2, 3, O\].*got \[2, 4",
         ),
     ],
 )
@@ -128,14 +136,12 @@ def test_pickled_objects_are_refused_with_the_way_out(tmp_path: Path) -> None:
 def test_not_an_archive(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", X)
     (tmp_path / "x.npy").rename(tmp_path / "x.npz")
-    with pytest.raises(
-        ValueError, match=r"x.npz must be an .npz archive; got a file that is no zip"
-    ):
+    with pytest.raises(ValueError, match=r"x.npz must be an .npz archive; got 'no zip"):
         read_npz(tmp_path / "x.npz")
     path = save(tmp_path, x=X, y=Y)
     path.write_bytes(path.read_bytes()[:-30])
     with pytest.raises(
-        ValueError, match=r"no zip archive, or a cut one; write it with numpy.savez"
+        ValueError, match=r"no zip archive, or a cut one'; write it with numpy.savez"
     ):
         read_npz(path)
 

@@ -140,8 +140,8 @@ def test_errors(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="option of task 'smnist' must be one of"):
         make_task("smnist", {"data_dir": "x"})
     with pytest.raises(
-        ValueError, match=r"task 'file' needs a file; got none; .*RunEnvironment.file="
+        ValueError, match=r"file must be given .*'file'; got None; .*RunEnvironment.file="
     ):
         make_task("file", {})
-    with pytest.raises(ValueError, match=r"task 'adding' takes no file; got .*mine.npz"):
+    with pytest.raises(ValueError, match=r"file must be None .*'adding'; got .*mine.npz"):
         make_task("adding", {}, file=tmp_path / "mine.npz")

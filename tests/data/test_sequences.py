@@ -95,12 +95,14 @@ def test_errors() -> None:
         Preprocessing.fit(part, True, "mean")
     with pytest.raises(ValueError, match=r"missing='mean'"):
         Preprocessing.fit(make([np.nan], [0, 1]), True, "error")
-    with pytest.raises(ValueError, match=r"every channel .* only missing values in channel 0"):
+    with pytest.raises(
+        ValueError, match=r"channel 0 of x in here .* got 'missing values only'; remove"
+    ):
         Preprocessing.fit(make([np.nan], [0, 1]), True, "mean")
     p = Preprocessing.fit(make([1], [0, 1]), True, "error")
-    with pytest.raises(ValueError, match=r"must have 1 channels, as in training; got 2 channels"):
+    with pytest.raises(ValueError, match=r"channels of x in here must be 1, as in training; got 2"):
         p.transform(make([[1, 2]], [0, 1]))
-    with pytest.raises(ValueError, match=r"preprocessing must have the keys mean, .* got mean"):
+    with pytest.raises(ValueError, match=r"keys of preprocessing must be .*mean.*; got ..mean.."):
         Preprocessing.from_dict({"mean": [0]})
     with pytest.raises(ValueError, match="missing must be one of"):
         Preprocessing.from_dict(p.to_dict() | {"missing": "drop"})

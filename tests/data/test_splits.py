@@ -36,5 +36,5 @@ def test_the_seed_decides() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(ValueError, match=r"at most 5 samples together; got 4 \+ 2"):
+    with pytest.raises(ValueError, match=r"at most 5 samples together; got \[4, 2\]; make"):
         split_indices(5, [4, 2], np.random.default_rng(0))

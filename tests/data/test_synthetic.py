@@ -75,7 +75,7 @@ def test_what_it_says_of_itself() -> None:
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"length": 1}, "length must be >= 2; got length=1"),
+        ({"length": 1}, "length must be >= 2; got 1"),
         ({"length": 0}, "length must be an int >= 1"),
         ({"valid_size": 0}, "valid_size must be an int >= 1"),
         ({"test_size": 0}, "test_size must be an int >= 1"),

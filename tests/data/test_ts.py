@@ -61,23 +61,31 @@ def test_without_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "old", "new"),
     [
-        (r"line 11 of a.ts must have 2 dimensions, as the header says; got 1", "4,5,6:", ""),
-        (r"all dimensions in line 11 .* must have the same length; got 3, 2", "4,5,6", "4,5"),
+        (r"dimensions in line 11 of a.ts must be 2, .*; got 1; check", "4,5,6:", ""),
+        (r"lengths of the dimensions in line 11 .* equal; got \[3, 2\]; cut", "4,5,6", "4,5"),
         (r"the class in line 13 of a.ts must be one of cat, dog; got 'bird'", ":dog", ":bird"),
         (r"line 11 of a.ts must hold numbers .* could not convert .*; correct it", "1,2", "1,x"),
         (r"line 11 of a.ts must hold numbers separated by commas", "1,2,3", "1,2,"),
         (r"tag in line 2 of a.ts must be one of .*; got 'problem'", "problemName", "problem"),
-        (r"line 3 of a.ts must say @timestamps false; got true", "Stamps false", "Stamps true"),
-        (r"value in line 5 of a.ts must be one of 'true', 'false'; got 'no'", "te false", "te no"),
-        (r"line 6 of a.ts must hold one whole number; got 'two'", "dimensions 2", "dimensions two"),
-        (r"line 10 of a.ts must start with @ or #, because @data did not come", "@data", "data"),
         (
-            r"a.ts must hold a line @data; got the tags problemname, tim",
+            r"@timestamps in line 3 of a.ts must be false; got True; store",
+            "Stamps false",
+            "Stamps true",
+        ),
+        (r"value in line 5 of a.ts must be one of 'true', 'false'; got 'no'", "te false", "te no"),
+        (
+            r"value in line 6 of a.ts must be one whole number; got 'two'",
+            "dimensions 2",
+            "dimensions two",
+        ),
+        (r"line 10 of a.ts must be a tag .*before @data; got 'data'", "@data", "data"),
+        (
+            r"a.ts must be followed by a line @data; got ..problemname",
             CLASSES[CLASSES.index("@data") :],
             "",
         ),
         (
-            r"at least one sequence of at least one channel; got 0",
+            r"sizes in a.ts .* at least one; got .*sequences': 0",
             CLASSES[CLASSES.index("1,2,3") :],
             "",
         ),
@@ -91,12 +99,14 @@ def test_errors(tmp_path: Path, text: str, old: str, new: str) -> None:
 
 def test_cases_of_different_dimensions_when_the_header_is_silent(tmp_path: Path) -> None:
     text = CLASSES.replace("@dimensions 2\n", "").replace("7,?:", "")
-    with pytest.raises(ValueError, match=r"line 12 of a.ts must have 2 dimensions, as the first c"):
+    with pytest.raises(
+        ValueError, match=r"dimensions in line 12 of a.ts must be 2, as in the first case; got 1"
+    ):
         read_ts(write(tmp_path, text))
 
 
 def test_univariate_with_more_than_one(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"line 5 of a.ts must have 1 dimensions"):
+    with pytest.raises(ValueError, match=r"dimensions in line 5 of a.ts must be 1, .*; got 2"):
         read_ts(write(tmp_path, TARGETS.replace("1,2:", "1,2:3,4:")))
 
 
@@ -114,5 +124,5 @@ def test_missing_file(tmp_path: Path) -> None:
 def test_binary_file(tmp_path: Path) -> None:
     path = tmp_path / "a.ts"
     path.write_bytes(bytes(range(1, 256)))
-    with pytest.raises(ValueError, match=r"a.ts must start with @ or #"):
+    with pytest.raises(ValueError, match=r"line 1 of a.ts must be a tag"):
         read_ts(path)

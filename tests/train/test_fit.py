@@ -466,7 +466,9 @@ def test_file_task(tiny, environment, tmp_path):
     np.savez(path, x=x, y=np.where(x.mean((1, 2)) > 0.5, "high", "low"))
     run = tiny(task="file", task_options={"sha256": file_digest(path)}, epochs=1)
     assert fit(run, dataclasses.replace(environment, file=path)).metric == "accuracy"
-    with pytest.raises(ValueError, match="needs a file"):
+    with pytest.raises(
+        ValueError, match=r"file must be given for the task .file.; got None; pass the path"
+    ):
         fit(dataclasses.replace(run, seed=1), environment)
 
 

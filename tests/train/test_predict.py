@@ -84,7 +84,7 @@ def test_errors(tiny, environment, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"folder of a finished run.*got nothing; pass"):
         predict(folder, new)
     fit(run, environment)
-    with pytest.raises(ValueError, match="must have 2 channels, as in training; got 3 channels"):
+    with pytest.raises(ValueError, match="must be 2, as in training; got 3"):
         predict(folder, new)
     with pytest.raises(FileNotFoundError, match="no-such"):
         predict(folder, tmp_path / "no-such.npz")

@@ -101,7 +101,7 @@ def test_the_real_table(real_data: Callable[..., Path]) -> None:
 def test_breast_cancer() -> None:
     task = BreastCancer()
     assert task.summary() == (
-        "breast-cancer: 569 rows (341 train, 114 valid, 114 test), 30 features, 2 classes"
+        "breast-cancer: 569 rows (341 train, 114 valid, 114 test), 30 features, 2 classes per row"
     )
     parts = task.splits()
     shares = [float(part.y.double().mean()) for part in parts]
@@ -130,7 +130,5 @@ def test_refusals() -> None:
         BeijingAir(train_size=400_000)
     with pytest.raises(ValueError, match="test_size must be an int >= 1"):
         BeijingAir(test_size=0)
-    with pytest.raises(
-        ValueError, match=r"x must be \[N, F\] and y have N rows; got x shape \[3\]"
-    ):
+    with pytest.raises(ValueError, match=r"x must be \[N, F\]; got shape \[3\]"):
         TableDataset(torch.zeros(3), torch.zeros(3))

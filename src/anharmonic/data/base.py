@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from anharmonic._checks import natural, positive_int
-from anharmonic.data.dataset import AnyBatch, Batch, Batches, Part, SequenceDataset, step_mask
+from anharmonic.data.dataset import AnyBatch, Batch, Batches, Dataset, SequenceDataset, step_mask
 
 __all__ = [
     "Batch",
@@ -33,6 +33,11 @@ Readout = Literal["last", "all", "node", "graph", "row"]
 Loss = Literal["cross_entropy", "binary_cross_entropy", "squared_error", "absolute_error"]
 MetricName = Literal["accuracy", "f1", "cross_entropy", "mse", "rmse", "nrmse", "nmse", "mae"]
 AnyPart = TypeVar("AnyPart")
+_TARGETS = {
+    "class": ("class", "classes"),
+    "value": ("value", "values"),
+    "labels": ("label", "labels"),
+}
 
 
 class Loaders(NamedTuple, Generic[AnyBatch]):
@@ -141,6 +146,19 @@ class Task(ABC):
             self._splits = self._build()
         return self._splits
 
+    @property
+    def output(self) -> str:
+        """What is predicted, in words.
+
+        Example:
+            >>> from anharmonic.data.synthetic import AddingProblem
+            >>> AddingProblem().output
+            '1 value per sequence'
+        """
+        sample = {"last": "sequence", "all": "step"}.get(self.readout, self.readout)
+        one, many = _TARGETS[self.target]
+        return f"{counted(self.output_size, one, many)} per {sample}"
+
     def summary(self) -> str:
         """Says in one line how the data were understood; reads them if that was not done yet.
 
@@ -149,22 +167,20 @@ class Task(ABC):
             >>> AddingProblem(length=10, valid_size=8).summary().split(", ")[2:]
             ['1000 test)', '10 steps', '2 channels', '1 value per sequence']
         """
-        lengths = [_shortest_and_longest(part) for part in self.splits() if part is not None]
-        low, high = min(low for low, _ in lengths), max(high for _, high in lengths)
-        steps = counted(high, "step") if low == high else f"{low} to {high} steps"
-        output = (
-            counted(self.output_size, "class", "classes")
-            if self.target == "class"
-            else counted(self.output_size, "value")
-            + (" per step" if self.readout == "all" else " per sequence")
-        )
         path = getattr(self, "path", None)
         parts = ", ".join(f"{size} {name}" for name, size in self.sizes.items())
-        return (
-            f"{self.name if path is None else path.name}: "
-            f"{counted(sum(self.sizes.values()), 'sequence')} ({parts}), {steps}, "
-            f"{counted(self.input_size, 'channel')}, {output}"
-        )
+        noun = "channel" if self.kind == "sequence" else "feature"
+        extent = [*self._extent(parts), counted(self.input_size, noun), self.output]
+        return f"{self.name if path is None else path.name}: {', '.join(extent)}"
+
+    def _extent(self, parts: str) -> list[str]:
+        """How much data there are, in words, with the sizes of the parts in brackets."""
+        lengths = [_shortest_and_longest(part) for part in self.splits() if part is not None]
+        low, high = min(low for low, _ in lengths), max(high for _, high in lengths)
+        return [
+            f"{counted(sum(self.sizes.values()), 'sequence')} ({parts})",
+            counted(high, "step") if low == high else f"{low} to {high} steps",
+        ]
 
     def loaders(self, seed: int, batch_size: int) -> Loaders[Any]:
         """Batches for training, validation and test.
@@ -189,7 +205,7 @@ class Task(ABC):
         )
 
     def _train_batches(self, seed: int, epoch: int, batch_size: int) -> Batches[Any]:
-        data: Part | None = self.splits().train
+        data: Dataset[Any] | None = self.splits().train
         if data is None:
             raise NotImplementedError(f"{type(self).__name__} must make its own training batches")
         order = seeded_rng("order", seed, epoch).permutation(len(data))

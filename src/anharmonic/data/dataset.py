@@ -5,13 +5,14 @@ Letters: `B` batch, `T` time steps, `F` features, `O` outputs, `N` sequences of 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
 
-from anharmonic._checks import described, message, positive_int
+from anharmonic._checks import positive_int, require
 
 
 class Batch(NamedTuple):
@@ -34,11 +35,7 @@ class Batch(NamedTuple):
         return self.x, self.lengths
 
     def to(self, device: torch.device) -> Batch:
-        """The batch with inputs and targets on a device.
-
-        Args:
-            device: Where to.
-        """
+        """The batch with inputs and targets on a device."""
         if device.type == "cpu":
             return self
         # Lengths stay on the CPU, where packing wants them; a GPU would have to be waited for.
@@ -46,11 +43,7 @@ class Batch(NamedTuple):
         return self._replace(x=x, y=y)
 
     def select(self, prediction: Tensor) -> Tensor:
-        """The predictions that belong to the targets: all of them.
-
-        Args:
-            prediction: A model's output.
-        """
+        """The entries of a model's output that belong to the targets: all of them."""
         return prediction
 
 
@@ -79,12 +72,8 @@ class Batches(Generic[AnyBatch]):
         return self._count
 
     def __getitem__(self, index: int) -> AnyBatch:
-        if not 0 <= index < self._count:
-            raise IndexError(
-                message(
-                    f"batch index must be in [0, {self._count})", str(index), "use len(batches)"
-                )
-            )
+        inside, expected = 0 <= index < self._count, f"in [0, {self._count})"
+        require(inside, "batch index", index, expected, "use len(batches)", IndexError)
         return self._make(index)
 
     def __iter__(self) -> Iterator[AnyBatch]:
@@ -92,17 +81,30 @@ class Batches(Generic[AnyBatch]):
             yield self._make(index)
 
 
-class Part(Protocol):
-    """What every part of a task's data can do, be it made of sequences or of graphs."""
+class Dataset(ABC, Generic[AnyBatch]):
+    """Samples and targets in memory, from which batches are cut."""
 
+    @abstractmethod
     def __len__(self) -> int:
         """Number of samples."""
 
-    def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[Any]:
-        """Cuts the part into batches, in the given order of its samples."""
+    @abstractmethod
+    def take(self, indices: Tensor) -> AnyBatch:
+        """Makes one batch of the samples `indices` (int64 `[B]`), in this order."""
+
+    def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[AnyBatch]:
+        """Cuts the data set into batches, the last of which may be smaller.
+
+        Args:
+            batch_size: Samples per batch, at least 1.
+            order: int64 `[N]`, the order of the samples; None for the order stored.
+        """
+        positive_int("batch_size", batch_size)
+        parts = torch.split(torch.arange(len(self)) if order is None else order, batch_size)
+        return Batches(len(parts), lambda i: self.take(parts[i]))
 
 
-class SequenceDataset:
+class SequenceDataset(Dataset[Batch]):
     """Sequences and targets in memory, of one length or ragged.
 
     Args:
@@ -118,7 +120,7 @@ class SequenceDataset:
     Example:
         >>> x, y = torch.arange(6.0).reshape(6, 1), torch.tensor([0, 1])
         >>> data = SequenceDataset(x, y, offsets=torch.tensor([0, 2, 6]))
-        >>> batch = data.take(torch.tensor([1, 0]))
+        >>> batch = data.take(torch.tensor([1, 0]))  # zero-padded to the longest of the batch
         >>> batch.lengths.tolist(), batch.x[1, :, 0].tolist()
         ([4, 2], [0.0, 1.0, 0.0, 0.0])
     """
@@ -132,38 +134,21 @@ class SequenceDataset:
         per_step: bool = False,
         transform: Callable[[Tensor], Tensor] | None = None,
     ) -> None:
-        count = x.shape[0] if offsets is None else offsets.shape[0] - 1
-        rows = x.shape[0] if per_step and offsets is not None else count
-        if x.dim() != (3 if offsets is None else 2):
-            raise ValueError(
-                message(
-                    "x must be [N, T, F], or [sum of lengths, F] with offsets",
-                    described(x),
-                    "add the missing axis, e.g. with x.unsqueeze(-1)",
-                )
-            )
-        if y.shape[0] != rows:
-            raise ValueError(
-                message(
-                    f"y must have {rows} rows",
-                    described(y),
-                    "give one target per sequence, or one per step with per_step=True",
-                )
-            )
-        if transform is not None and offsets is not None:
-            raise ValueError(
-                message(
-                    "transform must be None for ragged data",
-                    "transform and offsets",
-                    "apply it to the flat x before",
-                )
-            )
+        self._count = x.shape[0] if offsets is None else offsets.shape[0] - 1
+        rows = x.shape[0] if per_step and offsets is not None else self._count
+        axes, form = (3, "[N, T, F]") if offsets is None else (2, "[sum of lengths, F]")
+        advice = "add the missing axis, e.g. with x.unsqueeze(-1), or offsets for flat x"
+        require(x.dim() == axes, "x", x, form, advice)
+        advice = "give one target per sequence, or one per step with per_step=True"
+        require(y.shape[0] == rows, "y", y, f"of {rows} rows", advice)
+        fits = transform is None or offsets is None
+        advice = "apply it to the flat x before"
+        require(fits, "transform", transform, "None for ragged data", advice)
         self.x = x
         self.y = y
         self.offsets = offsets
         self.per_step = per_step
         self.transform = transform
-        self._count = count
 
     def __len__(self) -> int:
         return self._count
@@ -174,10 +159,7 @@ class SequenceDataset:
         return None if self.offsets is None else self.offsets.diff()
 
     def take(self, indices: Tensor) -> Batch:
-        """Makes one batch of the sequences `indices` (int64 `[B]`), in this order.
-
-        Ragged sequences are zero-padded to the longest of the batch.
-        """
+        """Makes one batch of the sequences `indices`, zero-padded to the longest of them."""
         if self.offsets is None:
             x = self.x[indices].to(torch.float32)
             if self.transform is not None:
@@ -186,23 +168,10 @@ class SequenceDataset:
         starts = self.offsets[indices]
         lengths = self.offsets[indices + 1] - starts
         steps = torch.arange(int(lengths.max()))
-        inside = step_mask(lengths, len(steps))
-        rows = (starts[:, None] + steps)[inside]
-        x = _scattered(self.x[rows], inside)
-        y = _scattered(self.y[rows], inside) if self.per_step else self.y[indices]
-        return Batch(x.to(torch.float32), as_target(y), lengths)
-
-    def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[Batch]:
-        """Cuts the data set into batches, the last of which may be smaller.
-
-        Args:
-            batch_size: Sequences per batch, at least 1.
-            order: int64 `[N]`, the order of the sequences; None for the order stored.
-        """
-        positive_int("batch_size", batch_size)
-        chosen = torch.arange(len(self)) if order is None else order
-        count = -(-len(chosen) // batch_size)
-        return Batches(count, lambda i: self.take(chosen[i * batch_size : (i + 1) * batch_size]))
+        mask = step_mask(lengths, len(steps))
+        rows = (starts[:, None] + steps)[mask]
+        y = _pad(self.y[rows], mask) if self.per_step else self.y[indices]
+        return Batch(_pad(self.x[rows], mask).to(torch.float32), as_target(y), lengths)
 
 
 def as_target(y: Tensor) -> Tensor:
@@ -232,7 +201,7 @@ def step_mask(lengths: Tensor, steps: int) -> Tensor:
     return torch.arange(steps, device=lengths.device) < lengths[:, None]
 
 
-def _scattered(rows: Tensor, inside: Tensor) -> Tensor:
-    padded = rows.new_zeros(*inside.shape, rows.shape[1])
-    padded[inside] = rows
+def _pad(rows: Tensor, mask: Tensor) -> Tensor:
+    padded = rows.new_zeros(*mask.shape, rows.shape[1])
+    padded[mask] = rows
     return padded

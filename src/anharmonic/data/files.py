@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import boolean, choice, listed, message, natural
+from anharmonic._checks import boolean, choice, listed, message, natural, require
 from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, seeded_rng
 from anharmonic.data.npz import existing, read_npz
 from anharmonic.data.sequences import Preprocessing, Sequences, check_finite
@@ -85,28 +85,20 @@ class FileTask(Task):
         natural("split_seed", split_seed)
         self.path = existing(path)
         self.source = self.path.name
-        if sha256 is not None and file_digest(self.path) != sha256:
-            raise ValueError(
-                message(
-                    f"{self.path.name} must have the sha256 {sha256[:12]}...",
-                    f"{file_digest(self.path)[:12]}...",
-                    "give the file of the run, or start a new run with this one",
-                )
-            )
+        if sha256 is not None:
+            digest = file_digest(self.path)
+            advice = "give the file of the run, or start a new run with this one"
+            require(digest == sha256, f"sha256 of {self.path.name}", digest, sha256, advice)
         parts = _read_parts(self.path)
         meant = {target_kind(part, target) for part in parts.values()}
-        if len(meant) > 1 or len({part.per_step for part in parts.values()}) > 1:
-            raise ValueError(
-                message(
-                    f"y in {self.path.name} must be of one kind in all parts",
-                    ", ".join(
-                        f"{name} {list(part.y.shape)} {part.y.dtype}"
-                        for name, part in parts.items()
-                        if part.y is not None
-                    ),
-                    "store it alike",
-                )
-            )
+        name = self.path.name
+        came = {
+            key: f"{y.dtype} {list(y.shape)}"
+            for key, part in parts.items()
+            if (y := part.y) is not None
+        }
+        fits = len(meant) == len({part.per_step for part in parts.values()}) == 1
+        require(fits, f"y in {name}", came, "of one kind in all parts", "store it alike")
         (self.target,) = meant
         for part in parts.values():
             check_finite(
@@ -170,14 +162,9 @@ def read_inputs(path: Path | str, preprocessing: Preprocessing) -> SequenceDatas
         part = read_ts(path)
     else:
         parts = read_npz(path, targets=False)
-        if "all" not in parts:
-            raise ValueError(
-                message(
-                    f"{path.name} must hold x to predict from",
-                    ", ".join(f"x_{name}" for name in parts),
-                    "store the sequences as x",
-                )
-            )
+        keys = [f"x_{name}" for name in parts]
+        advice = "store the sequences to predict from as x"
+        require("all" in parts, f"keys of {path.name}", keys, "x", advice)
         part = parts["all"]
     bare = Sequences(part.where, part.x, part.offsets)
     return bare.dataset(preprocessing.transform(bare))
@@ -229,15 +216,9 @@ def _divide(
     rng: np.random.Generator,
 ) -> dict[str, Sequences]:
     """Cuts sequences into a training part and further parts of 15 % each."""
-    if len(part) < len(names):
-        raise ValueError(
-            message(
-                f"{part.where} must hold at least {len(names)} sequences to be cut into "
-                + ", ".join(names),
-                f"{len(part)}",
-                "add sequences, or store x_train, x_valid and x_test",
-            )
-        )
+    expected = f"at least {len(names)}, to be cut into {', '.join(names)}"
+    advice = "add sequences, or store x_train, x_valid and x_test"
+    require(len(part) >= len(names), f"sequences in {part.where}", len(part), expected, advice)
     if class_names:
         _warn_of_rare_classes(part, names, class_names)
     size = max(1, round(0.15 * len(part)))

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from anharmonic._checks import described, message, positive_int
-from anharmonic.data.dataset import Batches, as_target
+from anharmonic._checks import positive_int, require
+from anharmonic.data.dataset import Batches, Dataset, as_target
 from anharmonic.ops.adjacency import Adjacency
 
 
@@ -42,11 +42,7 @@ class GraphBatch(NamedTuple):
         return self.x, self.graph, self.membership, self.num_graphs
 
     def to(self, device: torch.device) -> GraphBatch:
-        """The batch on a device.
-
-        Args:
-            device: Where to.
-        """
+        """The batch on a device."""
         if self.x.device == device:
             return self
         parts = (self.y, self.rows, self.membership)
@@ -57,15 +53,11 @@ class GraphBatch(NamedTuple):
         )
 
     def select(self, prediction: Tensor) -> Tensor:
-        """The predictions that belong to the targets: those of `rows`.
-
-        Args:
-            prediction: A model's output for all nodes, or for the graphs.
-        """
+        """The entries of a model's output that belong to the targets: those of `rows`."""
         return prediction if self.rows is None else prediction[self.rows]
 
 
-class NodeDataset:
+class NodeDataset(Dataset[GraphBatch]):
     """Some nodes of one graph, as one full batch.
 
     Args:
@@ -83,31 +75,25 @@ class NodeDataset:
 
     def __init__(self, x: Tensor, graph: Adjacency, y: Tensor, rows: Tensor) -> None:
         for name, value in (("x", x), ("y", y)):
-            if value.shape[0] != graph.num_nodes:
-                raise ValueError(
-                    message(
-                        f"{name} must have one row for each of {graph.num_nodes} nodes",
-                        described(value),
-                        "give features and targets of all nodes; rows says which count",
-                    )
-                )
+            expected = f"of {graph.num_nodes} rows, one for each node"
+            advice = "give features and targets of all nodes; rows says which count"
+            require(value.shape[0] == graph.num_nodes, name, value, expected, advice)
         self.batch = GraphBatch(x.to(torch.float32), graph, as_target(y[rows]), rows, None)
 
     def __len__(self) -> int:
         return self.batch.y.shape[0]
 
-    def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[GraphBatch]:
-        """The whole graph as the only batch.
+    def take(self, indices: Tensor) -> GraphBatch:
+        """The whole graph, whichever of its nodes are asked for."""
+        return self.batch
 
-        Args:
-            batch_size: At least 1; one graph is not cut.
-            order: Does not matter.
-        """
+    def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[GraphBatch]:
+        """The whole graph as the only batch; it is not cut, and its order does not matter."""
         positive_int("batch_size", batch_size)
         return Batches(1, lambda _: self.batch)
 
 
-class GraphDataset:
+class GraphDataset(Dataset[GraphBatch]):
     """Many graphs in memory, batches of which are unions without edges between them.
 
     Args:
@@ -147,15 +133,10 @@ class GraphDataset:
             "edges": (edges.shape[1], int(edge_ends[-1])),
             "edge_ends": (edge_ends.shape[0], count + 1),
         }
-        for name, (got, entries) in wanted.items():
-            if got != entries:
-                raise ValueError(
-                    message(
-                        f"{name} must have {entries} entries for these {count} graphs",
-                        str(got),
-                        "let node_ends and edge_ends count all nodes and edges before a graph",
-                    )
-                )
+        advice = "let node_ends and edge_ends count all nodes and edges before a graph"
+        for name, (size, entries) in wanted.items():
+            expected = f"{entries} for these {count} graphs"
+            require(size == entries, f"the entries of {name}", size, expected, advice)
         self.x, self.edges, self.y = x, edges, y
         self.node_ends, self.edge_ends = node_ends, edge_ends
         self.per_node = per_node
@@ -185,18 +166,6 @@ class GraphDataset:
             membership=torch.arange(len(part)).repeat_interleave(part.node_ends.diff()),
             num_graphs=len(part),
         )
-
-    def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[GraphBatch]:
-        """Cuts the graphs into batches, the last of which may be smaller.
-
-        Args:
-            batch_size: Graphs per batch, at least 1.
-            order: int64 `[G]`, the order of the graphs; None for the order stored.
-        """
-        positive_int("batch_size", batch_size)
-        chosen = torch.arange(len(self)) if order is None else order
-        count = -(-len(chosen) // batch_size)
-        return Batches(count, lambda i: self.take(chosen[i * batch_size : (i + 1) * batch_size]))
 
 
 def _pieces(ends: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import choice, message
+from anharmonic._checks import choice, message, require
 from anharmonic.data.sequences import Floats, Integers, Sequences
 
 _STEMS = ("x", "y", "lengths", "offsets")
@@ -50,15 +50,10 @@ def read_npz(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
     parts = [part for part in _PARTS if f"x_{part}" in arrays]
     if "x" in arrays and not parts:
         return {"all": _part(path, arrays, "", targets)}
-    wanted = {"train", "test"}
-    if "x" in arrays or not wanted <= set(parts):
-        raise ValueError(
-            message(
-                f"{path.name} must hold either x, or x_train and x_test",
-                f"the keys {', '.join(sorted(arrays)) or 'none'}",
-                "name the arrays so with numpy.savez(file, x=..., y=...)",
-            )
-        )
+    fits = "x" not in arrays and {"train", "test"} <= set(parts)
+    advice = "name the arrays so with numpy.savez(file, x=..., y=...)"
+    expected = "either x, or x_train and x_test"
+    require(fits, f"keys of {path.name}", sorted(arrays), expected, advice)
     return {part: _part(path, arrays, f"_{part}", targets) for part in parts}
 
 
@@ -69,39 +64,32 @@ def existing(path: Path | str) -> Path:
         FileNotFoundError: If not.
     """
     path = Path(path).expanduser()
-    if not path.is_file():
-        raise FileNotFoundError(
-            message(
-                "file must be an existing file",
-                f"{path} ({'a folder' if path.is_dir() else 'nothing there'})",
-                "check the path",
-            )
-        )
+    came = f"{path} ({'a folder' if path.is_dir() else 'nothing there'})"
+    require(path.is_file(), "file", came, "an existing file", "check the path", FileNotFoundError)
     return path
 
 
 def _load(path: Path) -> dict[str, NDArray[Any]]:
-    if not zipfile.is_zipfile(path):
-        raise ValueError(
-            message(
-                f"{path.name} must be an .npz archive",
-                "a file that is no zip archive, or a cut one",
-                "write it with numpy.savez(file, x=..., y=...)",
-            )
-        )
-    arrays = {}
+    came, advice = "no zip archive, or a cut one", "write it with numpy.savez(file, x=..., y=...)"
+    require(zipfile.is_zipfile(path), path.name, came, "an .npz archive", advice)
+    arrays: dict[str, NDArray[Any]] = {}
+    key = ""
     try:
         with np.load(path, allow_pickle=False) as archive:
             for key in archive.files:
-                try:
-                    arrays[key] = archive[key]
-                except ValueError as error:
-                    if "allow_pickle" not in str(error):
-                        raise
-                    raise _pickled(path, key) from error
-    except _PickledError:
-        raise
+                arrays[key] = archive[key]
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        if "allow_pickle" in str(error):
+            raise ValueError(
+                message(
+                    f"{key} in {path.name} must be an array of numbers or strings",
+                    "an array of Python objects, which is not loaded because it could run code",
+                    f"store {key}.astype(str) for classes, {key}.astype(float) for values"
+                    if key.startswith("y")
+                    else "store sequences of different lengths one after another as x "
+                    "[sum of lengths, F] with offsets [N + 1], or padded with lengths [N]",
+                )
+            ) from error
         raise ValueError(
             message(
                 f"{path.name} must be a sound .npz archive",
@@ -112,51 +100,19 @@ def _load(path: Path) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-class _PickledError(ValueError):
-    """Told apart from a damaged archive."""
-
-
-def _pickled(path: Path, key: str) -> _PickledError:
-    advice = (
-        "store sequences of different lengths one after another as x [sum of lengths, F] with "
-        "offsets [N + 1], or padded with lengths [N]"
-    )
-    if key.split("_")[0] == "y":
-        advice = f"store {key}.astype(str) for classes, {key}.astype(float) for values"
-    return _PickledError(
-        message(
-            f"{key} in {path.name} must be an array of numbers or strings",
-            "an array of Python objects, which is not loaded because it could run code",
-            advice,
-        )
-    )
-
-
 def _part(path: Path, arrays: dict[str, NDArray[Any]], suffix: str, targets: bool) -> Sequences:
     where = path.name if not suffix else f"{path.name} ({suffix[1:]})"
     x = arrays[f"x{suffix}"]
     y = arrays.get(f"y{suffix}") if targets else None
     lengths, offsets = arrays.get(f"lengths{suffix}"), arrays.get(f"offsets{suffix}")
-    if targets and y is None:
-        raise ValueError(
-            message(
-                f"{path.name} must hold y{suffix}",
-                f"the keys {', '.join(sorted(arrays))}",
-                "add the targets",
-            )
-        )
-    if x.dtype.kind not in "fiu":
-        raise ValueError(
-            message(f"x in {where} must hold real numbers", f"dtype {x.dtype}", "convert it")
-        )
-    if lengths is not None and offsets is not None:
-        raise ValueError(
-            message(
-                f"{where} must hold lengths or offsets",
-                "both",
-                "keep lengths for padded x, offsets for flat x",
-            )
-        )
+    advice = "add the targets"
+    found = not targets or y is not None
+    require(found, f"keys of {path.name}", sorted(arrays), f"x{suffix} and y{suffix}", advice)
+    real = x.dtype.kind in "fiu"
+    require(real, f"x in {where}", str(x.dtype), "an array of real numbers", "convert it")
+    one = lengths is None or offsets is None
+    advice = "keep lengths for padded x, offsets for flat x"
+    require(one, f"keys of {where}", sorted(arrays), "lengths or offsets, not both", advice)
     if offsets is not None:
         return _flat(where, x, y, offsets)
     return _padded(where, x, y, lengths)
@@ -165,15 +121,10 @@ def _part(path: Path, arrays: dict[str, NDArray[Any]], suffix: str, targets: boo
 def _flat(where: str, x: NDArray[Any], y: NDArray[Any] | None, offsets: NDArray[Any]) -> Sequences:
     if x.ndim == 1:
         x = x[:, None]
-    if x.ndim != 2:
-        raise ValueError(
-            message(
-                f"x in {where} must be [sum of lengths] or [sum of lengths, F] with offsets",
-                f"shape {list(x.shape)}",
-                "leave out offsets for padded x",
-            )
-        )
-    ends = _whole(where, "offsets", offsets)
+    expected = "[sum of lengths] or [sum of lengths, F] with offsets"
+    advice = "leave out offsets for padded x"
+    require(x.ndim == 2, f"shape of x in {where}", list(x.shape), expected, advice)
+    ends = _integers(where, "offsets", offsets)
     falls = np.flatnonzero(np.diff(ends) < 0)
     if len(ends) < 1 or ends[0] != 0 or ends[-1] != len(x) or len(falls):
         got = f"{len(ends)} offsets"
@@ -181,13 +132,9 @@ def _flat(where: str, x: NDArray[Any], y: NDArray[Any] | None, offsets: NDArray[
             got += f" from {ends[0]} to {ends[-1]}"
         if len(falls):
             got += f", falling after place {falls[0]}"
-        raise ValueError(
-            message(
-                f"offsets in {where} must rise from 0 to {len(x)}, the rows of x",
-                got,
-                "make them with numpy.concatenate([[0], numpy.cumsum(lengths)])",
-            )
-        )
+        advice = "make them with numpy.concatenate([[0], numpy.cumsum(lengths)])"
+        expected = f"offsets in {where} must rise from 0 to {len(x)}, the rows of x"
+        raise ValueError(message(expected, got, advice))
     per_step = y is not None and len(y) == len(x) != len(ends) - 1
     if per_step and y is not None and y.ndim == 1:
         y = y[:, None]
@@ -199,53 +146,33 @@ def _padded(
 ) -> Sequences:
     if x.ndim == 2:
         x = x[:, :, None]
-    if x.ndim != 3:
-        raise ValueError(
-            message(
-                f"x in {where} must be [N, T] or [N, T, F], or flat with offsets",
-                f"shape {list(x.shape)}",
-                "reshape it, or add offsets",
-            )
-        )
+    expected, advice = "[N, T] or [N, T, F], or flat with offsets", "reshape it, or add offsets"
+    require(x.ndim == 3, f"shape of x in {where}", list(x.shape), expected, advice)
     count, steps = x.shape[:2]
-    sizes = np.full(count, steps) if lengths is None else _whole(where, "lengths", lengths)
+    sizes = np.full(count, steps) if lengths is None else _integers(where, "lengths", lengths)
     bad = np.flatnonzero((sizes < 0) | (sizes > steps))
     if len(sizes) != count or len(bad):
         got = f"{len(sizes)} lengths"
         if len(bad):
             got += f", {sizes[bad[0]]} at sequence {bad[0]}"
-        raise ValueError(
-            message(
-                f"lengths in {where} must be {count} numbers of at most {steps}, as x has",
-                got,
-                "count the real steps of every sequence",
-            )
-        )
-    inside = np.arange(steps) < sizes[:, None]
+        expected = f"lengths in {where} must be {count} numbers of at most {steps}, as x has"
+        raise ValueError(message(expected, got, "count the real steps of every sequence"))
+    mask = np.arange(steps) < sizes[:, None]
     per_step = y is not None and y.ndim == 3
     if per_step and y is not None:
-        if y.shape[:2] != x.shape[:2]:
-            raise ValueError(
-                message(
-                    f"y in {where} must be [{count}, {steps}, O] for a target per step",
-                    f"shape {list(y.shape)}",
-                    "give as many steps as x has",
-                )
-            )
-        y = y[inside]
+        fits, expected = y.shape[:2] == x.shape[:2], f"[{count}, {steps}, O] for a target per step"
+        advice = "give as many steps as x has"
+        require(fits, f"shape of y in {where}", list(y.shape), expected, advice)
+        y = y[mask]
     ends = np.concatenate([[0], np.cumsum(sizes)])
-    return Sequences(where, _single(x[inside]), ends, y, per_step)
+    return Sequences(where, _single(x[mask]), ends, y, per_step)
 
 
-def _whole(where: str, name: str, values: NDArray[Any]) -> Integers:
-    if values.ndim != 1 or values.dtype.kind not in "iu":
-        raise ValueError(
-            message(
-                f"{name} in {where} must be a row of whole numbers",
-                f"shape {list(values.shape)}, dtype {values.dtype}",
-                "convert it with numpy.asarray(..., dtype=numpy.int64)",
-            )
-        )
+def _integers(where: str, name: str, values: NDArray[Any]) -> Integers:
+    came = f"{values.dtype} {list(values.shape)}"
+    fits = values.ndim == 1 and values.dtype.kind in "iu"
+    advice = "convert it with numpy.asarray(..., dtype=numpy.int64)"
+    require(fits, f"{name} in {where}", came, "a row of whole numbers", advice)
     return values.astype(np.int64)
 
 

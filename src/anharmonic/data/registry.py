@@ -9,14 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from anharmonic import _plugins
-from anharmonic._checks import choice, message
+from anharmonic._checks import choice, require
 from anharmonic.data.base import Task, counted
 from anharmonic.data.digits import Digits
 from anharmonic.data.files import FileTask
-from anharmonic.data.graphs.base import GraphTask
 from anharmonic.data.graphs.cora import Cora
 from anharmonic.data.synthetic import AddingProblem
-from anharmonic.data.tabular import TabularTask
 
 _OWN: dict[str, type[Task]] = {kind.name: kind for kind in (AddingProblem, Digits, Cora, FileTask)}
 # What a constructor takes besides options: places, which do not change the numbers.
@@ -98,22 +96,12 @@ def make_task(
     if "data_dir" in parameters:
         given["data_dir"] = data_dir
     if "path" in parameters:
-        if file is None:
-            raise ValueError(
-                message(
-                    f"task {name!r} needs a file",
-                    "none",
-                    "pass the path of your .npz or .ts: fit takes it as RunEnvironment(file=...), "
-                    "make_task as file=...",
-                )
-            )
+        advice = "pass the path of your .npz or .ts, to fit as RunEnvironment(file=...)"
+        require(file is not None, "file", file, f"given for the task {name!r}", advice)
         given["path"] = file
-    elif file is not None:
-        raise ValueError(
-            message(
-                f"task {name!r} takes no file", str(file), "use the task 'file' for your own data"
-            )
-        )
+    else:
+        advice = "use the task 'file' for your own data"
+        require(file is None, "file", str(file), f"None for the task {name!r}", advice)
     task = kind(**given)
     task.progress = progress
     return task
@@ -172,23 +160,15 @@ def _describe(name: str) -> TaskInfo:
             licence=kind.licence,
         )
     task = kind()
-    level = "row" if isinstance(task, TabularTask) else "sequence"
-    per = "row" if isinstance(task, TabularTask) else "step"
-    if isinstance(task, GraphTask):
-        level, per = task.level, "node"
-    place = "step" if task.readout == "all" else level
-    one, many = {
-        "class": ("class", "classes"),
-        "value": ("value", "values"),
-        "labels": ("label", "labels"),
-    }[task.target]
+    per = {"sequence": "step", "graph": "node", "tabular": "row"}[task.kind]
+    sample = {"last": "sequence", "all": "sequence"}.get(task.readout, task.readout)
     return TaskInfo(
         name=name,
         summary=summary,
         sizes=dict(task.sizes),
-        samples=f"{level}s",
+        samples=f"{sample}s",
         input=f"{counted(task.input_size, 'number')} per {per}",
-        target=f"{counted(task.output_size, one, many)} per {place}",
+        target=task.output,
         metric=task.metric,
         source=task.source,
         licence=task.licence,

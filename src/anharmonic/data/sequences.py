@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anharmonic._checks import boolean, choice, message
+from anharmonic._checks import boolean, choice, message, require
 from anharmonic.data.base import SequenceDataset
 
 Floats = NDArray[np.float32]
@@ -38,32 +38,16 @@ class Sequences:
     per_step: bool = False
 
     def __post_init__(self) -> None:
-        if len(self) < 1 or self.x.shape[1] < 1:
-            raise ValueError(
-                message(
-                    f"{self.where} must hold at least one sequence of at least one channel",
-                    f"{len(self)} sequences of {self.x.shape[1]} channels",
-                    "check how the file was written",
-                )
-            )
-        empty = np.flatnonzero(self.lengths == 0)
-        if len(empty):
-            raise ValueError(
-                message(
-                    f"every sequence in {self.where} must have at least one step",
-                    f"sequence {empty[0]} has none ({len(empty)} such)",
-                    "remove it",
-                )
-            )
-        rows = len(self.x) if self.per_step else len(self)
-        if self.y is not None and len(self.y) != rows:
-            raise ValueError(
-                message(
-                    f"y in {self.where} must have {rows} rows, as x has",
-                    f"y of shape {list(self.y.shape)}",
-                    "give one target per sequence or one per step",
-                )
-            )
+        size = {"sequences": len(self), "channels": self.x.shape[1]}
+        advice = "check how the file was written"
+        require(min(size.values()) > 0, f"sizes in {self.where}", size, "at least one", advice)
+        empty = np.flatnonzero(self.lengths == 0).tolist()
+        name = f"sequences without a step in {self.where}"
+        require(not empty, name, empty[:5], "none", f"remove all {len(empty)}")
+        if self.y is not None:
+            rows = len(self.x) if self.per_step else len(self)
+            shape, advice = list(self.y.shape), "give one target per sequence or one per step"
+            require(shape[0] == rows, f"y in {self.where}", shape, f"of {rows} rows, as x", advice)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -155,14 +139,11 @@ class Preprocessing:
         sums: list[tuple[float, float]] = []
         for channel in train.x.T:
             known = channel[~np.isnan(channel)].astype(np.float64)
-            if not known.size:
-                raise ValueError(
-                    message(
-                        f"every channel in {train.where} must have a known training value",
-                        f"only missing values in channel {len(sums)}",
-                        "remove this channel",
-                    )
-                )
+            name, expected = (
+                f"channel {len(sums)} of x in {train.where}",
+                "known at one training step",
+            )
+            require(known.size > 0, name, "missing values only", expected, "remove this channel")
             std = float(known.std())
             sums.append((float(known.mean()), std if std > 0 else 1.0))
         return cls(tuple(m for m, _ in sums), tuple(s for _, s in sums), standardise, missing)
@@ -173,14 +154,10 @@ class Preprocessing:
         Raises:
             ValueError: If the number of channels is another, or a value is not finite.
         """
-        if sequences.x.shape[1] != len(self.mean):
-            raise ValueError(
-                message(
-                    f"x in {sequences.where} must have {len(self.mean)} channels, as in training",
-                    f"{sequences.x.shape[1]} channels",
-                    "give the same channels in the same order",
-                )
-            )
+        channels, expected = sequences.x.shape[1], f"{len(self.mean)}, as in training"
+        advice = "give the same channels in the same order"
+        fits = channels == len(self.mean)
+        require(fits, f"channels of x in {sequences.where}", channels, expected, advice)
         check_finite(sequences, sequences.x, self.missing == "mean")
         x = sequences.x
         mean = np.array(self.mean)
@@ -202,15 +179,10 @@ class Preprocessing:
             ValueError: If a key is unknown or missing, or `missing` has an unknown value.
             TypeError: If `standardise` is no bool.
         """
-        known = {"mean", "std", "standardise", "missing"}
-        if set(values) != known:
-            raise ValueError(
-                message(
-                    f"preprocessing must have the keys {', '.join(sorted(known))}",
-                    ", ".join(sorted(values)) or "none",
-                    "use what to_dict() gave",
-                )
-            )
+        keys = ["mean", "missing", "standardise", "std"]
+        fits = sorted(values) == keys
+        advice = "use what to_dict() gave"
+        require(fits, "keys of preprocessing", sorted(values), str(keys), advice)
         return cls(
             tuple(float(v) for v in values["mean"]),
             tuple(float(v) for v in values["std"]),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import message
+from anharmonic._checks import require
 
 Indices = NDArray[np.int64]
 
@@ -44,14 +44,8 @@ def split_indices(
         >>> [np.bincount(labels[part]).tolist() for part in parts]
         [[4, 2], [2, 1], [2, 1]]
     """
-    if sum(sizes) > count:
-        raise ValueError(
-            message(
-                f"the parts must hold at most {count} samples together",
-                " + ".join(str(size) for size in sizes),
-                "make them smaller",
-            )
-        )
+    expected = f"of at most {count} samples together"
+    require(sum(sizes) <= count, "sizes", list(sizes), expected, "make the parts smaller")
     order = rng.permutation(count)
     if labels is not None:
         places = np.empty(count)

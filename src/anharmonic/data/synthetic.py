@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anharmonic._checks import message, natural, positive_int
+from anharmonic._checks import natural, positive_int, require
 from anharmonic.data.base import (
     Batch,
     Batches,
@@ -79,11 +79,8 @@ class AddingProblem(Task):
         steps_per_epoch: int = 100,
         data_seed: int = 1234,
     ) -> None:
-        if positive_int("length", length) < 2:
-            raise ValueError(
-                message("length must be >= 2", f"length={length}", "each half needs one step")
-            )
-        self.length = length
+        self.length = positive_int("length", length)
+        require(length >= 2, "length", length, ">= 2", "each half needs one step")
         self.steps_per_epoch = positive_int("steps_per_epoch", steps_per_epoch)
         self.data_seed = natural("data_seed", data_seed)
         self.sizes = {

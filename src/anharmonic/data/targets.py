@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import message
+from anharmonic._checks import message, require
 from anharmonic.data.base import Target
 from anharmonic.data.sequences import Sequences
 
@@ -24,50 +24,23 @@ def target_kind(part: Sequences, target: str) -> Target:
     Raises:
         ValueError: If there is no `y`, or it cannot mean that.
     """
-    if part.y is None:
-        raise ValueError(
-            message(
-                f"{part.where} must hold targets",
-                "none",
-                "use a .ts file with @classLabel true or @targetLabel true",
-            )
-        )
-    kind = part.y.dtype.kind
-    if kind not in "biufUS":
-        raise ValueError(
-            message(
-                f"y in {part.where} must hold whole numbers, real numbers or strings",
-                f"dtype {part.y.dtype}",
-                "convert it",
-            )
-        )
+    y, name = part.y, f"y in {part.where}"
+    if y is None:
+        advice = "use a .ts file with @classLabel true or @targetLabel true"
+        raise ValueError(message(f"{part.where} must hold targets", "none", advice))
+    kind, dtype = y.dtype.kind, str(y.dtype)
+    require(kind in "biufUS", name, dtype, "numbers or strings", "convert it")
     if target == "value" or (target == "auto" and kind == "f"):
-        if kind in "US":
-            raise ValueError(
-                message(
-                    f"y in {part.where} must hold numbers for target='value'",
-                    f"strings, e.g. {str(part.y.flat[0])!r}",
-                    "pass target='class', or store numbers",
-                )
-            )
+        advice = "pass target='class', or store numbers"
+        require(kind not in "US", name, y.flat[:1].tolist(), "numbers for target='value'", advice)
         return "value"
-    if part.per_step or part.y.ndim > 2 or (part.y.ndim == 2 and part.y.shape[1] != 1):
-        raise ValueError(
-            message(
-                f"classes y in {part.where} must be [N]",
-                f"shape {list(part.y.shape)}{', one row per step' if part.per_step else ''}, "
-                f"dtype {part.y.dtype}",
-                "give one class per sequence, or pass target='value' if these are values",
-            )
-        )
-    if kind == "f" and not (np.isfinite(part.y) & (part.y == np.round(part.y))).all():
-        raise ValueError(
-            message(
-                f"y in {part.where} must hold whole numbers or strings for target='class'",
-                f"dtype {part.y.dtype} with broken or missing numbers",
-                "pass target='value', or store the classes as whole numbers",
-            )
-        )
+    came = f"{dtype} {list(y.shape)}{', one row per step' if part.per_step else ''}"
+    fits = not part.per_step and (y.ndim == 1 or y.shape[1:] == (1,))
+    advice = "give one class per sequence, or pass target='value' if these are values"
+    require(fits, name, came, "[N] for classes", advice)
+    whole = kind != "f" or bool((np.isfinite(y) & (y == np.round(y))).all())
+    advice = "pass target='value', or store the classes as whole numbers"
+    require(whole, name, came, "whole numbers or strings for target='class'", advice)
     return "class"
 
 
@@ -93,22 +66,10 @@ def encode_classes(
     known = set(train)
     for key, values in names.items():
         extra = sorted(set(values) - known)
-        if extra:
-            raise ValueError(
-                message(
-                    f"every class in {where} must be among the training sequences",
-                    f"{extra[0]!r} only in {key}",
-                    "add training sequences of this class, or remove it",
-                )
-            )
-    if len(train) < 2:
-        raise ValueError(
-            message(
-                f"y in {where} must hold at least two classes",
-                f"only {train[0]!r}",
-                "add sequences of another class",
-            )
-        )
+        advice = "add training sequences of these classes, or remove them"
+        require(not extra, f"classes only in {key} of {where}", extra[:5], "none", advice)
+    advice = "add sequences of another class"
+    require(len(train) > 1, f"classes of y in {where}", train, "two or more", advice)
     number = {name: i for i, name in enumerate(train)}
     codes = {key: np.array([number[v] for v in values]) for key, values in names.items()}
     return tuple(train), codes
@@ -136,14 +97,9 @@ def float_targets(part: Sequences) -> NDArray[np.float32]:
     y = np.asarray(part.y)
     if y.ndim == 1:
         y = y[:, None]
-    if y.ndim != 2 or y.shape[1] < 1:
-        raise ValueError(
-            message(
-                f"y in {part.where} must be [N], [N, O] or [N, T, O]",
-                f"shape {list(y.shape)}",
-                "give one value or one row of values per sequence, or per step",
-            )
-        )
+    name, advice = f"y in {part.where}", "give one value or row of values per sequence, or per step"
+    fits = y.ndim == 2 and y.shape[1] > 0
+    require(fits, name, list(y.shape), "[N], [N, O] or [N, T, O]", advice)
     with np.errstate(over="ignore"):
         y = np.ascontiguousarray(y, dtype=np.float32)
     bad = np.argwhere(~np.isfinite(y))
@@ -155,7 +111,7 @@ def float_targets(part: Sequences) -> NDArray[np.float32]:
             place = f"sequence {sequence}, step {step}"
         raise ValueError(
             message(
-                f"y in {part.where} must be finite",
+                f"{name} must be finite",
                 f"{y[row, column]} at {place}, output {column} ({len(bad)} such entries)",
                 "remove these sequences",
             )
@@ -170,12 +126,6 @@ def output_width(codes: Mapping[str, NDArray[np.float32]], where: str) -> int:
         ValueError: If it is not.
     """
     widths = {key: y.shape[1] for key, y in codes.items()}
-    if len(set(widths.values())) > 1:
-        raise ValueError(
-            message(
-                f"y in {where} must have the same number of outputs in all parts",
-                ", ".join(f"{size} in {key}" for key, size in widths.items()),
-                "store it alike",
-            )
-        )
+    fits = len(set(widths.values())) == 1
+    require(fits, f"outputs of y in {where}", widths, "as many in all parts", "store them alike")
     return int(next(iter(widths.values())))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import choice, message
+from anharmonic._checks import choice, message, require
 from anharmonic.data.npz import existing
 from anharmonic.data.sequences import Floats, Sequences
 
@@ -26,6 +26,7 @@ _TAGS = (
     "targetlabel",
     "data",
 )
+_ADVICE = "check that it is a .ts file of the UEA or UCR archive"
 
 
 @dataclass
@@ -78,22 +79,10 @@ def read_ts(path: Path | str) -> Sequences:
                 if header.labelled:
                     labels.append(_label(header, values.pop().strip(), where))
                 cases.append(_case(header, values, where))
-                if cases[-1].shape[1] != cases[0].shape[1]:
-                    raise ValueError(
-                        message(
-                            f"{where} must have {cases[0].shape[1]} dimensions, as the first case",
-                            f"{cases[-1].shape[1]}",
-                            "check its colons",
-                        )
-                    )
-    if not started:
-        raise ValueError(
-            message(
-                f"{path.name} must hold a line @data",
-                f"the tags {', '.join(header.tags) or 'none'}",
-                "check that it is a .ts file of the UEA or UCR archive",
-            )
-        )
+                size, first = cases[-1].shape[1], cases[0].shape[1]
+                expected = f"{first}, as in the first case"
+                require(size == first, f"dimensions in {where}", size, expected, "check its colons")
+    require(started, f"tags of {path.name}", header.tags, "followed by a line @data", _ADVICE)
     y: NDArray[Any] | None = None
     if header.labelled:
         y = np.array(labels) if header.classes is not None else np.array(labels, np.float64)
@@ -104,25 +93,13 @@ def read_ts(path: Path | str) -> Sequences:
 
 def _read_tag(header: _Header, line: str, where: str) -> bool:
     """Takes in a header line; says whether the data follow."""
-    if not line.startswith("@"):
-        raise ValueError(
-            message(
-                f"{where} must start with @ or #, because @data did not come yet",
-                repr(line[:40]),
-                "check that it is a .ts file of the UEA or UCR archive",
-            )
-        )
+    require(line[0] == "@", where, line[:40], "a tag (@) or comment (#) before @data", _ADVICE)
     tag, *values = line[1:].split()
     tag = choice(f"tag in {where}", tag.lower(), _TAGS)
     header.tags.append(tag)
-    if tag == "timestamps" and _flag(values, where):
-        raise ValueError(
-            message(
-                f"{where} must say @timestamps false",
-                "true",
-                "store the values alone, or resample them to equal steps",
-            )
-        )
+    if tag == "timestamps":
+        advice = "store the values alone, or resample them to equal steps"
+        require(not _flag(values, where), f"@timestamps in {where}", True, "false", advice)
     if tag == "univariate":
         header.univariate = _flag(values, where)
     if tag in ("dimension", "dimensions"):
@@ -139,45 +116,35 @@ def _flag(values: list[str], where: str) -> bool:
 
 
 def _count(values: list[str], where: str) -> int:
-    if len(values) != 1 or not values[0].isdecimal():
-        raise ValueError(
-            message(f"{where} must hold one whole number", repr(" ".join(values)), "correct it")
-        )
+    fits = len(values) == 1 and values[0].isdecimal()
+    require(fits, f"value in {where}", " ".join(values), "one whole number", "correct it")
     return int(values[0])
 
 
 def _label(header: _Header, label: str, where: str) -> str:
     if header.classes is not None:
-        if header.classes and label not in header.classes:
-            raise ValueError(
-                message(
-                    f"the class in {where} must be one of {', '.join(header.classes)}",
-                    repr(label),
-                    "correct it, or the list after @classLabel true",
-                )
-            )
+        known, expected = (
+            label in (header.classes or (label,)),
+            f"one of {', '.join(header.classes)}",
+        )
+        advice = "correct it, or the list after @classLabel true"
+        require(known, f"the class in {where}", label, expected, advice)
         return label
     try:
         value = float(label)
     except ValueError:
         value = np.nan
-    if not np.isfinite(value):
-        raise ValueError(
-            message(f"the target in {where} must be a finite number", repr(label), "correct it")
-        )
+    finite = bool(np.isfinite(value))
+    require(finite, f"the target in {where}", label, "a finite number", "correct it")
     return label
 
 
 def _case(header: _Header, dimensions: list[str], where: str) -> Floats:
     wanted = 1 if header.univariate else header.dimensions
-    if not dimensions or (wanted is not None and len(dimensions) != wanted):
-        raise ValueError(
-            message(
-                f"{where} must have {wanted or 'at least 1'} dimensions, as the header says",
-                f"{len(dimensions)}",
-                "check its colons, @univariate and @classLabel",
-            )
-        )
+    fits = len(dimensions) == wanted if wanted is not None else bool(dimensions)
+    expected = f"{wanted or 'at least 1'}, as the header says"
+    advice = "check its colons, @univariate and @classLabel"
+    require(fits, f"dimensions in {where}", len(dimensions), expected, advice)
     channels = []
     for text in dimensions:
         try:
@@ -192,13 +159,7 @@ def _case(header: _Header, dimensions: list[str], where: str) -> Floats:
             ) from error
         channels.append(values)
     sizes = [len(channel) for channel in channels]
-    if len(set(sizes)) > 1:
-        raise ValueError(
-            message(
-                f"all dimensions in {where} must have the same length",
-                ", ".join(str(size) for size in sizes),
-                "cut or resample them to one length",
-            )
-        )
+    advice = "cut or resample them to one length"
+    require(len(set(sizes)) == 1, f"lengths of the dimensions in {where}", sizes, "equal", advice)
     with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
         return np.stack(channels, axis=1).astype(np.float32)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anharmonic.data.base import Loaders, Readout, Splits, Target, Task, counted
-from anharmonic.data.graph_batch import GraphBatch, GraphDataset, NodeDataset
+from anharmonic.data.base import Readout, Splits, Target, Task, counted
+from anharmonic.data.graph_batch import NodeDataset
 from anharmonic.data.graphs.edges import to_undirected
 from anharmonic.data.splits import Indices
 from anharmonic.ops.adjacency import Adjacency
@@ -22,8 +22,7 @@ class GraphTask(Task):
     """A data set of one or many graphs with a question about nodes or graphs.
 
     Attributes:
-        level: What is predicted: "node" or "graph".
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Note:
         A class that says nothing of its arguments in its docstring takes them as its base does, and
@@ -31,7 +30,6 @@ class GraphTask(Task):
     """
 
     kind = "graph"
-    level: ClassVar[Literal["node", "graph"]]
     data_dir: Path | None = None
 
     def __init_subclass__(cls, **arguments: Any) -> None:
@@ -41,50 +39,22 @@ class GraphTask(Task):
             _, found, after = (inspect.getdoc(cls.__mro__[1]) or "").partition("\nArgs:\n")
             cls.__doc__ = f"{doc}\n{found}{after}"
 
-    def loaders(self, seed: int, batch_size: int) -> Loaders[GraphBatch]:
-        """Batches for training, validation and test.
-
-        Args:
-            seed: Decides the order of the training graphs, in `[0, 2**32)`. The split does not
-                depend on it; one graph is one batch.
-            batch_size: Graphs per batch, at least 1; does not matter for one graph.
-
-        Raises:
-            TypeError: If an argument is not an integer.
-            ValueError: If an argument is out of range.
-        """
-        return super().loaders(seed, batch_size)
-
-    def summary(self) -> str:
-        """Says in one line how the data were understood; reads them if that was not done yet."""
-        parts = [part for part in self.splits() if part is not None]
-        shares = ", ".join(f"{size} {name}" for name, size in self.sizes.items())
-        if isinstance(parts[0], NodeDataset):
-            graph = parts[0].batch.graph
-            said = [f"{counted(graph.num_nodes, 'node')} ({shares})"]
-            said.append(counted(graph.num_edges, "directed edge"))
-        else:
-            said = _many(parts, "" if self.level == "node" else f" ({shares})")
-            if self.level == "node":
-                said.append(f"{counted(sum(self.sizes.values()), 'node')} ({shares})")
-        output = {
-            "class": counted(self.output_size, "class", "classes"),
-            "labels": counted(self.output_size, "label"),
-            "value": counted(self.output_size, "value"),
-        }[self.target]
-        said += [counted(self.input_size, "feature"), f"{output} per {self.level}"]
-        return f"{self.name}: {', '.join(said)}"
-
-
-def _many(parts: list[GraphDataset], shares: str) -> list[str]:
-    nodes = torch.cat([part.node_ends.diff() for part in parts])
-    edges = sum(int(part.edge_ends[-1]) for part in parts)
-    low, high = int(nodes.min()), int(nodes.max())
-    return [
-        counted(len(nodes), "graph") + shares,
-        counted(high, "node") + " each" if low == high else f"{low} to {high} nodes",
-        counted(edges, "directed edge"),
-    ]
+    def _extent(self, parts: str) -> list[str]:
+        datasets = [part for part in self.splits() if part is not None]
+        if isinstance(datasets[0], NodeDataset):
+            graph = datasets[0].batch.graph
+            edges = counted(graph.num_edges, "directed edge")
+            return [f"{counted(graph.num_nodes, 'node')} ({parts})", edges]
+        nodes = torch.cat([part.node_ends.diff() for part in datasets])
+        low, high = int(nodes.min()), int(nodes.max())
+        extent = [
+            counted(len(nodes), "graph"),
+            f"{counted(high, 'node')} each" if low == high else f"{low} to {high} nodes",
+            counted(sum(int(part.edge_ends[-1]) for part in datasets), "directed edge"),
+        ]
+        if self.readout == "node":
+            return [*extent, f"{counted(sum(self.sizes.values()), 'node')} ({parts})"]
+        return [f"{extent[0]} ({parts})", *extent[1:]]
 
 
 class NodeData(NamedTuple):
@@ -111,7 +81,6 @@ class NodeTask(GraphTask):
         normalise_features: Whether every row of features is divided by its sum.
     """
 
-    level: ClassVar[Literal["node", "graph"]] = "node"
     target: Target = "class"
     readout: Readout = "node"
     undirected: bool = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -55,7 +55,6 @@ class ZincRebuilt(GraphTask):
     """
 
     name = "zinc-rebuilt"
-    level: ClassVar[Literal["node", "graph"]] = "graph"
     target: Target = "value"
     readout: Readout = "graph"
     metric = "mae"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -46,7 +45,6 @@ class ProteinInteractions(GraphTask):
     """
 
     name = "ppi"
-    level: ClassVar[Literal["node", "graph"]] = "node"
     target: Target = "labels"
     readout: Readout = "node"
     metric: MetricName = "f1"

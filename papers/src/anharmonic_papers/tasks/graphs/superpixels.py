@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -68,7 +68,6 @@ class MNISTSuperpixels(GraphTask):
     """
 
     name = "mnist-superpixels"
-    level: ClassVar[Literal["node", "graph"]] = "graph"
     target: Target = "class"
     readout: Readout = "graph"
     metric: MetricName = "accuracy"
