@@ -67,12 +67,6 @@ class TestRows:
         assert graph.transposed.by_target is graph.by_source
 
     @pytest.mark.parametrize("nodes, edges", GRAPHS)
-    def test_place_by_source_finds_every_edge_among_those_by_target(self, nodes, edges):
-        graph = random_graph(nodes, edges)
-        place = graph.place_by_source
-        assert torch.equal(graph.by_target.edge[place], graph.by_source.edge)
-
-    @pytest.mark.parametrize("nodes, edges", GRAPHS)
     def test_with_self_loops_has_exactly_one_at_every_node(self, nodes, edges):
         graph = random_graph(nodes, edges, weighted=True)
         looped, plain = graph.with_self_loops, Adjacency(graph.edge_index, nodes)

@@ -104,13 +104,6 @@ class SortedEdges:
         return self._sorted(0)
 
     @derived
-    def place_by_source(self) -> Tensor:
-        """Where the edges sorted by their source stand among those sorted by target, int64 [E]."""
-        place = torch.empty_like(self.by_target.edge)
-        place[self.by_target.edge] = torch.arange(self.num_edges, device=self.device)
-        return place[self.by_source.edge]
-
-    @derived
     def in_degree(self) -> Tensor:
         """Number of edges that end at every node, int64 [N]."""
         return self.by_target.start.diff()

@@ -1,4 +1,4 @@
-"""Calls a convolution, on sorted rows where its form is known; draws it anew."""
+"""Calls a convolution, as sums over rows where its form is known; draws it anew."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from anharmonic.ops.sorted_edges import check_features
 
 
 def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> Any:
-    """Calls a convolution, on sorted rows where it is GCN, mean GraphSAGE, GAT or Transformer.
+    """Calls a convolution, as sums over the rows of an Adjacency where it is GCN or mean GraphSAGE.
 
     Args:
         conv: The convolution.
         x: Node features.
         graph: ``edge_index``, a sparse adjacency or an ``Adjacency``. Of the last, convolutions
-            other than these four and this package's couplings get ``edge_index`` (and
+            other than these two and this package's couplings get ``edge_index`` (and
             ``edge_weight``, if it has weights).
         *args: Further arguments of the convolution.
         **options: Further arguments by name.

@@ -17,8 +17,6 @@ from torch.nn import functional
 from anharmonic import _checks
 from anharmonic.nn.graph.convolve import convolve, redraw
 from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.attention import attention_weights, edge_sum
-from anharmonic.ops.attention.reference import product, softmax, total
 from anharmonic.ops.edges import edges_of
 from anharmonic.ops.sorted_edges import check_features
 
@@ -206,31 +204,36 @@ class AttentionCoupling(nn.Module):
     def forward(self, x: Tensor, edge_index: Any) -> Tensor:
         """The attention-weighted mean of a node's neighbours and itself."""
         if isinstance(edge_index, Adjacency):
-            return self._along_rows(x, edge_index)
-        query, key = self.query(x), self.key(x)
+            _checks.require(
+                edge_index.weight is None, "edge_index", edge_index,
+                "a graph without weights, as attention makes its own",
+                "build the Adjacency without weight",
+            )  # fmt: skip
+            check_features("x", x, edge_index)
+            edge_index = edge_index.edge_index
         edges = edges_of(edge_index)
         nodes = torch.arange(x.shape[0], device=x.device)
         source, target = torch.cat([edges, nodes.expand(2, -1)], dim=1)
-        score = product(query, key, source, target, self.heads)
-        score = score / math.sqrt(query.shape[1] // self.heads)
+        query = self.query(x).unflatten(1, (self.heads, -1))
+        key = self.key(x).unflatten(1, (self.heads, -1))
+        score = (query[target] * key[source]).sum(-1) / math.sqrt(query.shape[2])
         # Self-loops that were there already count no second time.
         double = functional.pad(edges[0] == edges[1], (0, x.shape[0]))
-        weight = softmax(score.masked_fill(double[:, None], -math.inf), target, x.shape[0])
-        return total(weight.mean(1, keepdim=True), x, source, target)
-
-    def _along_rows(self, x: Tensor, graph: Adjacency) -> Tensor:
-        if graph.weight is not None:
-            raise ValueError(
-                _checks.message(
-                    "attention needs a graph without weights", f"{graph}", "leave weight out"
-                )
-            )
-        check_features("x", x, graph)
-        graph = graph.with_self_loops
-        weight = attention_weights(self.query(x), self.key(x), graph, heads=self.heads)
-        return edge_sum(weight.mean(1, keepdim=True), x, graph)
+        score = score.masked_fill(double[:, None], -math.inf)
+        weight = _softmax(score, target, x.shape[0]).mean(1, keepdim=True)
+        messages = weight * x[source]
+        return messages.new_zeros(x.shape).index_add(0, target, messages)
 
     def reset_parameters(self) -> None:
         """Draws queries' and keys' weights anew."""
         self.query.reset_parameters()
         self.key.reset_parameters()
+
+
+def _softmax(score: Tensor, target: Tensor, num_nodes: int) -> Tensor:
+    """The softmax [E, K] of the scores of the edges with the same target."""
+    rows = target[:, None].expand_as(score)
+    highest = score.new_full((num_nodes, score.shape[1]), -math.inf)
+    highest = highest.scatter_reduce(0, rows, score.detach(), "amax")
+    weight = (score - highest[target]).exp()
+    return weight / torch.zeros_like(highest).index_add(0, target, weight)[target]

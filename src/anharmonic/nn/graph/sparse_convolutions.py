@@ -1,6 +1,6 @@
-"""PyTorch Geometric's GCN, GraphSAGE, GAT, Transformer and GCNII on compressed rows, same weights.
+"""PyTorch Geometric's GCN, GraphSAGE and GCNII as sums over the rows of an Adjacency, same weights.
 
-Letters: `N` nodes, `F` features, `H` attention heads of `C` channels each.
+Letters: `N` nodes, `F` features.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.attention import attention_weights, edge_product, edge_softmax, edge_sum
 
 
 def sparse_form(conv: Any, graph: Adjacency) -> Callable[..., Tensor] | None:
@@ -52,37 +51,6 @@ def _sage(conv: Any, x: Tensor, graph: Adjacency) -> Tensor:
     return mean + conv.lin_r(x) if conv.root_weight else mean
 
 
-def _gat(conv: Any, x: Tensor, graph: Adjacency) -> Tensor:
-    z = conv.lin(x)
-    # the scalar product with a vector per head, as one with a matrix [H C, H]
-    diagonal: Any = torch.block_diag
-    att = [diagonal(*a[0, :, :, None]) for a in (conv.att_src, conv.att_dst)]
-    with torch.autocast(x.device.type, enabled=False):  # scores keep their precision, as there
-        source, target = (z.to(a.dtype) @ a for a in att)
-    one = torch.ones_like(source)
-    # (target, 1) . (1, source), which is their sum
-    query, key = torch.stack([target, one], -1), torch.stack([one, source], -1)
-    if conv.add_self_loops:
-        graph = graph.with_self_loops
-    score = edge_product(query.flatten(1), key.flatten(1), graph, heads=conv.heads)
-    score = torch.nn.functional.leaky_relu(score, conv.negative_slope)
-    result = _join(conv, edge_sum(edge_softmax(score, graph), z, graph))
-    if conv.res is not None:
-        result = result + conv.res(x)
-    return result if conv.bias is None else result + conv.bias
-
-
-def _transformer(conv: Any, x: Tensor, graph: Adjacency) -> Tensor:
-    weight = attention_weights(conv.lin_query(x), conv.lin_key(x), graph, heads=conv.heads)
-    result = _join(conv, edge_sum(weight, conv.lin_value(x), graph))
-    return result + conv.lin_skip(x) if conv.root_weight else result
-
-
-def _join(conv: Any, result: Tensor) -> Tensor:
-    """The heads next to each other, or their mean."""
-    return result if conv.concat else result.view(-1, conv.heads, conv.out_channels).mean(1)
-
-
 def _is_plain_gcn(conv: Any) -> bool:
     return bool(conv.normalize and conv.add_self_loops and not (conv.improved or conv.cached))
 
@@ -95,24 +63,10 @@ def _is_plain_sage(conv: Any) -> bool:
     return not (conv.project or conv.normalize)
 
 
-def _is_plain_gat(conv: Any) -> bool:
-    return _has_plain_attention(conv) and conv.lin is not None
-
-
-def _is_plain_transformer(conv: Any) -> bool:
-    return _has_plain_attention(conv) and isinstance(conv.in_channels, int) and not conv.beta
-
-
-def _has_plain_attention(conv: Any) -> bool:
-    return conv.edge_dim is None and not (conv.training and conv.dropout > 0)
-
-
 _FORMS = (
     ("GCNConv", "SumAggregation", _gcn, _is_plain_gcn),
     ("GCN2Conv", "SumAggregation", _gcn2, _is_plain_gcn2),
     ("SAGEConv", "MeanAggregation", _sage, _is_plain_sage),
-    ("GATConv", "SumAggregation", _gat, _is_plain_gat),
-    ("TransformerConv", "SumAggregation", _transformer, _is_plain_transformer),
 )
 """Class, how it sums up messages, what computes it here and with which settings."""
 

@@ -36,8 +36,8 @@ class GraphCall(ctypes.Structure):
     """``an_graph_call`` of csrc/anharmonic.h; the library says how large it takes it to be."""
 
     _fields_: ClassVar[Any] = [
-        *_fields(ctypes.c_int64, "real_bytes threads nodes features heads mean single"),
+        *_fields(ctypes.c_int64, "real_bytes threads nodes features mean single"),
         *_fields(ctypes.c_double, "power"),
-        *_fields(ctypes.c_void_p, "start other place back_start back_other"),
-        *_fields(ctypes.c_void_p, "weight x own grad result"),
+        *_fields(ctypes.c_void_p, "start other back_start back_other"),
+        *_fields(ctypes.c_void_p, "weight x grad result"),
     ]

@@ -168,9 +168,6 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
             loaded.an_forward,
             loaded.an_backward,
             loaded.an_neighbour_sum,
-            loaded.an_edge_product,
-            loaded.an_edge_softmax,
-            loaded.an_edge_softmax_backward,
             loaded.an_gate,
             loaded.an_gate_backward,
         ):

@@ -77,24 +77,20 @@ typedef struct {
     double *grad_scalars;      /* dt, frequency, damping (coRNN), or NULL */
 } an_call;
 
-/* Sums over the neighbours of every node of a graph, and what attention does along its edges. The
- * edges are given sorted: those of node i are start[i] to start[i + 1] - 1, `other` holds the node
- * at their other end. */
+/* Sums over the neighbours of every node of a graph. The edges are given sorted: those of node i are
+ * start[i] to start[i + 1] - 1, `other` holds the node at their other end. */
 typedef struct {
     int64_t real_bytes, threads;
     int64_t nodes, features; /* N, F */
-    int64_t heads;           /* H: numbers per edge, each for F / H features; 0: one for all */
     int64_t mean, single;    /* gate: divide by the number of edges; one sum over all channels */
     double power;            /* gate: p > 0 */
 
     const int64_t *start, *other;           /* [N + 1], [E] */
-    const int64_t *place;                   /* [E] where an edge's weights stand, or NULL: in order */
     const int64_t *back_start, *back_other; /* the same edges sorted by `other`; an_gate_backward */
-    const void *weight;                     /* [E] or [E, H]; NULL: all 1 */
+    const void *weight;                     /* [E]; NULL: all 1 */
     const void *x;                          /* [N, F] contiguous; read at the other end of edges */
-    const void *own;                        /* [N, F], read at node i; an_edge_product only */
     const void *grad;                       /* backward only: as the forward result */
-    void *result;                           /* [N, F]; an_gate, `single`: [N]; an_edge_...: [E, H] */
+    void *result;                           /* [N, F]; an_gate, `single`: [N] */
 } an_graph_call;
 
 #define AN_API __attribute__((visibility("default")))
@@ -106,12 +102,6 @@ AN_API int an_backward(const an_call *call);
 AN_API int64_t an_graph_call_bytes(void);
 /* result_i = sum over the edges of i of weight * x_other */
 AN_API int an_neighbour_sum(const an_graph_call *call);
-/* result_e = own_i . x_other, per head */
-AN_API int an_edge_product(const an_graph_call *call);
-/* result_e = exp(weight_e) / sum over the edges of i of the same, per head. Backward, `weight` holds
- * the forward result. */
-AN_API int an_edge_softmax(const an_graph_call *call);
-AN_API int an_edge_softmax_backward(const an_graph_call *call);
 /* result_i = sum or mean over the edges of i of |x_other - x_i|^power, and its gradient by x */
 AN_API int an_gate(const an_graph_call *call);
 AN_API int an_gate_backward(const an_graph_call *call);

@@ -1,7 +1,6 @@
 /* Recurrences and sums over graphs for one kind of real and one instruction set: compiled with -DAN_REAL=float|double,
  * -DAN_REAL_BYTES=4|8 and -DAN_ENGINE=the name of the table below. */
 
-#include "attention.h"
 #include "block.h"
 #include "engine.h"
 #include "gate.h"
@@ -39,19 +38,9 @@ static int forward(const an_call *call) { return run(call, 0); }
 static int backward(const an_call *call) { return run(call, 1); }
 
 static int64_t node_results(const an_graph_call *c) { return c->nodes * c->features; }
-static int64_t edge_results(const an_graph_call *c) { return c->start[c->nodes] * c->heads; }
 
 static void neighbour_sum(const an_graph_call *call) {
     walk_graph(call, sum_rows, node_results(call));
-}
-static void edge_product(const an_graph_call *call) {
-    walk_graph(call, product_rows, edge_results(call));
-}
-static void edge_softmax(const an_graph_call *call) {
-    walk_graph(call, softmax_rows, edge_results(call));
-}
-static void edge_softmax_backward(const an_graph_call *call) {
-    walk_graph(call, softmax_back_rows, edge_results(call));
 }
 static void gate(const an_graph_call *call) {
     walk_graph(call, gate_rows, call->single ? call->nodes : node_results(call));
@@ -72,7 +61,5 @@ static void elementary(int which, const void *from, void *to, int64_t n) {
 }
 
 const an_engine AN_ENGINE = {
-    forward,       backward,     neighbour_sum, gate,
-    gate_backward, edge_product, edge_softmax,  edge_softmax_backward,
-    elementary,
+    forward, backward, neighbour_sum, gate, gate_backward, elementary,
 };

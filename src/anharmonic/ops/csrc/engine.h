@@ -10,9 +10,6 @@ typedef struct {
     void (*neighbour_sum)(const an_graph_call *);
     void (*gate)(const an_graph_call *);
     void (*gate_backward)(const an_graph_call *);
-    void (*edge_product)(const an_graph_call *);
-    void (*edge_softmax)(const an_graph_call *);
-    void (*edge_softmax_backward)(const an_graph_call *);
     /* 0 tanh, 1 sigmoid, 2 exp */
     void (*elementary)(int which, const void *x, void *y, int64_t n);
 } an_engine;

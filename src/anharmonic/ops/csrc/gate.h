@@ -127,17 +127,17 @@ AN_INLINE void gate_back_block(const an_graph_call *c, int64_t from, int64_t to,
 
 #define BY_LAW(block, c, from, to)                                                                 \
     if (c->power == 1)                                                                             \
-        IN_BLOCKS(block, c, from, to, 0, (c)->features, POWER_1)                                   \
+        IN_BLOCKS(block, c, from, to, POWER_1)                                   \
     else if (c->power == 2)                                                                        \
-        IN_BLOCKS(block, c, from, to, 0, (c)->features, POWER_2)                                   \
+        IN_BLOCKS(block, c, from, to, POWER_2)                                   \
     else if (c->power == 3)                                                                        \
-        IN_BLOCKS(block, c, from, to, 0, (c)->features, POWER_3)                                   \
+        IN_BLOCKS(block, c, from, to, POWER_3)                                   \
     else if (c->power == 4)                                                                        \
-        IN_BLOCKS(block, c, from, to, 0, (c)->features, POWER_4)                                   \
+        IN_BLOCKS(block, c, from, to, POWER_4)                                   \
     else if (c->power == 5)                                                                        \
-        IN_BLOCKS(block, c, from, to, 0, (c)->features, POWER_5)                                   \
+        IN_BLOCKS(block, c, from, to, POWER_5)                                   \
     else                                                                                           \
-        IN_BLOCKS(block, c, from, to, 0, (c)->features, POWER_ANY)
+        IN_BLOCKS(block, c, from, to, POWER_ANY)
 
 static void gate_rows(const an_graph_call *c, int64_t from, int64_t to) {
     if (c->single) clear((real *)c->result + from, to - from);

@@ -25,10 +25,11 @@ typedef struct {
 } graph_job;
 
 /* Calls block(call, from, to, first column, vectors, columns of the last vector or 0 if all, ...)
- * on the columns from `first` to `last`. Vectors and the zero are constants. */
-#define IN_BLOCKS(block, call, from, to, first, last, ...)                                         \
+ * on all columns. Vectors and the zero are constants. */
+#define IN_BLOCKS(block, call, from, to, ...)                                                      \
     {                                                                                              \
-        int64_t at = first;                                                                        \
+        const int64_t last = (call)->features;                                                     \
+        int64_t at = 0;                                                                            \
         for (; at + WIDE * LANES <= last; at += WIDE * LANES)                                      \
             block(call, from, to, at, WIDE, 0, __VA_ARGS__);                                       \
         for (; at + WIDE / 2 * LANES <= last; at += WIDE / 2 * LANES)                              \
@@ -61,10 +62,8 @@ AN_INLINE void fetch_ahead(const real *row, const int vectors) {
         __builtin_prefetch((const char *)row + byte);
 }
 
-enum { ALL_ONE, PER_EDGE, PER_HEAD };
-
 AN_INLINE void sum_block(const an_graph_call *c, int64_t from, int64_t to, int64_t at,
-                         const int vectors, int64_t part, const int weights, int64_t head) {
+                         const int vectors, int64_t part, const int weighted) {
     const int64_t F = c->features, *start = c->start, *other = c->other, edges = start[c->nodes];
     const real *x = c->x, *weight = c->weight;
     for (int64_t i = from; i < to; i++) {
@@ -72,12 +71,10 @@ AN_INLINE void sum_block(const an_graph_call *c, int64_t from, int64_t to, int64
         for (int64_t e = start[i]; e < start[i + 1]; e++) {
             if (e + AHEAD < edges) fetch_ahead(x + other[e + AHEAD] * F + at, vectors);
             const real *row = x + other[e] * F + at;
-            vec w = splat(1);
-            if (weights == PER_EDGE) w = splat(weight[e]);
-            if (weights == PER_HEAD) w = splat(weight[(c->place ? c->place[e] : e) * c->heads + head]);
+            const vec w = splat(weighted ? weight[e] : 1);
             for (int v = 0; v < vectors; v++) {
                 const vec x_j = load_columns(c, x, row + v * LANES, part);
-                sum[v] += weights == ALL_ONE ? x_j : w * x_j;
+                sum[v] += weighted ? w * x_j : x_j;
             }
         }
         for (int v = 0; v < vectors; v++)
@@ -86,15 +83,10 @@ AN_INLINE void sum_block(const an_graph_call *c, int64_t from, int64_t to, int64
 }
 
 static void sum_rows(const an_graph_call *c, int64_t from, int64_t to) {
-    if (c->heads) {
-        const int64_t wide = c->features / c->heads;
-        for (int64_t head = 0; head < c->heads; head++)
-            IN_BLOCKS(sum_block, c, from, to, head * wide, (head + 1) * wide, PER_HEAD, head)
-    } else if (c->weight) {
-        IN_BLOCKS(sum_block, c, from, to, 0, c->features, PER_EDGE, 0)
-    } else {
-        IN_BLOCKS(sum_block, c, from, to, 0, c->features, ALL_ONE, 0)
-    }
+    if (c->weight)
+        IN_BLOCKS(sum_block, c, from, to, 1)
+    else
+        IN_BLOCKS(sum_block, c, from, to, 0)
 }
 
 /* Where a chunk begins, so that all have about the same number of nodes and edges. */

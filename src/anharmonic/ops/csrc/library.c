@@ -89,9 +89,6 @@ int64_t an_graph_call_bytes(void) { return sizeof(an_graph_call); }
     }
 
 AN_GRAPH_FUNCTION(neighbour_sum, 1)
-AN_GRAPH_FUNCTION(edge_product, call->heads >= 1)
-AN_GRAPH_FUNCTION(edge_softmax, call->heads >= 1)
-AN_GRAPH_FUNCTION(edge_softmax_backward, call->heads >= 1)
 AN_GRAPH_FUNCTION(gate, call->power > 0)
 AN_GRAPH_FUNCTION(gate_backward, call->power > 0)
 
