@@ -33,13 +33,13 @@ lint: $(READY)
 	$(BIN)/lint-imports
 
 test: lint
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m 'not slow'
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow'
 
 test-all: lint
 	$(BIN)/python -m pytest -q
 
 coverage: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 -m 'not slow' --cov --cov-report=term:skip-covered
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow' --cov --cov-report=term:skip-covered
 
 sanitize: $(READY)
 	$(BIN)/python tests/sanitize.py

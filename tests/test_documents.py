@@ -34,10 +34,24 @@ def run(arguments, folder):
     return result.stdout
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def blocks(page):
+    return re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
+
+
+# Each block starts with names of its own; one process per page, because importing takes seconds.
+RUN_BLOCKS = """
+import contextlib, io, sys
+for number, block in enumerate(sys.argv[1:]):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(block, f"block {number}", "exec"), {"__name__": "__main__"})
+    assert out.getvalue().strip(), f"block {number} prints nothing"
+"""
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
 def test_python_blocks_run(page, tmp_path):
-    for block in re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL):
-        assert run(["-c", block], tmp_path).strip()
+    run(["-c", RUN_BLOCKS, *blocks(page)], tmp_path)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
