@@ -5,11 +5,16 @@ They need no test framework. ``..._checks`` yields names and callables, one test
 """
 
 from anharmonic.testing.graph_layers import check_graph_layer, graph_layer_checks
+from anharmonic.testing.ops import OpCall, Sizes, check_op, op_checks
 from anharmonic.testing.sequence_layers import check_sequence_layer, sequence_layer_checks
 
 __all__ = [
+    "OpCall",
+    "Sizes",
     "check_graph_layer",
+    "check_op",
     "check_sequence_layer",
     "graph_layer_checks",
+    "op_checks",
     "sequence_layer_checks",
 ]
