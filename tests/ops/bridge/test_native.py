@@ -192,7 +192,7 @@ def test_chunked_is_stored_bit_for_bit(kernel, own, dtype):
     case = Case(kernel, own, (700, 5, 2, 7, 3), dtype=dtype, masks=True, lengths=True, elapsed=True)
     number = call.CORNN_EXPLICIT if kernel == "cornn" else getattr(call, kernel.upper())
     sizes = fill.sizes_of(number, case.x, case.y0)
-    assert plan.kept(sizes, "chunked", plan.cut(sizes)[1]).checkpoint < 700
+    assert plan.plan_call(number, sizes, "chunked", return_sequence=True).checkpoint < 700
     for a, b in zip(case.run("native"), case.run("native", memory="chunked"), strict=True):
         assert torch.equal(a, b)
 
@@ -388,6 +388,11 @@ class TestOperators:
         case = Case("cornn", {}, (6, 2, 3, 4, 2))
         flat = [w for layer in case.weights for w in (*layer, torch.empty(0, dtype=torch.float64))]
         empty = torch.empty(0, dtype=torch.float64)
+        sizes = fill.sizes_of(call.CORNN_EXPLICIT, case.x, case.y0)
+        settings = (
+            list(plan.plan_call(call.CORNN_EXPLICIT, sizes, "stored", return_sequence=True)),
+            [0.1, 1.0, 1.0, 0.0],
+        )
         for x in (
             case.x,
             case.x.transpose(0, 1).contiguous().transpose(0, 1),
@@ -395,8 +400,7 @@ class TestOperators:
         ):
             arguments = (
                 x.detach(), [w.detach() for w in flat], case.y0.detach(), case.z0.detach(),
-                torch.empty(0, dtype=torch.float64), None, None, [], call.CORNN_EXPLICIT, 0,
-                [0.1, 1.0, 1.0, 0.0], True, "stored", False,
+                empty, None, None, [], *settings,
             )  # fmt: skip
             torch.library.opcheck(
                 torch.ops.anharmonic.walk.default, arguments,
@@ -405,7 +409,7 @@ class TestOperators:
             output, y, z, saved = operators.walk(*arguments)
             backward = (
                 output, y, z, saved, x.detach(), arguments[1], arguments[2], empty, None, None, [],
-                call.CORNN_EXPLICIT, 0, [0.1, 1.0, 1.0, 0.0], "stored", False, True,
+                *settings, True,
             )  # fmt: skip
             torch.library.opcheck(
                 torch.ops.anharmonic.walk_backward.default, backward,

@@ -5,13 +5,12 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from anharmonic._checks import message
-from anharmonic.ops.bridge import plan
 from anharmonic.ops.bridge.call import (
     CORNN_EXPLICIT,
     CORNN_IMPLICIT,
@@ -23,6 +22,7 @@ from anharmonic.ops.bridge.call import (
     GraphCall,
 )
 from anharmonic.ops.bridge.library import library
+from anharmonic.ops.bridge.plan import Plan, Sizes
 from anharmonic.ops.memory import off_grid
 
 # UnICORNN keeps none: they lie in the workspace of the tile that is walked again.
@@ -31,12 +31,38 @@ _KEPT_ACTIVATIONS = {CORNN_EXPLICIT: 1, CORNN_IMPLICIT: 1, UNICORNN: 0, LEM: 4, 
 _NO_MEMORY, _GRID_OVERFLOW = 1, 2
 
 
-def sizes_of(model: int, x: Tensor, y0: Tensor) -> plan.Sizes:
+class Inputs(NamedTuple):
+    """What a forward pass and its backward pass share.
+
+    Attributes:
+        x: Input.
+        weights: Five per layer, in the order of csrc/anharmonic.h.
+        y0: Initial y.
+        values: dt, frequency, damping and gate floor where they have gradients, float64.
+        elapsed: Time since the previous sample.
+        lengths: Valid steps of each sequence.
+        masks: Dropout factors between layers.
+        plan: How the call is cut, and what is kept.
+        numbers: dt, frequency, damping and gate floor, and the largest step of every layer.
+    """
+
+    x: Tensor
+    weights: Sequence[Tensor | None]
+    y0: Tensor
+    values: Tensor | None
+    elapsed: Tensor | None
+    lengths: Tensor | None
+    masks: Sequence[Tensor]
+    plan: Plan
+    numbers: Sequence[float]
+
+
+def sizes_of(model: int, x: Tensor, y0: Tensor) -> Sizes:
     """What a call is planned by."""
     steps, batch, inputs = x.shape
     layers, _, hidden = y0.shape
     activations = _KEPT_ACTIVATIONS[model]
-    return plan.Sizes(steps, batch, inputs, hidden, layers, x.element_size(), activations)
+    return Sizes(steps, batch, inputs, hidden, layers, x.element_size(), activations)
 
 
 def _like_in_time(x: Tensor, width: int) -> Tensor:
@@ -47,15 +73,10 @@ def _like_in_time(x: Tensor, width: int) -> Tensor:
     return x.new_empty((steps, batch, width))
 
 
-def results(
-    x: Tensor, y0: Tensor, model: int, whole: bool, policy: str, grid: bool
-) -> tuple[Tensor | None, Tensor, Tensor, int]:
-    """Empty output (None if it is not wanted), final y, final z, and how many bytes are kept."""
-    sizes = sizes_of(model, x, y0)
-    _, tile = plan.cut(sizes)
-    size = plan.kept(sizes, policy, tile, grid).bytes
-    output = _like_in_time(x, sizes.hidden) if whole else None
-    return output, x.new_empty(y0.shape), x.new_empty(y0.shape), size
+def results(x: Tensor, y0: Tensor, plan: Plan) -> tuple[Tensor | None, Tensor, Tensor]:
+    """Empty output (None if it is not wanted), final y and final z."""
+    output = _like_in_time(x, y0.shape[2]) if plan.return_sequence else None
+    return output, x.new_empty(y0.shape), x.new_empty(y0.shape)
 
 
 def kept_bytes(size: int) -> Tensor:
@@ -120,32 +141,18 @@ def dense(tensor: Tensor) -> Tensor:
     return tensor.resolve_neg().contiguous()
 
 
-def filled(
-    x: Tensor,
-    weights: Sequence[Tensor | None],
-    y0: Tensor,
-    values: Tensor | None,
-    elapsed: Tensor | None,
-    lengths: Tensor | None,
-    masks: Sequence[Tensor],
-    model: int,
-    skip: int,
-    numbers: Sequence[float],
-    policy: str,
-    grid: bool,
-) -> tuple[Call, list[Any]]:
+def filled(inputs: Inputs) -> tuple[Call, list[Any]]:
     """Fills what forward and backward share; the list holds what must outlive the call."""
-    sizes = sizes_of(model, x, y0)
-    rows, tile = plan.cut(sizes)
-    keeps = plan.kept(sizes, policy, tile, grid)
+    x, weights, y0, values, elapsed, lengths, masks, plan, numbers = inputs
+    layers, _, hidden = y0.shape
     weights = [None if w is None else dense(w) for w in weights]
     weight_table = pointers(weights)
     alive: list[Any] = [weights, weight_table]
     if values is not None and values.numel():
         numbers = [*values.tolist(), *numbers[4:]]
     call = Call(
-        model, sizes.real_bytes, torch.get_num_threads(), *sizes[:5], skip, rows, tile, keeps.mode,
-        keeps.checkpoint, grid, *numbers[:4],
+        plan.model, x.element_size(), torch.get_num_threads(), *x.shape, hidden, layers, plan.skip,
+        plan.block, plan.tile, plan.keep, plan.checkpoint, plan.grid, *numbers[:4],
         x.data_ptr(), x.stride(0), x.stride(1), ctypes.addressof(weight_table),
     )  # fmt: skip
     if elapsed is not None:
@@ -153,7 +160,7 @@ def filled(
         call.elapsed = pointer(elapsed)
         alive.append(elapsed)
     if len(numbers) > 4:
-        layer_dt = (ctypes.c_double * sizes.layers)(*numbers[4:])
+        layer_dt = (ctypes.c_double * layers)(*numbers[4:])
         call.layer_dt = ctypes.addressof(layer_dt)
         alive.append(layer_dt)
     if lengths is not None:

@@ -11,12 +11,11 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import watched
-from anharmonic.ops.bridge import plan
-from anharmonic.ops.bridge.fill import sizes_of
+from anharmonic.ops.bridge.fill import Inputs, sizes_of
 from anharmonic.ops.bridge.library import why_not
 from anharmonic.ops.bridge.operators import forward, walk
+from anharmonic.ops.bridge.plan import plan_call
 from anharmonic.ops.dispatch import Chain, Fits, register, register_missing, unfit_for_cpu
-from anharmonic.ops.memory import resolve
 
 
 def run(
@@ -65,24 +64,21 @@ def run(
     if any(isinstance(value, Tensor) for value in scalars):
         values = torch.stack([torch.as_tensor(v).to(torch.float64) for v in scalars[:4]])
     numbers = [0.0 if isinstance(v, Tensor) else float(v) for v in scalars]
-    sizes = sizes_of(model, x, y0)
-    grid = grid or memory == "reversible"
-    rest = (lengths, masks or (), model, skip, numbers, whole)
-    keeps = torch.is_grad_enabled() and any(
+    has_gradient = torch.is_grad_enabled() and any(
         t is not None and t.requires_grad for t in (x, y0, z0, *weights, values, elapsed)
     )
-    if not keeps and type(x) is Tensor and not watched():
-        output, y, z, _ = forward(x, weights, y0, z0, values, elapsed, *rest, "nothing", grid)
+    plan = plan_call(
+        model, sizes_of(model, x, y0), memory if has_gradient else None, return_sequence=whole,
+        skip=skip, grid=grid or memory == "reversible",
+    )  # fmt: skip
+    masks = [] if masks is None else list(masks)
+    if not has_gradient and type(x) is Tensor and not watched():
+        inputs = Inputs(x, weights, y0, values, elapsed, lengths, masks, plan, numbers)
+        output, y, z, _ = forward(inputs, z0)
         return output, y, z
-    policy = "nothing"
-    if keeps:
-        _, tile = plan.cut(sizes)
-        policy = resolve(memory, whole, plan.kept(sizes, "stored", tile).bytes)
     flat = [x.new_empty(0) if w is None else w for w in weights]
     values = torch.empty(0, dtype=torch.float64) if values is None else values
-    output, y, z, _ = walk(
-        x, flat, y0, z0, values, elapsed, lengths, list(masks or ()), *rest[2:], policy, grid
-    )
+    output, y, z, _ = walk(x, flat, y0, z0, values, elapsed, lengths, masks, plan, numbers)
     return (output if whole else None), y, z
 
 

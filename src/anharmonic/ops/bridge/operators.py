@@ -17,6 +17,7 @@ from torch import Tensor
 from anharmonic._checks import message
 from anharmonic.ops.bridge.call import Call
 from anharmonic.ops.bridge.fill import (
+    Inputs,
     dense,
     dense_rows,
     filled,
@@ -27,34 +28,20 @@ from anharmonic.ops.bridge.fill import (
     pointers,
     results,
 )
+from anharmonic.ops.bridge.plan import Plan
 
 _recorder = threading.local()
 
 
-def forward(
-    x: Tensor,
-    weights: Sequence[Tensor | None],
-    y0: Tensor,
-    z0: Tensor,
-    values: Tensor | None,
-    elapsed: Tensor | None,
-    lengths: Tensor | None,
-    masks: Sequence[Tensor],
-    model: int,
-    skip: int,
-    numbers: Sequence[float],
-    whole: bool,
-    policy: str,
-    grid: bool,
-) -> tuple[Tensor | None, Tensor, Tensor, Tensor | None]:
+def forward(inputs: Inputs, z0: Tensor) -> tuple[Tensor | None, Tensor, Tensor, Tensor | None]:
     """One call of the library: output, final y, final z and the bytes that are kept, or None."""
-    x, y0, z0 = dense_rows(x), dense(y0), dense(z0)
-    output, y, z, size = results(x, y0, model, whole, policy, grid)
-    saved = kept_bytes(size) if size else None
-    call, alive = filled(
-        x, weights, y0, values, elapsed, lengths, masks, model, skip, numbers, policy, grid
-    )
-    call.y0, call.z0 = y0.data_ptr(), z0.data_ptr()
+    plan = inputs.plan
+    inputs = inputs._replace(x=dense_rows(inputs.x), y0=dense(inputs.y0))
+    z0 = dense(z0)
+    output, y, z = results(inputs.x, inputs.y0, plan)
+    saved = kept_bytes(plan.kept_bytes) if plan.kept_bytes else None
+    call, alive = filled(inputs)
+    call.y0, call.z0 = inputs.y0.data_ptr(), z0.data_ptr()
     call.y_n, call.z_n, call.saved = y.data_ptr(), z.data_ptr(), pointer(saved)
     if output is not None:
         call.output = output.data_ptr()
@@ -95,17 +82,11 @@ def _walk(
     elapsed: Tensor | None,
     lengths: Tensor | None,
     masks: Sequence[Tensor],
-    model: int,
-    skip: int,
+    plan: Sequence[int],
     numbers: Sequence[float],
-    whole: bool,
-    policy: str,
-    grid: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    output, y, z, saved = forward(
-        x, weights, y0, z0, values, elapsed, lengths, masks, model, skip, numbers, whole, policy,
-        grid,
-    )  # fmt: skip
+    inputs = Inputs(x, weights, y0, values, elapsed, lengths, masks, Plan(*plan), numbers)
+    output, y, z, saved = forward(inputs, z0)
     if saved is None:
         saved = x.new_empty(0, dtype=torch.uint8)
     return _or_empty(output, x), y, z, saved
@@ -119,10 +100,10 @@ def _or_empty(tensor: Tensor | None, like: Tensor) -> Tensor:
 def _walk_fake(
     x: Tensor, weights: Any, y0: Tensor, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    *_, model, _, _, whole, policy, grid = rest
+    plan = Plan(*rest[-2])
     x = dense_rows(x)
-    output, y, z, size = results(x, y0, model, whole, policy, grid)
-    return _or_empty(output, x), y, z, x.new_empty(size, dtype=torch.uint8)
+    output, y, z = results(x, y0, plan)
+    return _or_empty(output, x), y, z, x.new_empty(plan.kept_bytes, dtype=torch.uint8)
 
 
 def _walk_backward(
@@ -137,16 +118,13 @@ def _walk_backward(
     elapsed: Tensor | None,
     lengths: Tensor | None,
     masks: Sequence[Tensor],
-    model: int,
-    skip: int,
+    plan: Sequence[int],
     numbers: Sequence[float],
-    policy: str,
-    grid: bool,
     needs_x: bool,
 ) -> list[Tensor]:
     x = dense_rows(x)
     call, alive = filled(
-        x, weights, y0, values, elapsed, lengths, masks, model, skip, numbers, policy, grid
+        Inputs(x, weights, y0, values, elapsed, lengths, masks, Plan(*plan), numbers)
     )
     call.saved = saved.data_ptr()
     grads = gradients(x, weights, y0, values, elapsed, needs_x)
@@ -184,7 +162,7 @@ def _set_up(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> No
     ctx.set_materialize_grads(False)
     ctx.counts = len(weights), len(masks)
     ctx.save_for_backward(output[3], x, y0, values, elapsed, lengths, *weights, *masks)
-    ctx.settings = settings
+    ctx.plan, ctx.numbers = settings
 
 
 def _differentiate(
@@ -194,10 +172,9 @@ def _differentiate(
         refuse(ctx)
     saved, x, y0, values, elapsed, lengths, *rest = ctx.saved_tensors
     weights, masks = rest[: ctx.counts[0]], rest[ctx.counts[0] :]
-    model, skip, numbers, whole, policy, grid = ctx.settings
     grads = walk_backward(
-        grad_output if whole else None, grad_y, grad_z, saved, x, weights, y0, values, elapsed,
-        lengths, masks, model, skip, numbers, policy, grid, ctx.needs_input_grad[0],
+        grad_output if Plan(*ctx.plan).return_sequence else None, grad_y, grad_z, saved, x, weights,
+        y0, values, elapsed, lengths, masks, ctx.plan, ctx.numbers, ctx.needs_input_grad[0],
     )  # fmt: skip
     grad_x, grad_y0, grad_z0, grad_values, grad_elapsed, *grad_weights = grads
     return (
@@ -209,7 +186,8 @@ def _differentiate(
         None if elapsed is None else grad_elapsed,
         None,
         [None] * len(masks),
-        *[None] * 6,
+        None,
+        None,
     )
 
 

@@ -2,13 +2,16 @@
 
 Nothing here depends on the number of threads, and only `Kept` on the memory policy: every sum runs
 over the same tiles, so that neither changes a bit of the result. Plain integer arithmetic, so that
-it also works on the symbolic sizes of a compiler.
+it also works on the symbolic sizes of a compiler. A call is planned once, before its operator, and
+forward and backward read the same ``Plan``.
 """
 
 from __future__ import annotations
 
 import math
 from typing import NamedTuple
+
+from anharmonic.ops.memory import resolve
 
 KEPT_UNIT = 16
 """Kept rows are padded to a multiple of this (KEPT_UNIT in csrc/chain.h)."""
@@ -75,17 +78,6 @@ def tile_steps(sizes: Sizes, rows: int) -> int:
     return min(max(fitting, 8), _LONGEST_TILE, sizes.steps)
 
 
-def cut(sizes: Sizes) -> tuple[int, int]:
-    """Rows of a block and steps of a tile.
-
-    Example:
-        >>> cut(Sizes(1000, 32, 1, 128, 1, 4, 1))
-        (8, 16)
-    """
-    rows = block_rows(sizes)
-    return rows, tile_steps(sizes, rows)
-
-
 def kept(sizes: Sizes, policy: str, tile: int, grid: bool = False) -> Kept:
     """What a policy keeps.
 
@@ -117,3 +109,54 @@ def kept(sizes: Sizes, policy: str, tile: int, grid: bool = False) -> Kept:
         best = math.sqrt(sizes.steps * tile)
     length = tile * max(1, round(best / tile))
     return Kept(CHECKPOINTS, length, -(-sizes.steps // length) * states)
+
+
+class Plan(NamedTuple):
+    """A call in whole numbers, which is how operators carry it.
+
+    Attributes:
+        model: One of the models of ``call``.
+        skip: S of UnICORNN's residual stacking; 0 for none.
+        return_sequence: Whether the output is wanted.
+        grid: Whether states live on the fixed-point grid.
+        block: Batch rows that walk together.
+        tile: Steps that are processed together.
+        keep: What is kept between forward and backward (NOTHING, ALL, CHECKPOINTS or END).
+        checkpoint: Steps between kept states.
+        kept_bytes: The bytes of all that.
+    """
+
+    model: int
+    skip: int
+    return_sequence: int
+    grid: int
+    block: int
+    tile: int
+    keep: int
+    checkpoint: int
+    kept_bytes: int
+
+
+def plan_call(
+    model: int,
+    sizes: Sizes,
+    memory: str | None,
+    *,
+    return_sequence: bool,
+    skip: int = 0,
+    grid: bool = False,
+) -> Plan:
+    """Plans a call; ``memory`` is the policy, None where there is no backward pass.
+
+    Example:
+        >>> plan_call(3, Sizes(1000, 32, 1, 128, 1, 4, 1), "auto", return_sequence=True)[4:8]
+        (8, 16, 1, 16)
+    """
+    block = block_rows(sizes)
+    tile = tile_steps(sizes, block)
+    policy = "nothing"
+    if memory is not None:
+        policy = resolve(memory, return_sequence, kept(sizes, "stored", tile).bytes)
+    return Plan(
+        model, skip, int(return_sequence), int(grid), block, tile, *kept(sizes, policy, tile, grid)
+    )
