@@ -119,7 +119,6 @@ def run_sequence(
         ValueError: If a name is unknown, a shape does not fit, there is nothing to walk over, or
             the policy or backend cannot run this input.
     """
-    choice("output", output, OUTPUTS)
     checked_policy(memory, invertible=recurrence.invertible, bidirectional=bidirectional)
     directions = 2 if bidirectional else 1
     _check_shapes(x, weights, state, recurrence.shapes, directions)
@@ -156,7 +155,7 @@ def run_layers(
     memory: str,
 ) -> tuple[Tensor | None, ...]:
     """Runs all layers and directions with one chain; arguments as in ``run_sequence``."""
-    whole = output == "all"
+    whole = choice("output", output, OUTPUTS) == "all"
     shared = {"lengths": lengths, "memory": memory}
     if not bidirectional:
         level, *end = chain(

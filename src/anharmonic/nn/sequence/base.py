@@ -27,7 +27,6 @@ from anharmonic.nn.sequence.inputs import (
 from anharmonic.nn.sequence.recurrent import _Recurrent, repr_of
 from anharmonic.nn.stability import levels_to_caller
 from anharmonic.ops.recurrence import State
-from anharmonic.ops.sequence import OUTPUTS
 
 
 class SequenceLayer(_Recurrent):
@@ -134,7 +133,6 @@ class SequenceLayer(_Recurrent):
         """
         if not self.has_step_size:
             refuse_elapsed(self, elapsed)
-        _checks.choice("output", output, OUTPUTS)
         if isinstance(x, PackedSequence):
             return self._forward_packed(x, state, elapsed, output)
         x = checked_sequence(x, self.input_size, self.batch_first, self._example)

@@ -36,12 +36,13 @@ _recorder = threading.local()
 def forward(inputs: Inputs, z0: Tensor) -> tuple[Tensor | None, Tensor, Tensor, Tensor | None]:
     """One call of the library: output, final y, final z and the bytes that are kept, or None."""
     plan = inputs.plan
-    inputs = inputs._replace(x=dense_rows(inputs.x), y0=dense(inputs.y0))
-    z0 = dense(z0)
-    output, y, z = results(inputs.x, inputs.y0, plan)
+    x, y0, z0 = dense_rows(inputs.x), dense(inputs.y0), dense(z0)
+    if x is not inputs.x or y0 is not inputs.y0:
+        inputs = inputs._replace(x=x, y0=y0)
+    output, y, z = results(x, y0, plan)
     saved = kept_bytes(plan.kept_bytes) if plan.kept_bytes else None
     call, alive = filled(inputs)
-    call.y0, call.z0 = inputs.y0.data_ptr(), z0.data_ptr()
+    call.y0, call.z0 = y0.data_ptr(), z0.data_ptr()
     call.y_n, call.z_n, call.saved = y.data_ptr(), z.data_ptr(), pointer(saved)
     if output is not None:
         call.output = output.data_ptr()
