@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from anharmonic.cli.main import main
-from anharmonic.data import tabular
 from anharmonic.train.results import read_results
 from anharmonic_papers.report.compare import compare
 from anharmonic_papers.tables.budget import BUDGET
 from anharmonic_papers.tables.registry import list_tables, table
 from anharmonic_papers.tasks import cifar, signals
 from anharmonic_papers.tasks import mnist as images
+from anharmonic_papers.tasks import tables as tabular
 from anharmonic_papers.tasks.prepare import AIR_COLUMNS
 
 LENGTHS = {
