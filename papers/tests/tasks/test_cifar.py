@@ -105,7 +105,7 @@ def test_errors() -> None:
         NoisePaddedCIFAR10(form="png")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="noise must be one of 'normal', 'uniform'"):
         NoisePaddedCIFAR10(noise="pink")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="length must be >= 32; got length=31"):
+    with pytest.raises(ValueError, match="length must be >= 32; got 31"):
         NoisePaddedCIFAR10(length=31)
     with pytest.raises(ValueError, match="noise_seed must be"):
         NoisePaddedCIFAR10(noise_seed=-1)

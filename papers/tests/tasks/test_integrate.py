@@ -56,5 +56,5 @@ def test_a_trajectory_does_not_depend_on_its_neighbours() -> None:
 
 
 def test_unbounded_growth_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"the solution must stay finite; got a step below .* at"):
+    with pytest.raises(ValueError, match=r"the solution must be finite; got .a step below .* at"):
         integrate(lambda u: u**2, np.array([[1.0]]), np.array([0.0, 2.0]))

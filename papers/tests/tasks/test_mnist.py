@@ -109,9 +109,9 @@ def test_errors() -> None:
         PermutedSequentialMNIST(permutation="cornm")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="permutation must be one of"):
         pixel_permutation("none")
-    with pytest.raises(ValueError, match="pool must be 1, 2, 4, 7 or 14; got pool=3"):
+    with pytest.raises(ValueError, match="pool must be 1, 2, 4, 7 or 14; got 3; choose"):
         SequentialMNIST(pool=3)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="pool must be 1, 2, 4, 7 or 14; got pool=True"):
+    with pytest.raises(TypeError, match="pool must be an int >= 1; got pool=True"):
         SequentialMNIST(pool=True)
     with pytest.raises(ValueError, match=r"train_size must be in \[1, 57000\]"):
         SequentialMNIST(train_size=60000)

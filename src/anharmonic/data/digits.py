@@ -35,7 +35,7 @@ class Digits(Task):
     Metric: accuracy in percent. Licence: CC BY 4.0 (UCI Machine Learning Repository, data set 80).
 
     Note:
-        Not in the documents: a stand-in for sequential MNIST that runs in minutes.
+        A small stand-in for sequential MNIST that runs in minutes; in none of the papers.
 
     Example:
         >>> task = Digits()

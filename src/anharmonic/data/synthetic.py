@@ -30,11 +30,11 @@ class AddingProblem(Task):
 
     Every training batch is fresh, drawn from (seed, epoch, step); no sequence comes twice. An
     "epoch" is `steps_per_epoch` training steps, after which the model is evaluated: with the
-    default, every 100 steps as in the documents.
+    default, every 100 steps as in the papers.
 
     Args:
-        length: Steps `T` of a sequence, at least 2. The documents use 500, 2000 and 5000
-            (coRNN), and 2000, 5000 and 10,000 (LEM).
+        length: Steps `T` of a sequence, at least 2. The coRNN paper uses 500, 2000
+            and 5000, the LEM paper 2000, 5000 and 10,000.
         valid_size: Validation sequences, at least 1.
         test_size: Test sequences, at least 1.
         steps_per_epoch: Training steps in an "epoch", at least 1.
@@ -42,7 +42,7 @@ class AddingProblem(Task):
 
     Shape:
         x `[B, T, 2]`, y `[B, 1]`, no lengths. `sizes["train"]` is the number of sequences of an
-        epoch at the documents' batch of 50; it is `steps_per_epoch * batch_size` for any other.
+        epoch at the papers' batch of 50; it is `steps_per_epoch * batch_size` for any other.
 
     Metric: mean squared error, read out at the last step. Licence: none needed, computed here.
 
@@ -58,8 +58,8 @@ class AddingProblem(Task):
         (2, [[4, 20, 2], [4, 1]])
 
     References:
-        T. K. Rusch, S. Mishra: Coupled Oscillatory Recurrent Neural Network, section 4, Fig. 1.
-        T. K. Rusch et al.: Long Expressive Memory for Sequence Modeling, section 5, Fig. 1.
+        T. K. Rusch, S. Mishra: coRNN, https://arxiv.org/abs/2010.00951, section 4, Fig. 1.
+        T. K. Rusch et al.: Long Expressive Memory, https://arxiv.org/abs/2110.04744, Fig. 1.
     """
 
     name = "adding"

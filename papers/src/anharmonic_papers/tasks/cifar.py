@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anharmonic._checks import choice, message, natural, positive_int
+from anharmonic._checks import choice, natural, positive_int, require
 from anharmonic.data import (
     MetricName,
     Readout,
@@ -38,14 +38,14 @@ class NoisePaddedCIFAR10(Task):
             (quality about 75, mean error of a pixel 6 of 255). Accuracies of "jpeg" compare with
             published ones only roughly, and its `source` says "CIFAR-10 (JPEG)".
         length: Steps `T`, at least 32.
-        noise: "normal": N(0, 1), as in the published code; "uniform": U(0, 1), as in the documents.
+        noise: "normal": N(0, 1), as in the published code; "uniform": U(0, 1), as in the paper.
         noise_seed: Decides the noise, in `[0, 2**32)`.
         valid_size: Images of the official training set kept for validation, in [1, 49999]; the
             published code keeps 3000 for coRNN, 2000 for UnICORNN and LEM.
         split_seed: Decides which, in `[0, 2**32)`.
         train_size: Only that many training images, for a reduced budget; all if None.
         test_size: Only the first so many test images, for a reduced budget; all if None.
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, 1000, 96]`, y `[B]` classes, no lengths.
@@ -57,13 +57,13 @@ class NoisePaddedCIFAR10(Task):
 
     Note:
         One draw of noise is shared by all images of all parts, as in the published code; there it
-        is standard normal although the documents say uniform. Documents do not say whether it is
+        is standard normal although the coRNN paper says uniform. No paper says whether it is
         drawn per image; "uniform" here is shared too. The published draws come after the model
         and the split from one generator and are not repeated.
 
     References:
-        T. K. Rusch, S. Mishra: Coupled Oscillatory Recurrent Neural Network, Table 2.
-        T. K. Rusch, S. Mishra: UnICORNN, Table 2.
+        T. K. Rusch, S. Mishra: coRNN, https://arxiv.org/abs/2010.00951, Table 2.
+        T. K. Rusch, S. Mishra: UnICORNN, https://arxiv.org/abs/2103.05487, Table 2.
     """
 
     name = "noise-padded-cifar10"
@@ -100,11 +100,8 @@ class NoisePaddedCIFAR10(Task):
     ) -> None:
         self.form = choice("form", form, ("original", "jpeg"))
         self.source = "CIFAR-10 (JPEG)" if form == "jpeg" else "CIFAR-10"
-        if positive_int("length", length) < 32:
-            raise ValueError(
-                message("length must be >= 32", f"length={length}", "an image has 32 rows")
-            )
-        self.length = length
+        self.length = positive_int("length", length)
+        require(length >= 32, "length", length, ">= 32", "an image has 32 rows")
         self.noise = choice("noise", noise, ("normal", "uniform"))
         self.noise_seed = natural("noise_seed", noise_seed)
         self.split_seed = natural("split_seed", split_seed)

@@ -37,7 +37,7 @@ class FitzHughNagumo(Task):
     computed here.
 
     Note:
-        Where the documents are silent (which signal, which horizon), the published code is
+        Where the paper is silent (which signal, which horizon), the published code is
         followed. At the default tolerance the published trajectories differ from the exact ones by
         0.04 (root mean square), twenty times the reported error: a model learns the
         solver's answer. They also depend on rounding: a starting point changed in its last bit
@@ -52,7 +52,7 @@ class FitzHughNagumo(Task):
         ({'train': 128, 'valid': 128, 'test': 1024}, 1, 'all')
 
     References:
-        T. K. Rusch et al.: Long Expressive Memory for Sequence Modeling, section 5, Table 4.
+        T. K. Rusch et al.: Long Expressive Memory, https://arxiv.org/abs/2110.04744, Table 4.
     """
 
     name = "fitzhugh-nagumo"
@@ -105,7 +105,7 @@ class Lorenz96(Task):
     the root mean square of the targets. Licence: none needed, computed here.
 
     Note:
-        No code of this experiment was published, and the documents name neither solver nor
+        No code of this experiment was published, and the papers name neither solver nor
         tolerance nor seed. Here: Dormand-Prince 5(4) in float64 with rtol 1e-8 and atol 1e-10.
 
     Example:
@@ -115,8 +115,8 @@ class Lorenz96(Task):
         ([4, 10, 5], [4, 10, 5])
 
     References:
-        T. K. Rusch: thesis on physics-inspired machine learning, Tables 2.5 and 3.6.
-        T. K. Rusch, S. Mishra: UnICORNN, Table 7.
+        T. K. Rusch: doctoral thesis, ETH Zurich, Tables 2.5 and 3.6.
+        T. K. Rusch, S. Mishra: UnICORNN, https://arxiv.org/abs/2103.05487, Table 7.
     """
 
     name = "lorenz96"
@@ -125,7 +125,7 @@ class Lorenz96(Task):
     metric: MetricName = "nrmse"
     input_size = 5
     output_size = 5
-    source = "computed (Lorenz 96 equations as in the thesis and the UnICORNN paper)"
+    source = "computed (Lorenz 96 equations as in the UnICORNN paper)"
     licence = "none needed"
 
     def __init__(

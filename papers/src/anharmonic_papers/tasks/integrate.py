@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import message
+from anharmonic._checks import require
 
 Array = NDArray[np.float64]
 
@@ -87,14 +87,9 @@ def integrate(
         fresh = ~was_rejected[live]
         h[live] = np.where(fresh, np.maximum(h[live], least), h[live])
         # The comparison is written so that a NaN step is caught too.
-        if not (h[live] >= least).all():
-            raise ValueError(
-                message(
-                    "the solution must stay finite",
-                    f"a step below {least.min():.1e} at time {t0.min():.4g}",
-                    "check the constants of the equation",
-                )
-            )
+        came = f"a step below {least.min():.1e} at time {t0.min():.4g}"
+        advice = "check the constants of the equation"
+        require(bool((h[live] >= least).all()), "the solution", came, "finite", advice)
         t1 = np.minimum(t0 + h[live], end)
         step = t1 - t0
         slopes = np.empty((7, live.size, size))

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anharmonic._checks import choice, message, natural
+from anharmonic._checks import choice, natural, positive_int, require
 from anharmonic.data import (
     MetricName,
     Readout,
@@ -40,7 +40,7 @@ class SequentialMNIST(Task):
         test_size: Only the first so many test images, for a reduced budget; all if None.
         pool: Side of the squares that are averaged to one pixel: 1 (T = 784, the task itself), 2
             (T = 196), 4 (T = 49), 7 (T = 16) or 14 (T = 4), for a reduced budget.
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, 784, 1]`, y `[B]` classes 0 to 9, no lengths.
@@ -55,8 +55,8 @@ class SequentialMNIST(Task):
         the same generator; that is not repeated: here the split is drawn from `split_seed` alone.
 
     References:
-        T. K. Rusch, S. Mishra: Coupled Oscillatory Recurrent Neural Network, Table 1.
-        T. K. Rusch et al.: Long Expressive Memory for Sequence Modeling, Table 1.
+        T. K. Rusch, S. Mishra: coRNN, https://arxiv.org/abs/2010.00951, Table 1.
+        T. K. Rusch et al.: Long Expressive Memory, https://arxiv.org/abs/2110.04744, Table 1.
     """
 
     name = "smnist"
@@ -81,11 +81,9 @@ class SequentialMNIST(Task):
         self.split_seed = natural("split_seed", split_seed)
         self.sizes = official_sizes(60000, 10000, valid_size, train_size, test_size)
         self.data_dir = data_dir
-        if isinstance(pool, bool) or pool not in (1, 2, 4, 7, 14):
-            raise ValueError(
-                message("pool must be 1, 2, 4, 7 or 14", f"pool={pool!r}", "28 must be divisible")
-            )
-        self.pool = pool
+        self.pool = positive_int("pool", pool)
+        fits = pool in (1, 2, 4, 7, 14)
+        require(fits, "pool", pool, "1, 2, 4, 7 or 14", "choose a divisor of 28")
 
     def _order(self, pixels: int) -> Tensor:
         """The pixel read at every step."""
@@ -159,7 +157,7 @@ class PermutedSequentialMNIST(SequentialMNIST):
         train_size: Only that many training images, for a reduced budget; all if None.
         test_size: Only the first so many test images, for a reduced budget; all if None.
         pool: As in `SequentialMNIST`; the permutation is then one of the fewer pixels.
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, 784, 1]`, y `[B]` classes 0 to 9, no lengths.
@@ -167,13 +165,13 @@ class PermutedSequentialMNIST(SequentialMNIST):
     Split, metric, licence: as for `SequentialMNIST`.
 
     Note:
-        The documents speak of the seed of earlier work, but the published codes use three
+        The papers speak of the seed of earlier work, but the published codes use three
         different permutations; choose the one of the number you compare with.
 
     References:
-        T. K. Rusch, S. Mishra: Coupled Oscillatory Recurrent Neural Network, Table 1.
-        T. K. Rusch, S. Mishra: UnICORNN, Table 1.
-        T. K. Rusch et al.: Long Expressive Memory for Sequence Modeling, Table 1.
+        T. K. Rusch, S. Mishra: coRNN, https://arxiv.org/abs/2010.00951, Table 1.
+        T. K. Rusch, S. Mishra: UnICORNN, https://arxiv.org/abs/2103.05487, Table 1.
+        T. K. Rusch et al.: Long Expressive Memory, https://arxiv.org/abs/2110.04744, Table 1.
     """
 
     name = "psmnist"

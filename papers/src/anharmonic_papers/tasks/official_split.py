@@ -29,15 +29,21 @@ def official_sizes(
         >>> official_sizes(100, 20, 10, None, 5)
         {'train': 90, 'valid': 10, 'test': 5}
     """
-    left = train - _within("valid_size", valid_size, train - 1)
+    left = train - bounded_int("valid_size", valid_size, train - 1)
     return {
-        "train": left if train_size is None else _within("train_size", train_size, left),
+        "train": left if train_size is None else bounded_int("train_size", train_size, left),
         "valid": valid_size,
-        "test": test if test_size is None else _within("test_size", test_size, test),
+        "test": test if test_size is None else bounded_int("test_size", test_size, test),
     }
 
 
-def _within(name: str, value: int, most: int) -> int:
+def bounded_int(name: str, value: int, most: int) -> int:
+    """Checks for an integer from 1 to `most` and returns it.
+
+    Example:
+        >>> bounded_int("train_size", 3, 5)
+        3
+    """
     fits = positive_int(name, value) <= most
-    require(fits, name, value, f"in [1, {most}]", "choose fewer samples")
+    require(fits, name, value, f"in [1, {most}]", "choose a number inside")
     return value

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import message
+from anharmonic._checks import require
 from anharmonic.data import Arrays
 
 
@@ -37,15 +37,11 @@ def prepare_cifar10(files: Sequence[Path]) -> Arrays:
     with tarfile.open(files[0]) as archive:
         members = {Path(member.name).name: member for member in archive.getmembers()}
         for name in names:
-            opened = archive.extractfile(members[name]) if name in members else None
-            if opened is None:
-                raise ValueError(
-                    message(
-                        f"{files[0].name} must hold {name}",
-                        ", ".join(sorted(members)),
-                        "download the binary version of CIFAR-10",
-                    )
-                )
+            advice = "download the binary version of CIFAR-10"
+            found = sorted(members)
+            require(name in members, files[0].name, found, f"an archive with {name}", advice)
+            opened = archive.extractfile(members[name])
+            assert opened is not None
             parts.append(np.frombuffer(opened.read(), np.uint8).reshape(-1, 3073))
     train, test = np.concatenate(parts[:5]), parts[5]
     arrays: Arrays = {}
@@ -65,14 +61,9 @@ def prepare_fsdd(files: Sequence[Path]) -> Arrays:
             digit, speaker, take = Path(name).stem.split("_")
             with wave.open(io.BytesIO(archive.read(name))) as sound:
                 form = (sound.getnchannels(), sound.getsampwidth(), sound.getframerate())
-                if form != (1, 2, 8000):
-                    raise ValueError(
-                        message(
-                            f"{name} must be mono, 16 bit, 8000 Hz",
-                            f"{form[0]} channels, {8 * form[1]} bit, {form[2]} Hz",
-                            "use the revision named in the documentation",
-                        )
-                    )
+                came = f"{form[0]} channels, {8 * form[1]} bit, {form[2]} Hz"
+                advice = "use the revision named in the documentation"
+                require(form == (1, 2, 8000), name, came, "mono, 16 bit, 8000 Hz", advice)
                 samples = np.frombuffer(sound.readframes(sound.getnframes()), "<i2")
             found.append((speaker, int(digit), int(take), samples))
     found.sort(key=lambda item: item[:3])
@@ -98,14 +89,8 @@ def prepare_beijing_air(files: Sequence[Path]) -> Arrays:
     The archive of the source holds another one with the tables.
     """
     tables = dict(sorted(_air_tables(files[0].read_bytes()).items()))
-    if not tables:
-        raise ValueError(
-            message(
-                f"{files[0].name} must hold the tables PRSA_Data_*.csv",
-                "none of them",
-                "download it again",
-            )
-        )
+    expected = "an archive with the tables PRSA_Data_*.csv"
+    require(bool(tables), files[0].name, list(tables), expected, "download it again")
     rows = {station: list(csv.DictReader(io.StringIO(t))) for station, t in tables.items()}
     values = [
         [[_number(row[name]) for name in AIR_COLUMNS] for row in station]

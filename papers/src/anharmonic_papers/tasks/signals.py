@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anharmonic._checks import boolean, choice, message, natural, positive_int
+from anharmonic._checks import boolean, choice, natural, positive_int, require
 from anharmonic.data import (
     MetricName,
     Readout,
@@ -22,6 +22,7 @@ from anharmonic.data import (
     split_indices,
 )
 from anharmonic_papers.tasks.archives import FSDD
+from anharmonic_papers.tasks.official_split import bounded_int
 
 SPEAKERS = ("george", "jackson", "lucas", "nicolas", "theo", "yweweler")
 LONGEST_RECORDING = 18_262
@@ -47,7 +48,7 @@ class SpokenDigits(Task):
             "nicolas", "theo" or "yweweler".
         test_speaker: Speaker of the test set of "speaker", another one.
         train_size: Only that many training recordings, for a reduced budget; all if None.
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, T, 1]` zero-padded to the longest of the batch, y `[B]` classes 0 to 9, lengths
@@ -58,7 +59,7 @@ class SpokenDigits(Task):
     Metric: accuracy in percent. Licence: CC BY-SA 4.0.
 
     Note:
-        Not in the documents: a stand-in for Speech Commands that is small and openly licensed.
+        In none of the papers: a stand-in for Speech Commands that is small and openly licensed.
         In "official" every speaker is in all parts, so it does not measure unknown voices.
 
     References:
@@ -94,26 +95,14 @@ class SpokenDigits(Task):
         self.split_seed = natural("split_seed", split_seed)
         self.valid_speaker = choice("valid_speaker", valid_speaker, SPEAKERS)
         self.test_speaker = choice("test_speaker", test_speaker, SPEAKERS)
-        if valid_speaker == test_speaker:
-            raise ValueError(
-                message(
-                    "valid_speaker and test_speaker must differ",
-                    f"{test_speaker!r} for both",
-                    "choose two speakers",
-                )
-            )
+        fits = valid_speaker != test_speaker
+        require(
+            fits, "test_speaker", test_speaker, "another than valid_speaker", "choose two speakers"
+        )
         sizes = (2430, 270, 300) if split == "official" else (2000, 500, 500)
         self.sizes = dict(zip(("train", "valid", "test"), sizes, strict=True))
         if train_size is not None:
-            if positive_int("train_size", train_size) > sizes[0]:
-                raise ValueError(
-                    message(
-                        f"train_size must be in [1, {sizes[0]}]",
-                        f"train_size={train_size}",
-                        "choose fewer samples",
-                    )
-                )
-            self.sizes["train"] = train_size
+            self.sizes["train"] = bounded_int("train_size", train_size, sizes[0])
         self.data_dir = data_dir
 
     def _build(self) -> Splits[SequenceDataset]:

@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anharmonic._checks import choice, message, natural, positive_int
+from anharmonic._checks import choice, natural
 from anharmonic.data import (
     MetricName,
     Splits,
@@ -22,6 +22,7 @@ from anharmonic.data import (
     split_indices,
 )
 from anharmonic_papers.tasks.archives import BEIJING_AIR
+from anharmonic_papers.tasks.official_split import bounded_int
 
 _PARTS = ("train", "valid", "test")
 
@@ -39,7 +40,7 @@ class BeijingAir(TabularTask):
         valid_size: Rows for validation, in [1, 38358].
         test_size: Rows for the test, in [1, 38358].
         split_seed: Decides the split, in `[0, 2**32)`.
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
         x `[B, 15]`, y `[B, 1]`.
@@ -50,12 +51,14 @@ class BeijingAir(TabularTask):
     Licence: CC BY 4.0.
 
     Note:
-        The document names the data set and 15 features, and neither split nor scaling. Features and
+        The thesis names the data set and 15 features, and neither split nor scaling. Features and
         target are standardised with means and deviations of the training rows. The split is random
         over hours and stations: neighbouring hours fall into different parts, so that it does not
         measure forecasts.
 
     References:
+        F. Nestaas: Theoretically Motivated Neural ODE Architectures for Stable Adjoint Behavior,
+        thesis, 2022, section 4.1.
         S. Chen: Beijing Multi-Site Air Quality, UCI Machine Learning Repository, data set 501.
         S. Zhang et al.: Cautionary tales on air-quality improvement in Beijing, Proc. R. Soc. A,
         2017.
@@ -81,15 +84,7 @@ class BeijingAir(TabularTask):
         self.sizes = {}
         given = (train_size, valid_size, test_size)
         for name, size, most in zip(_PARTS, given, self.largest, strict=True):
-            if positive_int(f"{name}_size", size) > most:
-                raise ValueError(
-                    message(
-                        f"{name}_size must be in [1, {most}]",
-                        f"{name}_size={size}",
-                        "choose fewer rows",
-                    )
-                )
-            self.sizes[name] = size
+            self.sizes[name] = bounded_int(f"{name}_size", size, most)
         self.split_seed = natural("split_seed", split_seed)
         self.data_dir = data_dir
 
@@ -128,7 +123,7 @@ class BreastCancer(TabularTask):
     Repository, data set 17). Ships with scikit-learn.
 
     Note:
-        The document names neither split nor scaling. Features are standardised with means and
+        The thesis names neither split nor scaling. Features are standardised with means and
         deviations of the training rows.
 
     Example:
@@ -138,6 +133,8 @@ class BreastCancer(TabularTask):
         ([8, 30], [8])
 
     References:
+        F. Nestaas: Theoretically Motivated Neural ODE Architectures for Stable Adjoint Behavior,
+        thesis, 2022, section 4.2.
         W. Wolberg, O. Mangasarian, N. Street, W. Street: Breast Cancer Wisconsin (Diagnostic), UCI,
         1993.
     """

@@ -75,7 +75,7 @@ def test_a_web_page_in_place_of_a_file(tmp_path: Path) -> None:
         prepare_patents([path])
     io_.savemat(path, {"edge_index": np.zeros((2, 1))})
     with pytest.raises(
-        ValueError, match="must hold edge_index, node_feat, years; got no node_feat, "
+        ValueError, match=r"with edge_index, node_feat, years; got ..edge_index..; "
     ):
         prepare_patents([path])
 
@@ -99,7 +99,9 @@ def test_arxiv_year(tmp_path: Path) -> None:
     assert arrays["y"].tolist() == [0, 1, 2, 3, 4]
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("arxiv/raw/edge.csv.gz", table(np.array([[3, 0]])))
-    with pytest.raises(ValueError, match=r"arxiv.zip must hold node-feat.csv.gz; got edge.csv.gz"):
+    with pytest.raises(
+        ValueError, match=r"arxiv.zip must be .*node-feat.csv.gz; got ..edge.csv.gz"
+    ):
         prepare_arxiv_year([path])
 
 
@@ -146,5 +148,5 @@ def test_graphs_whose_nodes_are_mixed() -> None:
 
 
 def test_a_link_between_graphs() -> None:
-    with pytest.raises(ValueError, match="every link must join nodes of one graph; got a link bet"):
+    with pytest.raises(ValueError, match="links between two graphs must be none; got 2; dow"):
         many_graphs(np.eye(2), np.eye(2), np.array([0, 1]), np.array([[0], [1]]))

@@ -107,6 +107,6 @@ def test_every_stored_split_has_its_size_and_is_another(
         seen.add(tuple(rows.tolist()))
     assert len(seen) == count
     with pytest.raises(
-        ValueError, match=rf"split must be in \[0, {count - 1}\]; got split={count}"
+        ValueError, match=rf"split must be in \[0, {count - 1}\]; got {count}; choose"
     ):
         make_task(name, {"split": count})

@@ -11,9 +11,9 @@ def test_sizes_may_depend_on_the_split() -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(ValueError, match=r"split must be in \[0, 9\]; got split=10; choose a st"):
+    with pytest.raises(ValueError, match=r"split must be in \[0, 9\]; got 10; choose a st"):
         Texas(split=10)
-    with pytest.raises(ValueError, match=r"split must be in \[0, 4\]; got split=5"):
+    with pytest.raises(ValueError, match=r"split must be in \[0, 4\]; got 5; choose"):
         TwitchDE(split=5)
     with pytest.raises(ValueError, match="split must be an int"):
         Texas(split=-1)

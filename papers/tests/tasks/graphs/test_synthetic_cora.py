@@ -47,13 +47,11 @@ def test_graphs_differ(graph_data: Callable[[str], Path]) -> None:
 
 
 def test_errors() -> None:
-    with pytest.raises(
-        ValueError, match=r"homophily must be one of 0.0, 0.1, .*; got homophily=0.15"
-    ):
+    with pytest.raises(ValueError, match=r"homophily must be one of 0.0, 0.1, .*; got 0.15"):
         SyntheticCora(0.15)
     with pytest.raises(ValueError, match="homophily must be a finite number"):
         SyntheticCora(1.5)
-    with pytest.raises(ValueError, match="repeat must be 1, 2 or 3; got repeat=0; choose a graph"):
-        SyntheticCora(repeat=0)
-    with pytest.raises(ValueError, match="repeat must be 1, 2 or 3; got repeat=True"):
+    with pytest.raises(ValueError, match=r"repeat must be in \[1, 3\]; got 4; choose"):
+        SyntheticCora(repeat=4)
+    with pytest.raises(TypeError, match="repeat must be an int >= 1; got repeat=True"):
         SyntheticCora(repeat=True)

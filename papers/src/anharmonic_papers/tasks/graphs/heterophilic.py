@@ -24,7 +24,7 @@ class DirectedPages(StoredSplit):
         reverse: Whether links are followed backwards, so that a page hears from those it links to.
             (As stored it hears from those that link to it. On Chameleon and Squirrel this decides.)
         normalise_features: Whether the words of a node are divided by their sum.
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, F]`, y `[R]` classes 0 to 4, rows `[R]`, no membership.
@@ -83,9 +83,10 @@ class Wisconsin(DirectedPages):
 class Cornell(DirectedPages):
     """WebKB Cornell, corrected: 183 web pages of a university, 277 undirected links, 5 kinds.
 
-    Published results up to about 2022, those of the documents included, stand on the faulty file:
-    compare with them on the task "cornell-old". Here links are stored in both directions, without
-    self-links, so `undirected` changes nothing.
+    Published results up to about 2022, those of GraphCON (https://arxiv.org/abs/2202.02296) and G²
+    (https://arxiv.org/abs/2210.00513) included, stand on the faulty file: compare with them on the
+    task "cornell-old". Here links are stored in both directions, without self-links, so
+    `undirected` changes nothing.
 
     Split: 87 / 59 / 37 pages.
     """
@@ -102,7 +103,7 @@ class CornellOld(DirectedPages):
     """WebKB Cornell as in Geom-GCN, with the words and classes of Texas: for comparison only.
 
     Its file of words and classes is that of Texas by mistake; only the 298 links are Cornell's. The
-    tables of the documents stand on it. For anything else take the task "cornell".
+    papers' tables stand on it. For anything else take the task "cornell".
 
     Split: 87 / 59 / 37 pages.
     """

@@ -28,7 +28,7 @@ class Large(NodeTask):
         split: Which random split, from 0: 50 % of the nodes train, 25 % validate.
         undirected: Whether the reverse of every link is added.
         normalise_features: Whether the features of a node are divided by their sum.
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, F]`, y `[R]` classes, rows `[R]`, no membership.
@@ -40,7 +40,7 @@ class Large(NodeTask):
 
     References:
         D. Lim et al.: Large Scale Learning on Non-Homophilous Graphs, 2021.
-        T. K. Rusch et al.: Gradient Gating for Deep Multi-Rate Learning on Graphs, Table 3.
+        T. K. Rusch et al.: Gradient Gating, https://arxiv.org/abs/2210.00513, Table 3.
     """
 
     metric = "accuracy"

@@ -32,7 +32,7 @@ class ZincRebuilt(GraphTask):
     Args:
         atoms: "onehot": 28 features, 1 for the kind of atom; "number": the kind as one number,
             as in the published code of GraphCON.
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, 28]` or `[N, 1]`, y `[G, 1]`, no rows, membership `[N]`.
@@ -51,7 +51,7 @@ class ZincRebuilt(GraphTask):
 
     References:
         V. P. Dwivedi et al.: Benchmarking Graph Neural Networks, 2020.
-        T. K. Rusch et al.: Graph-Coupled Oscillator Networks, Table 4.
+        T. K. Rusch et al.: GraphCON, https://arxiv.org/abs/2202.02296, Table 4.
     """
 
     name = "zinc-rebuilt"

@@ -30,7 +30,7 @@ class Network(StoredSplit):
     Args:
         split: Number of the fixed split, from 0: 50 % of the nodes train, 25 % validate.
         normalise_features: Whether the features of a node are divided by their sum.
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, F]`, y `[R]` classes 0 and 1, rows `[R]`, no membership.
@@ -49,7 +49,7 @@ class Network(StoredSplit):
 class TwitchDE(Network):
     """Twitch DE: whether 9498 streamers, with 153,138 friendships, show mature content.
 
-    Not in the documents: a smaller stand-in of the kind of genius.
+    In none of the papers: a smaller stand-in of the kind of genius.
 
     Split: 4749 / 2374 / 2375 streamers.
     """
@@ -67,7 +67,7 @@ class TwitchDE(Network):
 class Tolokers(Network):
     """Tolokers: whether 11,758 workers, linked by 519,000 common tasks, were banned.
 
-    Not in the documents: a smaller stand-in of the kind of genius.
+    In none of the papers: a smaller stand-in of the kind of genius.
 
     Split: 5879 / 2939 / 2940 workers.
     """
@@ -84,7 +84,7 @@ class Tolokers(Network):
 class Minesweeper(Network):
     """Minesweeper: which cells of a grid of 100 by 100, with 39,402 links, hide a mine.
 
-    Not in the documents.
+    In none of the papers.
 
     Split: 5000 / 2500 / 2500 cells.
     """
@@ -108,7 +108,7 @@ class Facebook(NodeTask):
     Args:
         split: Which random split, from 0: of those with a gender 50 % train, 25 % validate.
         normalise_features: Whether the features of a node are divided by their sum.
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, F]`, y `[R]` classes 0 and 1, rows `[R]`, no membership.
@@ -116,7 +116,7 @@ class Facebook(NodeTask):
     Metric: accuracy in percent. Licence: none stated.
 
     Note:
-        Not in the documents: stand-ins of the kind of the LINKX graphs. LINKX draws its splits at
+        In none of the papers: stand-ins of the kind of the LINKX graphs. LINKX draws its splits at
         random too, from another generator.
 
     References:

@@ -29,7 +29,7 @@ class ProteinInteractions(GraphTask):
     Every tissue is a graph; links stand in both directions, without self-loops.
 
     Args:
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, 50]`, y `[N, 121]` of 0 and 1, rows `[N]` (all nodes), membership `[N]`.
@@ -41,7 +41,7 @@ class ProteinInteractions(GraphTask):
 
     References:
         W. L. Hamilton et al.: Inductive Representation Learning on Large Graphs, 2017.
-        T. K. Rusch et al.: Graph-Coupled Oscillator Networks, Table 3.
+        T. K. Rusch et al.: GraphCON, https://arxiv.org/abs/2202.02296, Table 3.
     """
 
     name = "ppi"

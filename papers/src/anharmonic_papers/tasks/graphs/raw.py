@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import message
+from anharmonic._checks import message, require
 from anharmonic.data import Arrays, coalesce, to_undirected
 
 Array = NDArray[Any]
@@ -59,15 +59,9 @@ def _matlab(path: Path, names: Sequence[str]) -> dict[str, Any]:
                 "download it again: a server may have sent a web page in its place",
             )
         ) from error
-    missing = [name for name in names if name not in content]
-    if missing:
-        raise ValueError(
-            message(
-                f"{path.name} must hold {', '.join(names)}",
-                f"no {', '.join(missing)}",
-                "download it again",
-            )
-        )
+    found = [name for name in names if name in content]
+    fits = len(found) == len(names)
+    require(fits, path.name, found, f"a file with {', '.join(names)}", "download it again")
     return content
 
 
@@ -93,14 +87,8 @@ def prepare_arxiv_year(files: Sequence[Path]) -> Arrays:
 
 
 def _member(members: dict[str, str], name: str, path: Path) -> str:
-    if name not in members:
-        raise ValueError(
-            message(
-                f"{path.name} must hold {name}",
-                ", ".join(sorted(members)) or "nothing",
-                "download it again",
-            )
-        )
+    found = sorted(members)
+    require(name in members, path.name, found, f"an archive with {name}", "download it again")
     return members[name]
 
 
@@ -168,14 +156,8 @@ def many_graphs(x: Array, y: Array, number: Array, links: Array) -> Arrays:
     place[order] = np.arange(len(code))
     edges = to_undirected(place[links[:, links[0] != links[1]]], len(code))
     sorted_code = code[order]
-    if (sorted_code[edges[0]] != sorted_code[edges[1]]).any():
-        raise ValueError(
-            message(
-                "every link must join nodes of one graph",
-                "a link between two graphs",
-                "download the file again",
-            )
-        )
+    between = int((sorted_code[edges[0]] != sorted_code[edges[1]]).sum())
+    require(between == 0, "links between two graphs", between, "none", "download the file again")
     owner = sorted_code[edges[0]]
     first = np.concatenate([[0], np.cumsum(sizes)[:-1]])
     return {

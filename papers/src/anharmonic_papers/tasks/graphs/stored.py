@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from anharmonic._checks import boolean, message, natural
+from anharmonic._checks import boolean, natural, require
 from anharmonic.data import (
     MetricName,
     NodeData,
@@ -24,7 +24,7 @@ class StoredSplit(NodeTask):
         split: Number of the fixed split, from 0.
         undirected: Whether the reverse of every edge is added.
         normalise_features: Whether the features of a node are divided by their sum.
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Attributes:
         archive: Where the data are.
@@ -48,15 +48,9 @@ class StoredSplit(NodeTask):
         normalise_features: bool = False,
         data_dir: Path | None = None,
     ) -> None:
-        if natural("split", split) >= self.split_count:
-            raise ValueError(
-                message(
-                    f"split must be in [0, {self.split_count - 1}]",
-                    f"split={split}",
-                    "choose a stored split",
-                )
-            )
-        self.split = split
+        self.split = natural("split", split)
+        fits, expected = split < self.split_count, f"in [0, {self.split_count - 1}]"
+        require(fits, "split", split, expected, "choose a stored split")
         self.undirected = boolean("undirected", undirected)
         self.normalise_features = boolean("normalise_features", normalise_features)
         self.data_dir = data_dir

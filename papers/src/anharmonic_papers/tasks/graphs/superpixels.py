@@ -47,7 +47,7 @@ class MNISTSuperpixels(GraphTask):
     Args:
         split_seed: Decides which 5000 training images validate, in `[0, 2**32)`.
         train_size: Only that many training images, for a reduced budget; all if None.
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, 3]`, y `[G]` classes 0 to 9, no rows, membership `[N]`.
@@ -64,7 +64,7 @@ class MNISTSuperpixels(GraphTask):
 
     References:
         F. Monti et al.: Geometric Deep Learning on Graphs and Manifolds, 2017.
-        T. K. Rusch et al.: Graph-Coupled Oscillator Networks, Table 5.
+        T. K. Rusch et al.: GraphCON, https://arxiv.org/abs/2202.02296, Table 5.
     """
 
     name = "mnist-superpixels"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from anharmonic._checks import boolean, message, number
+from anharmonic._checks import boolean, number, require
 from anharmonic.data import NodeData, NodeTask, load_arrays, node_features, stored_split
 from anharmonic_papers.tasks.graphs.archives import prepared
+from anharmonic_papers.tasks.official_split import bounded_int
 
 LEVELS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.99, 1.0)
 
@@ -20,7 +21,7 @@ class SyntheticCora(NodeTask):
         homophily: Share of links within a class: 0.0, 0.1, 0.2 ... 0.9, 0.99 or 1.0.
         repeat: Which of the three graphs of this level, 1 to 3.
         normalise_features: Whether the words of a node are divided by their sum.
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
         x `[1490, 1433]`, y `[R]` classes 0 to 4, rows `[R]`, no membership.
@@ -31,11 +32,11 @@ class SyntheticCora(NodeTask):
     Metric: accuracy in percent. Licence: Apache-2.0 (repository of graff).
 
     Note:
-        The documents leave out level 1.0, for which their code names a file that does not exist.
+        The paper leaves out level 1.0, for which its code names a file that does not exist.
 
     References:
         J. Zhu et al.: Beyond Homophily in Graph Neural Networks, 2020.
-        T. K. Rusch et al.: Gradient Gating for Deep Multi-Rate Learning on Graphs, Figure 5.
+        T. K. Rusch et al.: Gradient Gating, https://arxiv.org/abs/2210.00513, Figure 5.
     """
 
     name = "synthetic-cora"
@@ -55,19 +56,10 @@ class SyntheticCora(NodeTask):
         data_dir: Path | None = None,
     ) -> None:
         self.homophily = number("homophily", homophily, low=0.0, high=1.0)
-        if self.homophily not in LEVELS:
-            raise ValueError(
-                message(
-                    f"homophily must be one of {', '.join(map(str, LEVELS))}",
-                    f"homophily={homophily}",
-                    "choose a level for which there are graphs",
-                )
-            )
-        if isinstance(repeat, bool) or repeat not in (1, 2, 3):
-            raise ValueError(
-                message("repeat must be 1, 2 or 3", f"repeat={repeat!r}", "choose a graph")
-            )
-        self.repeat = repeat
+        expected = f"one of {', '.join(map(str, LEVELS))}"
+        advice = "choose a level for which there are graphs"
+        require(homophily in LEVELS, "homophily", homophily, expected, advice)
+        self.repeat = bounded_int("repeat", repeat, 3)
         self.normalise_features = boolean("normalise_features", normalise_features)
         self.data_dir = data_dir
         self.sizes = {"train": 745, "valid": 372, "test": 373}

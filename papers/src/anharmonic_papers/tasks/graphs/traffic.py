@@ -33,7 +33,7 @@ class Traffic(StoredSplit):
         published_numbering: Whether links join wrong articles, as in the published code, see the
             note; only to compare with the published table.
         normalise_features: Whether the features of a node are divided by their sum.
-        data_dir: Folder of the data, see `anharmonic.data.download.data_folder`.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
         x `[N, F]`, y `[R, 1]` in (0, 1], rows `[R]`, no membership.
@@ -50,7 +50,7 @@ class Traffic(StoredSplit):
 
     References:
         B. Rozemberczki et al.: Multi-Scale Attributed Node Embedding, 2021.
-        T. K. Rusch et al.: Gradient Gating for Deep Multi-Rate Learning on Graphs, Table 1.
+        T. K. Rusch et al.: Gradient Gating, https://arxiv.org/abs/2210.00513, Table 1.
     """
 
     target: Target = "value"
