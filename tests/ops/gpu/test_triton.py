@@ -9,13 +9,16 @@ import importlib
 import os
 import subprocess
 import sys
+import warnings
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 import anharmonic as ah
 from anharmonic import ops
-from anharmonic.ops.gpu import backend, parts
+from anharmonic.ops import dispatch
+from anharmonic.ops.gpu import backend, first_use, parts
 
 pytest.importorskip("triton", reason="triton is not installed")
 HAS_GPU = torch.cuda.is_available()
@@ -223,6 +226,75 @@ class TestReversible:
         assert output[:, 1, 2].isnan().all()
         assert output.isnan().sum() == len(output)
         assert found[4][0, 1, 2].isnan()  # the gradient of that y0
+
+
+class TestFirstUse:
+    """A kernel that is wrong on a device is found out before anyone computes with it."""
+
+    GPU_TENSOR = SimpleNamespace(
+        is_cuda=True, is_cpu=False, dtype=F32, device=torch.device(DEVICE), dim=lambda: 1
+    )
+
+    @pytest.fixture(autouse=True)
+    def nothing_tried(self, monkeypatch):
+        monkeypatch.setattr(first_use, "_REASONS", {})
+
+    @pytest.mark.parametrize("kernel", [*KERNELS, "gradient_gate"])
+    def test_kernels_agree_with_the_reference(self, kernel):
+        state = torch.get_rng_state()
+        table = dispatch._BACKENDS[kernel]
+        assert dispatch.pick(kernel, "auto", [self.GPU_TENSOR]) is table["triton"].chain
+        assert list(first_use._REASONS.values()) == [None]
+        assert torch.equal(torch.get_rng_state(), state)
+
+    @pytest.mark.parametrize("kernel", [*KERNELS, "gate"])
+    @pytest.mark.parametrize("fault", ["wrong", "NaN", "failing"])
+    def test_a_faulty_kernel_gives_way_to_the_reference_and_says_so_once(
+        self, kernel, fault, monkeypatch
+    ):
+        module = importlib.import_module(f"anharmonic.ops.{kernel}.triton")
+        right = getattr(module, f"{kernel}_triton")
+
+        def faulty(*tensors, **settings):
+            if fault == "failing":
+                raise RuntimeError("no such instruction\nlong story")
+            factor = 1.01 if fault == "wrong" else float("nan")
+            found = right(*tensors, **settings)
+            if isinstance(found, torch.Tensor):
+                return found * factor
+            return found[0] * factor, *found[1:]
+
+        monkeypatch.setattr(module, f"{kernel}_triton", faulty)
+        name = "gradient_gate" if kernel == "gate" else kernel
+        reference = dispatch._BACKENDS[name]["reference"].chain
+        told = {
+            "wrong": r"a difference of 0\.0\d+ of the largest entry",
+            "NaN": "a difference of nan of the largest entry",
+            "failing": "RuntimeError: no such instruction;",
+        }[fault]
+        with pytest.warns(UserWarning, match=f"GPU kernel of {name} must agree.*{told}.*report"):
+            assert dispatch.pick(name, "auto", [self.GPU_TENSOR]) is reference
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert dispatch.pick(name, "auto", [self.GPU_TENSOR]) is reference
+
+    def test_a_compiler_sees_nothing_of_it(self, monkeypatch):
+        monkeypatch.setattr(first_use, "watched", lambda: True)
+        assert first_use.why_wrong("lem", None, torch.device(DEVICE)) is None
+        assert not first_use._REASONS
+
+
+@pytest.mark.skipif(HAS_GPU, reason="only the interpreter has no bfloat16")
+@pytest.mark.parametrize("kernel", ["cornn", "lem"])
+def test_the_interpreter_refuses_bfloat16(pair, kernel):
+    ours, _ = pair(kernel, steps=2, batch=1, hidden=3, layers=1)
+    with (
+        ah.use_precision("bfloat16"),
+        pytest.raises(
+            ValueError, match=r"precision .*interpreter.*got 'bfloat16'; run it on a GPU"
+        ),
+    ):
+        run(ours)
 
 
 class TestPrecision:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Unpack
 
@@ -96,6 +96,14 @@ def _reference(
     return output, *state
 
 
+def _small_case(filled: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
+    """What is compared at the first use on a GPU."""
+    weights = CoRNNWeights(filled(3, 2), filled(3, 3), filled(3, 3), filled(3))
+    start = filled(1, 4, 3), filled(1, 4, 3)
+    x = filled(5, 4, 2)
+    return cornn(x, [weights], *start, dt=0.1, frequency=1.2, damping=0.8, backend=backend)
+
+
 def _on_gpu(*tensors: Any, **settings: Any) -> tuple[Tensor | None, Tensor, Tensor]:
     from anharmonic.ops.cornn.triton import cornn_triton
 
@@ -104,4 +112,4 @@ def _on_gpu(*tensors: Any, **settings: Any) -> tuple[Tensor | None, Tensor, Tens
 
 register("cornn", "reference", _reference)
 register_native("cornn", cornn_native)
-register_triton("cornn", _on_gpu)
+register_triton("cornn", _on_gpu, _small_case)

@@ -6,7 +6,7 @@ from, τ the rates, s their argument before tanh.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -27,6 +27,13 @@ register("gradient_gate", "reference", gate_reference)
 register_native("gradient_gate", gate_native)
 
 
+def _small_case(filled: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
+    """What is compared at the first use on a GPU."""
+    h = filled(4, 3)
+    edges = torch.tensor([[0, 1, 1, 2, 2], [1, 0, 2, 1, 1]], device=h.device)
+    return [gradient_gate(h, Adjacency(edges, 4), p=2.5, backend=backend)]
+
+
 def _on_gpu(*tensors: Any, **words: Any) -> Tensor:
     from anharmonic.ops.gate.triton import gate_triton
 
@@ -40,7 +47,7 @@ def _unfit(tensors: Sequence[Tensor]) -> str | None:
     return unfit_for_triton(tensors)
 
 
-register_triton("gradient_gate", _on_gpu, _unfit)
+register_triton("gradient_gate", _on_gpu, _small_case, _unfit)
 
 
 def gradient_gate(

@@ -17,6 +17,7 @@ from torch import Tensor
 from anharmonic.ops.bridge.operators import operator, refuse
 from anharmonic.ops.dispatch import Chain, Fits, register, register_missing, transformed
 from anharmonic.ops.gpu import tiles, tiles_backward
+from anharmonic.ops.gpu.first_use import SmallCase, why_wrong
 from anharmonic.ops.memory import resolve, state_bytes
 from anharmonic.ops.precision import chosen
 
@@ -83,11 +84,18 @@ def without_scalar_tensors(tensors: Sequence[Tensor]) -> str | None:
     return unfit_for_triton(tensors)
 
 
-def register_triton(kernel: str, chain: Chain, fits: Fits = unfit_for_triton) -> None:
-    """Registers a kernel's chain, or says why there is none; "auto" takes it on GPUs only."""
+def register_triton(
+    kernel: str, chain: Chain, case: SmallCase, fits: Fits = unfit_for_triton
+) -> None:
+    """Registers a kernel's chain, or says why there is none.
+
+    "auto" takes it on GPUs only, and only where the small case agrees with the reference.
+    """
 
     def on_gpu(tensors: Sequence[Tensor]) -> str | None:
-        return fits(tensors) if tensors[0].is_cuda else "a tensor that is not on a GPU"
+        if not tensors[0].is_cuda:
+            return "a tensor that is not on a GPU"
+        return fits(tensors) or why_wrong(kernel, case, tensors[0].device)
 
     missing = why_not()
     if missing:

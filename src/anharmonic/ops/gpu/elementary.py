@@ -12,6 +12,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from anharmonic._checks import require
+
 SMALLEST_BLOCK, LARGEST_BLOCK = 32, 128
 _BLOCKS_WANTED = 264
 """Two blocks for every multiprocessor of an H100."""
@@ -95,6 +97,12 @@ def on_chip(hidden: int, precision: str, sections: int) -> dict[str, Any]:
         precision: Of products.
         sections: Drives per neuron.
     """
+    # It would multiply the bits of bfloat16 as if they were whole numbers.
+    require(
+        precision != "bfloat16" or not triton.knobs.runtime.interpret,
+        "precision", precision, "'float32' under Triton's interpreter, which has no bfloat16",
+        "run it on a GPU, or leave use_precision out",
+    )  # fmt: skip
     width = max(ROWS, triton.next_power_of_2(hidden))
     wide = width > 64
     return {

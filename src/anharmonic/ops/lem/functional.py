@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Unpack
 
@@ -88,6 +88,13 @@ def _reference(
     return output, *state
 
 
+def _small_case(filled: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
+    """What is compared at the first use on a GPU."""
+    weights = LEMWeights(filled(12, 2), filled(9, 3), filled(3, 3), filled(12))
+    start = filled(1, 4, 3), filled(1, 4, 3)
+    return lem(filled(5, 4, 2), [weights], *start, dt=0.5, backend=backend)
+
+
 def _on_gpu(*tensors: Any, **settings: Any) -> tuple[Tensor | None, Tensor, Tensor]:
     from anharmonic.ops.lem.triton import lem_triton
 
@@ -96,4 +103,4 @@ def _on_gpu(*tensors: Any, **settings: Any) -> tuple[Tensor | None, Tensor, Tens
 
 register("lem", "reference", _reference)
 register_native("lem", lem_native, without_scalar_tensors)
-register_triton("lem", _on_gpu, without_scalars_on_gpu)
+register_triton("lem", _on_gpu, _small_case, without_scalars_on_gpu)

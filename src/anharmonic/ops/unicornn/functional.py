@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Unpack
 
@@ -123,6 +123,14 @@ def unicornn_reference(
     return output, *state
 
 
+def _small_case(filled: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
+    """What is compared at the first use on a GPU."""
+    weights = UnICORNNWeights(filled(3, 2), filled(3), filled(3), filled(3))
+    start = filled(1, 4, 3), filled(1, 4, 3)
+    x = filled(5, 4, 2)
+    return unicornn(x, [weights], *start, dt=[0.1], frequency=1.2, backend=backend)
+
+
 def _on_gpu(*tensors: Any, **settings: Any) -> tuple[Tensor | None, Tensor, Tensor]:
     from anharmonic.ops.unicornn.triton import unicornn_triton
 
@@ -131,4 +139,4 @@ def _on_gpu(*tensors: Any, **settings: Any) -> tuple[Tensor | None, Tensor, Tens
 
 register("unicornn", "reference", unicornn_reference)
 register_native("unicornn", unicornn_native, without_scalar_tensors)
-register_triton("unicornn", _on_gpu)
+register_triton("unicornn", _on_gpu, _small_case)

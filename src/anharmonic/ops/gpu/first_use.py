@@ -1,0 +1,83 @@
+"""The first use of a GPU kernel on a device: a small case beside the reference."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from anharmonic._checks import message, watched
+from anharmonic.ops.precision import use_precision
+
+SmallCase = Callable[[Callable[..., Tensor], str], Sequence[Tensor | None]]
+"""``case(filled, backend)``: results of an op on tensors that ``filled(*shape)`` makes."""
+
+_BOUND = 1e-4
+"""Of the largest entry: float32 is a few 1e-7 off, a wrong kernel much more."""
+_REASONS: dict[tuple[str, str, int | None], str | None] = {}
+
+
+def why_wrong(kernel: str, case: SmallCase, device: torch.device) -> str | None:
+    """Says why a kernel is not to be used on a device; None if it agrees with the reference there.
+
+    The first call for a device computes the case, forwards and backwards, and warns if it fails.
+    While a compiler or a CUDA graph records, nothing is computed: a kernel not tried is trusted.
+
+    Args:
+        kernel: The kernel's public name.
+        case: Its small case.
+        device: Where it shall run.
+    """
+    key = kernel, device.type, device.index
+    if key in _REASONS:
+        return _REASONS[key]
+    if watched() or (device.type == "cuda" and torch.cuda.is_current_stream_capturing()):
+        return None
+    reason = _REASONS[key] = _difference(case, device)
+    if reason is not None:
+        warnings.warn(
+            message(
+                f"the GPU kernel of {kernel} must agree with the reference on {device}",
+                reason,
+                "its layers take the reference there, which is slower; please report it",
+            ),
+            stacklevel=2,
+        )
+    return reason
+
+
+def _difference(case: SmallCase, device: torch.device) -> str | None:
+    modes = (torch.inference_mode(False), torch.enable_grad(), use_precision("float32"))
+    with modes[0], modes[1], modes[2], torch.autocast(device.type, enabled=False):
+        expected = _results(case, "reference", torch.device("cpu"), torch.float64)
+        try:
+            found = _results(case, "triton", device, torch.float32)
+        except Exception as error:  # whatever Triton, its compiler or the driver raise
+            first_line = (str(error).splitlines() or [""])[0]
+            return f"{type(error).__name__}: {first_line}"
+    off = [
+        (a.cpu().double() - b).abs().max() / b.abs().max()
+        for a, b in zip(found, expected, strict=True)
+    ]
+    furthest = torch.stack(off).max().item()
+    return None if furthest < _BOUND else f"a difference of {furthest:.1g} of the largest entry"
+
+
+def _results(
+    case: SmallCase, backend: str, device: torch.device, dtype: torch.dtype
+) -> list[Tensor]:
+    """The outputs of a case and the gradients of all that went in."""
+    leaves: list[Tensor] = []
+
+    def filled(*shape: int) -> Tensor:
+        # No random numbers: the caller's generator must not move on.
+        numbers = torch.arange(math.prod(shape), dtype=torch.float64, device="cpu") + len(leaves)
+        leaves.append(numbers.sin().reshape(shape).to(device, dtype).requires_grad_())
+        return leaves[-1]
+
+    outputs = [result for result in case(filled, backend) if result is not None]
+    loss = torch.stack([result.square().sum() for result in outputs]).sum()
+    return [*(result.detach() for result in outputs), *torch.autograd.grad(loss, leaves)]
