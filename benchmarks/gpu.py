@@ -3,7 +3,6 @@
 python benchmarks/gpu.py --json benchmarks/gpu.json --markdown benchmarks/gpu.md
 """
 
-import argparse
 import dataclasses
 import json
 import sys
@@ -11,16 +10,13 @@ from pathlib import Path
 
 import torch
 
-from harness import gpu
+from harness import gpu, speed_report
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = speed_report.parser(__doc__, "gpu")
     parser.add_argument("--repeats", type=int, default=20, help="turns that count")
     parser.add_argument("--from-json", type=Path, help="numbers measured before")
-    parser.add_argument("--json", type=Path, help="file for the numbers")
-    parser.add_argument("--markdown", type=Path, help="file for the table")
-    parser.add_argument("--quick", action="store_true", help="100 steps each, to try it")
     arguments = parser.parse_args()
     if arguments.from_json is not None:
         result = json.loads(arguments.from_json.read_text("utf-8"))
@@ -34,14 +30,9 @@ def main() -> int:
         result = gpu.measure(
             cases, arguments.repeats, lambda line: print(line, file=sys.stderr, flush=True)
         )
-    text = gpu.table(result)
-    print(text)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
-    if arguments.markdown is not None:
-        arguments.markdown.write_text(text + "\n", "utf-8")
+    speed_report.write(arguments, result, gpu.table(result))
     lines = gpu.missed(result)
-    print("\n".join(f"missed: {line}" for line in lines))
+    print("\n".join(lines))
     return 1 if lines else 0
 
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 import anharmonic as ah
 from anharmonic import diagnostics
 from harness.speed import no_garbage_collection
-from harness.speed_report import duration
+from harness.speed_report import duration, markdown_table
 
 LSTM, OURS = "LSTM", "ours"
 GRAPH = ", captured"
@@ -150,7 +150,7 @@ def measure(
         entry["ratio"] = entry["seconds"][LSTM] / entry["seconds"][OURS]
         captured = [entry["seconds"][name + GRAPH] for name in (LSTM, OURS)]
         entry["ratio_captured"] = captured[0] / captured[1]
-        say(_row(entry))
+        say(", ".join(_row(entry)))
         measurements.append(entry)
     return {
         "device": diagnostics.hardware("cuda"),
@@ -276,31 +276,28 @@ _HEADINGS = (
 )  # fmt: skip
 
 
-def _row(entry: dict[str, Any]) -> str:
+def _row(entry: dict[str, Any]) -> list[str]:
     seconds, wanted = entry["seconds"], ""
     if entry["target"] is not None:
         wanted = f"{entry['target']:g} ({entry['stretch']:g})"
-    cells = [
+    return [
         entry["title"], f"{entry['error']:.0e}", duration(seconds[LSTM]), duration(seconds[OURS]),
         f"{entry['ratio']:.1f}", wanted, f"{entry['ratio_captured']:.1f}",
         duration(entry["bytes_limit"]), duration(entry["chain_limit"]),
         *(f"{entry['megabytes'][name]:,.0f}" for name in (LSTM, OURS)),
     ]  # fmt: skip
-    return "| " + " | ".join(cells) + " |"
 
 
 def table(result: dict[str, Any]) -> str:
     """The measurements as a Markdown table."""
-    lines = ["| " + " | ".join(_HEADINGS) + " |"]
-    lines.append("| --- |" + " ---: |" * (len(_HEADINGS) - 1))
-    lines += [_row(entry) for entry in result["measurements"]]
+    table = markdown_table([_HEADINGS, *(_row(entry) for entry in result["measurements"])])
     versions = result["versions"]
     about = (
         f"{result['device']}, CUDA {result['cuda']}, {result['bandwidth'] / 1e12:.2f} TB/s copied; "
         f"anharmonic {versions['anharmonic']}, torch {versions['torch']}, triton "
         f"{versions['triton']}; training steps, medians of {result['repeats']} turns by events."
     )
-    return "\n".join([*lines, "", about])
+    return f"{table}\n\n{about}"
 
 
 def missed(result: dict[str, Any]) -> list[str]:
@@ -308,7 +305,11 @@ def missed(result: dict[str, Any]) -> list[str]:
     lines = []
     for entry in result["measurements"]:
         if not entry["error"] <= entry["bound"]:
-            lines.append(f"{entry['title']}: error {entry['error']:.1e}, above {entry['bound']:g}")
+            lines.append(
+                f"missed: {entry['title']}: error {entry['error']:.1e}, above {entry['bound']:g}"
+            )
         if entry["target"] is not None and entry["ratio"] < entry["target"]:
-            lines.append(f"{entry['title']}: {entry['ratio']:.1f} times, below {entry['target']:g}")
+            lines.append(
+                f"missed: {entry['title']}: {entry['ratio']:.1f} times, below {entry['target']:g}"
+            )
     return lines

@@ -11,7 +11,7 @@ import torch
 from anharmonic import diagnostics
 from anharmonic.nn import GradientGating, GraphCON, make_conv
 from anharmonic.ops import Adjacency
-from harness import apart
+from harness import isolated
 
 NODES, EDGES = 19_717, 88_648
 """Those of Pubmed; the edges are drawn at random."""
@@ -49,7 +49,7 @@ def measure(
             for checkpoint in (False, True):
                 title = f"{model}, {graph}{', checkpoint' if checkpoint else ''}"
                 say(f"{title} ...")
-                one = apart.call(
+                one = isolated.run(
                     title,
                     f"{__name__}:one_step",
                     model=model,

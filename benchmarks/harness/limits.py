@@ -13,8 +13,8 @@ import numpy as np
 import torch
 
 from anharmonic import diagnostics
-from anharmonic.ops.bridge import library
 from harness.cases import CASES, OURS, Case
+from harness.speed_report import about, markdown_table
 
 REAL = 4
 """Bytes of a float32."""
@@ -87,7 +87,7 @@ def measure(threads: Sequence[int] = (1, 2), *, quick: bool = False) -> dict[str
         JSON values: ``machine``, ``versions``, and ``limits`` by number of threads: ``product``
         and ``small_product`` (GFLOP/s of a large float32 product, and of one of 4 rows by 128 by
         128, which one thread makes), ``memory`` (GB/s of a copy, read and write counted),
-        ``tanh`` (billions a second from cache, ours or torch's, whichever is faster), ``fresh``
+        ``tanh`` (billions a second from cache), ``fresh``
         (GB/s of first touch of new memory).
 
     Example:
@@ -150,39 +150,35 @@ def table(result: Mapping[str, Any], bench: Mapping[str, Any] | None = None) -> 
         result: What `measure` returns.
         bench: What `speed.measure` returns, from the same machine; None leaves times out.
     """
-    lines = [
-        "| threads | large product | product of 4 rows, one thread | copy | tanh | new memory |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
+    limits = [
+        ["threads", "large product", "product of 4 rows, one thread", "copy", "tanh", "new memory"]
     ]
     for count, one in result["limits"].items():
-        lines.append(
-            f"| {count} | {one['product']:.0f} GFLOP/s | {one['small_product']:.0f} GFLOP/s | "
-            f"{one['memory']:.1f} GB/s | {one['tanh']:.2f} G/s | {one['fresh']:.2f} GB/s |"
+        limits.append(
+            [
+                count,
+                f"{one['product']:.0f} GFLOP/s",
+                f"{one['small_product']:.0f} GFLOP/s",
+                f"{one['memory']:.1f} GB/s",
+                f"{one['tanh']:.2f} G/s",
+                f"{one['fresh']:.2f} GB/s",
+            ]
         )
-    lines += [
-        "",
-        "| case | threads | product | tanh | memory | at least | if all memory is new | measured "
-        "| times |",
-        "| --- |" + " ---: |" * 8,
-    ]
+    heads = ["product", "tanh", "memory", "at least", "if all memory is new", "measured", "times"]
+    cases = [["case", "threads", *heads]]
     measured = _measured(bench)
     for case in CASES:
         if "training" not in case.modes:
             continue
-        for count, limits in result["limits"].items():
+        for count, one in result["limits"].items():
             took = measured.get((case.name, int(count)))
-            of = at_least(case, limits)
+            of = at_least(case, one)
             parts = [of[name] for name in ("product", "tanh", "memory", "all", "fresh")]
             parts[-1] += of["all"]
-            cells = [f"{1e3 * part:.2f}" for part in parts]
-            cells += (
-                ["–", "–"] if took is None else [f"{1e3 * took:.1f}", f"{took / of['all']:.1f}"]
-            )
-            lines.append(f"| {case.title} | {count} | " + " | ".join(cells) + " |")
-    computer = result["machine"]
-    kind = computer["instruction_set"] or "no compiled kernels"
-    lines += ["", f"Milliseconds a training step; {computer['processor']}, {kind}."]
-    return "\n".join(lines)
+            ends = ["–", "–"] if took is None else [f"{1e3 * took:.1f}", f"{took / of['all']:.1f}"]
+            cases.append([case.title, count, *(f"{1e3 * part:.2f}" for part in parts), *ends])
+    said = f"Milliseconds a training step; {about(result)}"
+    return "\n\n".join([markdown_table(limits), markdown_table(cases), said])
 
 
 def _measured(bench: Mapping[str, Any] | None) -> dict[tuple[str, int], float]:
@@ -222,19 +218,9 @@ def _single(quick: bool) -> dict[str, float]:
         for _ in range(loop):
             torch.tanh(values, out=results)
 
-    tanh_seconds = _seconds(tanh)
-    loaded = library.library()
-    if loaded is not None:
-        arguments = (b"tanh", REAL, values.data_ptr(), results.data_ptr(), values.numel())
-
-        def our_tanh() -> None:
-            for _ in range(loop):
-                loaded.an_elementary(*arguments)
-
-        tanh_seconds = min(tanh_seconds, _seconds(our_tanh))
     return {
         "small_product": 2 * 4 * 128 * 128 * loop / _seconds(small) / 1e9,
-        "tanh": values.numel() * loop / tanh_seconds / 1e9,
+        "tanh": values.numel() * loop / _seconds(tanh) / 1e9,
         "fresh": _first_touch(1 << (20 if quick else 24)),
     }
 

@@ -13,7 +13,8 @@ import torch
 
 from anharmonic import diagnostics
 from anharmonic.nn import model_class
-from harness import apart
+from harness import isolated
+from harness.speed_report import about, markdown_table
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,7 @@ def measure(
     for number, case in enumerate(cases, start=1):
         say(f"[{number}/{len(cases)}] {case.title} ...")
         values = dataclasses.asdict(case)
-        one = apart.call(case.title, f"{__name__}:one_step", fields=values, threads=threads)
+        one = isolated.run(case.title, f"{__name__}:one_step", fields=values, threads=threads)
         found.append({**values, "title": case.title, **one})
     return {
         "machine": diagnostics.cpu(),
@@ -151,17 +152,21 @@ def one_step(fields: Mapping[str, Any], threads: int) -> dict[str, Any]:
 
 def table(result: dict[str, Any]) -> str:
     """The measurements in Markdown."""
-    lines = [
-        "| training step, loss on the final state | peak, MB | target | seconds | gradients |",
-        "| --- | ---: | ---: | ---: | --- |",
+    table = [
+        ["training step, loss on the final state", "peak, MB", "target", "seconds", "gradients"]
     ]
     for one in result["measurements"]:
         target = "" if one["target"] is None else f"{one['target']:g}"
-        lines.append(
-            f"| {one['title']} | {one['peak_mb']:.1f} | {target} | {one['seconds']:.2f} | "
-            f"{'finite' if one['finite'] else 'NOT FINITE'} |"
-        )
-    computer = result["machine"]
-    kind = computer["instruction_set"] or "no compiled kernels"
-    lines += ["", f"{computer['processor']}, {kind}; torch {result['versions']['torch']}."]
-    return "\n".join(lines)
+        gradients = "finite" if one["finite"] else "NOT FINITE"
+        peak, seconds = f"{one['peak_mb']:.1f}", f"{one['seconds']:.2f}"
+        table.append([one["title"], peak, target, seconds, gradients])
+    return f"{markdown_table(table)}\n\n{about(result)}"
+
+
+def missed(result: dict[str, Any]) -> list[str]:
+    """What is above its target or has no finite gradients, one line each."""
+    return [
+        f"not reached: {one['title']}"
+        for one in result["measurements"]
+        if not one["finite"] or one["peak_mb"] > (one["target"] or math.inf)
+    ]

@@ -10,15 +10,16 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from anharmonic import diagnostics
-from anharmonic._checks import choice, message, positive_int
-from harness import apart
+from harness import isolated
 from harness.cases import CASES, ENTRANTS, LSTM, OURS, SLOW, Case, work
+from harness.speed_report import plural
 
 SLOW_SECONDS = 4.0
 """Loops in Python are left out where one turn would take longer."""
@@ -27,7 +28,6 @@ SLOW_TURNS = 2
 STREAM_STEPS = 200
 """Steps of one turn of a stream."""
 FORMAT = 3
-Say = Callable[[str], None]
 
 
 def measure(
@@ -36,9 +36,9 @@ def measure(
     threads: Sequence[int] = (1, 2),
     repeats: int = 7,
     rounds: int = 3,
-    say: Say = lambda line: None,
+    say: Callable[[str], None] = lambda line: None,
     begun: Mapping[str, Any] | None = None,
-    keep: Callable[[dict[str, Any]], None] = lambda result: None,
+    save: Callable[[dict[str, Any]], None] = lambda result: None,
 ) -> dict[str, Any]:
     """Times all entrants on each case, each measurement in a fresh process.
 
@@ -53,15 +53,15 @@ def measure(
         repeats: Turns that count, >= 1; the documented numbers use at least 7.
         rounds: Rounds, >= 1.
         say: Takes a line whenever a case is begun or done.
-        begun: What ``keep`` was given last by a measurement that was interrupted. If it was the
+        begun: What ``save`` was given last by a measurement that was interrupted. If it was the
             same one, it is continued; if it was finished or another, all is measured anew.
-        keep: Takes the result so far, whenever a case is done.
+        save: Takes the result so far, whenever a case is done.
 
     Returns:
-        JSON values: ``machine``, ``versions``, ``settings``, whether it is ``finished``, and
-        ``measurements``, one for each case, mode and number of threads, with ``seconds`` and
-        ``ratios`` by entrant (the LSTM's time by the entrant's) and the reasons why an entrant was
-        ``left_out``.
+        JSON values: ``machine``, ``versions``, ``commit``, ``date``, ``settings``, whether it is
+        ``finished``, and ``measurements``, one for each case, mode and number of threads, with
+        ``seconds`` and ``ratios`` by entrant (the LSTM's time by the entrant's) and the reasons
+        why an entrant was ``left_out``.
 
     Raises:
         ValueError: If a number is below 1.
@@ -71,19 +71,21 @@ def measure(
         >>> [one["mode"] for one in result["measurements"]]
         ['training', 'inference']
     """
-    positive_int("repeats", repeats)
-    positive_int("rounds", rounds)
-    todo = [
-        (case, mode, positive_int("threads", count))
-        for case in cases
-        for mode in case.modes
-        for count in threads
-    ]
+    from anharmonic.train import commit  # not needed, and slow to import, where turns are timed
+
+    if min(repeats, rounds, *threads) < 1:
+        raise ValueError(
+            f"repeats, rounds and threads must be >= 1; got {repeats}, {rounds}, {threads}; pass "
+            "at least 1."
+        )
+    todo = [(case, mode, count) for case in cases for mode in case.modes for count in threads]
     result: dict[str, Any] = {
         "format": FORMAT,
         "finished": False,
         "machine": diagnostics.cpu(),
         "versions": diagnostics.versions(["torch", "torchrecurrent"]),
+        "commit": commit(),
+        "date": datetime.now(UTC).date().isoformat(),
         "settings": {
             "repeats": repeats,
             "rounds": rounds,
@@ -92,17 +94,17 @@ def measure(
         },
         "measurements": [],
     }
-    found = result["measurements"]
+    measured = result["measurements"]
     same = ("finished", "machine", "versions", "settings")
     if begun is not None and all(begun.get(name) == result[name] for name in same):
-        found.extend(begun["measurements"])
+        measured.extend(begun["measurements"])
     for number, (case, mode, count) in enumerate(todo, start=1):
         title = f"[{number}/{len(todo)}] {case.title}: {mode}, {plural(count, 'thread')}"
-        if number <= len(found):
+        if number <= len(measured):
             say(f"{title}: measured before")
             continue
         say(f"{title} ...")
-        seconds, left_out = apart.call(
+        seconds, left_out = isolated.run(
             case.title,
             f"{__name__}:times",
             fields=dataclasses.asdict(case),
@@ -112,9 +114,9 @@ def measure(
             rounds=rounds,
         )
         one = measurement(case, mode, count, seconds, left_out)
-        found.append(one)
+        measured.append(one)
         result["finished"] = number == len(todo)
-        keep(result)
+        save(result)
         say(f"{title}: {one['ratios'][OURS]:.2f} times as fast as {LSTM}")
     return result
 
@@ -159,20 +161,6 @@ def measurement(
     }
 
 
-def chosen(names: Sequence[str]) -> tuple[Case, ...]:
-    """The cases of these names; all if there are none.
-
-    Raises:
-        ValueError: If a name is unknown; the message names the nearest.
-
-    Example:
-        >>> [case.steps for case in chosen(["lem-long"])]
-        [17984]
-    """
-    known = {case.name: case for case in CASES}
-    return tuple(known[choice("case", name, known)] for name in names) or CASES
-
-
 def read(path: Path) -> dict[str, Any]:
     """Reads what ``--json`` wrote.
 
@@ -180,25 +168,30 @@ def read(path: Path) -> dict[str, Any]:
         FileNotFoundError: If the file is not there.
         ValueError: If it holds something else.
     """
-    expected = f"{path} must hold what python benchmarks/cpu.py --json writes"
-    advice = f"measure again: python benchmarks/cpu.py --json {path}"
     try:
         result = json.loads(path.read_text("utf-8"))
     except json.JSONDecodeError as error:
-        raise ValueError(message(expected, str(error), advice)) from error
+        result = error
     if not isinstance(result, dict) or result.get("format") != FORMAT:
-        raise ValueError(message(expected, "something else", advice))
+        raise ValueError(
+            f"{path} must hold what python benchmarks/cpu.py --json writes; got something else; "
+            f"measure again: python benchmarks/cpu.py --json {path}."
+        )
     return result
 
 
-def plural(count: int, word: str) -> str:
-    """A count and its word.
+def history_line(result: Mapping[str, Any]) -> str:
+    """What is kept of a measurement: where, when and of what, and our ratios.
 
-    Example:
-        >>> plural(1, "thread"), plural(2, "thread")
-        ('1 thread', '2 threads')
+    Args:
+        result: What `measure` returned.
     """
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+    ratios = {
+        f"{one['case']} {one['mode']} {one['threads']}": round(one["ratios"][OURS], 2)
+        for one in result["measurements"]
+    }
+    kept = {name: result[name] for name in ("commit", "date", "machine", "versions")}
+    return json.dumps({**kept, "ratios": ratios})
 
 
 def times(

@@ -1,15 +1,15 @@
-"""Measured speed as tables: for the terminal, Markdown, and marked blocks of a page."""
+"""Measured numbers as tables, in the terminal and in Markdown, and in marked blocks of a page."""
 
 from __future__ import annotations
 
+import argparse
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from anharmonic._checks import message
 from harness.cases import GRU, LSTM, OURS, PEER, REFERENCE
-from harness.speed import plural
 
 MODES = {
     "training": "Training step (forward and backward)",
@@ -17,9 +17,13 @@ MODES = {
     "streaming": "Streaming, one step",
 }
 _OTHERS = (GRU, REFERENCE, PEER)
+_RATIOS = (
+    f"Ratios are the time of {LSTM} by that of the layer; above 1 is faster. Python loops that "
+    "take seconds are left out, with the time they would take."
+)
 
 
-def rows(result: dict[str, Any], mode: str) -> list[list[str]]:
+def rows(result: Mapping[str, Any], mode: str) -> list[list[str]]:
     """The table of one mode, its heads first: times of the LSTM and ours, ratios of all.
 
     Args:
@@ -28,49 +32,78 @@ def rows(result: dict[str, Any], mode: str) -> list[list[str]]:
     """
     wanted = mode != "inference"
     heads = ["case", "threads", LSTM, OURS, "ratio", *(("target", "stretch") if wanted else ())]
-    found = [[*heads, *(f"{name}: ratio" for name in _OTHERS)]]
+    table = [[*heads, *(f"{name}: ratio" for name in _OTHERS)]]
     for one in result["measurements"]:
         if one["mode"] == mode:
             row = [one["title"], str(one["threads"])]
             row += [duration(one["seconds"][LSTM]), duration(one["seconds"][OURS])]
             row.append(f"{one['ratios'][OURS]:.2f}")
-            if wanted:
-                row += [f"{one['target']:g}", f"{one['stretch']:g}"]
-            found.append(row + [_ratio(one, name) for name in _OTHERS])
-    return found
+            row += [f"{one['target']:g}", f"{one['stretch']:g}"] if wanted else []
+            for name in _OTHERS:
+                missing = one["left_out"].get(name, "–")
+                row.append(f"{one['ratios'][name]:.2g}" if name in one["ratios"] else missing)
+            table.append(row)
+    return table
 
 
-def terminal(result: dict[str, Any]) -> str:
-    """All tables in columns."""
-    return _document(result, lambda title: title, _columns)
+def markdown(result: Mapping[str, Any]) -> str:
+    """All tables of `speed.measure`."""
+    parts = [about(result), _RATIOS]
+    for mode, title in MODES.items():
+        table = rows(result, mode)
+        parts += [f"### {title}", markdown_table(table)] if len(table) > 1 else []
+    return "\n\n".join(parts)
 
 
-def markdown(result: dict[str, Any]) -> str:
-    """All tables in Markdown."""
-    return _document(result, lambda title: f"### {title}", _markdown_table)
-
-
-def summary(result: dict[str, Any]) -> str:
+def summary(result: Mapping[str, Any]) -> str:
     """The table of a README: the ratio of each case that has a target, by number of threads."""
     counts = sorted({one["threads"] for one in result["measurements"]})
     table = [["case", *(plural(count, "thread") for count in counts)]]
-    measured = {(one["case"], one["threads"]): one for one in _with_target(result)}
-    for case in dict.fromkeys(case for case, _ in measured):
-        ones = [measured.get((case, count)) for count in counts]
-        ratios = [f"{one['ratios'][OURS]:.1f}" if one else "–" for one in ones]
-        some = next(one for one in ones if one)
-        table.append([some["title"], *ratios])
-    return f"{_markdown_table(table)}\n\n{_about(result)}"
+    measured = {
+        (one["title"], one["threads"]): f"{one['ratios'][OURS]:.1f}"
+        for one in result["measurements"]
+        if one["target"] is not None
+    }
+    for title in dict.fromkeys(title for title, _ in measured):
+        table.append([title, *(measured.get((title, count), "–") for count in counts)])
+    return f"{markdown_table(table)}\n\n{about(result)}"
 
 
-def missed(result: dict[str, Any]) -> list[str]:
+def missed(result: Mapping[str, Any]) -> list[str]:
     """One line for each measurement below its target."""
     return [
         f"below target: {one['title']}, {plural(one['threads'], 'thread')}: "
         f"{one['ratios'][OURS]:.2f} of {one['target']:g}"
-        for one in _with_target(result)
-        if one["ratios"][OURS] < one["target"]
+        for one in result["measurements"]
+        if one["target"] is not None and one["ratios"][OURS] < one["target"]
     ]
+
+
+def about(result: Mapping[str, Any]) -> str:
+    """Machine and versions in a sentence, and how `speed.measure` measured."""
+    computer, versions = result["machine"], result["versions"]
+    kind = computer["instruction_set"] or "no compiled kernels"
+    cores = plural(computer["cores"], "core")
+    said = ", ".join(f"{name} {version}" for name, version in versions.items())
+    text = f"{computer['processor']}, {cores}, {kind}; {said}"
+    if "rounds" in (settings := result.get("settings", {})):
+        rounds = plural(settings["rounds"], "median")
+        text += f"; {settings['dtype']}, best of {rounds} of {settings['repeats']}"
+    return f"{text}."
+
+
+def markdown_table(table: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown, its first row the heads.
+
+    Example:
+        >>> print(markdown_table([["case", "ratio"], ["LEM", "2"]]))
+        | case | ratio |
+        | --- | ---: |
+        | LEM | 2 |
+    """
+    lines = ["| " + " | ".join(row) + " |" for row in table]
+    lines.insert(1, "| --- |" + " ---: |" * (len(table[0]) - 1))
+    return "\n".join(lines)
 
 
 def fill(path: Path, name: str, text: str) -> None:
@@ -90,13 +123,46 @@ def fill(path: Path, name: str, text: str) -> None:
     count = len(block.findall(page))
     if count != 1:
         raise ValueError(
-            message(
-                f"{path} must have one block <!-- {name} --> ... <!-- /{name} -->",
-                f"{count} of them",
-                "mark where the numbers shall go",
-            )
+            f"{path} must have one block <!-- {name} --> ... <!-- /{name} -->; got {count} of "
+            "them; mark where the numbers shall go."
         )
     path.write_text(block.sub(lambda m: f"{m[1]}\n{text}\n{m[2]}", page), "utf-8")
+
+
+def parser(about: str, block: str) -> argparse.ArgumentParser:
+    """The options that every benchmark has.
+
+    Args:
+        about: The docstring of the script, of which the first line is shown.
+        block: Of the pages that ``--readme`` names.
+    """
+    made = argparse.ArgumentParser(description=about.splitlines()[0])
+    made.add_argument("--json", type=Path, help="file for the numbers")
+    made.add_argument("--markdown", type=Path, help="file for the tables")
+    made.add_argument(
+        "--readme", type=Path, nargs="+", default=[], help=f"pages with a block <!-- {block} -->"
+    )
+    made.add_argument("--quick", action="store_true", help="small sizes; the numbers say nothing")
+    made.set_defaults(block=block)
+    return made
+
+
+def write(arguments: argparse.Namespace, result: Any, text: str, short: str = "") -> None:
+    """Prints the tables, and writes the files that the options of `parser` name.
+
+    Args:
+        arguments: What the parser gave.
+        result: The numbers.
+        text: The tables.
+        short: What goes into pages; the tables if empty.
+    """
+    print(text)
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+    if arguments.markdown is not None:
+        arguments.markdown.write_text(text + "\n", "utf-8")
+    for page in arguments.readme:
+        fill(page, arguments.block, short or text)
 
 
 def duration(seconds: float) -> str:
@@ -111,54 +177,11 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e3:.1f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} µs"
 
 
-def _with_target(result: dict[str, Any]) -> list[dict[str, Any]]:
-    return [one for one in result["measurements"] if one["target"] is not None]
+def plural(count: int, word: str) -> str:
+    """A count and its word.
 
-
-def _ratio(one: dict[str, Any], name: str) -> str:
-    if name in one["ratios"]:
-        return f"{one['ratios'][name]:.2g}"
-    return str(one["left_out"].get(name, "–"))
-
-
-def _about(result: dict[str, Any]) -> str:
-    """Machine, versions and how it was measured, in a sentence or two."""
-    computer, versions, settings = result["machine"], result["versions"], result["settings"]
-    kind = computer["instruction_set"] or "no compiled kernels"
-    return (
-        f"{computer['processor']}, {plural(computer['cores'], 'core')}, {kind}; "
-        f"anharmonic {versions['anharmonic']}, torch {versions['torch']}, "
-        f"torchrecurrent {versions['torchrecurrent']}, Python {versions['python']}; "
-        f"{settings['dtype']}, best of {plural(settings['rounds'], 'median')} "
-        f"of {settings['repeats']}."
-    )
-
-
-def _document(result: dict[str, Any], heading: Any, table: Any) -> str:
-    parts = [_about(result)]
-    parts.append(
-        f"Ratios are the time of {LSTM} by that of the layer; above 1 is faster. "
-        "Python loops that take seconds are left out, with the time they would take."
-    )
-    for mode, title in MODES.items():
-        found = rows(result, mode)
-        if len(found) > 1:
-            parts += [heading(title), table(found)]
-    return "\n\n".join(parts)
-
-
-def _markdown_table(table: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(row) + " |" for row in table]
-    lines.insert(1, "| --- |" + " ---: |" * (len(table[0]) - 1))
-    return "\n".join(lines)
-
-
-def _columns(table: Sequence[Sequence[str]]) -> str:
-    widths = [max(len(row[k]) for row in table) for k in range(len(table[0]))]
-    return "\n".join(
-        "  ".join(
-            text.rjust(width) if k else text.ljust(width)
-            for k, (text, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in table
-    )
+    Example:
+        >>> plural(1, "thread"), plural(2, "thread")
+        ('1 thread', '2 threads')
+    """
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -13,7 +13,7 @@ def bench(tmp_path, monkeypatch, capsys, in_this_process):
 
     def run(*words):
         capsys.readouterr()
-        code = cpu.run(words)
+        code = cpu.main(words)
         said = capsys.readouterr()
         return code, said.out, said.err
 
@@ -41,10 +41,19 @@ def test_stored_numbers_are_not_measured_again(bench, monkeypatch):
     assert bench("--from-json", "all.json") == (0, first, "")
 
 
-def test_wrong_use(bench):
-    with pytest.raises(ValueError, match="did you mean 'lem-b32'"):
+def test_a_line_of_history_says_where_and_when(bench, monkeypatch, tmp_path):
+    monkeypatch.setattr(cpu, "HISTORY", tmp_path / "new" / "cpu.jsonl")
+    words = "--quick --cases lem-streaming --threads 1 --repeats 1 --rounds 1 --json all.json"
+    for _ in range(2):
+        bench(*words.split(), "--history")
+    first, second = map(json.loads, cpu.HISTORY.read_text().splitlines())
+    assert set(first) == set(second) == {"commit", "date", "machine", "versions", "ratios"}
+    assert list(first["ratios"]) == ["lem-streaming streaming 1"]
+
+
+def test_wrong_use(bench, capsys):
+    with pytest.raises(SystemExit):
         bench("--cases", "lem-b23")
-    with pytest.raises(ValueError, match="--threads"):
-        bench("--threads", "1", "1")
+    assert "'lem-b23'" in capsys.readouterr().err
     with pytest.raises(FileNotFoundError, match=r"missing\.json"):
         bench("--from-json", "missing.json")

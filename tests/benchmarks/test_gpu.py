@@ -80,7 +80,7 @@ def test_table_and_what_was_missed():
     )
     assert "A GPU, CUDA 12.8, 3.00 TB/s copied" in text
     assert gpu.missed(result()) == []
-    assert gpu.missed(result(ratio=9.0)) == [f"{gpu.CASES[0].title}: 9.0 times, below 10"]
+    assert gpu.missed(result(ratio=9.0)) == [f"missed: {gpu.CASES[0].title}: 9.0 times, below 10"]
     for error in (1e-3, float("nan")):
         assert "above 0.0001" in gpu.missed(result(error=error))[0]
 

@@ -46,8 +46,8 @@ def test_quick_measurement_is_json_and_positive():
 def test_the_table_has_the_distance_of_measured_times():
     case = CASES[0]
     least = limits.at_least(case, EVEN)["all"]
-    computer = {"processor": "A Processor", "instruction_set": None}
-    result = {"machine": computer, "limits": {"1": {**EVEN, "small_product": 1.0}}}
+    computer = {"processor": "A Processor", "cores": 2, "instruction_set": None}
+    result = {"machine": computer, "versions": {}, "limits": {"1": {**EVEN, "small_product": 1.0}}}
     times = {"nn.LSTM": 1.0, "anharmonic": 3 * least}
     bench = {"measurements": [measurement(case, "training", 1, times, {})]}
     rows = limits.table(result, bench).splitlines()

@@ -17,7 +17,7 @@ def test_the_result_is_json_with_machine_versions_and_ratios(in_this_process):
     result = speed.measure([QUICK], threads=[1, 2], repeats=1, rounds=1, say=said.append)
     assert json.loads(json.dumps(result)) == result
     assert set(result) == {
-        "format", "finished", "machine", "versions", "settings", "measurements",
+        "format", "finished", "machine", "versions", "commit", "date", "settings", "measurements",
     }  # fmt: skip
     assert {"processor", "cores", "instruction_set"} <= set(result["machine"])
     assert {"torch", "anharmonic", "torchrecurrent"} <= set(result["versions"])
@@ -31,22 +31,22 @@ def test_the_result_is_json_with_machine_versions_and_ratios(in_this_process):
 
 
 def test_an_interrupted_measurement_goes_on(in_this_process):
-    kept = []
+    saved = []
 
-    def keep(result):
-        kept.append(json.loads(json.dumps(result)))
-        if len(kept) == 1:
+    def save(result):
+        saved.append(json.loads(json.dumps(result)))
+        if len(saved) == 1:
             raise KeyboardInterrupt
 
     few = {"threads": [1], "repeats": 1, "rounds": 1}
     with pytest.raises(KeyboardInterrupt):
-        speed.measure([QUICK], **few, keep=keep)
+        speed.measure([QUICK], **few, save=save)
     said = []
-    result = speed.measure([QUICK], **few, keep=keep, begun=kept[0], say=said.append)
+    result = speed.measure([QUICK], **few, save=save, begun=saved[0], say=said.append)
     assert said[0].endswith("measured before") and len(said) == 3
-    assert result["measurements"][0] == kept[0]["measurements"][0]
-    assert not kept[0]["finished"] and kept[-1]["finished"]
-    for begun in (kept[-1], {**kept[0], "machine": {}}):
+    assert result["measurements"][0] == saved[0]["measurements"][0]
+    assert not saved[0]["finished"] and saved[-1]["finished"]
+    for begun in (saved[-1], {**saved[0], "machine": {}}):
         said.clear()
         speed.measure([QUICK], **few, begun=begun, say=said.append)
         assert len(said) == 4
@@ -121,14 +121,8 @@ def test_targets_belong_to_training_and_streaming():
 
 @pytest.mark.parametrize("name", ["repeats", "rounds"])
 def test_counts_start_at_one(name):
-    with pytest.raises(ValueError, match=rf"{name} must be an int >= 1; got {name}=0; pass"):
+    with pytest.raises(ValueError, match=r"must be >= 1; got .*0.*; pass"):
         speed.measure([QUICK], **{name: 0})
-
-
-def test_unknown_cases_name_the_nearest():
-    with pytest.raises(ValueError, match="did you mean 'lem-long'"):
-        speed.chosen(["lem-lon"])
-    assert speed.chosen([]) == CASES
 
 
 @pytest.mark.parametrize("text", ["no json", "[]", '{"format": 0}'])

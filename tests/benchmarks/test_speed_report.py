@@ -52,10 +52,9 @@ def test_the_summary_has_a_row_for_each_case_with_a_target(result):
     assert "A Processor, 2 cores, avx2" in lines[-1] and "best of 3 medians of 7" in lines[-1]
 
 
-@pytest.mark.parametrize("form", [speed_report.terminal, speed_report.markdown])
-def test_all_tables(result, form):
-    text = form(result)
-    for part in ("A Processor", "Training step", "Inference", "Streaming", "25.00", "60.0 µs"):
+def test_all_tables(result):
+    text = speed_report.markdown(result)
+    for part in ("A Processor", "### Training step", "Inference", "Streaming", "25.00", "60.0 µs"):
         assert part in text
 
 

@@ -9,16 +9,16 @@ import subprocess
 import sys
 from typing import Any
 
-_CODE = "from harness.apart import child; child()"
+_CODE = "from harness.isolated import child; child()"
 
 
-def call(what: str, function: str, **arguments: Any) -> Any:
+def run(title: str, function: str, **kwargs: Any) -> Any:
     """Calls a function in a process of its own.
 
     Args:
-        what: Its name in an error.
+        title: What an error calls it.
         function: Module and name, as "package.module:function".
-        **arguments: What JSON can write.
+        **kwargs: What JSON can write.
 
     Returns:
         What the function returned, as JSON reads it.
@@ -27,12 +27,11 @@ def call(what: str, function: str, **arguments: Any) -> Any:
         RuntimeError: If the process fails; its last words are in the message.
 
     Example:
-        >>> call("a list", "json:dumps", obj=[1, 2])
+        >>> run("a list", "json:dumps", obj=[1, 2])
         '[1, 2]'
     """
-    words = json.dumps({"function": function, "arguments": arguments})
     done = subprocess.run(
-        [sys.executable, "-c", _CODE, words],
+        [sys.executable, "-c", _CODE, function, json.dumps(kwargs)],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
@@ -40,13 +39,12 @@ def call(what: str, function: str, **arguments: Any) -> Any:
     )
     if done.returncode != 0:
         last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
-        raise RuntimeError(f"{what}: {last[0]}")
+        raise RuntimeError(f"{title}: {last[0]}")
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def child() -> None:
     """Makes the call on the command line and prints what it returned."""
-    words = json.loads(sys.argv[1])
-    module, _, name = words["function"].partition(":")
+    module, _, name = sys.argv[1].partition(":")
     function = getattr(importlib.import_module(module), name)
-    print(json.dumps(function(**words["arguments"])))
+    print(json.dumps(function(**json.loads(sys.argv[2]))))
