@@ -7,6 +7,7 @@ They need no test framework. ``..._checks`` yields names and callables, one test
 from anharmonic.testing.graph_layers import check_graph_layer, graph_layer_checks
 from anharmonic.testing.ops import OpCall, Sizes, check_op, op_checks
 from anharmonic.testing.sequence_layers import check_sequence_layer, sequence_layer_checks
+from anharmonic.testing.tasks import check_task, task_checks
 
 __all__ = [
     "OpCall",
@@ -14,7 +15,9 @@ __all__ = [
     "check_graph_layer",
     "check_op",
     "check_sequence_layer",
+    "check_task",
     "graph_layer_checks",
     "op_checks",
     "sequence_layer_checks",
+    "task_checks",
 ]
