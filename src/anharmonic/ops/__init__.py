@@ -1,7 +1,7 @@
 """Recurrences and graph operations as functions on tensors: no ``nn.Module``, no files.
 
 One call runs a whole stack over a whole sequence, on time-major tensors. Every function picks a
-backend; the readable one is ``ops/<name>/reference.py``.
+backend; the equation is in ``ops/<name>/step.py``.
 """
 
 from anharmonic.ops.adjacency import Adjacency

@@ -60,7 +60,7 @@ class IndRNN(StepLayer):
     Note:
         w starts from U(0, 1) (with N, up to 2^(1/N)), V from U(-1/sqrt(H), 1/sqrt(H)), biases at
         zero; the lower end of the last layer's interval is ours. The bound is a clamp in every
-        step's w. Batch normalisation, which the documents add, is not part of the layer: statistics
+        step's w. Batch normalisation, which the paper adds, is not part of the layer: statistics
         over time and batch would make an output depend on later samples and on other sequences.
 
     Example:

@@ -125,11 +125,6 @@ class _CoupledOscillators(_Recurrent):
 class CoRNNCell(_CoupledOscillators, SequenceCell):
     r"""One step of coRNN, (2.3) with explicit damping; ``scheme`` chooses.
 
-    .. math::
-        z_n &= z_{n-1} + dt\,(\tanh(W y_{n-1} + \mathcal{W} z_{n-1} + V x_n + b)
-               - \gamma y_{n-1} - \epsilon z_{n-1}) \\
-        y_n &= y_{n-1} + dt\, z_n
-
     Parameters are ``weight_ih`` [H, F], ``weight_hy`` and ``weight_hz`` [H, H] and ``bias`` [H].
 
     Args:
@@ -193,12 +188,8 @@ class CoRNNCell(_CoupledOscillators, SequenceCell):
 class CoRNN(_CoupledOscillators, KernelLayer):
     r"""Coupled oscillatory recurrent network, a stack of layers with the call of ``nn.LSTM``.
 
-    .. math::
-        z_n &= z_{n-1} + dt\,(\tanh(W y_{n-1} + \mathcal{W} z_{n-1} + V u_n + b)
-               - \gamma y_{n-1} - \epsilon z_{n-1}) \\
-        y_n &= y_{n-1} + dt\, z_n
+    A step is (2.3), on top of this module; ``scheme="implicit"`` takes ε at the new velocity.
 
-    This is (2.3) with explicit damping; ``scheme="implicit"`` takes ε at the new velocity.
     Parameters of layer k are ``weight_ih_lk`` (V) [H, F or D * H], ``weight_hy_lk`` (W) and
     ``weight_hz_lk`` (𝒲) [H, H] and ``bias_lk`` [H], those of a reverse direction end in
     ``_reverse``; learned scalars ``raw_dt``, ``raw_frequency``, ``raw_damping`` serve all layers.

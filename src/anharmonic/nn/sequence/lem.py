@@ -117,12 +117,6 @@ class _TwoScales(_Recurrent):
 class LEMCell(_TwoScales, SequenceCell):
     r"""One step of LEM, (5.3).
 
-    .. math::
-        a_n &= dt\,\hat\sigma(W_1 y_{n-1} + V_1 x_n + b_1), \quad
-        e_n = dt\,\hat\sigma(W_2 y_{n-1} + V_2 x_n + b_2) \\
-        z_n &= (1 - a_n) \odot z_{n-1} + a_n \odot \tanh(W_z y_{n-1} + V_z x_n + b_z) \\
-        y_n &= (1 - e_n) \odot y_{n-1} + e_n \odot \tanh(W_y z_n + V_y x_n + b_y)
-
     Parameters are ``weight_ih`` [4H, F], ``weight_hh`` [3H, H], ``weight_zh`` [H, H] and
     ``bias`` [4H]; without multiscale [2H, F], [H, H], [H, H] and [2H].
 
@@ -178,13 +172,9 @@ class LEMCell(_TwoScales, SequenceCell):
 class LEM(_TwoScales, KernelLayer):
     r"""Long expressive memory, a stack of layers with the call of ``nn.LSTM``.
 
-    .. math::
-        a_n &= dt\,\hat\sigma(W_1 y_{n-1} + V_1 u_n + b_1), \quad
-        e_n = dt\,\hat\sigma(W_2 y_{n-1} + V_2 u_n + b_2) \\
-        z_n &= (1 - a_n) \odot z_{n-1} + a_n \odot \tanh(W_z y_{n-1} + V_z u_n + b_z) \\
-        y_n &= (1 - e_n) \odot y_{n-1} + e_n \odot \tanh(W_y z_n + V_y u_n + b_y)
+    A step is (5.3), on top of this module.
 
-    This is (5.3). Parameters of layer k are ``weight_ih_lk`` [4H, F or D * H] with the row blocks
+    Parameters of layer k are ``weight_ih_lk`` [4H, F or D * H] with the row blocks
     V1 (gate of z), V2 (gate of y), Vz, Vy; ``weight_hh_lk`` [3H, H] (W1, W2, Wz); ``weight_zh_lk``
     [H, H] (Wy); ``bias_lk`` [4H]. Without multiscale only the rows of z and y remain. Those of a
     reverse direction end in ``_reverse``. The parameter count is that of an LSTM with one bias.

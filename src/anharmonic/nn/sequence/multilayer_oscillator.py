@@ -34,14 +34,10 @@ from anharmonic.ops.recurrence import State
 class MultiLayerNeuralOscillator(_NeuralOscillators):
     r"""Neural oscillators in layers, (4.2), with the call of ``nn.LSTM``.
 
-    .. math::
-        z_n^l = z_{n-1}^l + dt\,\sigma(w^l \odot y_{n-1}^l + V^l y_n^{l-1} + b^l), \quad
-        y_n^l = y_{n-1}^l + dt\, z_n^l
-
-    This is ``scheme="symplectic-euler"``; "velocity-verlet" is of order 2 if u_n is sampled in the
-    middle of step n (exact definition on top of ``oscillator.py``). Every step is invertible and
-    preserves volume. Parameters of layer k are ``weight_ih_lk`` (V) [m_k, F or D * m_(k-1)],
-    ``weight_hh_lk`` (w) and ``bias_lk`` [m_k], those of a reverse direction end in ``_reverse``.
+    ``scheme="velocity-verlet"`` is of order 2 if u_n is sampled in the middle of step n
+    (definitions on top of ``oscillator.py``). Every step is invertible and preserves volume.
+    Parameters of layer k are ``weight_ih_lk`` (V) [m_k, F or D * m_(k-1)], ``weight_hh_lk`` (w) and
+    ``bias_lk`` [m_k], those of a reverse direction end in ``_reverse``.
 
     Args:
         input_size: Features per step, F >= 1.

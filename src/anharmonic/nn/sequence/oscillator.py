@@ -5,7 +5,7 @@ Equation (4.1), with y the positions, z = y' the velocities and u the input:
 .. math::
     y'' = \sigma(W y + V u + b)
 
-Discretised with :math:`f_n(y) = \sigma(W y + V u_n + b)` (the documents fix no scheme):
+Discretised with :math:`f_n(y) = \sigma(W y + V u_n + b)` (the paper fixes no scheme):
 
 .. math::
     \text{symplectic-euler: } z_n &= z_{n-1} + dt\, f_n(y_{n-1}), \quad y_n = y_{n-1} + dt\, z_n \\
@@ -83,14 +83,10 @@ class _NeuralOscillators(KernelLayer):
 class NeuralOscillator(_NeuralOscillators):
     r"""Neural oscillators in the general form (4.1), a stack with the call of ``nn.LSTM``.
 
-    .. math::
-        z_n = z_{n-1} + dt\,\sigma(W y_{n-1} + V u_n + b), \quad y_n = y_{n-1} + dt\, z_n
-
-    This is ``scheme="symplectic-euler"``; "velocity-verlet" is of order 2 if u_n is sampled in the
-    middle of step n (exact definition on top of this file). One layer is (4.1); in a stack the
-    layer above takes y as its input. Parameters of layer k are ``weight_ih_lk`` (V) [H, F or
-    D * H], ``weight_hh_lk`` (W) [H, H] and ``bias_lk`` [H], those of a reverse direction end in
-    ``_reverse``.
+    ``scheme="velocity-verlet"`` is of order 2 if u_n is sampled in the middle of step n
+    (definitions on top of this file). One layer is (4.1); in a stack the layer above takes y as its
+    input. Parameters of layer k are ``weight_ih_lk`` (V) [H, F or D * H], ``weight_hh_lk`` (W) [H,
+    H] and ``bias_lk`` [H], those of a reverse direction end in ``_reverse``.
 
     Args:
         input_size: Features per step, F >= 1.

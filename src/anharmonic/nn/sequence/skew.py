@@ -33,12 +33,8 @@ from anharmonic.ops.recurrence import HiddenState
 class SkewRNN(KernelLayer):
     r"""Recurrent network with a skew-symmetric state matrix, a stack with the call of ``nn.LSTM``.
 
-    .. math::
-        s_n &= \hat\sigma(W_s y_{n-1} + V_s u_n + b_s), \qquad C = (M - M^T) / \sqrt 2 \\
-        y_n &= y_{n-1} + dt\,\big(\tanh(V u_n + b) + s_n \odot C (s_n \odot y_{n-1})\big)
-
-    This is z_{t+1} = z_t + h f(z_t, t) of Example 2.8, with f(z, t) = f(0, t) + A(z, t) z (3.1) and
-    A = diag(s) C diag(s), skew-symmetric whatever s. Parameters of layer k are ``weight_ih_lk``
+    A step is z_{t+1} = z_t + h f(z_t, t) of Example 2.8, with f(z, t) = f(0, t) + A(z, t) z (3.1)
+    and A = diag(s) C diag(s), skew-symmetric whatever s. Parameters of layer k are ``weight_ih_lk``
     [2H, F or D * H] (V_s, V), ``weight_hh_lk`` [2H, H] (W_s, M) and ``bias_lk`` [2H]; those of a
     reverse direction end in ``_reverse``.
 
@@ -65,7 +61,7 @@ class SkewRNN(KernelLayer):
         TypeError: If an argument is of the wrong kind.
 
     Note:
-        The document gives the recurrence and no layer: input, gates and the form of A are ours. A
+        The thesis gives the recurrence and no layer: input, gates and the form of A are ours. A
         step without input makes states longer by the factor sqrt(1 + dt^2 \|A y\|^2 / \|y\|^2), at
         most sqrt(1 + dt^2 \|C\|^2): steps with T dt^2 well below 1 nearly keep the norm, of states
         and, where the gates are constant, of gradients (the Jacobian of f is then A). The norm of C

@@ -38,7 +38,7 @@ from anharmonic.nn.sequence.kernel_layer import KernelLayer
 from anharmonic.nn.sequence.recurrent import _Recurrent
 from anharmonic.nn.stability import warn_unstable
 
-KAIMING_SLOPE = 8  # of the documents' initialisation of V
+KAIMING_SLOPE = 8  # of the paper's initialisation of V
 
 
 class _IndependentOscillators(_Recurrent):
@@ -124,11 +124,6 @@ class _IndependentOscillators(_Recurrent):
 class UnICORNNCell(_IndependentOscillators, SequenceCell):
     r"""One step of one UnICORNN layer, (3.5) with learned time scales.
 
-    .. math::
-        z_n &= z_{n-1} - h \odot [\tanh(w \odot y_{n-1} + V x_n + b) + \alpha y_{n-1}], \quad
-               h = dt\,\hat\sigma(c) \\
-        y_n &= y_{n-1} + h \odot z_n
-
     Parameters are ``weight_ih`` [H, F], ``weight_hh``, ``bias`` and ``timescale`` [H].
 
     Args:
@@ -180,15 +175,10 @@ class UnICORNNCell(_IndependentOscillators, SequenceCell):
 class UnICORNN(_IndependentOscillators, KernelLayer):
     r"""Undamped independent oscillators with learned time scales, with the call of ``nn.LSTM``.
 
-    .. math::
-        z_n^l &= z_{n-1}^l - h^l \odot [\tanh(w^l \odot y_{n-1}^l + V^l y_n^{l-1} + b^l)
-                 + \alpha y_{n-1}^l], \quad h^l = dt^l\,\hat\sigma(c^l) \\
-        y_n^l &= y_{n-1}^l + h^l \odot z_n^l
-
-    This is (3.6). Parameters of layer k are ``weight_ih_lk`` (V) [H, F or D * H],
-    ``weight_hh_lk`` (w), ``bias_lk`` and ``timescale_lk`` (c) [H], and ``weight_skip_lk`` (Λ) where
-    a skip connection ends; those of a reverse direction end in ``_reverse``. Frozen time scales are
-    buffers of the same name.
+    A step is (3.6), on top of this module. Parameters of layer k are ``weight_ih_lk`` (V) [H, F or
+    D * H], ``weight_hh_lk`` (w), ``bias_lk`` and ``timescale_lk`` (c) [H], and ``weight_skip_lk``
+    (Λ) where a skip connection ends; those of a reverse direction end in ``_reverse``. Frozen time
+    scales are buffers of the same name.
 
     Args:
         input_size: Features per step, F >= 1.
@@ -225,7 +215,7 @@ class UnICORNN(_IndependentOscillators, KernelLayer):
         so that each step is undone bit for bit; plain inversion in floating point drifts. In (3.79)
         the first skip connection, l = S + 1, starts at the input, whose width is F and not H: its Λ
         is [H, F] here. (Starting one layer later instead would leave L = 3, S = 2, which the
-        documents report, without any skip.) Λ starts as V does, which the documents do not state.
+        paper reports, without any skip.) Λ starts as V does, which the paper does not state.
         Skips carry what the next layer sees, so dropout acts on both alike. The published code also
         drops after the last layer; here, as in torch, only between layers.
 
