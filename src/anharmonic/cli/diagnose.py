@@ -4,25 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from anharmonic._checks import message
-from anharmonic.cli.options import field_options, parse
+from tyro.conf import Positional
 
-PROG = "anharmonic diagnose"
-
-
-@dataclass(frozen=True)
-class Look:
-    """Where things are."""
-
-    html: Path | None = None
-    """The page to write. Default: diagnosis.html in the run's folder."""
-    data_dir: Path | None = None
-    """Folder of the data sets. Default: ANHARMONIC_DATA, else a per-user cache."""
-    file: Path | None = None
-    """The data file that a run on your own file was trained on."""
+from anharmonic.cli.flags import run_command
+from anharmonic.train.diagnosis import load, sections, terminal, write_page
 
 
 def run(words: Sequence[str]) -> int:
@@ -33,31 +20,35 @@ def run(words: Sequence[str]) -> int:
 
     Returns:
         The exit code.
+    """
+    return run_command(diagnose, words, "anharmonic diagnose")
+
+
+def diagnose(
+    run: Positional[Path],
+    html: Path | None = None,
+    data_dir: Path | None = None,
+    file: Path | None = None,
+) -> int:
+    """Looks into a trained run: prints numbers, writes a page with pictures.
+
+    Args:
+        run: The folder of a finished run, e.g. runs/adding-LEM-0123456789ab.
+        html: The page to write. Default: diagnosis.html in the run's folder.
+        data_dir: Folder of the data sets. Default: ANHARMONIC_DATA, else a per-user cache.
+        file: The data file that a run on your own file was trained on.
 
     Raises:
-        ValueError: If an option is wrong or a file is damaged.
+        ValueError: If a file is damaged.
         FileNotFoundError: If the folder holds no finished run, or data are missing.
     """
-    folders = [word for word in words[:1] if not word.startswith("-")]
-    if not folders and not set(words) & {"-h", "--help"}:
-        raise ValueError(
-            message(
-                f"{PROG} takes the folder of a run first",
-                " ".join(words) or "nothing",
-                f"for example {PROG} runs/adding-LEM-0123456789ab, the folder that train named",
-            )
-        )
-    about = "Looks into a trained run: prints numbers, writes a page with pictures."
-    values = parse(words[len(folders) :], {"look": field_options(Look)}, PROG, about, "RUN_FOLDER")
-    from anharmonic.train.diagnosis import load, sections, terminal, write_page
-
-    trained = load(folders[0], values["data_dir"], values["file"])
+    trained = load(run, data_dir, file)
     print(trained.title)
     parts = []
     for part in sections(trained, lambda name: print(f"{name} ...", file=sys.stderr, flush=True)):
         print(f"\n{terminal(part)}", flush=True)
         parts.append(part)
-    path = values["html"] or trained.folder / "diagnosis.html"
+    path = html or trained.folder / "diagnosis.html"
     write_page(path, trained, parts)
     print(f"\nwrote {path}")
     return 0

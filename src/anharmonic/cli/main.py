@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 
 from anharmonic import __version__, _plugins
-from anharmonic._checks import choice, message
+from anharmonic._checks import choice, message, missing_extra
 
 COMMANDS = {
     "train": "train a model on a task or on your own .npz or .ts file",
@@ -110,12 +110,15 @@ def _dispatch(words: list[str], debug: bool) -> int:
     if words[0] in ("-V", "--version"):
         print(f"anharmonic {__version__}")
         return 0
-    run = _command(words[0])
     with warnings.catch_warnings():
         if not debug:
             warnings.showwarning = _show_warning
-        code: int = run(words[1:])
-    return code
+        try:
+            return _command(words[0])(words[1:])
+        except ModuleNotFoundError as error:
+            if error.name != "tyro":
+                raise
+            raise missing_extra("tyro", "train", f"`anharmonic {words[0]}`") from error
 
 
 def _command(name: str) -> Callable[[Sequence[str]], int]:

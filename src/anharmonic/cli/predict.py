@@ -6,27 +6,14 @@ import csv
 import io
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from anharmonic._checks import message
-from anharmonic.cli.options import field_options, parse, short_usage
+from tyro.conf import Positional
 
-if TYPE_CHECKING:
-    from anharmonic.train.predict import Predictions
-
-PROG = "anharmonic predict"
-
-
-@dataclass(frozen=True)
-class Predict:
-    """How to predict."""
-
-    output: Path = Path("predictions.csv")
-    """The CSV to write, in a folder that exists; - writes to standard output."""
-    batch_size: int = 256
-    """Sequences computed together, at least 1."""
+from anharmonic._checks import require
+from anharmonic.cli.flags import run_command
+from anharmonic.train.files import write_atomically
+from anharmonic.train.predict import Predictions, predict
 
 
 def run(words: Sequence[str]) -> int:
@@ -37,45 +24,37 @@ def run(words: Sequence[str]) -> int:
 
     Returns:
         The exit code.
+    """
+    return run_command(write_predictions, words, "anharmonic predict")
+
+
+def write_predictions(
+    run: Positional[Path],
+    data: Positional[Path],
+    output: Path = Path("predictions.csv"),
+    batch_size: int = 256,
+) -> int:
+    """Writes a trained model's predictions for an .npz or .ts file as CSV.
+
+    Args:
+        run: The folder of a finished run, e.g. runs/file-LEM-0123456789ab.
+        data: The sequences, an .npz or .ts file.
+        output: The CSV to write, in a folder that exists; - writes to standard output.
+        batch_size: Sequences computed together, at least 1.
 
     Raises:
-        ValueError: If the words do not fit.
-        FileNotFoundError: If the run or the data are not there.
+        ValueError: If the run or the data are damaged.
+        FileNotFoundError: If the run, the data or the folder of the output are not there.
     """
-    from anharmonic.train.files import write_atomically
-    from anharmonic.train.predict import predict
-
-    example = f"{PROG} runs/file-LEM-0123456789ab new.npz --output predictions.csv"
-    if not words:
-        return short_usage(
-            f"usage: {PROG} RUN DATA [OPTIONS]", f"for example: {example}", f"see {PROG} --help"
-        )
-    count = next((i for i, w in enumerate(words) if w.startswith("-")), len(words))
-    if count != 2 and not set(words) & {"-h", "--help"}:
-        raise ValueError(
-            message(
-                f"{PROG} takes a run's folder and a data file first",
-                " ".join(words) or "nothing",
-                f"for example {example}",
-            )
-        )
-    values = parse(
-        words[count:],
-        {"predict": field_options(Predict)},
-        PROG,
-        "Writes a trained model's predictions for an .npz or .ts file as CSV.",
-        "RUN DATA",
+    require(
+        output.parent.is_dir(),
+        "--output",
+        str(output),
+        "a file in an existing folder, or -",
+        f"make the folder {output.parent} first or choose another",
+        FileNotFoundError,
     )
-    output: Path = values["output"]
-    if str(output) != "-" and not output.parent.is_dir():
-        raise FileNotFoundError(
-            message(
-                "--output must be a file in an existing folder, or -",
-                f"{output}, and there is no folder {output.parent}",
-                "make the folder first or choose another",
-            )
-        )
-    predictions = predict(Path(words[0]), Path(words[1]), values["batch_size"])
+    predictions = predict(run, data, batch_size)
     text = csv_text(predictions)
     if str(output) == "-":
         sys.stdout.write(text)
@@ -93,7 +72,7 @@ def csv_text(predictions: Predictions) -> str:
     step ``step`` (from 0) after ``index``.
 
     Args:
-        predictions: What ``training.predict`` gave.
+        predictions: What ``train.predict`` gave.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,0 +1,90 @@
+"""Commands as functions: tyro reads their flags from types, defaults and docstrings.
+
+(It is imported when a command wants it: `anharmonic list` does without.)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def run_command(
+    command: Callable[..., T], words: Sequence[str], prog: str, compact: bool = False
+) -> T:
+    """Calls a function with the arguments that were typed.
+
+    Args:
+        command: The function; fields of its dataclasses are flags without a prefix.
+        words: What was typed.
+        prog: How the command is called, for the help.
+        compact: Whether the help is flags only.
+
+    Returns:
+        What the function returns.
+
+    Raises:
+        SystemExit: After the help (0), or if a flag or value is wrong (2), which tyro then shows.
+    """
+    import tyro
+    from tyro import conf
+
+    return tyro.cli(
+        command,
+        args=list(words),
+        prog=prog,
+        config=(conf.OmitArgPrefixes, conf.SuppressFixed),
+        compact_help=compact,
+    )
+
+
+def fields_of(kind: type, **fixed: Any) -> Any:
+    """A dataclass as flags, for ``Annotated``; some fields have a value and are no flags.
+
+    Args:
+        kind: The dataclass.
+        fixed: The values of those fields.
+    """
+    from tyro import conf
+
+    hints = typing.get_type_hints(kind)
+    fields: list[Any] = [
+        (name, conf.Fixed[hints[name]], dataclasses.field(default_factory=lambda v=value: v))
+        for name, value in fixed.items()
+    ]
+    made = dataclasses.make_dataclass(kind.__name__, fields, bases=(kind,), frozen=True, eq=False)
+    made.__doc__ = kind.__doc__
+    return conf.arg(constructor=made)
+
+
+def options_of(
+    kind: type, parameters: Mapping[str, inspect.Parameter], defaults: Mapping[str, Any]
+) -> Any:
+    """Parameters of a constructor as flags, for ``Annotated``: a dictionary of what differs.
+
+    Args:
+        kind: The class; its docstring is in Google form.
+        parameters: The parameters that are flags.
+        defaults: Their defaults.
+    """
+    from tyro import conf
+
+    def options(**values: Any) -> dict[str, Any]:
+        return {name: v for name, v in values.items() if v != defaults.get(name, v)}
+
+    given = [
+        parameter.replace(
+            kind=parameter.KEYWORD_ONLY, default=defaults.get(name, parameter.default)
+        )
+        for name, parameter in parameters.items()
+    ]
+    text = inspect.getdoc(kind) or ""
+    options.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
+    options.__annotations__ = {parameter.name: parameter.annotation for parameter in given}
+    options.__doc__ = f"{text.partition(chr(10))[0]}\n\nArgs:{text.partition('Args:')[2]}"
+    return conf.arg(constructor=options)
