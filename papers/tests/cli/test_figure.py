@@ -63,7 +63,7 @@ def test_a_figure_is_no_table_and_a_table_no_figure(cli, calls):
 
 def test_wrong_use_is_one_line(cli):
     code, _, err = cli("figure")
-    assert code == 2 and "takes the names of figures first; got nothing" in err
+    assert code == 2 and "must be names of figures" in err
     code, _, err = cli("figure", "g2-mud")
     assert code == 2 and "did you mean 'g2-mad'?" in err and err.count("\n") == 1
     assert "--pictures" in cli("figure", "--help")[1]

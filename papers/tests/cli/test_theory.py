@@ -64,4 +64,4 @@ def test_theory_refuses_what_it_does_not_know(cli):
     assert code == 2 and "did you mean 'GraphCON'?" in err
     for words in (("g2-poincare",), ("--chapter", "LEM")):
         code, _, err = cli("theory", *words, "--markdown", "page.md")
-        assert code == 2 and "--markdown writes every statement" in err
+        assert code == 2 and "--markdown must be alone" in err

@@ -38,7 +38,11 @@ def run_command(
         command,
         args=list(words),
         prog=prog,
-        config=(conf.OmitArgPrefixes, conf.SuppressFixed),
+        config=(
+            conf.OmitArgPrefixes,
+            conf.SuppressFixed,
+            conf.PositionalMetavarFromFieldName,
+        ),
         compact_help=compact,
     )
 
@@ -52,10 +56,10 @@ def fields_of(kind: type, **fixed: Any) -> Any:
     """
     from tyro import conf
 
+    no_flag: Any = conf.Fixed
     hints = typing.get_type_hints(kind)
     fields: list[Any] = [
-        (name, conf.Fixed[hints[name]], dataclasses.field(default_factory=lambda v=value: v))
-        for name, value in fixed.items()
+        (name, no_flag[hints[name]], _with_default(value)) for name, value in fixed.items()
     ]
     made = dataclasses.make_dataclass(kind.__name__, fields, bases=(kind,), frozen=True, eq=False)
     made.__doc__ = kind.__doc__
@@ -88,3 +92,7 @@ def options_of(
     options.__annotations__ = {parameter.name: parameter.annotation for parameter in given}
     options.__doc__ = f"{text.partition(chr(10))[0]}\n\nArgs:{text.partition('Args:')[2]}"
     return conf.arg(constructor=options)
+
+
+def _with_default(value: Any) -> Any:
+    return dataclasses.field(default_factory=lambda: value)

@@ -8,6 +8,7 @@ from anharmonic.train.machine import commit, versions
 from anharmonic.train.predict import Predictions, predict
 from anharmonic.train.probes import read_diagnostics
 from anharmonic.train.results import Result, read_results
+from anharmonic.train.rows import Row, fit_rows, without_results
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.search import BestTrial, Range, search, with_seed, with_settings
 
@@ -19,10 +20,12 @@ __all__ = [
     "Predictions",
     "Range",
     "Result",
+    "Row",
     "Run",
     "RunEnvironment",
     "commit",
     "fit",
+    "fit_rows",
     "predict",
     "read_diagnostics",
     "read_results",
@@ -31,5 +34,6 @@ __all__ = [
     "versions",
     "with_seed",
     "with_settings",
+    "without_results",
     "write_atomically",
 ]

@@ -24,6 +24,10 @@ DIAGNOSTICS = "diagnostics.jsonl"
 _LOCK = "lock"
 
 
+class RunLockedError(RuntimeError):
+    """Another process trains this run."""
+
+
 def run_folder(run: Run, environment: RunEnvironment) -> Path:
     """The run's folder.
 
@@ -73,7 +77,7 @@ def locked(folder: Path) -> Iterator[None]:
     The system lets go of it however the process ends.
 
     Raises:
-        RuntimeError: If another process trains in this folder.
+        RunLockedError: If another process trains in this folder.
         OSError: If the folder cannot be made.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -82,7 +86,7 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise RuntimeError(
+            raise RunLockedError(
                 _checks.message(
                     "only one process may train a run at a time",
                     f"another one at work in {folder}",

@@ -16,12 +16,7 @@ from anharmonic.train.serialization import structure_json
 
 @dataclass(frozen=True)
 class Result:
-    """What a finished run gave, and where and how it was computed.
-
-    Args:
-        run: See the fields below, which say the unit of each.
-        hash: As above; likewise all that follow.
-    """
+    """What a finished run gave, and where and how it was computed."""
 
     run: Run
     """The run itself."""

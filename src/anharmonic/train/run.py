@@ -45,10 +45,6 @@ _ADDED_LATER: tuple[str, ...] = ("readout",)
 class Run:
     """One training: a task, a model and every number that changes the outcome.
 
-    Args:
-        task: See the fields below, which say range and unit of each.
-        model: As above; likewise all that follow.
-
     Raises:
         TypeError: If a field has the wrong type.
         ValueError: If a name is unknown, a number is outside its range, or options exclude each
@@ -224,10 +220,6 @@ class Run:
 @dataclass(frozen=True)
 class RunEnvironment:
     """Where and how a run is computed; changes no number beyond rounding.
-
-    Args:
-        device: See the fields below, which say range and unit of each.
-        devices: As above; likewise all that follow.
 
     Raises:
         TypeError: If a field has the wrong type.

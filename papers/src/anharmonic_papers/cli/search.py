@@ -4,33 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated
 
+from tyro.conf import Positional
+
+from anharmonic import train
 from anharmonic._checks import message
-from anharmonic.cli import field_options, parse, short_usage
-
-if TYPE_CHECKING:
-    from anharmonic.train import BestTrial, RunEnvironment
-    from anharmonic_papers.tables.base import Row, Table
+from anharmonic.cli import fields_of, run_command
+from anharmonic.train import BestTrial, RunEnvironment, write_atomically
+from anharmonic_papers.tables.base import Row, Table
+from anharmonic_papers.tables.registry import table as find
 
 PROG = "anharmonic search"
-
-
-@dataclass(frozen=True)
-class Search:
-    """What to search."""
-
-    rows: tuple[str, ...] = ()
-    """Only these rows, by the names that `anharmonic table ID --dry-run` shows. Default: all that
-    have ranges."""
-    trials: int = 20
-    """Trials per row, those done before included."""
-    seeds: tuple[int, ...] = (0,)
-    """The seeds, and splits, whose mean validation metric judges a trial."""
-    studies: Path = Path("searches")
-    """Folder of the journals, of every trial's result, and of ID.json with what was chosen."""
+Environment = Annotated[
+    RunEnvironment, fields_of(RunEnvironment, file=None, results=None, out=Path("runs"))
+]
 
 
 def run(words: Sequence[str]) -> int:
@@ -41,35 +31,43 @@ def run(words: Sequence[str]) -> int:
 
     Returns:
         The exit code.
+    """
+    return run_command(search, words, PROG)
+
+
+def search(
+    table: Positional[str],
+    environment: Environment,
+    rows: tuple[str, ...] = (),
+    trials: int = 20,
+    seeds: tuple[int, ...] = (0,),
+    studies: Path = Path("searches"),
+) -> int:
+    """Searches the settings of a table's rows, judged by validation.
+
+    Args:
+        table: Name of the table; `anharmonic list tables` shows all.
+        environment: Where the trials are trained.
+        rows: Only these rows, by the names that `anharmonic table ID --dry-run` shows. Default: all
+            that have ranges.
+        trials: Trials per row, those done before included.
+        seeds: The seeds, and splits, whose mean validation metric judges a trial.
+        studies: Folder of the journals, of every trial's result, and of ID.json with the best.
 
     Raises:
         ValueError: If a name or an option is wrong.
     """
-    from anharmonic.train import RunEnvironment
-    from anharmonic_papers.tables.registry import table
-
-    if not words:
-        return short_usage(f"usage: {PROG} ID [OPTIONS]", f"see {PROG} --help")
-    ids = [word for word in words[:1] if not word.startswith("-")]
-    groups = {
-        "search": field_options(Search),
-        "environment": field_options(RunEnvironment, ("file", "results", "out")),
-    }
-    values = parse(words[len(ids) :], groups, PROG, "Searches the settings of rows.", "ID")
-    if not ids:
-        raise ValueError(message(f"{PROG} takes the name of a table first", words[0], "name one"))
-    folder: Path = values["studies"]
-    environment = RunEnvironment(
-        out=folder / "runs",
-        results=folder / f"{ids[0]}.jsonl",
-        **{o.name: values[o.name] for o in groups["environment"]},
-    )
-    found = table(ids[0])
-    for row in _rows(found, values["rows"]):
-        chosen = _search(found, row, values, environment)
-        _keep(folder / f"{found.id}.json", row, chosen, values["seeds"])
-        print(f"{row.id}: validation {chosen.valid:.6g} after {chosen.trials} trials", flush=True)
-        print("    " + " ".join(f"{k}={v}" for k, v in chosen.values.items()), flush=True)
+    whole = find(table)
+    environment = replace(environment, out=studies / "runs", results=studies / f"{table}.jsonl")
+    for row in _rows(whole, rows):
+        assert row.run is not None
+        journal = studies / whole.id / f"{row.id}.journal"
+        best = train.search(
+            row.run, row.search, trials, environment, journal, seeds=seeds, split=row.split
+        )
+        _write(studies / f"{whole.id}.json", row, best, seeds)
+        print(f"{row.id}: validation {best.valid:.6g} after {best.trials} trials", flush=True)
+        print("    " + " ".join(f"{k}={v}" for k, v in best.values.items()), flush=True)
     return 0
 
 
@@ -88,32 +86,13 @@ def _rows(table: Table, names: Sequence[str]) -> list[Row]:
     return rows
 
 
-def _search(
-    table: Table, row: Row, values: dict[str, Any], environment: RunEnvironment
-) -> BestTrial:
-    from anharmonic import train
-
-    assert row.run is not None
-    journal: Path = values["studies"] / table.id / f"{row.id}.journal"
-    return train.search(
-        row.run,
-        row.search,
-        values["trials"],
-        environment,
-        journal,
-        seeds=values["seeds"],
-        split=row.split,
-    )
-
-
-def _keep(path: Path, row: Row, chosen: BestTrial, seeds: Sequence[int]) -> None:
-    from anharmonic.train import write_atomically
-
-    kept = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    kept[row.id] = {
-        "values": chosen.values,
-        "valid": float(f"{chosen.valid:.6g}"),
-        "trials": chosen.trials,
+def _write(path: Path, row: Row, best: BestTrial, seeds: Sequence[int]) -> None:
+    """Adds a row's best trial to a file."""
+    content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    content[row.id] = {
+        "values": best.values,
+        "valid": float(f"{best.valid:.6g}"),
+        "trials": best.trials,
         "seeds": list(seeds),
     }
-    write_atomically(path, json.dumps(kept, indent=1, sort_keys=True) + "\n")
+    write_atomically(path, json.dumps(content, indent=1, sort_keys=True) + "\n")

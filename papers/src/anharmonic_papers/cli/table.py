@@ -2,43 +2,27 @@
 
 from __future__ import annotations
 
-import traceback
+import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated
 
-from anharmonic._checks import message
-from anharmonic.cli import distinct, field_options, is_debugging, one_line, parse, short_usage
+from tyro.conf import Positional
+
+from anharmonic import train
+from anharmonic._checks import message, require
+from anharmonic.cli import fields_of, is_debugging, one_line, run_command
+from anharmonic.train import Result, RunEnvironment, fit_rows, read_results, without_results
+from anharmonic_papers.figures.registry import tables_and_figures
+from anharmonic_papers.report.compare import compare, terminal
 from anharmonic_papers.report.places import results_folder
-
-if TYPE_CHECKING:
-    from anharmonic.train import Run, RunEnvironment
-    from anharmonic_papers.tables.base import Row, Table
-    from anharmonic_papers.tables.budget import Budget
+from anharmonic_papers.tables import list_tables
+from anharmonic_papers.tables.base import Row, Table
+from anharmonic_papers.tables.budget import Budget, unused_bounds
 
 PROG = "anharmonic table"
-
-
-@dataclass(frozen=True)
-class What:
-    """What to run."""
-
-    rows: tuple[str, ...] = ()
-    """Only these rows, by the names that --dry-run shows. Default: all."""
-    seeds: tuple[int, ...] = ()
-    """These seeds instead of each row's own."""
-    dry_run: bool = False
-    """Only list what would run."""
-
-
-@dataclass(frozen=True)
-class Where:
-    """Where its results go."""
-
-    results: Path | None = None
-    """File of result lines; runs found in it are not repeated. Default: results/ID.jsonl, and
-    then runs found in any .jsonl file of results/ are not repeated."""
+Environment = Annotated[RunEnvironment, fields_of(RunEnvironment, file=None, results=None)]
 
 
 def run(words: Sequence[str]) -> int:
@@ -48,57 +32,67 @@ def run(words: Sequence[str]) -> int:
         words: What was typed after ``anharmonic table``.
 
     Returns:
+        The exit code.
+    """
+    return run_command(run_tables, words, PROG)
+
+
+def run_tables(
+    ids: Positional[tuple[str, ...]],
+    budget: Budget,
+    environment: Environment,
+    rows: tuple[str, ...] = (),
+    seeds: tuple[int, ...] = (),
+    dry_run: bool = False,
+    results: Path | None = None,
+) -> int:
+    """Runs the rows of tables of the papers.
+
+    Args:
+        ids: Names of tables, e.g. demo; `anharmonic list tables` shows all.
+        budget: Upper bounds of a reduced run.
+        environment: Where rows are trained.
+        rows: Only these rows, by the names that --dry-run shows. Default: all.
+        seeds: These seeds instead of each row's own.
+        dry_run: Only list what would run.
+        results: File of result lines; runs found in it are not repeated. Default: results/ID.jsonl,
+            and then runs found in any .jsonl file of results/ are not repeated.
+
+    Returns:
         0, or 1 if a row failed.
 
     Raises:
         ValueError: If a name or an option is wrong.
     """
-    from anharmonic.train import RunEnvironment
-    from anharmonic_papers.figures.registry import tables_and_figures
-    from anharmonic_papers.tables import list_tables
-    from anharmonic_papers.tables.budget import Budget
-
     known = ", ".join(list_tables())
-    if not words:
-        return short_usage(
-            f"usage: {PROG} ID [ID ...] [OPTIONS]",
-            f"for example: {PROG} demo",
-            f"known are {known}; see {PROG} --help",
-        )
-    first = next((i for i, w in enumerate(words) if w.startswith("-")), len(words))
-    ids, flags = words[:first], words[first:]
-    if not ids and not set(flags) & {"-h", "--help"}:
-        raise ValueError(
-            message(
-                f"{PROG} takes the names of tables first",
-                " ".join(words) or "nothing",
-                f"for example {PROG} demo; known are {known}",
-            )
-        )
-    groups = {
-        "run": field_options(What) + field_options(Where),
-        "budget": field_options(Budget),
-        "environment": field_options(RunEnvironment, ("file", "results")),
-    }
-    values = parse(flags, groups, PROG, "Runs the rows of tables of the documents.", "ID [ID ...]")
-    budget = Budget(**{o.name: values[o.name] for o in groups["budget"]})
-    distinct("--seeds", values["seeds"])
-    environment = RunEnvironment(**{o.name: values[o.name] for o in groups["environment"]})
+    require(bool(ids), f"IDs of {PROG}", "nothing", "names of tables", f"known are {known}")
     tables, figures = tables_and_figures(ids)
-    if figures:
-        drawn = " ".join(figure.id for figure in figures)
-        raise ValueError(
-            message(f"{PROG} takes tables", f"figures, {drawn}", f"run `anharmonic figure {drawn}`")
-        )
-    chosen = [(table, table.reduced(budget)) for table in tables]
-    for table, _ in chosen:
-        for text in _without_effect(_rows(table, values["rows"]), budget):
+    drawn = " ".join(figure.id for figure in figures)
+    require(not figures, PROG, drawn, "given tables", f"run `anharmonic figure {drawn}`")
+    pairs = [(table, table.reduced(budget)) for table in tables]
+    for _, table in pairs:
+        for text in _without_effect(_rows(table, rows), budget):
             print(f"{table.id}: {text}")
-    failed = [
-        failure
-        for full, table in chosen
-        for failure in _run_table(full, table, values, environment)
-    ]
+    failed = []
+    for full, table in pairs:
+        path = results or results_folder() / f"{table.id}.jsonl"
+        named = [
+            train.Row(f"{table.id}: {row.id}, seed {run.seed}", run)
+            for row in _rows(table, rows)
+            for run in row.runs(seeds or None)
+        ]
+        missing = without_results(named, results_so_far(path))
+        if dry_run:
+            _list(table, _rows(table, rows), {row.run.hash for row in missing}, seeds or None)
+            continue
+        failed += fit_rows(
+            missing,
+            replace(environment, results=path),
+            say=functools.partial(print, flush=True),
+            describe=one_line,
+            debug=is_debugging(),
+        )
+        print(f"\n{terminal(full, compare(full, results_so_far(path)))}\n")
     for text in failed:
         print(f"failed: {text}")
     return 1 if failed else 0
@@ -106,59 +100,14 @@ def run(words: Sequence[str]) -> int:
 
 def _without_effect(rows: Sequence[Row], budget: Budget) -> list[str]:
     """One line for each bound of the budget that leaves some of the rows as they are."""
-    from anharmonic_papers.tables.budget import unused_bounds
-
-    found: dict[str, list[str]] = {}
+    unused: dict[str, list[str]] = {}
     for row in rows:
         for name in unused_bounds(row.run, budget) if row.run is not None else ():
-            found.setdefault(name, []).append(row.id)
+            unused.setdefault(name, []).append(row.id)
     return [
         f"--{name.replace('_', '-')} {budget.bounds()[name]} has no effect on {', '.join(ids)}"
-        for name, ids in found.items()
+        for name, ids in unused.items()
     ]
-
-
-def _run_table(
-    full: Table, table: Table, values: dict[str, Any], environment: RunEnvironment
-) -> list[str]:
-    """Runs what is missing of one table and prints the comparison; says what failed."""
-    from anharmonic_papers.report.compare import compare, terminal
-
-    path: Path = values["results"] or results_folder() / f"{table.id}.jsonl"
-    environment = replace(environment, results=path)
-    rows = _rows(table, values["rows"])
-    seeds = values["seeds"] or None
-    done = {r.hash for r in results_so_far(path)}
-    wanted = {run.hash: (row, run) for row in rows[::-1] for run in [*row.runs(seeds)][::-1]}
-    todo = [pair for name, pair in reversed(wanted.items()) if name not in done]
-    if values["dry_run"]:
-        _list(table, rows, {run.hash for _, run in todo}, seeds)
-        return []
-    failed = []
-    for number, (row, run) in enumerate(todo, start=1):
-        print(f"[{number}/{len(todo)}] {table.id}: {row.id}, seed {run.seed}", flush=True)
-        try:
-            _fit(run, environment)
-        except Exception as error:
-            failed.append(f"{table.id}: {row.id}, seed {run.seed}: {one_line(error)}")
-            print(f"    failed: {one_line(error)}", flush=True)
-            if is_debugging():
-                traceback.print_exc()
-    print()
-    print(terminal(full, compare(full, results_so_far(path))))
-    print()
-    return failed
-
-
-def _fit(run: Run, environment: RunEnvironment) -> None:
-    from anharmonic import train
-
-    result = train.fit(run, environment)
-    print(
-        f"    test {result.metric} {result.test:.6g}, {result.parameters} parameters, "
-        f"{result.seconds:.1f} s",
-        flush=True,
-    )
 
 
 def _rows(table: Table, names: Sequence[str]) -> list[Row]:
@@ -199,14 +148,12 @@ def _list(table: Table, rows: Sequence[Row], todo: set[str], seeds: tuple[int, .
             )
 
 
-def results_so_far(path: Path) -> list[Any]:
+def results_so_far(path: Path) -> list[Result]:
     """The results of a file, after those of its siblings if it is in the default folder.
 
     Args:
         path: The results file; it need not exist.
     """
-    from anharmonic.train import read_results
-
     others: list[Path] = []
     if path.parent.resolve() == results_folder().resolve():
         others = sorted(p for p in path.parent.glob("*.jsonl") if p.name != path.name)

@@ -1,32 +1,21 @@
-"""``anharmonic theory``: the documents' statements, checked on their examples."""
+"""``anharmonic theory``: the papers' statements, checked on their examples."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from anharmonic._checks import choice, message
-from anharmonic.cli import field_options, parse
+from tyro.conf import Positional
 
-if TYPE_CHECKING:
-    from anharmonic_papers.theory.statements import Statement
+from anharmonic._checks import choice, message, require
+from anharmonic.cli import run_command
+from anharmonic_papers.report.theory_page import write_page
+from anharmonic_papers.theory import all_statements
+from anharmonic_papers.theory.statements import CHAPTERS, Statement
 
-PROG = "anharmonic theory"
 WIDTH = 100
-
-
-@dataclass(frozen=True)
-class Theory:
-    """What to check."""
-
-    chapter: str | None = None
-    """Only the statements of this chapter, e.g. LEM or "Neural ODEs"."""
-    markdown: Path | None = None
-    """Check every statement and write the page of all here, its pictures beside it."""
 
 
 def run(words: Sequence[str]) -> int:
@@ -36,42 +25,45 @@ def run(words: Sequence[str]) -> int:
         words: What was typed after ``anharmonic theory``.
 
     Returns:
-        The exit code: 1 if an example contradicts its statement.
+        The exit code.
+    """
+    return run_command(check, words, "anharmonic theory")
+
+
+def check(
+    ids: Positional[tuple[str, ...]] = (),
+    chapter: str | None = None,
+    markdown: Path | None = None,
+) -> int:
+    """Checks the papers' statements on their examples: all in a line each, or those named in full.
+
+    Args:
+        ids: Names or numbers of statements as the list has them (cornn-energy, 'T 2.2.1').
+        chapter: Only the statements of this chapter, e.g. LEM or "Neural ODEs".
+        markdown: Check every statement and write the page of all here, its pictures beside it.
+
+    Returns:
+        1 if an example contradicts its statement.
 
     Raises:
         ValueError: If a name or an option is wrong.
     """
-    from anharmonic_papers.theory import all_statements
-    from anharmonic_papers.theory.statements import CHAPTERS
-
-    first = next((i for i, w in enumerate(words) if w.startswith("-")), len(words))
-    values = parse(
-        words[first:],
-        {"theory": field_options(Theory)},
-        PROG,
-        "Checks the documents' statements on their examples: all in a line each, or those named "
-        "in full, by name or number as this list has them (cornn-energy, 'T 2.2.1').",
-        "[ID ...]",
-    )
     statements = all_statements()
-    names = [name for word in words[:first] for name in _named(word, statements)]
-    if values["markdown"] is not None:
-        if names or values["chapter"] is not None:
-            raise ValueError(
-                message(
-                    "--markdown writes every statement",
-                    f"{' '.join(names) or '--chapter ' + values['chapter']} besides",
-                    "leave it out",
-                )
-            )
-        from anharmonic_papers.report.theory_page import write_page
-
-        for path in write_page(values["markdown"]):
+    names = [name for word in ids for name in _named(word, statements)]
+    if markdown is not None:
+        require(
+            not names and chapter is None,
+            "--markdown",
+            names or chapter,
+            "alone, because it writes every statement",
+            "leave the rest out",
+        )
+        for path in write_page(markdown):
             print(f"wrote {path}")
         return 0
     shown = [statements[name] for name in names or statements]
-    if values["chapter"] is not None:
-        chapter = choice("chapter", values["chapter"], CHAPTERS)
+    if chapter is not None:
+        choice("chapter", chapter, CHAPTERS)
         shown = [statement for statement in shown if statement.chapter == chapter]
     width = max((len(statement.id) for statement in shown), default=0)
     broken = 0
@@ -96,7 +88,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def _named(word: str, statements: Mapping[str, Statement]) -> list[str]:
-    """The names of the statements that a word means: a name, or a number in a document."""
+    """The names of the statements that a word means: a name, or a number in its paper."""
     if word in statements:
         return [word]
     numbered = [s.id for s in statements.values() if s.number.lower() == word.lower()]

@@ -41,10 +41,6 @@ _POOLS = {28**2 // (k * k): k for k in (1, 2, 4, 7, 14)}
 class Budget:
     """Upper bounds of a reduced run; what is smaller already stays, ``None`` changes nothing.
 
-    Args:
-        epochs: See the fields below.
-        length: As above; likewise all that follow.
-
     Raises:
         ValueError: If a number is below 1.
     """

@@ -1,0 +1,74 @@
+"""Flags come from fields, constructors and docstrings, and from nowhere else."""
+
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+
+from anharmonic.cli.flags import fields_of, options_of, run_command
+from anharmonic.cli.main import main
+from anharmonic.nn.registry import list_models, model_class
+from anharmonic.train.options import check_model_options, model_option_parameters
+
+
+@dataclass(frozen=True)
+class Cup:
+    """A cup."""
+
+    size: int = 3
+    """How much goes in."""
+    colour: str = "red"
+    """Of the outside."""
+
+
+def pour(
+    cup: Annotated[Cup, fields_of(Cup, colour="blue")], kinds: tuple[str, ...] = ()
+) -> tuple[Cup, tuple[str, ...]]:
+    """Pours.
+
+    Args:
+        cup: Into which.
+        kinds: Of tea.
+    """
+    return cup, kinds
+
+
+def test_fields_are_flags_and_fixed_ones_are_not(capsys):
+    cup, kinds = run_command(pour, ["--size", "4", "--kinds", "a", "b"], "pour")
+    assert isinstance(cup, Cup) and (cup.size, cup.colour, kinds) == (4, "blue", ("a", "b"))
+    for words, code in ((["--help"], 0), (["--colour", "red"], 2)):
+        with pytest.raises(SystemExit) as stop:
+            run_command(pour, words, "pour")
+        assert stop.value.code == code
+    said = capsys.readouterr()
+    assert "How much goes in. (default: 3)" in said.out and "--colour" not in said.out
+
+
+def flags_of(model):
+    defaults = check_model_options(model, {})
+    return options_of(model_class(model), model_option_parameters(model), defaults)
+
+
+@pytest.mark.parametrize(
+    "model", [name for kind in ("sequence", "graph", "tabular") for name in list_models(kind)]
+)
+def test_every_option_of_a_model_is_a_flag_with_help(model, capsys):
+    def command(options: Annotated[dict[str, Any], flags_of(model)]) -> dict[str, Any]:
+        return options
+
+    assert run_command(command, [], "x") == {}
+    with pytest.raises(SystemExit):
+        run_command(command, ["--help"], "x")
+    text = capsys.readouterr().out
+    for name in model_option_parameters(model):
+        entry = text.partition(f"--{name.replace('_', '-')}")[2].partition("\n│ --")[0]
+        assert len(entry.replace("│", "").partition("(default:")[0].split()) > 2, (model, name)
+
+
+def test_without_tyro_a_command_says_what_to_install(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tyro", None)
+    for name in ("anharmonic.cli.predict", "tyro.conf"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    assert main(["predict"]) == 2
+    assert 'pip install "anharmonic[train]"' in capsys.readouterr().err
