@@ -66,7 +66,7 @@ def test_a_file_is_known_by_its_content(data):
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (("lem",), "a model and a task first; for example"),
+        (("lem",), "a model and a task first; got 'lem'; for example"),
         (("lem", "--epochs", "3"), "got 'lem --epochs 3'"),
         (("lam", "digits"), "model must be one of 'CoRNN'"),
         (("lem", "digitz"), "did you mean 'digits'"),
@@ -74,7 +74,6 @@ def test_a_file_is_known_by_its_content(data):
         (("lem", "no.npz"), "must be an existing .npz or .ts file; got 'no.npz'"),
         (("lem", "mine.csv"), "your own data must be a .npz or .ts file; got mine.csv; save them"),
         (("lem", "."), "your own data must be a .npz or .ts file; got . (a folder)"),
-        (("lem", "digits", "--epochs", "0"), "epochs must be an int >= 1"),
         (("lem", "digits", "--dt", "-1"), "dt must be a finite number"),
         (("--run", "no.json"), "the file of a run's JSON; got 'no.json'"),
     ],
@@ -92,6 +91,7 @@ def test_wrong_words_are_one_line_and_exit_code_2(cli, words, text):
         (("lem", "digits", "--lr", "abc"), "--lr: could not convert string to float: 'abc'"),
         (("unicornn", "digits", "--dt", "0.1", "x"), "'x'"),
         (("lem", "digits", "--epochs", "many"), "--epochs"),
+        (("lem", "digits", "--epochs", "0"), "epochs must be an int >= 1"),
     ],
 )
 def test_wrong_flags_are_told_by_tyro(cli, words, text):

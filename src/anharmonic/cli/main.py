@@ -116,7 +116,7 @@ def _dispatch(words: list[str], debug: bool) -> int:
         try:
             return _command(words[0])(words[1:])
         except ModuleNotFoundError as error:
-            if error.name != "tyro":
+            if not str(error.name).startswith("tyro"):
                 raise
             raise missing_extra("tyro", "train", f"`anharmonic {words[0]}`") from error
 

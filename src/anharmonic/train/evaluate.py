@@ -8,7 +8,6 @@ import torch
 from torch import nn
 
 from anharmonic.data.base import Batches
-from anharmonic.data.metrics import TaskMetric
 
 
 def evaluate(
@@ -27,6 +26,9 @@ def evaluate(
         device: Where the model is.
         scale: The task's ``metric_scale``.
     """
+    # torchmetrics imports matplotlib, which `anharmonic list` has no time for.
+    from anharmonic.data.metrics import TaskMetric
+
     total = TaskMetric(metric, scale)
     was_training = model.training
     model.eval()

@@ -70,7 +70,7 @@ def run_tables(
     drawn = " ".join(figure.id for figure in figures)
     require(not figures, PROG, drawn, "given tables", f"run `anharmonic figure {drawn}`")
     pairs = [(table, table.reduced(budget)) for table in tables]
-    for _, table in pairs:
+    for table, _ in pairs:
         for text in _without_effect(_rows(table, rows), budget):
             print(f"{table.id}: {text}")
     failed = []
