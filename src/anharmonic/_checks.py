@@ -181,7 +181,7 @@ def number(
     left = "(" if low_open or low == -math.inf else "["
     right = ")" if high_open or high == math.inf else "]"
     expected = f"{name} must be a finite number in {left}{low:g}, {high:g}{right}"
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(
             message(expected, f"{name}={value!r} ({type(value).__name__})", "pass a plain number")
         )

@@ -171,6 +171,9 @@ def test_hooks_of_a_convolution_are_run_on_an_adjacency_too(edges):
     assert len(calls) == 3
 
 
+@pytest.mark.skipif(
+    torch.__version__ < (2, 13), reason="PyTorch 2.9's compiler does not trace vars(module).items()"
+)
 @compiled
 def test_compiles_as_one_graph_on_an_adjacency_used_before(kind, edges):
     layer, x, graph = make(kind, "SAGE"), features(), Adjacency(edges, 7)

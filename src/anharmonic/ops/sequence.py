@@ -125,7 +125,7 @@ def run_sequence(
     _check_given(x.shape, masks, elapsed, lengths, len(weights) // directions, state[0], directions)
     given: list[Any] = [x, *state, elapsed, *(masks or ())]
     for value in recurrence.settings.values():
-        given.extend(value if isinstance(value, list | tuple) else [value])
+        given.extend(value if isinstance(value, (list, tuple)) else [value])
     for weight in weights:
         given.extend(weight)
     chain = pick(

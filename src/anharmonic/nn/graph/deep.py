@@ -250,7 +250,7 @@ def check_input(x: Any, graph: Any) -> None:
     Example:
         >>> check_input(torch.zeros(2, 3), torch.tensor([[0], [1]]))
     """
-    if isinstance(x, tuple | list | dict) or isinstance(graph, dict):
+    if isinstance(x, (tuple, list, dict)) or isinstance(graph, dict):
         raise TypeError(
             _checks.message(
                 "x must be one tensor [N, m] and the edges those of one kind of node",

@@ -65,8 +65,8 @@ def checked_state(state: Any, shape: tuple[int, ...], example: Tensor, kind: Any
     if state is None:
         return kind(*[example.new_zeros(shape)] * len(names))
     state = (state,) if isinstance(state, Tensor) else state
-    if not isinstance(state, tuple | list) or len(state) != len(names):
-        held = f" of length {len(state)}" if isinstance(state, tuple | list) else ""
+    if not isinstance(state, (tuple, list)) or len(state) != len(names):
+        held = f" of length {len(state)}" if isinstance(state, (tuple, list)) else ""
         raise TypeError(
             _checks.message(
                 f"state must hold {len(names)} tensor{'s' * (len(names) > 1)}: {', '.join(names)}",
@@ -194,7 +194,8 @@ def on_layer(name: str, value: Any, example: Tensor) -> Tensor:
 
 def _autocast(x: Tensor) -> bool:
     kind = x.device.type
-    return bool(torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind))
+    # Devices without autocast, such as "meta", refuse the question.
+    return kind != "meta" and torch.is_autocast_enabled(kind)
 
 
 def without_autocast(x: Tensor) -> Any:
