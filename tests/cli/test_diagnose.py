@@ -60,7 +60,7 @@ def test_what_a_layer_does_not_have_is_said_and_the_rest_is_there(cli, tmp_path)
     folder = trained(cli, tmp_path, "cornn", "--bidirectional")
     code, out, err = cli("diagnose", folder)
     assert code == 0, err
-    assert out.count("not measured  the layer must walk in one direction") == 3
+    assert out.count("not measured  bidirectional must be False") == 3
     assert "\nWeights\n  η of layer 1" in out
 
 

@@ -81,12 +81,12 @@ def test_score_of_known_norms():
 
 
 def test_refusals():
-    with pytest.raises(ValueError, match="points must be at least 2; got points=1"):
+    with pytest.raises(ValueError, match=r"points must be .*; got 1; take"):
         adjoint_norms(make("skew"), noise(2, 4), loss, points=1)
-    with pytest.raises(TypeError, match="ode must be a NeuralODE; got LEM; pass"):
+    with pytest.raises(TypeError, match=r"ode must be a NeuralODE; got 'LEM'; pass"):
         adjoint_norms(ah.LEM(2, 4), noise(2, 2), loss)
     for wrong in (lambda end: end, lambda end: end.detach().sum()):
-        with pytest.raises(ValueError, match="loss must return one number that depends on the end"):
+        with pytest.raises(ValueError, match=r"loss must be one number that depends on the end"):
             adjoint_norms(make("skew"), noise(2, 4), wrong)
 
 

@@ -127,8 +127,8 @@ def test_the_forward_way_is_the_layer_s():
 
 
 def test_bad_input_is_said():
-    with pytest.raises(TypeError, match=r"energies are those of CoRNN.*; got LEM"):
+    with pytest.raises(TypeError, match=r"layer must be a CoRNN.*; got LEM.*; pass"):
         energy_along(LEM(1, 2), torch.zeros(1, 1, 1))
-    with pytest.raises(TypeError, match=r"only UnICORNN's steps can be undone.*; got CoRNN"):
+    with pytest.raises(TypeError, match=r"layer must be a UnICORNN; got CoRNN.*; pass"):
         reversibility_error(CoRNN(1, 2), torch.zeros(1, 1, 1))
     assert not has_energy(torch.nn.LSTM(1, 2))

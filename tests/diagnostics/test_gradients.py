@@ -119,9 +119,9 @@ def test_a_loss_that_sees_nothing_has_no_gradient():
 
 
 def test_bad_input_is_said():
-    with pytest.raises(ValueError, match=r"loss must return one number; got shape \[2\].*; sum"):
+    with pytest.raises(ValueError, match=r"loss must be one number; got shape \[2\].*; sum"):
         state_gradients(LEM(1, 2), torch.zeros(3, 2, 1), lambda o: o.sum(1))
-    with pytest.raises(ValueError, match=r"x must hold one sequence, \[T, 1, F\]; got shape"):
+    with pytest.raises(ValueError, match=r"x must be one sequence, \[T, 1, F\]; got shape"):
         jacobian_norms(LEM(1, 2), torch.zeros(3, 2, 1))
     assert math.isfinite(state_gradients(LEM(1, 2), torch.zeros(3, 2, 1)).sum())
 

@@ -39,12 +39,12 @@ def test_a_model_is_looked_at_through_its_layer():
 
 
 def test_what_is_no_layer_or_no_input_is_said():
-    with pytest.raises(TypeError, match=r"layer must be a recurrent layer.*; got Linear; pass"):
+    with pytest.raises(TypeError, match=r"layer must be a recurrent layer.*; got 'Linear'; pass"):
         recurrence(nn.Linear(2, 2))
-    with pytest.raises(ValueError, match=r"one direction; got bidirectional=True; take one"):
+    with pytest.raises(ValueError, match=r"bidirectional must be False.*; got True; take a"):
         recurrence(LEM(2, 2, bidirectional=True))
     for x in (torch.zeros(5, 2), torch.zeros(5, 1, 3), torch.zeros(0, 1, 2), None):
-        with pytest.raises(ValueError, match=r"x must have shape \[T, B, 2\]"):
+        with pytest.raises(ValueError, match=r"x must be of shape \[T, B, 2\]"):
             check_inputs(x, 2)
 
 

@@ -66,7 +66,7 @@ def test_graph_networks_have_smoothing(name):
 def test_what_cannot_be_measured_says_why_and_the_others_go_on():
     model = SequenceModel("UnICORNN", 1, 1, hidden_size=2, bidirectional=True)
     found = measure(model, Probe((torch.zeros(1, 3, 1),)), ["energy", "weights"])
-    assert "the layer must walk in one direction" in found["energy"]["failed"]
+    assert "walk in one direction; got True" in found["energy"]["failed"]
     assert len(found["weights"]["norms"]) == 2
 
 

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks
+from anharmonic._checks import require
 from anharmonic.nn.ode.matrix_form import NeuralODE
 from anharmonic.nn.ode.network import NeuralODENetwork
 from anharmonic.nn.ode.solve import solve
@@ -54,31 +55,21 @@ def adjoint_norms(
         >>> adjoint_norms(ode, torch.ones(2, 3), lambda end: end.square().sum()).shape
         torch.Size([100, 2])
     """
-    if not isinstance(ode, NeuralODE):
-        raise TypeError(
-            _checks.message(
-                "ode must be a NeuralODE",
-                type(ode).__name__,
-                "pass network.ode of a NeuralODENetwork; state_gradients serves recurrent layers",
-            )
-        )
-    if _checks.positive_int("points", points) < 2:
-        raise ValueError(
-            _checks.message("points must be at least 2", f"points={points}", "take about 100")
-        )
+    advice = "pass network.ode of a NeuralODENetwork; state_gradients serves recurrent layers"
+    require(isinstance(ode, NeuralODE), "ode", type(ode).__name__, "a NeuralODE", advice, TypeError)
+    require(_checks.positive_int("points", points) >= 2, "points", points, ">= 2", "take about 100")
     with torch.no_grad():
         end = ode(z)
     with torch.enable_grad():
         end = end.requires_grad_()
         value = loss(end)
-        if value.numel() != 1 or not value.requires_grad:
-            raise ValueError(
-                _checks.message(
-                    "loss must return one number that depends on the end states",
-                    _checks.described(value),
-                    "sum over the batch, and do not detach",
-                )
-            )
+        require(
+            value.numel() == 1 and value.requires_grad,
+            "the result of loss",
+            value,
+            "one number that depends on the end states",
+            "sum over the batch, and do not detach",
+        )
         (a,) = torch.autograd.grad(value.sum(), end)
     # The equation is linear: solved for directions, so that no gradient is below the tolerance.
     sizes = a.norm(dim=-1, keepdim=True).clamp_min(torch.finfo(a.dtype).tiny)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anharmonic import _checks
+from anharmonic._checks import require
 from anharmonic.diagnostics.recurrence import check_inputs, examined, layer_of, recurrence
 from anharmonic.nn.sequence.cornn import CoRNN
 from anharmonic.nn.sequence.hamiltonian import hamiltonian
@@ -68,14 +68,8 @@ def energy_along(layer: Any, x: Tensor) -> Tensor:
         torch.Size([30, 2, 3])
     """
     layer = layer_of(layer)
-    if not has_energy(layer):
-        raise TypeError(
-            _checks.message(
-                "energies are those of CoRNN, UnICORNN and MultiLayerNeuralOscillator",
-                type(layer).__name__,
-                "pass such a layer",
-            )
-        )
+    names = " or ".join(kind.__name__ for kind in HAVE_ENERGY)
+    require(has_energy(layer), "layer", layer, f"a {names}", "pass such a layer", TypeError)
     found = recurrence(layer)
     x = check_inputs(x, found.input_size)
     with examined(layer), torch.no_grad():
@@ -131,14 +125,7 @@ def reversibility_error(layer: Any, x: Tensor) -> Tensor:
         True
     """
     layer = layer_of(layer)
-    if not isinstance(layer, UnICORNN):
-        raise TypeError(
-            _checks.message(
-                "only UnICORNN's steps can be undone by (3.7)",
-                type(layer).__name__,
-                "pass a UnICORNN",
-            )
-        )
+    require(isinstance(layer, UnICORNN), "layer", layer, "a UnICORNN", "pass one", TypeError)
     found = recurrence(layer)
     x = check_inputs(x, found.input_size)
     with examined(layer), torch.no_grad():

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anharmonic import _checks
+from anharmonic._checks import require
 from anharmonic.diagnostics.recurrence import Recurrence, Step, check_inputs, examined, recurrence
 
 
@@ -62,14 +62,8 @@ def state_gradients(
     with examined(found.layer), torch.enable_grad():
         states = found.walk(x, found.start(x.shape[1]).requires_grad_())
         value = loss(found.output(states[-1]))
-        if not isinstance(value, Tensor) or value.numel() != 1:
-            raise ValueError(
-                _checks.message(
-                    "loss must return one number",
-                    _checks.described(value),
-                    "sum over the sequences",
-                )
-            )
+        fits = isinstance(value, Tensor) and value.numel() == 1
+        require(fits, "the result of loss", value, "one number", "sum over the sequences")
         gradients = torch.autograd.grad(value, states, allow_unused=True)
     sizes = [
         state.new_zeros(len(state)) if g is None else g.norm(dim=-1)
@@ -145,13 +139,6 @@ def jacobian_norms(layer: Any, x: Tensor) -> Tensor:
 def _one_sequence(layer: Any, x: Tensor) -> tuple[Recurrence, list[Tensor]]:
     found = recurrence(layer)
     x = check_inputs(x, found.input_size)
-    if x.shape[1] != 1:
-        raise ValueError(
-            _checks.message(
-                "x must hold one sequence, [T, 1, F]",
-                _checks.described(x),
-                "pass x[:, :1], or call this once a sequence",
-            )
-        )
+    require(x.shape[1] == 1, "x", x, "one sequence, [T, 1, F]", "pass x[:, :1]")
     with examined(found.layer), torch.no_grad():
         return found, found.walk(x)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks
+from anharmonic._checks import require
 from anharmonic.diagnostics.gradients import jacobian
 from anharmonic.diagnostics.recurrence import Step, check_inputs, examined, recurrence
 
@@ -52,14 +53,7 @@ def lyapunov_exponent(layer: Any, x: Tensor, *, discard: int = 0, seed: int = 0)
     """
     found = recurrence(layer)
     x = check_inputs(x, found.input_size)
-    if x.shape[1] != 1:
-        raise ValueError(
-            _checks.message(
-                "x must hold one sequence, [T, 1, F]",
-                _checks.described(x),
-                "pass x[:, :1], or call this once a sequence",
-            )
-        )
+    require(x.shape[1] == 1, "x", x, "one sequence, [T, 1, F]", "pass x[:, :1]")
     with examined(found.layer):
         start = found.start(1)[0]
         return map_lyapunov_exponent(found.step, start, x[:, 0], discard=discard, seed=seed)
@@ -91,22 +85,12 @@ def map_lyapunov_exponent(
         >>> round(float(found[-1]), 4)  # log 0.5
         -0.6931
     """
-    if start.dim() != 1 or inputs.dim() != 2:
-        raise ValueError(
-            _checks.message(
-                "start must have shape [M] and inputs [T, F]",
-                f"start {_checks.described(start)}, inputs {_checks.described(inputs)}",
-                "pass one state and one sequence",
-            )
-        )
-    if isinstance(discard, bool) or not isinstance(discard, int) or not 0 <= discard < len(inputs):
-        raise ValueError(
-            _checks.message(
-                f"discard must be an int in [0, {len(inputs)})",
-                f"discard={discard!r}",
-                "leave steps to average over",
-            )
-        )
+    require(start.dim() == 1, "start", start, "one state, [M]", "pass one state")
+    require(inputs.dim() == 2, "inputs", inputs, "one sequence, [T, F]", "pass one sequence")
+    whole = isinstance(discard, int) and not isinstance(discard, bool)
+    inside = whole and 0 <= discard < len(inputs)
+    expected = f"an int in [0, {len(inputs)})"
+    require(inside, "discard", discard, expected, "leave steps to average over")
     source = torch.Generator().manual_seed(_checks.natural("seed", seed))
     tangent = torch.randn(len(start), generator=source, dtype=torch.float64).to(start)
     tangent = tangent / tangent.norm()

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from anharmonic import _checks
+from anharmonic._checks import require
 
 Step = Callable[[Tensor, Tensor], Tensor]
 """From states [B, M] and inputs [B, F] to the next states [B, M]."""
@@ -116,14 +116,9 @@ def recurrence(layer: Any) -> Recurrence:
         10
     """
     layer = layer_of(layer)
-    if layer.bidirectional:
-        raise ValueError(
-            _checks.message(
-                "the layer must walk in one direction",
-                "bidirectional=True",
-                "take one with bidirectional=False",
-            )
-        )
+    expected = "False: the diagnostics walk in one direction"
+    advice = "take a layer with bidirectional=False"
+    require(not layer.bidirectional, "bidirectional", layer.bidirectional, expected, advice)
     example = next(layer.parameters())
     with examined(layer), torch.no_grad():  # one step at rest, to see what the layer carries on
         x = example.new_zeros(1, 1, layer.input_size)
@@ -145,14 +140,14 @@ def layer_of(model: Any) -> Any:
     layer = getattr(model, "layer", model)
     sizes = ("input_size", "hidden_size", "num_layers", "bidirectional")
     is_recurrent = isinstance(layer, nn.RNNBase) or hasattr(layer, "step")
-    if not is_recurrent or not all(hasattr(layer, name) for name in sizes):
-        raise TypeError(
-            _checks.message(
-                "layer must be a recurrent layer: of anharmonic, or torch.nn.LSTM, GRU or RNN",
-                type(model).__name__,
-                "pass the layer, or the SequenceModel that holds it",
-            )
-        )
+    require(
+        is_recurrent and all(hasattr(layer, name) for name in sizes),
+        "layer",
+        type(model).__name__,
+        "a recurrent layer: of anharmonic, or torch.nn.LSTM, GRU or RNN",
+        "pass the layer, or the SequenceModel that holds it",
+        TypeError,
+    )
     return layer
 
 
@@ -167,14 +162,13 @@ def check_inputs(x: Any, input_size: int) -> Tensor:
         ValueError: If its shape is another one.
     """
     fits = isinstance(x, Tensor) and x.dim() == 3 and x.shape[-1] == input_size and x.numel() > 0
-    if not fits:
-        raise ValueError(
-            _checks.message(
-                f"x must have shape [T, B, {input_size}], time first whatever the layer's layout",
-                _checks.described(x),
-                "transpose it, or add a dimension for a batch of one",
-            )
-        )
+    require(
+        fits,
+        "x",
+        x,
+        f"of shape [T, B, {input_size}], time first whatever the layer's layout",
+        "transpose it, or add a dimension for a batch of one",
+    )
     found: Tensor = x
     return found
 

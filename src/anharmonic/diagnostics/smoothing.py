@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from anharmonic import _checks
+from anharmonic._checks import require
 from anharmonic.diagnostics.recurrence import examined
 from anharmonic.nn.graph.deep import DeepGraphLayer
 from anharmonic.ops.adjacency import Adjacency
@@ -114,24 +115,23 @@ def grid_graph(rows: int, columns: int) -> Adjacency:
 
 
 def _edges(x: Tensor, graph: Adjacency | Tensor) -> Tensor:
-    if not isinstance(x, Tensor) or x.dim() < 2 or x.shape[-2] == 0 or not x.is_floating_point():
-        raise ValueError(
-            _checks.message(
-                "x must be a floating-point tensor [..., N, m] with N >= 1",
-                _checks.described(x),
-                "pass node features, one row per node",
-            )
-        )
+    fits = isinstance(x, Tensor) and x.dim() >= 2 and x.is_floating_point()
+    require(
+        fits and x.shape[-2] > 0,
+        "x",
+        x,
+        "a floating-point tensor [..., N, m] with N >= 1",
+        "pass node features, one row per node",
+    )
     if not isinstance(graph, Adjacency):
         graph = Adjacency(edges_of(graph) if isinstance(graph, Tensor) else graph, x.shape[-2])
-    if graph.num_nodes != x.shape[-2]:
-        raise ValueError(
-            _checks.message(
-                f"the graph must have the {x.shape[-2]} nodes of x",
-                f"{graph}",
-                "pass the features of every node",
-            )
-        )
+    require(
+        graph.num_nodes == x.shape[-2],
+        "graph",
+        graph,
+        f"of the {x.shape[-2]} nodes of x",
+        "pass the features of every node",
+    )
     return graph.edge_index
 
 
@@ -208,14 +208,9 @@ def _around_convolutions(
     model: Any, x: Tensor, graph: Adjacency | Tensor, *args: Any, **options: Any
 ) -> list[Tensor]:
     convs = list(getattr(model, "convs", [])) or [m for m in model.modules() if _is_conv(m)]
-    if not convs:
-        raise TypeError(
-            _checks.message(
-                "model must hold graph convolutions",
-                type(model).__name__,
-                "pass a graph network of anharmonic or PyTorch Geometric",
-            )
-        )
+    expected = "one that holds graph convolutions"
+    advice = "pass a graph network of anharmonic or PyTorch Geometric"
+    require(len(convs) > 0, "model", type(model).__name__, expected, advice, TypeError)
     found: list[Tensor] = []
     last: list[Tensor] = []
 

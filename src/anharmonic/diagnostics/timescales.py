@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks
+from anharmonic._checks import require
 from anharmonic.diagnostics.recurrence import check_inputs, examined, layer_of, recurrence
 from anharmonic.nn.sequence.lem import LEM
 from anharmonic.nn.sequence.unicornn import UnICORNN
@@ -38,14 +39,8 @@ def effective_steps(layer: Any) -> Tensor:
         (torch.Size([3, 5]), True)
     """
     layer = layer_of(layer)
-    if not isinstance(layer, UnICORNN):
-        raise TypeError(
-            _checks.message(
-                "effective steps are those of a UnICORNN",
-                type(layer).__name__,
-                "pass one, or call gates for LEM and LSTM",
-            )
-        )
+    advice = "call gates for LEM and LSTM"
+    require(isinstance(layer, UnICORNN), "layer", layer, "a UnICORNN", advice, TypeError)
     ends = ("", "_reverse")[: layer.num_directions]
     return torch.stack(
         [
@@ -79,23 +74,12 @@ def gates(layer: Any, x: Tensor) -> dict[str, Tensor]:
     """
     found = recurrence(layer)
     layer = found.layer
-    if not isinstance(layer, LEM | nn.LSTM):
-        raise TypeError(
-            _checks.message(
-                "gates are those of a LEM or an LSTM",
-                type(layer).__name__,
-                "pass one, or call effective_steps for UnICORNN",
-            )
-        )
+    fits, advice = isinstance(layer, LEM | nn.LSTM), "call effective_steps for UnICORNN"
+    require(fits, "layer", layer, "a LEM or an LSTM", advice, TypeError)
     learned = layer.multiscale if isinstance(layer, LEM) else not layer.proj_size
-    if not learned:
-        raise ValueError(
-            _checks.message(
-                "the layer must have learned gates and no projection",
-                f"{layer}",
-                "take multiscale=True (LEM), proj_size=0 (LSTM)",
-            )
-        )
+    expected = "one with learned gates and no projection"
+    advice = "take multiscale=True (LEM), proj_size=0 (LSTM)"
+    require(learned, "layer", layer, expected, advice)
     x = check_inputs(x, found.input_size)
     with examined(layer), torch.no_grad():
         states = torch.stack(found.walk(x))
@@ -178,22 +162,13 @@ def scale_histogram(
     _checks.positive_int("bins", bins)
     flat = values.detach().double().flatten().cpu()
     flat = flat[(flat > 0) & flat.isfinite()]
-    if not len(flat):
-        raise ValueError(
-            _checks.message(
-                "values must hold a positive finite number",
-                _checks.described(values),
-                "pass gates or effective steps",
-            )
-        )
+    expected, advice = "such that one is positive and finite", "pass gates or effective steps"
+    require(len(flat) > 0, "values", values, expected, advice)
     low = float(flat.min()) if low is None else _checks.number("low", low, low=0.0, low_open=True)
     high = float(flat.max()) if high is None else _checks.number("high", high)
     if high == low:
         low, high = low / 1.01, high * 1.01
-    if high < low:
-        raise ValueError(
-            _checks.message("high must be above low", f"low={low:g}, high={high:g}", "swap them")
-        )
+    require(low < high, "high", high, f"above low={low:g}", "swap them")
     edges = torch.logspace(0, 1, bins + 1, base=high / low, dtype=torch.float64) * low
     edges[0], edges[-1] = low, high
     flat = flat[(flat >= low) & (flat <= high)]

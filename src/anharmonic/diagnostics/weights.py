@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from anharmonic import _checks
+from anharmonic._checks import require
 from anharmonic.diagnostics.recurrence import layer_of
 from anharmonic.nn.sequence.cornn import CoRNN
 from anharmonic.nn.sequence.unicornn import UnICORNN
@@ -70,12 +70,8 @@ def weight_assumption(layer: Any) -> list[WeightAssumption]:
         ((1.0, 1.0), 0.4, 0.5, True)
     """
     layer = layer_of(layer)
-    if not isinstance(layer, CoRNN):
-        raise TypeError(
-            _checks.message(
-                "the weight assumption (2.16) is about CoRNN", type(layer).__name__, "pass one"
-            )
-        )
+    fits = isinstance(layer, CoRNN)
+    require(fits, "layer", layer, "a CoRNN, of which (2.16) speaks", "pass one", TypeError)
     step = layer.scalars()[0]
     dt = float(step.detach()) if isinstance(step, Tensor) else step
     found = []
@@ -105,12 +101,7 @@ def weight_norms(layer: Any) -> list[float]:
         True
     """
     layer = layer_of(layer)
-    if not isinstance(layer, UnICORNN):
-        raise TypeError(
-            _checks.message(
-                "norms of the vector w are those of UnICORNN", type(layer).__name__, "pass one"
-            )
-        )
+    require(isinstance(layer, UnICORNN), "layer", layer, "a UnICORNN", "pass one", TypeError)
     return [float(getattr(layer, "weight_hh" + s).detach().abs().max()) for s in layer._suffixes]
 
 
