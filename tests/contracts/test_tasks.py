@@ -20,7 +20,7 @@ def test_contract(name, options, check):
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_cora(check, graph_data):
-    folder = graph_data("cora")
+    folder = graph_data("planetoid_cora")
     dict(task_checks(functools.partial(make_task, "cora", {}, data_dir=folder)))[check]()
 
 

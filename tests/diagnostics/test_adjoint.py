@@ -33,11 +33,11 @@ def loss(end):
 def test_norms_are_those_of_backpropagation(dynamics, adjoint):
     pytest.importorskip("torchdiffeq")
     ode, z = make(dynamics, end_time=0.9, adjoint=adjoint), noise(3, 4)
-    norms = adjoint_norms(ode, z, loss, points=7)
-    times = torch.linspace(0, 0.9, 7, dtype=F64).tolist()
+    norms = adjoint_norms(ode, z, loss, points=4)
+    times = torch.linspace(0, 0.9, 4, dtype=F64).tolist()
     with torch.no_grad():
         path = ode.trajectory(z, times)
-    for k in range(6):
+    for k in range(3):
         inner = path[k].clone().requires_grad_()
         (a,) = torch.autograd.grad(loss(ode.trajectory(inner, [times[k], 0.9])[-1]), inner)
         torch.testing.assert_close(norms[k], a.norm(dim=1), rtol=1e-6, atol=0)
