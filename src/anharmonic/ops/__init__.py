@@ -11,6 +11,7 @@ from anharmonic.ops.gate import gradient_gate
 from anharmonic.ops.lem import LEMWeights, lem
 from anharmonic.ops.oscillator import OscillatorWeights, oscillator
 from anharmonic.ops.precision import use_precision
+from anharmonic.ops.sequence import SequenceOptions
 from anharmonic.ops.skew import SkewWeights, skew
 from anharmonic.ops.unicornn import UnICORNNWeights, unicornn
 
@@ -19,6 +20,7 @@ __all__ = [
     "CoRNNWeights",
     "LEMWeights",
     "OscillatorWeights",
+    "SequenceOptions",
     "SkewWeights",
     "UnICORNNWeights",
     "available_backends",
