@@ -156,6 +156,7 @@ def test_file_task_needs_a_digest():
     ("text", "message"),
     [
         ("{", "a run's JSON must be JSON"),
+        ("[" * 100_000, "a run's JSON must be JSON"),
         ("[]", "a run's JSON must be a JSON object; got list"),
         ('{"task": "adding", "model": "LEM", "epoch": 3}', "key 'epoch' .did you mean 'epochs'"),
         ('{"task": "adding", "model": "LEM", "epochs": "3"}', "epochs must be int, not '3' .str."),

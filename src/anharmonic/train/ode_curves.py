@@ -29,7 +29,7 @@ def ode_curves_of(
 
 
 class OdeCurves:
-    """The document's two measures of a neural ODE, by name.
+    """Two measures of a neural ODE, by name.
 
     "nfe": function evaluations of a forward solve, mean over the epoch's training batches.
     "adjoint_score": q95 / q05 of the adjoint's norm over 100 times, mean over the rows of the first

@@ -98,7 +98,7 @@ def search(
         study: The journal; its folder is made if it is missing.
         seeds: The seeds every trial is trained with.
         split: The task's option that numbers its splits: seed 3 then trains on split 3.
-        sampler: "random", as the documents search, or "tpe".
+        sampler: "random", as the papers search, or "tpe".
 
     Returns:
         The best trial.

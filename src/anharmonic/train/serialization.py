@@ -34,7 +34,7 @@ def structure_json(cls: type[T], text: str, what: str) -> T:
     """
     try:
         values = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(
             _checks.message(f"{what} must be JSON", str(error), "correct the text at that place")
         ) from error
