@@ -151,3 +151,12 @@ def test_cross_entropy_is_the_mean_over_samples() -> None:
     assert metric.value() == pytest.approx(exact, rel=1e-12)
     with pytest.raises(ValueError, match=r"prediction must be \[B, C\] and y \[B\]"):
         metric.update(torch.zeros(2), Batch(torch.zeros(2, 1, 1), torch.zeros(2), None))
+
+
+def test_counts_are_exact_beyond_float32() -> None:
+    # 200 * 700,999 is no number of float32.
+    scores = torch.ones(1000, 701)
+    scores[0, 0] = -1.0
+    metric = TaskMetric("f1")
+    metric.update(scores, batch(torch.ones(1000, 701)))
+    assert metric.value() == 200.0 * 700_999 / (700_999 + 701_000)

@@ -2,7 +2,8 @@
 
 A task is made by its name with `make_task`. A new one derives from `Task` (sequences), `GraphTask`
 or `NodeTask` (graphs) or `TabularTask` (rows of numbers), and builds its parts as
-`SequenceDataset`, `GraphDataset` or `TableDataset`.
+`SequenceDataset`, `GraphDataset`, `TableDataset` or another `Dataset`. Metrics, which need
+torchmetrics, are in `anharmonic.data.metrics`.
 """
 
 from anharmonic.data.base import (
@@ -16,6 +17,7 @@ from anharmonic.data.base import (
     Task,
     seeded_rng,
 )
+from anharmonic.data.dataset import Dataset
 from anharmonic.data.download import DownloadError, cache_folder, data_folder
 from anharmonic.data.files import FileTask, file_digest
 from anharmonic.data.graph_batch import GraphBatch, GraphDataset, NodeDataset
@@ -34,6 +36,7 @@ __all__ = [
     "Batch",
     "Batches",
     "CitationTask",
+    "Dataset",
     "DownloadError",
     "FileTask",
     "GraphBatch",

@@ -18,35 +18,6 @@ from anharmonic._checks import choice, described, message, missing_extra, number
 from anharmonic.data.base import Batch, step_mask
 from anharmonic.data.graph_batch import GraphBatch
 
-try:
-    from torchmetrics import MeanAbsoluteError, MeanSquaredError, Metric
-except ImportError as error:
-    raise missing_extra("torchmetrics", "train", "measuring a model") from error
-
-
-class RatioOfSums(Metric):
-    """The sum of one number over the sum of another; NaN where the latter is 0.
-
-    torchmetrics divides its counts in float32, which would round an accuracy in its eighth digit.
-    """
-
-    above: Tensor
-    below: Tensor
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.add_state("above", torch.tensor(0.0), "sum")
-        self.add_state("below", torch.tensor(0.0), "sum")
-
-    def update(self, above: Tensor, below: Tensor | int) -> None:
-        """Adds to the two sums."""
-        self.above += above
-        self.below += below
-
-    def compute(self) -> Tensor:
-        """The quotient."""
-        return torch.where(self.below == 0, math.nan, self.above / self.below)
-
 
 class TaskMetric:
     """A metric by its name: `update` with every batch, then `value`.
@@ -78,9 +49,21 @@ class TaskMetric:
         self.name = choice("metric", name, _INPUTS)
         self.higher_is_better = name in ("accuracy", "f1")
         self._scale = number("scale", scale, low=0.0, low_open=True)
-        kind = _TORCHMETRICS.get(name, RatioOfSums)
+        try:
+            from torchmetrics import MeanAbsoluteError, MeanSquaredError, SumMetric
+        except ImportError as error:
+            raise missing_extra("torchmetrics", "train", "measuring a model") from error
         # The process that measures sees the whole data set; it does not wait for others.
-        self._metric = kind(sync_on_compute=False).set_dtype(torch.float64)
+        alone = {"sync_on_compute": False}
+        metrics: list[Any]
+        if name in ("mse", "rmse", "nmse"):
+            metrics = [MeanSquaredError(**alone)]
+        elif name == "mae":
+            metrics = [MeanAbsoluteError(**alone)]
+        else:
+            # torchmetrics divides counts in float32, which would round an accuracy.
+            metrics = [SumMetric(nan_strategy="disable", **alone) for _ in range(2)]
+        self._metrics = [metric.set_dtype(torch.float64) for metric in metrics]
 
     def update(self, prediction: Tensor, batch: Batch | GraphBatch) -> None:
         """Adds a batch.
@@ -93,7 +76,12 @@ class TaskMetric:
         Raises:
             ValueError: If the shapes do not fit.
         """
-        self._metric.update(*_INPUTS[self.name](prediction.detach(), batch))
+        inputs = _INPUTS[self.name](prediction.detach(), batch)
+        if len(self._metrics) == 1:
+            self._metrics[0].update(*inputs)
+        else:
+            for total, value in zip(self._metrics, inputs, strict=True):
+                total.update(value)
 
     def value(self) -> float:
         """The metric over all that was added.
@@ -101,15 +89,17 @@ class TaskMetric:
         Raises:
             ValueError: If nothing was added.
         """
-        count = self._metric.update_count
+        count = self._metrics[0].update_count
         require(count > 0, self.name, count, "fed with a prediction", "call update(...) first")
-        value = float(self._metric.compute())
+        value, *rest = (float(metric.compute()) for metric in self._metrics)
+        if rest:
+            value = _FACTORS.get(self.name, 1.0) * value / rest[0] if rest[0] else math.nan
         return self._scale * (math.sqrt(value) if self.name in ("rmse", "nrmse") else value)
 
 
 def _hits(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int]:
     _check_scores(scores, batch)
-    hits = 100.0 * (scores.argmax(1) == batch.y.to(scores.device)).sum()
+    hits = (scores.argmax(1) == batch.y.to(scores.device)).sum()
     return _unless_nan(hits, scores), len(scores)
 
 
@@ -122,12 +112,12 @@ def _log_losses(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int]
 def _label_hits(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
     _check_shape(scores, batch)
     predicted, true = scores > 0, batch.y.to(scores.device) > 0.5
-    hits = 200.0 * (predicted & true).sum()
-    return _unless_nan(hits, scores), (predicted.sum() + true.sum()).cpu()
+    counted = (predicted.sum() + true.sum()).cpu()
+    return _unless_nan((predicted & true).sum(), scores), counted
 
 
 def _unless_nan(hits: Tensor, scores: Tensor) -> Tensor:
-    return torch.where(scores.isnan().any(), math.nan, hits).cpu()
+    return torch.where(scores.isnan().any().cpu(), math.nan, hits.cpu().double())
 
 
 def _relative_squares(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
@@ -161,13 +151,9 @@ def _check_shape(prediction: Tensor, batch: Batch | GraphBatch) -> None:
     require(prediction.shape == y.shape, "prediction", prediction, f"{list(y.shape)} as y", advice)
 
 
-_TORCHMETRICS: dict[str, type[Metric]] = {
-    "mse": MeanSquaredError,
-    "rmse": MeanSquaredError,
-    "nmse": MeanSquaredError,
-    "mae": MeanAbsoluteError,
-}
-# What the metric is fed with.
+# Percent; F1 counts every hit twice.
+_FACTORS = {"accuracy": 100.0, "f1": 200.0}
+# What is measured: predictions and targets, or the two sums of a quotient.
 _INPUTS: dict[str, Callable[[Tensor, Batch | GraphBatch], tuple[Tensor, Tensor | int]]] = {
     "accuracy": _hits,
     "f1": _label_hits,
