@@ -175,7 +175,11 @@ def test_differences_decay_algebraically_where_a_plain_network_decays_exponentia
         ({"rate_exponent": -0.5}, ValueError, "rate_exponent must be"),
         ({"single_rate": "yes"}, TypeError, "single_rate must be"),
         ({"gate_conv": 3}, TypeError, "gate_conv must be a torch.nn.Module"),
-        ({"gate_conv": [Map(3)]}, ValueError, "one for each of the 2 layers; got 1 in gate_conv"),
+        (
+            {"gate_conv": [Map(3)]},
+            ValueError,
+            "gate_conv must be one for each of the 2 layers; got 1",
+        ),
         ({"gate_activation": "soft"}, ValueError, "gate_activation must be one of"),
     ],
 )

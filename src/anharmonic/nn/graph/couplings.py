@@ -2,7 +2,7 @@ r"""Couplings: what stands for F between the nodes.
 
 Every class here is a convolution as PyTorch Geometric has them, called with ``(x, edge_index)``.
 ``ResidualCoupling`` and ``ChannelGroupMean`` wrap another one as the published code does, which
-differs from the documents' equations; ``AttentionCoupling`` is GRAND's attention (Tran).
+differs from the papers' equations; ``AttentionCoupling`` is GRAND's attention (Tran).
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
+from anharmonic.nn.graph.arguments import activation_function
 from anharmonic.nn.graph.convolutions import check_conv, make_conv
-from anharmonic.nn.graph.deep import activation_function
 from anharmonic.nn.store import Stored
 
 POOLS = ("sum", "mean", "max")

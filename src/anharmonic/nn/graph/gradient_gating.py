@@ -25,14 +25,14 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks, ops
-from anharmonic.nn.graph.deep import (
+from anharmonic.nn.graph.arguments import (
     Activation,
-    Call,
-    DeepGraphLayer,
+    GraphInputs,
     activation_function,
     check_input,
     modules,
 )
+from anharmonic.nn.graph.deep import DeepGraphLayer
 
 
 class Gated(NamedTuple):
@@ -59,7 +59,7 @@ class GradientGating(DeepGraphLayer):
         conv: The convolution F, called as ``conv(x, edge_index, ...)`` and as wide as its input;
             one module is shared by all layers, a list gives one per layer.
         num_layers: Layers L >= 1.
-        p: Exponent of the differences, > 0; the documents tune it in [1, 5]. Default 2. On a CPU
+        p: Exponent of the differences, > 0; the paper tunes it in [1, 5]. Default 2. On a CPU
             whole exponents up to 5 are several times as fast as others (benchmarks/graphs.py).
         gate_conv: The convolution F̂ of the gate, or one per layer; None shares F.
         aggr: "sum", "mean" or "max" over the neighbours.
@@ -149,30 +149,30 @@ class GradientGating(DeepGraphLayer):
         """
         check_input(x, edge_index)
         rows = self._adjacency(edge_index, x.shape[0])
-        call = Call(edge_index, args, conv_options, rows)
+        inputs = GraphInputs(edge_index, args, conv_options, rows)
         if not return_states:
-            return self._walk((x,), call, None)[0]
+            return self._walk((x,), inputs, None)[0]
         xs, taus = [x], []
         for n in range(self.num_layers):
-            x, tau = self._gated(n, x, call)
+            x, tau = self._gated(n, x, inputs)
             xs.append(x)
             taus.append(tau)
         return x, Gated(torch.stack(xs), torch.stack(taus))
 
-    def _step(self, n: int, states: tuple[Tensor, ...], call: Call) -> tuple[Tensor, ...]:
-        return (self._gated(n, states[0], call)[0],)
+    def _step(self, n: int, states: tuple[Tensor, ...], inputs: GraphInputs) -> tuple[Tensor, ...]:
+        return (self._gated(n, states[0], inputs)[0],)
 
-    def _gated(self, n: int, x: Tensor, call: Call) -> tuple[Tensor, Tensor]:
-        coupling = self._convolve(self.convs, n, x, call)
+    def _gated(self, n: int, x: Tensor, inputs: GraphInputs) -> tuple[Tensor, Tensor]:
+        coupling = self._convolve(self.convs, n, x, inputs)
         target = self._sigma(coupling)
         if self.gate_convs is not None:
-            tau_hat = self._gate_sigma(self._convolve(self.gate_convs, n, x, call))
+            tau_hat = self._gate_sigma(self._convolve(self.gate_convs, n, x, inputs))
         else:
             same = self._gate_sigma is self._sigma
             tau_hat = target if same else self._gate_sigma(coupling)
         tau = ops.gradient_gate(
             tau_hat,
-            call.rows,
+            inputs.rows,
             p=self.p,
             aggr=self.aggr,
             neighbours=self.neighbours,

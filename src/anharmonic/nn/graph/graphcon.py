@@ -27,13 +27,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.nn.graph.deep import (
+from anharmonic.nn.graph.arguments import (
     Activation,
-    Call,
-    DeepGraphLayer,
+    GraphInputs,
     activation_function,
     check_input,
 )
+from anharmonic.nn.graph.deep import DeepGraphLayer
 from anharmonic.nn.stability import warn_unstable
 
 
@@ -81,11 +81,11 @@ class GraphCON(DeepGraphLayer):
         ValueError: If an argument is out of range, or conv changes the width.
 
     Note:
-        With dt = α = γ = 1, the documents' values for citation graphs and the defaults, the old
+        With dt = α = γ = 1, the paper's values for citation graphs and the defaults, the old
         velocity and position cancel: X^n = σ(F(X^{n-1})), the plain network, which oversmooths as
         such. For an oscillator take a smaller dt or damping. Uncoupled, features stay bounded iff
         dt²γ + 2 dt α <= 4 (< 4 for α = 0) and γ + α > 0. Beyond 4 there is a ``StabilityWarning``,
-        but not for γ = α = 0, the documents' values for web pages, where they grow linearly with
+        but not for γ = α = 0, the paper's values for web pages, where they grow linearly with
         depth. Coupled, an undamped network with ReLU can still grow without bound; dt = 0.1 kept it
         for 1000 layers. A convolution with running statistics (batch norm) updates them twice with
         ``checkpoint``.
@@ -178,16 +178,16 @@ class GraphCON(DeepGraphLayer):
         y = x if self.initial_velocity == "features" else torch.zeros_like(x)
         states: tuple[Tensor, ...] = (self._drop(x), self._drop(y))
         trace = [states] if return_states else None
-        states = self._walk(states, Call(edge_index, args, conv_options), trace)
+        states = self._walk(states, GraphInputs(edge_index, args, conv_options), trace)
         if trace is None:
             return states[0]
         return states[0], Oscillation(*(torch.stack(parts) for parts in zip(*trace, strict=True)))
 
-    def _step(self, n: int, states: tuple[Tensor, ...], call: Call) -> tuple[Tensor, ...]:
+    def _step(self, n: int, states: tuple[Tensor, ...], inputs: GraphInputs) -> tuple[Tensor, ...]:
         x, y = states
         gamma = torch.relu(self.raw_frequency) if self.trainable_frequency else self.frequency
         alpha = torch.relu(self.raw_damping) if self.trainable_damping else self.damping
-        coupling = self._sigma(self._convolve(self.convs, n, x, call))
+        coupling = self._sigma(self._convolve(self.convs, n, x, inputs))
         # Y + dt (σ(F) - γ X - α Y), in one new tensor.
         y = (y * (1 - self.dt * alpha)).addcmul_(x, x.new_tensor(-self.dt) * gamma)
         y = y.add_(coupling, alpha=self.dt)

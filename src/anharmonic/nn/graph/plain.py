@@ -9,9 +9,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
+from anharmonic.nn.graph.arguments import activation_function, check_input
 from anharmonic.nn.graph.convolutions import library
 from anharmonic.nn.graph.convolve import convolve
-from anharmonic.nn.graph.deep import activation_function, check_input
 from anharmonic.nn.graph.encoder_decoder import GraphNetwork
 
 

@@ -53,7 +53,7 @@ class NeuralODE(Stored):
         width: Units w >= 1 of a hidden layer of the networks.
         num_layers: Hidden layers of each network, >= 1.
         matrix_activation: "identity", or "tanh", which bounds the entries of B; not for "regular".
-        normalisation: Which of the document's two factors shrink the heads at the start, that of
+        normalisation: Which of the thesis's two factors shrink the heads at the start, that of
             its "regression", B / (w sqrt(d)) and f(0, t) / sqrt(w d), or of its "classification",
             B / sqrt(2 d) and f(0, t) / sqrt(2 w); not for "regular", whose head is as PyTorch's.
         end_time: Length of the time interval, > 0.
@@ -80,7 +80,7 @@ class NeuralODE(Stored):
         TypeError: If an argument is of the wrong kind.
 
     Note:
-        The document leaves open how d x d numbers become a skew matrix (its Lemma 3.1 suggests the
+        The thesis leaves open how d x d numbers become a skew matrix (its Lemma 3.1 suggests the
         form here), where tanh acts (here on B; A's entries then stay within sqrt 2 of 0), depth,
         width, solver and tolerances. Only a constant skew A (``head.weight`` zero) keeps the norm
         of the adjoint (Lemmas 2.3, 2.9); with A(z, t) it is nearly kept. The sequences of a batch

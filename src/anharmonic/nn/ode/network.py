@@ -54,7 +54,7 @@ class NeuralODENetwork(Stored):
         TypeError: If an argument is of the wrong kind.
 
     Note:
-        The document does not say what z(0) is; here it is an affine image of the features.
+        The thesis does not say what z(0) is; here it is an affine image of the features.
 
     Example:
         >>> import torch

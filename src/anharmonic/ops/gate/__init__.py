@@ -90,7 +90,7 @@ def gradient_gate(
         ValueError: If a shape, name or number does not fit, or the backend cannot run this.
 
     Note:
-        The document says "node-wise p-norms" for the single rate; we take the p-th power of the
+        The paper says "node-wise p-norms" for the single rate; we take the p-th power of the
         norm, which is the sum over channels of what the multi-rate form sums.
 
     Example:
