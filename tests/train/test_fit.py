@@ -436,7 +436,8 @@ def test_two_processes_train_like_one(tmp_path):
             out, devices = sys.argv[1], int(sys.argv[2])
             environment = RunEnvironment(out=out, devices=devices, threads=1, progress=False)
             result = fit(run, environment)
-            print(result.devices, result.test, result.curve["train_loss"])
+            # In one write: both processes have this output.
+            sys.stdout.write(f"{result.devices} {result.test} {result.curve['train_loss']}\\n")
             """
         )
     )
