@@ -37,7 +37,7 @@ def environment(tmp_path, monkeypatch):
         "test_mask": part == 3,
     }
     kind = task_class("texas")
-    source = kind.archive.instead or kind.archive
+    source = kind.archive.preferred or kind.archive
     monkeypatch.setattr(kind, "archive", replace(source, digest=None))
     (tmp_path / "graph").mkdir()
     np.savez(tmp_path / "graph" / "geom_texas.npz", **arrays)
