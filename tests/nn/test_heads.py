@@ -92,7 +92,7 @@ def test_x_must_be_a_batch(readout):
         model(readout=readout)([[1.0]], lengths)
 
 
-# models.md section 8: counts printed in the documents that the equations reproduce, with d and o
+# Counts printed in the papers that the equations reproduce, with d and o
 # as inferred there.
 @pytest.mark.parametrize(
     "layer, sizes, options, count",

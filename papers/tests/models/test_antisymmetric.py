@@ -24,7 +24,7 @@ def test_the_matrix_is_skew_but_for_the_diffusion(name):
 
 
 def by_hand(layer, x, gate=None):
-    """The equation in double loops, from the full W of the document."""
+    """The equation in double loops, from the full W of the paper."""
     H = layer.hidden_size
     W = torch.zeros(H, H, dtype=F64)
     entries = iter(layer.weight_skew_l0.tolist())

@@ -26,7 +26,7 @@ from anharmonic.nn.ode.network import NeuralODENetwork
 from anharmonic.nn.ode.solve import solve
 
 POINTS = 100
-"""Times at which the document takes the norm."""
+"""Times at which the paper takes the norm."""
 
 
 def adjoint_norms(

@@ -228,7 +228,7 @@ class TestReversible:
     """UnICORNN on the fixed-point grid."""
 
     @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-    @pytest.mark.parametrize("dt, alpha", [(0.0343, 0.0), (0.45, 12.5)], ids=["documents", "stiff"])
+    @pytest.mark.parametrize("dt, alpha", [(0.0343, 0.0), (0.45, 12.5)], ids=["paper", "stiff"])
     def test_gradients_are_those_of_stored_grid_states(self, dtype, dt, alpha):
         torch.manual_seed(0)
         steps, batch, hidden, layers = 3000, 3, 9, 2

@@ -190,7 +190,7 @@ class TestReversible:
         assert furthest(got, run(truth, "reference", memory="reversible")) < BOUND
         assert furthest(got, run(ours)) > 0
 
-    @pytest.mark.parametrize("dt, alpha", [(0.0343, 0.0), (0.45, 12.5)], ids=["documents", "stiff"])
+    @pytest.mark.parametrize("dt, alpha", [(0.0343, 0.0), (0.45, 12.5)], ids=["paper", "stiff"])
     def test_a_walk_is_undone_bit_for_bit(self, dt, alpha):
         triton = importlib.import_module("anharmonic.ops.unicornn.triton")
         model, generator = triton.MODELS["unicornn_grid"], torch.Generator().manual_seed(1)

@@ -40,7 +40,7 @@ class Figure:
     Args:
         id: Its name on the command line.
         title: What it shows.
-        source: Document and figure number.
+        source: Paper and figure number.
         x: What the curves run over, with unit.
         y: What is measured, with unit.
         outcomes: What the paper says of every curve, by its name.

@@ -1,4 +1,4 @@
-"""The documents' propositions as code: bounds, exact formulas and explicit constructions."""
+"""The papers' propositions as code: bounds, exact formulas and explicit constructions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def all_statements() -> dict[str, Statement]:
-    """Every statement by its name, in the documents' order; imports the files that register them.
+    """Every statement by its name, in the papers' order; imports the files that register them.
 
     Example:
         >>> all_statements()["cornn-energy-explicit"].number

@@ -1,6 +1,6 @@
-"""Statements of the documents that can be run, by name.
+"""Statements of the papers that can be run, by name.
 
-A statement is a sentence, the number it has in its document, what became of it when it was tried,
+A statement is a sentence, the number it has in its paper, what became of it when it was tried,
 and a function that checks it on a model of yours. The function returns both sides::
 
     check = STATEMENTS["cornn-energy"].check(layer, x)
@@ -38,12 +38,12 @@ CHAPTERS = (
 
 @dataclass(frozen=True)
 class Statement:
-    """A numbered statement of a document.
+    """A numbered statement of a paper.
 
     Args:
         id: Its name here, in lower case with hyphens, the model first.
         number: Its number there: T is the thesis, C, U, L, N the papers (see docs/theory.md); "T
-            2.2.4 = C 3.1" where two documents have it.
+            2.2.4 = C 3.1" where two papers have it.
         chapter: One of ``CHAPTERS``.
         claim: The statement in a sentence, with its formula.
         state: "holds"; "corrected", where ours differs from the printed one; "false", the printed

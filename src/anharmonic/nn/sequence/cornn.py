@@ -226,7 +226,7 @@ class CoRNN(_CoupledOscillators, KernelLayer):
         The linear part is stable iff ε > 0 and dt²γ + 2 dt ε < 4 (explicit) or dt²γ < 4 + 2 dt ε
         (implicit); other settings give a ``StabilityWarning``. With ``elapsed`` e_n dt becomes dt
         e_n, and the conditions hold for the longest gap. All weights start from U(-b, b), b =
-        1/sqrt(F + 2H): the document leaves open whether W, 𝒲 and V are one affine map or three;
+        1/sqrt(F + 2H): the paper leaves open whether W, 𝒲 and V are one affine map or three;
         this follows the published scripts, which use one.
 
     Example:

@@ -8,7 +8,7 @@ drive :math:`x = V y^{l-1} + b`:
     H_{4.5} = \tfrac12 |z|^2 - \sum_i U_i, \quad
     U_i = \int_0^{y_i} \sigma(w_i s + x_i)\, ds
 
-The documents write :math:`U_i = S(w_i y_i + x_i) / w_i` with S an antiderivative of σ (log cosh
+The papers write :math:`U_i = S(w_i y_i + x_i) / w_i` with S an antiderivative of σ (log cosh
 for tanh, 1 - cos for sin). Ours is smaller by :math:`S(x_i) / w_i`, which does not depend on the
 state: the equations of motion are the same, rest has the energy 0, and :math:`w_i = 0` is no
 exception but the limit, :math:`U_i = y_i \sigma(x_i)`.

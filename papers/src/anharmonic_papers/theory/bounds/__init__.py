@@ -1,4 +1,4 @@
-"""What the documents prove about each model, by subject, as checks that can be run.
+"""What the papers prove about each model, by subject, as checks that can be run.
 
 ``anharmonic_papers.theory.all_statements`` imports every file here.
 """

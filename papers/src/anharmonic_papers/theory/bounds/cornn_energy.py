@@ -1,4 +1,4 @@
-"""What the documents prove about the size of coRNN's states (thesis, section 2.2).
+"""What the papers prove about the size of coRNN's states (thesis, section 2.2).
 
 All statements start from rest and are independent of the inputs. Where time is continuous, inputs
 are constant over every interval of length dt, and the equation is solved by Runge-Kutta steps.
@@ -130,7 +130,7 @@ def energy_continuous(layer: CoRNN, x: Tensor, substeps: int = 4) -> Check:
     chapter="coRNN",
     claim="From rest, y_n·y_n + z_n·z_n ≤ m t_n, whatever the inputs.",
     state="holds",
-    remark="The documents go on to ≤ m, which needs t_n ≤ 1.",
+    remark="The papers go on to ≤ m, which needs t_n ≤ 1.",
     example=lambda: energy_implicit(*large("implicit", 1.0)),
 )
 def energy_implicit(layer: CoRNN, x: Tensor) -> Check:

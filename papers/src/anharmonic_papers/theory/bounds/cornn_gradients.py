@@ -1,7 +1,7 @@
-r"""What the documents prove about the size of coRNN's gradients (thesis, section 2.2; C 3.2).
+r"""What the papers prove about the size of coRNN's gradients (thesis, section 2.2; C 3.2).
 
 E is the mean of E_n over all steps, Ȳ the largest entry of the targets; θ is any entry of W, 𝒲, V
-and b. Where the documents' proof breaks, ours goes with column sums, for only one neuron is
+and b. Where the papers' proof breaks, ours goes with column sums, for only one neuron is
 touched by θ: :math:`\|\partial X_n / \partial X_{n-1}\|_1 \le G`, where
 
 .. math::
@@ -51,7 +51,7 @@ def largest_gradient(layer: CoRNN, x: Tensor, targets: Tensor) -> Tensor:
 
 
 def target_size(layer: CoRNN, targets: Tensor) -> float:
-    """The m + Ȳ sqrt(m) of the documents."""
+    """The m + Ȳ sqrt(m) of the papers."""
     m = layer.hidden_size
     return m + float(targets.abs().max()) * math.sqrt(m)
 

@@ -1,4 +1,4 @@
-r"""What the documents say about the Jacobian of a coRNN step (thesis, section 2.2; C, supplement).
+r"""What the papers say about the Jacobian of a coRNN step (thesis, section 2.2; C, supplement).
 
 With X = [y; z] and A_n the argument of tanh at step n,
 
@@ -60,7 +60,7 @@ def eta(layer: CoRNN) -> float:
     chapter="coRNN",
     claim="∂X_n/∂X_{n-1} = [[I + dt B, dt C], [B, C]] with X = [y; z].",
     state="holds",
-    remark="The documents give B and C for the implicit scheme with ε = γ = 1.",
+    remark="The papers give B and C for the implicit scheme with ε = γ = 1.",
     example=lambda: jacobian(*large("implicit", 0.1)),
 )
 def jacobian(layer: CoRNN, x: Tensor) -> Check:

@@ -1,4 +1,4 @@
-"""What the documents prove about coRNN's long-term gradients (T 2.2.7 = C 3.3, T 2.2.11).
+"""What the papers prove about coRNN's long-term gradients (T 2.2.7 = C 3.3, T 2.2.11).
 
 The partial gradient of E_n counts the use of W_ij at step k only, and k is much smaller than n.
 """

@@ -1,4 +1,4 @@
-"""What the documents prove about coRNN's partial gradients, a block of T 2.2.6 = C 3.2.
+"""What the papers prove about coRNN's partial gradients, a block of T 2.2.6 = C 3.2.
 
 The partial gradient of E_n counts the use of θ, an entry of W, 𝒲, V or b, at step k only.
 """

@@ -1,4 +1,4 @@
-"""What the documents prove about how far two inputs drive coRNN apart (thesis, section 2.2).
+"""What the papers prove about how far two inputs drive coRNN apart (thesis, section 2.2).
 
 As in ``cornn_energy``, all statements start from rest.
 """

@@ -1,4 +1,4 @@
-r"""What the documents prove about the gradients of coRNN in continuous time (T 2.2.3).
+r"""What the papers prove about the gradients of coRNN in continuous time (T 2.2.3).
 
 For θ = W_ij, all pairs at once, the variational system (2.7) of (2.2) is
 

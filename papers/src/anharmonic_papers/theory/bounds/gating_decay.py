@@ -1,4 +1,4 @@
-"""What the documents prove about how fast gated nodes grow alike (thesis, section 8.2).
+"""What the papers prove about how fast gated nodes grow alike (thesis, section 8.2).
 
 Scalar positive features and ReLU, so that X' = τ ⊙ (A X - X); d is the largest degree, Δ_1 the
 eccentricity of node 1, the first here, which is held; S = Σ_i X_i² of the deviations from it.
@@ -155,7 +155,7 @@ def gated_decay_printed(
     example=lambda: gated_lower(
         random_walk_matrix(_EDGES, 10), features(10, 1, 0).abs(), 2.0, slow_times(1e4, 41)
     ),
-    remark="The lower bound that the document's argument lacks; no node held, no symmetry.",
+    remark="The lower bound that the paper's argument lacks; no node held, no symmetry.",
 )
 def gated_lower(coupling: Tensor, x: Tensor, p: float, times: Tensor, steps: int = 10) -> Check:
     """D along X' = tanh(Σ_j|X_j - X_i|^p)(ReLU(A X) - X), against its lower bound.

@@ -1,4 +1,4 @@
-"""What the documents say about Gradient Gating's range and its limits (thesis, chapter 8)."""
+"""What the papers say about Gradient Gating's range and its limits (thesis, chapter 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documents prove about how GraphCON keeps nodes apart (thesis, chapter 7).
+"""What the papers prove about how GraphCON keeps nodes apart (thesis, chapter 7).
 
 σ = ReLU and γ = 1, so that near
 constant positive features the system is linear: X'' = A X - X - α X'.

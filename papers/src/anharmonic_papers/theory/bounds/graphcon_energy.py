@@ -1,4 +1,4 @@
-"""What the documents prove about GraphCON's energy (thesis, chapter 7)."""
+"""What the papers prove about GraphCON's energy (thesis, chapter 7)."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _example_scheme() -> Check:
     claim="The scheme (7.4) conserves Σ|Y|² + ½ ΣΣ A_ij|X_i - X_j|² - dt Σ_i Y_i·(X_i - (AX)_i).",
     state="corrected",
     example=_example_scheme,
-    remark="The document has the continuous energy only; the scheme changes it by a term of "
+    remark="The paper has the continuous energy only; the scheme changes it by a term of "
     "order dt and conserves the sum to rounding.",
 )
 def energy_scheme(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
@@ -181,7 +181,7 @@ def row_matrix(conv: nn.Module, x: Tensor, edge_index: Tensor) -> Tensor:
     "least Σ_k E_k (1 - 1/(t√λ_k))/2, E_k the energy of mode k > 1 of I - A.",
     state="holds",
     example=lambda: undamped_spread(*_example_energy()),
-    remark="Not in the document: what conservation of energy says about oversmoothing, in numbers.",
+    remark="Not in the paper: what conservation of energy says about oversmoothing, in numbers.",
 )
 def undamped_spread(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor) -> Check:
     """The potential energy's running mean, exactly, against its bound.

@@ -1,4 +1,4 @@
-"""What the documents prove about GraphCON's gradients (thesis, chapter 7).
+"""What the papers prove about GraphCON's gradients (thesis, chapter 7).
 
 Scalar features, the operator of GCN (7.5) with one weight w^l per layer, α = γ = 1, and the loss
 J = (1/2v) Σ_i |X_i^N - X̄_i|² of N layers.

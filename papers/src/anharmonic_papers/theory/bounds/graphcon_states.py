@@ -1,4 +1,4 @@
-"""What the documents prove about GraphCON's states (thesis, chapter 7): rest, bounds, limits."""
+"""What the papers prove about GraphCON's states (thesis, chapter 7): rest, bounds, limits."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def _example_plain() -> Check:
     claim="For dt = α = γ = 1 the scheme (7.4) is the plain network X^n = σ(F(X^{n-1})).",
     state="holds",
     example=_example_plain,
-    remark="The documents' setting for Cora, Citeseer and Pubmed: no oscillator is left of it.",
+    remark="The papers' setting for Cora, Citeseer and Pubmed: no oscillator is left of it.",
 )
 def plain_limit(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
     """How far every layer's features are from those of the plain network, against rounding.

@@ -1,4 +1,4 @@
-"""What the documents prove about graphs with a node held fixed, without gating (section 8.2).
+"""What the papers prove about graphs with a node held fixed, without gating (section 8.2).
 
 ReLU and positive features, so that X' = A X - X; d is the largest degree, Δ_1 the eccentricity of
 node 1, the first here, which is held; S = Σ_i X_i² of the deviations from it.

@@ -1,7 +1,7 @@
-r"""What the documents prove about the size of LEM's gradients (T 5.2.2 = L 4.2, T 5.2.3).
+r"""What the papers prove about the size of LEM's gradients (T 5.2.2 = L 4.2, T 5.2.3).
 
 η is the largest norm ‖·‖∞ of W_1, W_2, W_z and W_y, Γ = 2 (1 + η)(1 + 3η), Ȳ = ‖ȳ_n‖∞ and θ any
-weight. The documents multiply sup norms, where a row vector needs the l1 norm; η by column sums
+weight. The papers multiply sup norms, where a row vector needs the l1 norm; η by column sums
 repairs it, since θ touches one neuron only, and so does a factor m.
 """
 

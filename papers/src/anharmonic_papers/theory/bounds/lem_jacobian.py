@@ -1,4 +1,4 @@
-r"""What the documents say about the Jacobian of a LEM step (before T 5.2.2), exactly.
+r"""What the papers say about the Jacobian of a LEM step (before T 5.2.2), exactly.
 
 With A, B, C, D what the gate of z, the gate of y, the update of z and that of y see, and blocks in
 the order [y, z], :math:`\partial X_n / \partial X_{n-1} = I + dt\,E + dt^2 F` where

@@ -1,4 +1,4 @@
-"""What the documents prove about LEM's long-term gradients (T 5.2.4 = L E.2, T 5.2.5 = L 4.3).
+"""What the papers prove about LEM's long-term gradients (T 5.2.4 = L E.2, T 5.2.5 = L 4.3).
 
 The partial gradient of E_n counts the use of an entry of W_y at step k only.
 """

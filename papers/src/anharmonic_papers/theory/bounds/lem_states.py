@@ -1,4 +1,4 @@
-"""What the documents prove about LEM's states (thesis, chapter 5)."""
+"""What the papers prove about LEM's states (thesis, chapter 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the documents prove about adjoints of neural ODEs ([N], section 2).
+"""What the papers prove about adjoints of neural ODEs ([N], section 2).
 
 z' = f(z, t); the adjoint a(t) = dL(z(t1))/dz(t) is a row vector. f is any function of a state [d]
 and a time (a tensor without axes) that PyTorch can differentiate; a model that takes batches is

@@ -1,4 +1,4 @@
-"""What the documents say oversmoothing is (thesis, chapters 6 to 8), with both models as cases.
+"""What the papers say oversmoothing is (thesis, chapters 6 to 8), with both models as cases.
 
 D is the Dirichlet energy (6.2), (1/v) Σ_iΣ_{j∈N_i}|X_i - X_j|².
 """
@@ -39,7 +39,7 @@ def dirichlet(x: Tensor, coupling: Tensor) -> Tensor:
     "eigenvalue of the Laplacian, D(X) ≥ (2λ/v) Σ_i|X_i - mean|².",
     state="holds",
     example=lambda: similarity_zero(features(12, 3, 0), _EDGES),
-    remark="The document asks for zero exactly on constants; the inequality says how far from zero "
+    remark="The paper asks for zero exactly on constants; the inequality says how far from zero "
     "D is elsewhere.",
 )
 def similarity_zero(x: Tensor, edge_index: Tensor) -> Check:

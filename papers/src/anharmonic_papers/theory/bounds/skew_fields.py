@@ -1,4 +1,4 @@
-"""What the documents prove about skew-symmetric matrix fields ([N], 2.4 to 2.6).
+"""What the papers prove about skew-symmetric matrix fields ([N], 2.4 to 2.6).
 
 A field is a function of a point [d] that returns a matrix [d, d], or a vector [d].
 """

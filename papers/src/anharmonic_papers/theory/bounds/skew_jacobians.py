@@ -1,4 +1,4 @@
-"""What the documents prove about Jacobians that are skew-symmetric ([N], 2.7, 2.9 and 2.10)."""
+"""What the papers prove about Jacobians that are skew-symmetric ([N], 2.7, 2.9 and 2.10)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _two_by_two(x: Tensor) -> Tensor:
     "none: max|∂_kA_ij - ∂_jA_ik| ≥ (2/3) max|∂_kA_ij|, where a Jacobian has 0.",
     state="holds",
     example=lambda: skew_no_jacobian(_two_by_two, torch.tensor([0.5, -1.0]).double()),
-    remark="The document has the example; the inequality is what N 2.9 says at a point.",
+    remark="The paper has the example; the inequality is what N 2.9 says at a point.",
 )
 def skew_no_jacobian(field: PointField, x: Tensor) -> Check:
     """How far the derivatives of a skew field are from those of a Jacobian.

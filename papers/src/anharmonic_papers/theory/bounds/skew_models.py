@@ -1,4 +1,4 @@
-"""What the documents say about models with a skew-symmetric matrix ([N], section 3 to appendix A).
+"""What the papers say about models with a skew-symmetric matrix ([N], section 3 to appendix A).
 
 f(z, t) = f(0, t) + A(z, t) z (3.1) with A = (B - Bᵀ)/√2 of a network's B: Skew Symmetric.
 """
@@ -135,7 +135,7 @@ def skew_against_regular(
         skew: The field with a skew matrix.
         regular: The field without.
         z: The state at the first time.
-        times: The times of the quantiles (the document: 100).
+        times: The times of the quantiles (the paper: 100).
         last: a(t1).
         steps: Steps of the solver between two times.
 

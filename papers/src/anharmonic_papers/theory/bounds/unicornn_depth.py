@@ -1,4 +1,4 @@
-r"""What the documents prove about depth and UnICORNN's gradients (T 3.2.4 = U C.4, T (3.84)).
+r"""What the papers prove about depth and UnICORNN's gradients (T 3.2.4 = U C.4, T (3.84)).
 
 The partial gradient of E_n counts the use of the first layer's w at step k only, and a layer above
 passes on :math:`G^q_{rs} = -\hat\sigma(c^{q,r})^2 \tanh'(A^{q,r})\, V^q_{rs}`, taken at step k.

@@ -1,4 +1,4 @@
-"""What the documents prove about the size of UnICORNN's states (thesis, section 3.2), from rest."""
+"""What the papers prove about the size of UnICORNN's states (thesis, section 3.2), from rest."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def states_free(layer: UnICORNN, x: Tensor) -> Check:
     chapter="UnICORNN",
     claim="Two inputs: α Δy² + Δz² ≤ (2 n h)²/(1 - h sqrt(α)/2) for each neuron: no chaos.",
     state="corrected",
-    remark="The documents say that it follows as 3.2.1 does; this is the form that holds.",
+    remark="The papers say that it follows as 3.2.1 does; this is the form that holds.",
     example=lambda: sensitivity(*(case := large(3, dt=0.5, frequency=2.0)), case[1].flip(0)),
 )
 def sensitivity(layer: UnICORNN, x: Tensor, other: Tensor) -> Check:

@@ -1,4 +1,4 @@
-r"""What the documents prove about the size of UnICORNN's gradients (T 3.2.2 = U 3.1 = U C.2).
+r"""What the papers prove about the size of UnICORNN's gradients (T 3.2.2 = U 3.1 = U C.2).
 
 E is the mean of E_n over all N steps, T = N dt, Ȳ the largest entry of the targets, θ any entry of
 w, V, b and c. With β = max(1 + 2α, 4α²), g = max(2, ‖w‖∞ + α), γ = g + g²/2, V̄ the product of

@@ -1,4 +1,4 @@
-r"""What the documents prove about UnICORNN's long-term gradients (T 3.2.3 = U 3.2 = U C.3).
+r"""What the papers prove about UnICORNN's long-term gradients (T 3.2.3 = U 3.2 = U C.3).
 
 The partial gradient of E_n counts the use of w at step k only. Its source is
 :math:`\partial^+ z_k / \partial w_p = -h_p \tanh'(A_{k-1}^p)\, y_{k-1}^p` with h = dt σ̂(c).

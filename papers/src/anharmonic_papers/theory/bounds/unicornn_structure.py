@@ -1,4 +1,4 @@
-r"""What the documents prove about the structure of UnICORNN (thesis, sections 3.1 and 3.2).
+r"""What the papers prove about the structure of UnICORNN (thesis, sections 3.1 and 3.2).
 
 A layer is the symplectic Euler method, with the step sizes :math:`h = dt\,\hat\sigma(c)` of its
 neurons, of the Hamiltonian system (3.3) of

@@ -1,4 +1,4 @@
-"""The documents' constructions: networks with weights that are written down, and their errors."""
+"""The papers' constructions: networks with weights that are written down, and their errors."""
 
 from anharmonic_papers.theory.constructions import (
     hamiltonian_statements,

@@ -72,7 +72,7 @@ def _contraction() -> tuple[TanhNetwork, Tensor]:
     chapter=CHAPTER,
     claim="A LEM follows φ_n = f(φ_{n-1}, u_n), f Lipschitz, within e* Σ Lip(f)^λ, λ < n.",
     state="corrected",
-    remark="With a network of its own for the identity, tanh(s h)/s; the document uses that of f. "
+    remark="With a network of its own for the identity, tanh(s h)/s; the paper uses that of f. "
     "For f a network e* = ‖W_2‖∞ s²/3 (2 e* where f is approximated too). For a random RNN that "
     "is not contractive: 5.9e-5 at s = 1e-2, 5.9e-7 at s = 1e-3 after 60 steps.",
     example=lambda: emulation(*_contraction(), scale=1e-2),

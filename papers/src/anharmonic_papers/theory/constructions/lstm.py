@@ -5,7 +5,7 @@ r"""LEM and LSTM with weights that make them equal, (5.6).
 
 is a LEM with dt = 1, z = c, y = h, the gate of y open, W_y = I, V_y = 0 and b_y = 0, and an LSTM
 whose output gate is open and whose forget gate has the negative weights of its input gate. (The
-document names the gates only.)
+paper names the gates only.)
 """
 
 from __future__ import annotations

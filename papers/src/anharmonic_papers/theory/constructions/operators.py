@@ -193,7 +193,7 @@ def function_of_a_point(
 ) -> Oscillators:
     """Three layers whose output at t = 2 is F(ξ) for the input u(t) = t ξ, section 4.3.
 
-    They compute F(u(t - 1)). (The document's operator is (t - 1) F(u(1)) from t = 1 on, which is
+    They compute F(u(t - 1)). (The paper's operator is (t - 1) F(u(1)) from t = 1 on, which is
     the same at t = 2.) The delay is shortened by what the layers lag behind in the mean.
 
     Args:

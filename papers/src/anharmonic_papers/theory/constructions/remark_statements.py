@@ -122,7 +122,7 @@ def _points() -> Tensor:
     claim="A function F is a network of oscillators driven by u(t) = t ξ and read at t = 2.",
     state="holds",
     remark="F(ξ) = F(u(1)) is read by a delay of 1, shortened by the mean lag of the layers; the "
-    "factor (t - 1) of the document's operator is 1 at t = 2. Measured order in e.",
+    "factor (t - 1) of the paper's operator is 1 at t = 2. Measured order in e.",
     example=lambda: functions(_plane_function(), _points(), (0.4, 0.3)),
 )
 def functions(F: TanhNetwork, points: Tensor, smoothings: Sequence[float]) -> Check:
