@@ -1,4 +1,4 @@
-"""FastGRNN."""
+"""FastGRNN: a small gated network in which gate and update share their matrices."""
 
 from __future__ import annotations
 

@@ -57,6 +57,7 @@ def checked_state(state: Any, shape: tuple[int, ...], example: Tensor, kind: Any
         ValueError: If a shape or device does not fit.
 
     Example:
+        >>> from anharmonic.ops.recurrence import HiddenState
         >>> h = torch.zeros(1, 2, 3)
         >>> checked_state(h, (1, 2, 3), h, HiddenState).h is h
         True

@@ -43,10 +43,13 @@ class StepLayer(SequenceLayer):
         >>> import torch
         >>> from anharmonic.nn import HiddenState, StepLayer
         >>> class LeakyRNN(StepLayer):
-        ...     def __init__(self, input_size, hidden_size, num_layers=1, *, leak=0.1, **options):
+        ...     def __init__(
+        ...         self, input_size, hidden_size, num_layers=1, *,
+        ...         leak=0.1, device=None, dtype=None, **options,
+        ...     ):
         ...         super().__init__(input_size, hidden_size, num_layers, **options)
         ...         self.leak = leak
-        ...         self.make_parameters()
+        ...         self.make_parameters(device=device, dtype=dtype)
         ...
         ...     def parameter_shapes(self, input_size):
         ...         H = self.hidden_size
