@@ -30,11 +30,12 @@ def test_rows_are_the_same_runs(name):
         for row in table(name).rows
         if row.run is not None
     }
-    assert found == expected
+    # Rows may be added; those that were there stay the same runs.
+    assert {row: found.get(row) for row in expected} == expected
 
 
 def test_no_table_is_missing():
-    assert sorted(list_tables()) == sorted({line["table"] for line in ROWS})
+    assert {line["table"] for line in ROWS} <= set(list_tables())
 
 
 @pytest.mark.parametrize(
