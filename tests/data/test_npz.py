@@ -179,3 +179,39 @@ def test_targets_of_python_objects(tmp_path: Path) -> None:
     np.savez(path, x=np.zeros((2, 3)), y=np.array(["a", "b"], dtype=object))
     with pytest.raises(ValueError, match=r"y in mine.npz .*; store y.astype\(str\) for classes, "):
         read_npz(path)
+
+
+def test_what_is_known_of_sequences(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"x": np.zeros((2, 3, 2)), "y": [0, 1], "groups": [7, 8]}
+    given |= {"elapsed": [[0, 2, 9], [0, 1, 3]], "channels": ["speed", "height"]}
+    given |= {"times": np.array(["2020-01-02", "2020-01-01"], "datetime64[D]")}
+    part = read_npz(save(tmp_path, **given, lengths=[2, 3]))["all"]
+    assert part.elapsed is not None and part.groups is not None and part.times is not None
+    assert part.elapsed.tolist() == [0, 2, 0, 1, 3]
+    assert (part.groups.tolist(), part.channels) == ([7, 8], ("speed", "height"))
+    assert part.times[1] < part.times[0]
+    flat = {"x": np.zeros((5, 2)), "y": [0, 1], "offsets": [0, 2, 5], "elapsed": part.elapsed}
+    other = read_npz(save(tmp_path, **flat))["all"]
+    assert other.elapsed is not None
+    assert other.elapsed.tolist() == part.elapsed.tolist()
+    parts = {f"x_{name}": np.zeros((1, 2)) for name in ("train", "test")}
+    parts |= {f"y_{name}": np.ones(1) for name in ("train", "test")} | {"channels": ["speed"]}
+    both = read_npz(save(tmp_path, **parts, groups_train=["ann"], groups_test=["bob"]))
+    assert [part.channels for part in both.values()] == [("speed",), ("speed",)]
+    assert both["test"].groups is not None
+    assert both["test"].groups.tolist() == ["bob"]
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"elapsed": np.zeros((2, 2))}, r"shape of elapsed in mine.npz must be \[2, 3\].*\[2, 2\]"),
+        ({"elapsed": np.full((2, 3), "a")}, "elapsed in mine.npz must be real numbers; got"),
+        ({"groups": [0.5, 1.5]}, "groups in mine.npz must be whole numbers or strings; got"),
+        ({"times": [0.5, np.nan]}, "times in mine.npz must be known everywhere; got 'NaN'; fill"),
+        ({"channels": ["a", "b"]}, "channels in mine.npz must be 1 names"),
+    ],
+)
+def test_errors_of_what_is_known(tmp_path: Path, given: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        read_npz(save(tmp_path, x=np.zeros((2, 3)), y=[0, 1], **given))

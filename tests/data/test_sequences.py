@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -108,3 +110,37 @@ def test_errors() -> None:
         Preprocessing.from_dict(p.to_dict() | {"missing": "drop"})
     with pytest.raises(TypeError, match="standardise must be True or False"):
         Preprocessing.from_dict(p.to_dict() | {"standardise": 1})
+
+
+def test_select_carries_what_is_known_of_sequences() -> None:
+    part = Sequences(
+        "here",
+        np.arange(6, dtype=np.float32)[:, None],
+        np.array([0, 1, 3, 6]),
+        elapsed=np.array([0, 0, 2, 0, 4, 5], np.float32),
+        groups=np.array(["ann", "bob", "ann"]),
+        times=np.array([3.0, 1.0, 2.0]),
+        channels=("speed",),
+    ).select(np.array([2, 0]))
+    assert part.elapsed is not None and part.groups is not None and part.times is not None
+    assert part.elapsed.tolist() == [0, 4, 5, 0]
+    assert (part.groups.tolist(), part.times.tolist()) == (["ann", "ann"], [2.0, 3.0])
+    assert part.channels == ("speed",)
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"elapsed": np.ones(2, np.float32)}, r"elapsed in here must be of shape \[3\].*got \[2\]"),
+        (
+            {"elapsed": np.array([0, 1, -1], np.float32)},
+            r"elapsed in here must be finite and >= 0; got -1.0 at sequence 1, step 1; give",
+        ),
+        ({"groups": np.array([1, 2, 3])}, r"groups in here must be \[2\].*got \[3\]; give one"),
+        ({"times": np.array([1.0])}, r"times in here must be \[2\].*got \[1\]; give one"),
+        ({"channels": ("a", "b")}, r"channels in here must be 1 names.*got 2; name"),
+    ],
+)
+def test_what_is_known_of_sequences_fits_them(given: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        Sequences("here", np.zeros((3, 1), np.float32), np.array([0, 1, 3]), **given)

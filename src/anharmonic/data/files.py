@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,12 +14,13 @@ from numpy.typing import NDArray
 from anharmonic._checks import boolean, choice, listed, message, natural, require
 from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, seeded_rng
 from anharmonic.data.npz import existing, read_npz
+from anharmonic.data.readers import file_digest, read_parts
 from anharmonic.data.sequences import Preprocessing, Sequences, check_finite
 from anharmonic.data.splits import split_indices
 from anharmonic.data.targets import encode_classes, float_targets, output_width, target_kind
 from anharmonic.data.ts import read_ts
 
-__all__ = ["FileTask", "file_digest", "read_inputs", "read_npz", "read_ts"]
+__all__ = ["FileTask", "file_digest", "read_inputs", "read_npz", "read_parts", "read_ts"]
 
 
 class FileTask(Task):
@@ -89,7 +89,7 @@ class FileTask(Task):
             digest = file_digest(self.path)
             advice = "give the file of the run, or start a new run with this one"
             require(digest == sha256, f"sha256 of {self.path.name}", digest, sha256, advice)
-        parts = _read_parts(self.path)
+        parts = read_parts(self.path)
         meant = {target_kind(part, target) for part in parts.values()}
         name = self.path.name
         came = {
@@ -128,21 +128,6 @@ class FileTask(Task):
         raise NotImplementedError("the data were read when the task was made")
 
 
-def file_digest(path: Path | str) -> str:
-    """SHA-256 of a data file, 64 hexadecimal digits; of a pair `_TRAIN.ts`, `_TEST.ts` both count.
-
-    Raises:
-        FileNotFoundError: If a file is missing.
-    """
-    digests = []
-    for file in _files(existing(path)):
-        with file.open("rb") as content:
-            digests.append(hashlib.file_digest(content, "sha256").hexdigest())
-    if len(digests) == 1:
-        return digests[0]
-    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
-
-
 def read_inputs(path: Path | str, preprocessing: Preprocessing) -> SequenceDataset:
     """Reads only the inputs of a file, to predict from them; `y` may be there or not.
 
@@ -157,44 +142,12 @@ def read_inputs(path: Path | str, preprocessing: Preprocessing) -> SequenceDatas
         FileNotFoundError: If there is no such file.
         ValueError: If the file is damaged, or its channels are not those of training.
     """
-    path = existing(path)
-    if _form(path) == ".ts":
-        part = read_ts(path)
-    else:
-        parts = read_npz(path, targets=False)
-        keys = [f"x_{name}" for name in parts]
-        advice = "store the sequences to predict from as x"
-        require("all" in parts, f"keys of {path.name}", keys, "x", advice)
-        part = parts["all"]
-    bare = Sequences(part.where, part.x, part.offsets)
+    parts = read_parts(path, targets=False)
+    keys = [f"x_{name}" for name in parts]
+    advice = "store the sequences to predict from as x"
+    require("all" in parts, f"keys of {Path(path).name}", keys, "x", advice)
+    bare = replace(parts["all"], y=None, per_step=False)
     return bare.dataset(preprocessing.transform(bare))
-
-
-def _form(path: Path) -> str:
-    return choice("ending of the file", path.suffix.lower(), (".npz", ".ts"))
-
-
-def _files(path: Path) -> tuple[Path, ...]:
-    """The file, or the pair it belongs to, training first."""
-    if _form(path) == ".npz":
-        return (path,)
-    for mine, other in (("_TRAIN", "_TEST"), ("_TEST", "_TRAIN")):
-        for written in (str.upper, str.lower):
-            if path.stem.endswith(written(mine)):
-                stem = path.stem.removesuffix(written(mine))
-                partner = existing(path.with_name(stem + written(other) + path.suffix))
-                return (path, partner) if mine == "_TRAIN" else (partner, path)
-    return (path,)
-
-
-def _read_parts(path: Path) -> dict[str, Sequences]:
-    if _form(path) == ".npz":
-        parts = read_npz(path)
-    else:
-        files = _files(path)
-        names = ("train", "test") if len(files) == 2 else ("all",)
-        parts = {name: read_ts(file) for name, file in zip(names, files, strict=True)}
-    return parts
 
 
 def _cut(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,9 @@ from numpy.typing import NDArray
 from anharmonic._checks import choice, message, require
 from anharmonic.data.sequences import Floats, Integers, Sequences
 
-_STEMS = ("x", "y", "lengths", "offsets")
+_STEMS = ("x", "y", "lengths", "offsets", "elapsed", "groups", "times")
 _PARTS = ("train", "valid", "test")
-_KNOWN = [*_STEMS, *(f"{stem}_{part}" for part in _PARTS for stem in _STEMS)]
+_KNOWN = [*_STEMS, "channels", *(f"{stem}_{part}" for part in _PARTS for stem in _STEMS)]
 
 
 def read_npz(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
@@ -28,8 +29,14 @@ def read_npz(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
         offsets: Optional instead, `[N + 1]`: sequence i is `x[offsets[i]:offsets[i + 1]]`.
         y: Whole numbers or strings `[N]` (classes); real numbers `[N]`, `[N, O]` (one value per
             sequence) or `[N, T, O]` (one per step; flat `[sum of lengths, O]` with `offsets`).
+        elapsed: Optional, numbers >= 0 `[N, T]` (flat `[sum of lengths]` with `offsets`): time
+            since the previous sample of a sequence, 0 at its first one, where sampling is uneven.
+        groups: Optional, whole numbers or strings `[N]`: whose or which recording a sequence is.
+        times: Optional, numbers, dates (datetime64) or strings that sort `[N]`: when a sequence
+            begins.
 
     Instead, all of these may come with `_train`, `_test` and optionally `_valid` at the end.
+    `channels`, optional strings `[F]`, names the channels of all of them.
 
     Args:
         path: The archive.
@@ -113,9 +120,46 @@ def _part(path: Path, arrays: dict[str, NDArray[Any]], suffix: str, targets: boo
     one = lengths is None or offsets is None
     advice = "keep lengths for padded x, offsets for flat x"
     require(one, f"keys of {where}", sorted(arrays), "lengths or offsets, not both", advice)
+    elapsed = arrays.get(f"elapsed{suffix}")
+    if elapsed is not None:
+        real = elapsed.dtype.kind in "fiu"
+        require(real, f"elapsed in {where}", str(elapsed.dtype), "real numbers", "convert it")
     if offsets is not None:
-        return _flat(where, x, y, offsets)
-    return _padded(where, x, y, lengths)
+        part = _flat(where, x, y, offsets)
+        spaced = elapsed
+    else:
+        part = _padded(where, x, y, lengths)
+        spaced = None if elapsed is None else _real_steps(where, elapsed, x, part.lengths)
+    return replace(
+        part,
+        elapsed=None if spaced is None else _single(spaced),
+        groups=_keys_of(where, "groups", arrays.get(f"groups{suffix}"), "iubUS"),
+        times=_keys_of(where, "times", arrays.get(f"times{suffix}"), "iufMUS"),
+        channels=tuple(str(name) for name in arrays.get("channels", np.empty(0)).reshape(-1)),
+    )
+
+
+def _real_steps(
+    where: str, elapsed: NDArray[Any], x: NDArray[Any], lengths: Integers
+) -> NDArray[Any]:
+    """The times of padded sequences without those of the padding."""
+    form, advice = list(x.shape[:2]), "give one time for every step of x"
+    fits = list(elapsed.shape) == form
+    require(fits, f"shape of elapsed in {where}", list(elapsed.shape), f"{form}, as x", advice)
+    real: NDArray[Any] = elapsed[np.arange(x.shape[1]) < lengths[:, None]]
+    return real
+
+
+def _keys_of(where: str, name: str, values: NDArray[Any] | None, kinds: str) -> NDArray[Any] | None:
+    """Groups or times, which may be of some kinds of NumPy's and hold nothing unknown."""
+    if values is None:
+        return None
+    expected = "whole numbers or strings" if name == "groups" else "numbers, dates or strings"
+    fits = values.dtype.kind in kinds
+    require(fits, f"{name} in {where}", str(values.dtype), expected, "convert it")
+    unknown = values.dtype.kind in "fM" and bool(np.isnan(values).any())
+    require(not unknown, f"{name} in {where}", "NaN", "known everywhere", "fill or remove it")
+    return values.astype(str) if values.dtype.kind == "S" else values
 
 
 def _flat(where: str, x: NDArray[Any], y: NDArray[Any] | None, offsets: NDArray[Any]) -> Sequences:

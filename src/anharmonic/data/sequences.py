@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,16 @@ class Sequences:
         offsets: int64 `[N + 1]`: sequence i is `x[offsets[i]:offsets[i + 1]]`.
         y: Targets as read: `[N]`, `[N, O]`, or `[sum of lengths, O]` if `per_step`; None if none.
         per_step: Whether there is a target for every step.
+        elapsed: float32 `[sum of lengths]`, time since the previous sample of the sequence in the
+            file's unit, >= 0; 0 at the first sample where that is not known. None if samples are
+            equally spaced.
+        groups: `[N]` whole numbers or strings: the subject or recording a sequence is of. None if
+            not known.
+        times: `[N]` numbers, dates or strings that sort: when a sequence begins. None if not known.
+        channels: Name of every channel; empty if not known.
 
     Raises:
-        ValueError: If there is no sequence, one without steps, or `y` does not fit.
+        ValueError: If there is no sequence, one without steps, or an array does not fit.
     """
 
     where: str
@@ -36,6 +43,10 @@ class Sequences:
     offsets: Integers
     y: NDArray[Any] | None = None
     per_step: bool = False
+    elapsed: Floats | None = None
+    groups: NDArray[Any] | None = None
+    times: NDArray[Any] | None = None
+    channels: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         size = {"sequences": len(self), "channels": self.x.shape[1]}
@@ -48,6 +59,29 @@ class Sequences:
             rows = len(self.x) if self.per_step else len(self)
             shape, advice = list(self.y.shape), "give one target per sequence or one per step"
             require(shape[0] == rows, f"y in {self.where}", shape, f"of {rows} rows, as x", advice)
+        self._check_elapsed()
+        for name, values in (("groups", self.groups), ("times", self.times)):
+            if values is not None:
+                came, form = list(values.shape), f"[{len(self)}], one per sequence"
+                advice = "give one for every sequence, or leave it out"
+                require(came == [len(self)], f"{name} in {self.where}", came, form, advice)
+        named, channels = len(self.channels), self.x.shape[1]
+        advice = "name every channel of x, in its order"
+        name, expected = f"channels in {self.where}", f"{channels} names, as x has channels"
+        require(named in (0, channels), name, named, expected, advice)
+
+    def _check_elapsed(self) -> None:
+        if self.elapsed is None:
+            return
+        name, came, form = f"elapsed in {self.where}", list(self.elapsed.shape), [len(self.x)]
+        advice = "give one time for every step of x"
+        require(came == form, name, came, f"of shape {form}, one time per step", advice)
+        bad = np.flatnonzero(~(np.isfinite(self.elapsed) & (self.elapsed >= 0)))
+        if len(bad):
+            sequence, step = self.place(int(bad[0]))
+            got = f"{self.elapsed[bad[0]]} at sequence {sequence}, step {step}"
+            advice = "give the time since the previous sample, 0 at a sequence's first one"
+            raise ValueError(message(f"{name} must be finite and >= 0", got, advice))
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -62,8 +96,15 @@ class Sequences:
         lengths = self.lengths[rows]
         ends = np.concatenate([[0], np.cumsum(lengths)])
         steps = np.arange(ends[-1]) + np.repeat(self.offsets[rows] - ends[:-1], lengths)
-        y = None if self.y is None else self.y[steps if self.per_step else rows]
-        return Sequences(self.where, self.x[steps], ends, y, self.per_step)
+        return replace(
+            self,
+            x=self.x[steps],
+            offsets=ends,
+            y=None if self.y is None else self.y[steps if self.per_step else rows],
+            elapsed=None if self.elapsed is None else self.elapsed[steps],
+            groups=None if self.groups is None else self.groups[rows],
+            times=None if self.times is None else self.times[rows],
+        )
 
     def place(self, row: int) -> tuple[int, int]:
         """Sequence and step of a row of `x`."""

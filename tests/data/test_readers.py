@@ -1,0 +1,31 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anharmonic.data.readers import read_parts
+
+HEADER = "@univariate true\n@classLabel true a b\n@data\n"
+
+
+def test_parts_by_the_ending(tmp_path: Path) -> None:
+    np.savez(tmp_path / "mine.NPZ", x=np.zeros((3, 2)), y=[0, 1, 0])
+    (tmp_path / "mine.NPZ.npz").rename(tmp_path / "mine.NPZ")
+    assert {name: len(part) for name, part in read_parts(tmp_path / "mine.NPZ").items()} == {
+        "all": 3
+    }
+    (tmp_path / "Small_TRAIN.ts").write_text(HEADER + "1,2:a\n3,4:b\n")
+    (tmp_path / "Small_TEST.ts").write_text(HEADER + "5,6:b\n")
+    for name in ("Small_TRAIN.ts", "Small_TEST.ts"):
+        parts = read_parts(tmp_path / name)
+        assert {name: len(part) for name, part in parts.items()} == {"train": 2, "test": 1}
+    assert list(read_parts(tmp_path / "Small_TEST.ts", targets=False)) == ["all"]
+
+
+def test_unknown_ending_and_hint(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("1")
+    with pytest.raises(ValueError, match=r"ending of the file must be one of '.npz', .*'.txt'"):
+        read_parts(tmp_path / "mine.txt")
+    (tmp_path / "mine.ts").write_text(HEADER + "1,2:a\n")
+    with pytest.raises(TypeError, match="columns"):
+        read_parts(tmp_path / "mine.ts", columns=3)
