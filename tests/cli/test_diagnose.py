@@ -114,7 +114,7 @@ def test_a_run_on_the_user_s_file_needs_it(cli, data, tmp_path):
 def test_what_is_no_finished_run_is_said_in_one_line(cli, tmp_path):
     code, _, err = cli("diagnose", "nowhere")
     assert code == 2 and err.count("\n") == 1
-    assert "nowhere must be the folder of a finished run" in err and "got nothing" in err
+    assert "nowhere must be the folder of a finished run" in err and "where nothing is" in err
     (tmp_path / "begun").mkdir()
     (tmp_path / "begun" / "run.json").write_text("{}")
     code, _, err = cli("diagnose", "begun")

@@ -38,6 +38,18 @@ def test_list_of_tasks_says_all_that_is_known_of_them(cli):
         assert all(f"{count} " in words for count in task.sizes.values())
 
 
+@pytest.mark.parametrize("columns", [80, 40])
+def test_list_wraps_at_words_in_a_terminal(cli, monkeypatch, columns):
+    piped = {word: cli("list", *word.split())[1] for word in ("", "tables", "tasks")}
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for word, whole in piped.items():
+        out = cli("list", *word.split())[1]
+        assert out.split() == whole.split()
+        if columns == 80:
+            assert max(map(len, out.splitlines())) <= 80
+
+
 def test_list_refuses_other_words(cli):
     code, _, err = cli("list", "modles")
     assert code == 2 and "what to list must be one of 'models', 'tasks', 'tables'" in err

@@ -59,14 +59,24 @@ def test_commit_only_of_the_packages_own_checkout(tmp_path, monkeypatch):
         command = ["git", "-C", str(tmp_path), *names, *arguments]
         subprocess.run(command, check=True, capture_output=True)
 
+    others = {}
+    for name in ("papers/src/models/mine.py", "src/other/table.yaml", "papers/results/all.jsonl"):
+        others[name] = tmp_path / name
+        others[name].parent.mkdir(parents=True)
+        others[name].write_text("1")
     git("init")
     assert machine.commit() is None  # in a checkout, but not part of it
     git("add", ".")
     git("commit", "-m", "all")
     head = machine.commit()
     assert head is not None and len(head) == 40
-    init.write_text("x = 1\n")
-    assert machine.commit() == head + "-dirty"
+    others.pop("papers/results/all.jsonl").write_text("12")
+    assert machine.commit() == head  # results were added, no source is another
+    for changed in (init, *others.values()):
+        before = changed.read_text()
+        changed.write_text("x = 1\n")
+        assert machine.commit() == head + "-dirty", changed
+        changed.write_text(before)
     monkeypatch.setenv("PATH", "")
     assert machine.commit() is None
 

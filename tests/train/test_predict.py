@@ -81,9 +81,18 @@ def test_errors(tiny, environment, tmp_path):
     folder = run_folder(run, environment)
     new = tmp_path / "new.npz"
     np.savez(new, x=sequences(3, features=3))
-    with pytest.raises(FileNotFoundError, match=r"folder of a finished run.*got nothing; pass"):
+    with pytest.raises(
+        FileNotFoundError, match=r"folder of a finished run.*where nothing is; pass"
+    ):
         predict(folder, new)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"got an empty folder; .*anharmonic train"):
+        predict(tmp_path / "empty", new)
+    with pytest.raises(FileNotFoundError, match=r"got a folder with .*new\.npz"):
+        predict(tmp_path, new)
     fit(run, environment)
+    with pytest.raises(FileNotFoundError, match=r"the data .* must be .*got a folder"):
+        predict(folder, tmp_path)
     with pytest.raises(ValueError, match="must be 2, as in training; got 3"):
         predict(folder, new)
     with pytest.raises(FileNotFoundError, match="no-such"):

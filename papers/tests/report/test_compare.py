@@ -152,6 +152,17 @@ def test_missing_names_the_table_or_rows_or_seeds(table, run, three_seeds, make_
     assert missing(replace(table, rows=(Row("expRNN"),)), []) == []
 
 
+def test_what_is_missing_goes_where_the_results_are(table, three_seeds, tmp_path):
+    lines = compare(table, three_seeds[:1])
+    file, folder = tmp_path / "my results.jsonl", tmp_path / "folder"
+    folder.mkdir()
+    for text in (terminal(table, lines, file), markdown(table, lines, file)):
+        assert f"--rows cornn --results '{file}'\n" in f"{text}\n"
+    in_folder = folder / "test-table.jsonl"
+    assert len(missing(table, lines, folder)) == 2
+    assert all(c.endswith(f" --results {in_folder}") for c in missing(table, lines, folder))
+
+
 def test_rows_say_how_many_of_their_seeds_ran(table, run, three_seeds, make_result):
     def seeds(results):
         return compare(table, results)[0].seeds

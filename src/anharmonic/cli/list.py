@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import inspect
+import shutil
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
 from anharmonic import _plugins
 from anharmonic._checks import choice, message
 
-WIDTH = 100
+WIDEST = 100
+"""Lines of ``list tasks`` are no longer on wider terminals: they would be hard to read."""
 
 
 def run(words: Sequence[str]) -> int:
@@ -58,6 +61,7 @@ def _tasks_in_full() -> list[str]:
     from anharmonic.data.registry import describe_tasks
 
     out = []
+    width = min(_columns() or WIDEST, WIDEST)
     for task in describe_tasks():
         names = {"train": "training", "valid": "validation", "test": "test"}
         counts = [f"{task.sizes[k]} {name}" for k, name in names.items() if k in task.sizes]
@@ -73,7 +77,7 @@ def _tasks_in_full() -> list[str]:
             out.append(
                 textwrap.fill(
                     line,
-                    WIDTH,
+                    width,
                     initial_indent=first,
                     subsequent_indent=rest,
                     break_on_hyphens=False,
@@ -100,7 +104,18 @@ def _first_line(cls: type) -> str:
     return text.split("\n", 1)[0].replace("``", "")
 
 
+def _columns() -> int | None:
+    """The width of the terminal; None where the output is piped, to stay one line per name."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
 def _lines(entries: Iterable[tuple[str, str]]) -> list[str]:
     entries = list(entries)
-    width = max(len(name) for name, _ in entries)
-    return [f"  {name.ljust(width)}  {text}" for name, text in entries]
+    indent = 2 + max(len(name) for name, _ in entries) + 2
+    columns = _columns()
+    width = max(columns - indent, 20) if columns else sys.maxsize
+    lines = []
+    for name, text in entries:
+        wrapped = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+        lines.append(f"  {name}".ljust(indent) + f"\n{' ' * indent}".join(wrapped))
+    return lines

@@ -39,7 +39,8 @@ def write_predictions(
     Args:
         run: The folder of a finished run, e.g. runs/file-LEM-0123456789ab.
         data: The sequences, an .npz or .ts file.
-        output: The CSV to write, in a folder that exists; - writes to standard output.
+        output: The CSV to write, in a folder that exists; it replaces a file that is there. -
+            writes to standard output.
         batch_size: Sequences computed together, at least 1.
 
     Raises:
@@ -59,8 +60,9 @@ def write_predictions(
     if str(output) == "-":
         sys.stdout.write(text)
         return 0
+    done = "replaced" if output.exists() else "wrote"
     write_atomically(output, text)
-    print(f"wrote {output}: {len(predictions.values)} sequences")
+    print(f"{done} {output}: {len(predictions.values)} sequences")
     return 0
 
 

@@ -60,14 +60,13 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
     missing = [n for n in (folders.RESULT, folders.BEST) if not (folder / n).exists()]
     if missing:
         began = (folder / folders.RUN).is_file()
-        held = ", ".join(sorted(p.name for p in folder.iterdir())) if folder.is_dir() else "nothing"
         raise FileNotFoundError(
             message(
                 f"{folder} must be the folder of a finished run, with {' and '.join(missing)}",
-                held or "an empty folder",
+                folders.described(folder),
                 f"finish the run: anharmonic train --run {folder / folders.RUN}"
                 if began
-                else "pass the folder that `anharmonic train` named",
+                else folders.ADVICE,
             )
         )
     result = Result.from_json((folder / folders.RESULT).read_text(encoding="utf-8"))

@@ -22,6 +22,11 @@ RESULT = "result.json"
 TASK = "task.json"
 DIAGNOSTICS = "diagnostics.jsonl"
 _LOCK = "lock"
+ADVICE = (
+    'pass what `anharmonic train` prints as "run folder" when it has finished, e.g. '
+    "runs/adding-LEM-0123456789ab"
+)
+"""What to do where no finished run is found."""
 
 
 class RunLockedError(RuntimeError):
@@ -36,6 +41,20 @@ def run_folder(run: Run, environment: RunEnvironment) -> Path:
         'runs'
     """
     return environment.out / run.folder_name
+
+
+def described(path: Path) -> str:
+    """What lies at a path, in words for a message.
+
+    Example:
+        >>> described(Path("no-such-run"))
+        'a path where nothing is'
+    """
+    if not path.is_dir():
+        return "a file" if path.exists() else "a path where nothing is"
+    held = sorted(p.name for p in path.iterdir())
+    more = f" and {len(held) - 9} more" if len(held) > 9 else ""
+    return f"a folder with {', '.join(held[:9])}{more}" if held else "an empty folder"
 
 
 def claim(folder: Path, run: Run) -> None:

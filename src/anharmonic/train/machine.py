@@ -71,7 +71,11 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> str | None:
-    """Git commit of the package's own checkout, "-dirty" if its files differ; None without one."""
+    """Git commit of the package's own checkout, or None where it lies in none.
+
+    It ends in "-dirty" if files of the package differ, or files in any folder ``src`` of the
+    checkout, such as that of a second project there. Result lines, which runs add, do not count.
+    """
     here = Path(anharmonic.__file__).parent
 
     def git(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -83,7 +87,8 @@ def commit() -> str | None:
         if git("ls-files", "--error-unmatch", "__init__.py").returncode != 0:
             return None
         head = git("rev-parse", "HEAD").stdout.strip()
-        dirty = git("diff", "--quiet", "HEAD", "--", str(here)).returncode != 0
+        sources = (str(here), ":(top,glob)**/src/**")
+        dirty = git("diff", "--quiet", "HEAD", "--", *sources).returncode != 0
     except (OSError, subprocess.TimeoutExpired):
         return None
     return (head + "-dirty" if dirty else head) or None

@@ -55,13 +55,21 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
     _checks.positive_int("batch_size", batch_size)
     folder = Path(run_folder)
     if not (folder / folders.TASK).is_file() or not (folder / folders.BEST).is_dir():
-        held = ", ".join(sorted(p.name for p in folder.iterdir())) if folder.is_dir() else "nothing"
         raise FileNotFoundError(
             _checks.message(
-                f"{folder} must be the folder of a finished run, with {folders.BEST} and "
+                f"{folder} must be the folder of a finished run, which holds {folders.BEST} and "
                 f"{folders.TASK}",
-                held,
-                "pass the folder that fit made, once the run is finished",
+                folders.described(folder),
+                folders.ADVICE,
+            )
+        )
+    file = Path(data).expanduser()
+    if not file.is_file():
+        raise FileNotFoundError(
+            _checks.message(
+                f"the data {file} must be an .npz or .ts file",
+                folders.described(file),
+                "check the path",
             )
         )
     task = _read_task(folder / folders.TASK)

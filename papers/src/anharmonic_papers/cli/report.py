@@ -42,7 +42,8 @@ def report(
 
     Args:
         ids: Names of tables and figures.
-        results: A file of result lines, or a folder of .jsonl files.
+        results: A file of result lines, or a folder of .jsonl files. Default: papers/results in a
+            checkout, else results.
         html: Write one self-contained HTML page here instead of printing.
         markdown: Write Markdown here instead of printing.
 
@@ -70,11 +71,11 @@ def report(
         )
     comparisons = [(table, compare(table, lines)) for table in tables]
     if html is not None:
-        write_html(html, comparisons)
+        write_html(html, comparisons, results)
         print(f"wrote {html}")
     if markdown is not None:
         markdown.parent.mkdir(parents=True, exist_ok=True)
-        sections = [table_in_markdown(table, compared) for table, compared in comparisons]
+        sections = [table_in_markdown(table, compared, results) for table, compared in comparisons]
         sections += [drawn.markdown(figure, curves) for figure, curves in measured]
         write_atomically(markdown, "\n".join([*sections, f"{SOURCES}\n"]))
         print(f"wrote {markdown}")
@@ -86,7 +87,7 @@ def report(
         comparisons = [pair for pair in comparisons if has_results(pair[1])]
         known = {figure.id for figure, _ in measured}
         without += [figure.id for figure in figures if figure.id not in known]
-    blocks = [terminal(table, compared) for table, compared in comparisons]
+    blocks = [terminal(table, compared, results) for table, compared in comparisons]
     blocks += [drawn.terminal(figure, curves) for figure, curves in measured]
     if without:
         blocks.append(pages.text(f"No results yet: {', '.join(without)}."))

@@ -55,8 +55,9 @@ def run_tables(
         rows: Only these rows, by the names that --dry-run shows. Default: all.
         seeds: These seeds instead of each row's own.
         dry_run: Only list what would run.
-        results: File of result lines; runs found in it are not repeated. Default: results/ID.jsonl,
-            and then runs found in any .jsonl file of results/ are not repeated.
+        results: File of result lines; runs found in it are not repeated. Default: ID.jsonl in
+            papers/results of a checkout, else in results; then runs found in any .jsonl file of
+            that folder are not repeated.
 
     Returns:
         0, or 1 if a row failed.
@@ -92,7 +93,7 @@ def run_tables(
             describe=one_line,
             debug=is_debugging(),
         )
-        print(f"\n{terminal(full, compare(full, results_so_far(path)))}\n")
+        print(f"\n{terminal(full, compare(full, results_so_far(path)), results)}\n")
     for text in failed:
         print(f"failed: {text}")
     return 1 if failed else 0

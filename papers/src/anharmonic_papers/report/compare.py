@@ -7,9 +7,11 @@ of the full runs: it stands in a line of its own that says so.
 
 from __future__ import annotations
 
+import shlex
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from anharmonic import pages
@@ -152,8 +154,9 @@ def compare(table: Table, results: Iterable[Result]) -> list[Line]:
     Returns:
         One line per row, in the table's order.
     """
-    latest = {r.run.hash: r for r in results}
     runs = list(dict.fromkeys(row.run for row in table.rows if row.run is not None))
+    kinds = {(run.task, run.model) for run in runs}
+    latest = {r.run.hash: r for r in results if (r.run.task, r.run.model) in kinds}
     splits = {row.split for row in table.rows if row.split}
     full: dict[str, list[Result]] = {}
     reduced: dict[str, dict[str, list[Result]]] = {}
@@ -194,8 +197,20 @@ def has_results(lines: Iterable[Line]) -> bool:
     return any(line.full or line.reduced for line in lines)
 
 
-def command(table: Table, rows: Sequence[Row] = (), seeds: Sequence[int] = ()) -> str:
+def command(
+    table: Table,
+    rows: Sequence[Row] = (),
+    seeds: Sequence[int] = (),
+    results: Path | None = None,
+) -> str:
     """The command line that runs a table, or some rows and seeds of it.
+
+    Args:
+        table: The table.
+        rows: The rows; all if none is given.
+        seeds: The seeds; each row's own if none is given.
+        results: The file of results that the command adds to, or the folder of such files; None
+            for where ``anharmonic table`` writes by itself.
 
     Example:
         >>> from anharmonic_papers.tables.base import Row, Table
@@ -206,7 +221,9 @@ def command(table: Table, rows: Sequence[Row] = (), seeds: Sequence[int] = ()) -
     words = ["anharmonic", "table", table.id]
     words += ["--rows", *(row.id for row in rows)] if rows else []
     words += ["--seeds", *map(str, seeds)] if seeds else []
-    return " ".join(words)
+    if results is not None:
+        words += ["--results", str(results / f"{table.id}.jsonl" if results.is_dir() else results)]
+    return shlex.join(words)
 
 
 def duration(seconds: float) -> str:
@@ -324,21 +341,27 @@ def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
     return out
 
 
-def missing(table: Table, lines: Iterable[Line]) -> list[str]:
-    """The commands that run what has no full result yet: rows, or some seeds of a row."""
+def missing(table: Table, lines: Iterable[Line], results: Path | None = None) -> list[str]:
+    """The commands that run what has no full result yet: rows, or some seeds of a row.
+
+    Args:
+        table: The table.
+        lines: What ``compare`` gave.
+        results: As in ``command``.
+    """
     first: dict[Run, Line] = {}  # rows of several parts may be of one run
     for line in lines:
         if line.row.run is not None:
             first.setdefault(line.row.run, line)
     lines = list(first.values())
     if all(line.full is None for line in lines):
-        return [command(table)] if lines else []
+        return [command(table, results=results)] if lines else []
     absent: dict[tuple[int, ...], list[Row]] = {}
     for line in lines:
         if line.missing:
             seeds = () if line.missing == line.row.seeds else line.missing
             absent.setdefault(seeds, []).append(line.row)
-    return [command(table, rows, seeds) for seeds, rows in absent.items()]
+    return [command(table, rows, seeds, results) for seeds, rows in absent.items()]
 
 
 def provenance(lines: Iterable[Line]) -> list[str]:
@@ -378,12 +401,13 @@ def _measure(table: Table) -> str:
     return f"{table.metric}{unit}, {table.direction} is better"
 
 
-def terminal(table: Table, lines: Sequence[Line]) -> str:
+def terminal(table: Table, lines: Sequence[Line], results: Path | None = None) -> str:
     """The comparison as plain text.
 
     Args:
         table: The table.
         lines: What ``compare`` gave.
+        results: As in ``command``.
     """
     shown = columns(lines)
     parts: list[Any] = [f"{table.id}: {table.title}", heading(table)]
@@ -393,19 +417,20 @@ def terminal(table: Table, lines: Sequence[Line]) -> str:
         head = [HEAD[i] for i in shown]
         parts.append(pages.grid(head, rows, strong=("ours",), fixed=("reported", "ours")))
     parts += ["", pages.bullets([*remarks(table, lines), *provenance(lines)])]
-    commands = missing(table, lines)
+    commands = missing(table, lines, results)
     if commands:
         parts.append("To run what is missing:")
         parts += [pages.unwrapped(f"  {command}") for command in commands]
     return pages.text(*parts)
 
 
-def markdown(table: Table, lines: Sequence[Line]) -> str:
+def markdown(table: Table, lines: Sequence[Line], results: Path | None = None) -> str:
     """The comparison as a Markdown section.
 
     Args:
         table: The table.
         lines: What ``compare`` gave.
+        results: As in ``command``.
     """
     shown = columns(lines)
 
@@ -419,7 +444,7 @@ def markdown(table: Table, lines: Sequence[Line]) -> str:
         out += [text(c) for line in members for c in cells(line)]
     out += ["", *(f"- {remark}" for remark in remarks(table, lines))]
     out += [f"- {said}" for said in provenance(lines)]
-    commands = missing(table, lines)
+    commands = missing(table, lines, results)
     if commands:
         out += ["", "To run what is missing:", "", "```", *commands, "```"]
     return "\n".join(out) + "\n"

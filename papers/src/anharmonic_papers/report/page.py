@@ -16,36 +16,42 @@ from anharmonic_papers.tables.base import Table
 _TEMPLATE = Path(__file__).parent / "templates" / "report.html.jinja"
 
 
-def html(comparisons: Sequence[tuple[Table, Sequence[Line]]]) -> str:
+def html(comparisons: Sequence[tuple[Table, Sequence[Line]]], results: Path | None = None) -> str:
     """The page, as text.
 
     Args:
         comparisons: Tables, each with what ``report.compare`` gave for it.
+        results: The place of the results, if it is named; see ``report.command``.
     """
     return pages.render(
         _TEMPLATE,
         title="Reported and reproduced",
-        tables=[_table(table, lines) for table, lines in comparisons],
+        tables=[_table(table, lines, results) for table, lines in comparisons],
         sources=compare.SOURCES,
         version=__version__,
     )
 
 
-def write_html(path: Path, comparisons: Sequence[tuple[Table, Sequence[Line]]]) -> None:
+def write_html(
+    path: Path,
+    comparisons: Sequence[tuple[Table, Sequence[Line]]],
+    results: Path | None = None,
+) -> None:
     """Writes the page whole or not at all.
 
     Args:
         path: Where; missing folders are made.
         comparisons: As in ``html``.
+        results: As in ``html``.
 
     Raises:
         OSError: If it cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, html(comparisons))
+    write_atomically(path, html(comparisons, results))
 
 
-def _table(table: Table, lines: Sequence[Line]) -> dict[str, Any]:
+def _table(table: Table, lines: Sequence[Line], results: Path | None) -> dict[str, Any]:
     shown = compare.columns(lines)
     return {
         "id": table.id,
@@ -64,8 +70,8 @@ def _table(table: Table, lines: Sequence[Line]) -> dict[str, Any]:
         ],
         "remarks": compare.remarks(table, lines),
         "provenance": compare.provenance(lines),
-        "missing": compare.missing(table, lines),
-        "command": compare.command(table),
+        "missing": compare.missing(table, lines, results),
+        "command": compare.command(table, results=results),
     }
 
 

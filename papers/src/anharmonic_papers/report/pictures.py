@@ -84,6 +84,9 @@ def curves(table: Table, lines: Iterable[Line]) -> Any | None:
         A figure of matplotlib, for ``pages.image``.
     """
     measure = table.measure if table.measure != "test" else "valid"
+    lines = list(lines)
+    if not any(line.full or line.reduced for line in lines):
+        return None
     drawn, [axis] = pages.panels(1, height=3.4)
     values: list[float] = []
     # Every row that can run has its colour, whether it ran or not: no later result changes it.

@@ -93,7 +93,11 @@ def _load(path: Path, text: str) -> Any:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         raise ValueError(
-            message("the file must be YAML", f"{error.problem} in line {line}", "mend that line")
+            message(
+                "the file must be YAML",
+                f"text that is not, in line {line} ({error.problem})",
+                "mend that line",
+            )
         ) from error
 
 
