@@ -42,8 +42,8 @@ def test_published_variants_wrap_the_convolution():
     [
         (("GCM", None, False), ValueError, "conv must be one of .* did you mean 'GCN'"),
         (("GCN", "v3", False), ValueError, "residual must be one of"),
-        (("GAT", "v1", False), ValueError, "residual='v1' needs conv='GCN'; got conv='GAT'"),
-        (("GCN", None, True), ValueError, "group_mean=True needs conv='GAT'; got conv='GCN'"),
+        (("GAT", "v1", False), ValueError, "conv must be 'GCN' for residual='v1'; got 'GAT'"),
+        (("GCN", None, True), ValueError, "conv must be 'GAT' for group_mean=True; got 'GCN'"),
         (("GAT", None, "yes"), TypeError, "group_mean must be"),
     ],
 )

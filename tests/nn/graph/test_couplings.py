@@ -106,7 +106,7 @@ def test_group_mean_averages_neighbouring_channels():
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda: AttentionCoupling(4, 5, heads=2), ValueError, "must be a multiple of heads; got"),
+        (lambda: AttentionCoupling(4, 5, heads=2), ValueError, "multiple of heads=2; got 5"),
         (lambda: AttentionCoupling(0), ValueError, "channels must be an int >= 1"),
         (lambda: ResidualCoupling(Wide(), 2, 2, "v1"), ValueError, "linear map as attribute lin"),
         (lambda: ResidualCoupling(Wide(), 2, 2, "v4"), ValueError, "kind must be one of"),
@@ -114,7 +114,7 @@ def test_group_mean_averages_neighbouring_channels():
         (
             lambda: ChannelGroupMean(Wide(), 4)(torch.ones(1, 2), EDGES[:, :0]),
             ValueError,
-            r"multiple of group_size=4; got shape \[1, 6\]",
+            "multiple of group_size=4; got 6",
         ),
     ],
 )

@@ -104,8 +104,8 @@ def test_pooling_leaves_zero_for_a_graph_without_nodes():
     [
         ("GraphCON", {"conv": "GCM"}, ValueError, "did you mean 'GCN'"),
         ("GraphCON", {"residual": "v3"}, ValueError, "residual must be one of"),
-        ("GraphCON", {"residual": "v1", "conv": "GAT"}, ValueError, "needs conv='GCN'"),
-        ("GraphCON", {"group_mean": True}, ValueError, "needs conv='GAT'"),
+        ("GraphCON", {"residual": "v1", "conv": "GAT"}, ValueError, "conv must be 'GCN'"),
+        ("GraphCON", {"group_mean": True}, ValueError, "conv must be 'GAT'"),
         ("GradientGating", {"p": 0}, ValueError, "p must be"),
         ("PlainGNN", {"norm": "batch"}, ValueError, "norm must be one of"),
         ("PlainGNN", {"jump": "lstm"}, ValueError, "jump must be one of"),

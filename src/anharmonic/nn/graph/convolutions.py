@@ -105,10 +105,9 @@ def check_conv(name: str, residual: str | None, group_mean: bool) -> None:
         ("GAT", _checks.boolean("group_mean", group_mean), "group_mean=True"),
         ("GCN", residual in ("v1", "v2"), f"residual={residual!r}"),
     ):
-        if given and name != wanted:
-            raise ValueError(
-                _checks.message(f"{text} needs conv={wanted!r}", f"conv={name!r}", "leave it out")
-            )
+        _checks.require(
+            not given or name == wanted, "conv", name, f"{wanted!r} for {text}", f"drop {text}"
+        )
 
 
 def _conv(name: str, channels: int, heads: int, concat: bool) -> nn.Module:

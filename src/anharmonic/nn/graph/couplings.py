@@ -65,14 +65,11 @@ class ResidualCoupling(nn.Module):
     ) -> None:
         super().__init__()
         self.kind = _checks.choice("kind", kind, RESIDUALS)
-        if self.kind != "plain" and not isinstance(getattr(conv, "lin", None), nn.Module):
-            raise ValueError(
-                _checks.message(
-                    f"kind={kind!r} needs a convolution with its linear map as attribute lin",
-                    type(conv).__name__,
-                    "pass a GCNConv, or use kind='plain'",
-                )
-            )
+        _checks.require(
+            self.kind == "plain" or isinstance(getattr(conv, "lin", None), nn.Module), "conv", conv,
+            f"a convolution with its linear map as attribute lin for kind={kind!r}",
+            "pass a GCNConv, or use kind='plain'",
+        )  # fmt: skip
         self.conv = conv
         source = out_channels if self.kind == "v1" else in_channels
         self.residual = nn.Linear(source, out_channels)
@@ -135,14 +132,11 @@ class ChannelGroupMean(nn.Module):
     def forward(self, x: Tensor, edge_index: Any, *args: Any, **options: Any) -> Tensor:
         """The convolution, elu, and the mean over groups."""
         result = functional.elu(convolve(self.conv, x, edge_index, *args, **options))
-        if result.shape[1] % self.group_size:
-            raise ValueError(
-                _checks.message(
-                    f"the convolution's width must be a multiple of group_size={self.group_size}",
-                    _checks.described(result),
-                    "give it group_size times as many output channels",
-                )
-            )
+        _checks.require(
+            result.shape[1] % self.group_size == 0, "the width of conv", result.shape[1],
+            f"a multiple of group_size={self.group_size}",
+            "give it group_size times as many output channels",
+        )  # fmt: skip
         return result.view(len(x), result.shape[1] // self.group_size, self.group_size).mean(-1)
 
     def reset_parameters(self) -> None:
@@ -190,14 +184,10 @@ class AttentionCoupling(nn.Module):
         channels = _checks.positive_int("channels", channels)
         wide = _checks.positive_int("attention_channels", attention_channels or channels)
         self.heads = _checks.positive_int("heads", heads)
-        if wide % self.heads:
-            raise ValueError(
-                _checks.message(
-                    "attention_channels must be a multiple of heads",
-                    f"attention_channels={wide}, heads={heads}",
-                    "change one of them",
-                )
-            )
+        _checks.require(
+            wide % self.heads == 0, "attention_channels", wide, f"a multiple of heads={heads}",
+            "change one of them",
+        )  # fmt: skip
         self.query = nn.Linear(channels, wide)
         self.key = nn.Linear(channels, wide)
 

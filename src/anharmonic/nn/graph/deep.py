@@ -16,8 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks
+from anharmonic.nn.documented import complete
 from anharmonic.nn.graph.arguments import GraphInputs, check_edge_options, modules
 from anharmonic.nn.graph.convolve import convolve, redraw
+from anharmonic.nn.store import constructor_arguments
 from anharmonic.ops.adjacency import Adjacency
 from anharmonic.ops.edges import edges_of
 
@@ -25,15 +27,27 @@ from anharmonic.ops.edges import edges_of
 class DeepGraphLayer(nn.Module):
     """A stack of L steps around one shared convolution, or one per step.
 
+    What the docstring of a class leaves out of its arguments, shapes and errors is taken from here.
+
     Args:
-        conv: The convolution, or one per step.
-        num_layers: Steps L >= 1.
-        checkpoint: Whether the backward pass computes the states between every sqrt(L)-th anew.
+        conv: The convolution F, called as ``conv(x, edge_index, ...)`` and as wide as its input;
+            one module is shared by all layers, a list gives one per layer.
+        num_layers: Layers L >= 1.
+        checkpoint: Whether the backward pass computes the states anew from every sqrt(L)-th, so
+            that memory grows with sqrt(L).
+
+    Shape:
+        x [N, m]; edge_index [2, E], a sparse adjacency [N, N] whose row i holds the edges that end
+        in i, or an ``anharmonic.Adjacency``; result [N, m].
 
     Raises:
         TypeError: If an argument is of the wrong kind.
-        ValueError: If the number of convolutions is neither 1 nor L.
+        ValueError: If an argument is out of range, or conv changes the width.
     """
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        complete(cls, constructor_arguments(cls))
 
     def __init__(
         self, conv: nn.Module | Iterable[nn.Module], num_layers: int, checkpoint: bool

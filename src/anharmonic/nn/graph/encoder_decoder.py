@@ -1,10 +1,4 @@
-r"""What networks for graph tasks share: encoder, deep block, decoder.
-
-.. math::
-    X^0 = \sigma_e(E x + e), \quad X^L = \text{block}(X^0), \quad \hat o_i = D X^L_i + d
-
-For one prediction per graph, those of its nodes are pooled.
-"""
+"""What networks for graph tasks share: encoder, deep block, decoder."""
 
 from __future__ import annotations
 
@@ -24,21 +18,37 @@ POOLS = ("sum", "mean", "max")
 
 
 class GraphNetwork(Stored):
-    """Encoder, a deep block of its subclass, decoder.
+    r"""Encoder, a deep block of its subclass, decoder.
 
-    Subclasses store their arguments under their names, and define ``_block``.
+    .. math::
+        X^0 = \sigma_e(E x + e), \quad X^L = \text{block}(X^0), \quad \hat o_i = D X^L_i + d
+
+    For one prediction per graph, those of its nodes are pooled. Subclasses store their arguments
+    under their names, and define ``_block``.
 
     Args:
         input_size: Features per node F >= 1.
         output_size: Outputs O >= 1: classes, or target values.
-        hidden_size: Width m >= 1 of the block.
-        num_layers: Layers L >= 1 of the block.
+        hidden_size: Width m >= 1.
+        num_layers: Layers L >= 1.
+        conv: The convolution's name, see ``anharmonic.nn.graph.convolutions.CONVS``.
+        heads: Attention heads, averaged.
+        shared: Whether all layers share one convolution.
         level: One prediction per "node" or per "graph".
-        pool: "sum", "mean" or "max" over the nodes of a graph, of their predictions.
-        input_dropout: Probability in [0, 1) of zeroing an input feature.
-        output_dropout: Likewise of zeroing what goes into the decoder.
-        encoder_activation: "relu" or "identity", after the encoder.
-        output_activation: Likewise after the decoder.
+        pool: "sum", "mean" or "max" over a graph's nodes, of their predictions.
+        input_dropout: Dropout in [0, 1) on the input features.
+        output_dropout: Dropout in [0, 1) before the decoder.
+        encoder_activation: After the encoder, by name.
+        output_activation: After the decoder, by name.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [N, F]; result [N, O], or [B, O] for level "graph".
+
+    Raises:
+        ValueError: If a name is unknown or an argument out of range.
+        ImportError: If PyTorch Geometric is missing.
     """
 
     def __init__(
@@ -95,9 +105,9 @@ class GraphNetwork(Stored):
         def make() -> nn.Module:
             return make_conv(conv, self.hidden_size, heads, residual, group_mean)
 
-        if self.shared:
-            return self._made(make)
-        return [self._made(make) for _ in range(self.num_layers)]
+        return (
+            self._made(make) if self.shared else [self._made(make) for _ in range(self.num_layers)]
+        )
 
     def forward(
         self, x: Tensor, graph: Any, membership: Tensor | None = None, num_graphs: int = 1
@@ -116,14 +126,10 @@ class GraphNetwork(Stored):
         Raises:
             ValueError: If x has another number of features, or membership does not fit.
         """
-        if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[1] != self.input_size:
-            raise ValueError(
-                _checks.message(
-                    f"x must be a tensor [N, {self.input_size}]",
-                    _checks.described(x),
-                    "give one row of features per node",
-                )
-            )
+        _checks.require(
+            isinstance(x, Tensor) and x.dim() == 2 and x.shape[1] == self.input_size, "x", x,
+            f"a tensor [N, {self.input_size}]", "give one row of features per node",
+        )  # fmt: skip
         if membership is not None:
             _check_membership(membership, x.shape[0], num_graphs)
         x = functional.dropout(x, self.input_dropout, self.training)

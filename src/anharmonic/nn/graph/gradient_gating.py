@@ -1,20 +1,4 @@
-r"""Gradient Gating (G²): every node and channel moves at its own rate.
-
-Equations (8.4), with X the node features, F a graph convolution and F̂ that of the gate:
-
-.. math::
-    \hat\tau^n &= \hat\sigma(\hat F_{\hat\theta}(X^{n-1})) \\
-    \tau^n_{ik} &= \tanh\Big(\sum_{j \in N_i} |\hat\tau^n_{jk} - \hat\tau^n_{ik}|^p\Big) \\
-    X^n &= (1 - \tau^n) \odot X^{n-1} + \tau^n \odot \sigma(F_\theta(X^{n-1}))
-
-Where neighbours agree, the rate goes to zero and the node keeps its features: no oversmoothing.
-
-Symbols: ``conv`` is F, ``gate_conv`` is F̂ (None: F̂ = F), ``activation`` is σ, ``gate_activation``
-is σ̂.
-
-Reference: Rusch, Chamberlain, Mahoney, Bronstein and Mishra, Gradient Gating for Deep Multi-Rate
-Learning on Graphs, ICLR 2023.
-"""
+"""Gradient Gating (G²): every node and channel moves at its own rate."""
 
 from __future__ import annotations
 
@@ -50,15 +34,16 @@ class Gated(NamedTuple):
 class GradientGating(DeepGraphLayer):
     r"""Gradient gating around any graph convolution, L layers of (8.4).
 
+    With X the node features, F a graph convolution, F̂ that of the gate and, in (8.4), a = 1:
+
     .. math::
         \tau^n_{ik} &= \tanh\Big(\sum_{j \in N_i} |\hat\tau^n_{jk} - \hat\tau^n_{ik}|^p\Big),
         \quad \hat\tau^n = \hat\sigma(\hat F_{\hat\theta}(X^{n-1})) \\
         X^n &= (1 - (\tau^n)^a) \odot X^{n-1} + (\tau^n)^a \odot \sigma(F_\theta(X^{n-1}))
 
+    Where neighbours agree, the rate goes to zero and the node keeps its features: no oversmoothing.
+
     Args:
-        conv: The convolution F, called as ``conv(x, edge_index, ...)`` and as wide as its input;
-            one module is shared by all layers, a list gives one per layer.
-        num_layers: Layers L >= 1.
         p: Exponent of the differences, > 0; the paper tunes it in [1, 5]. Default 2. On a CPU
             whole exponents up to 5 are several times as fast as others (benchmarks/graphs.py).
         gate_conv: The convolution F̂ of the gate, or one per layer; None shares F.
@@ -70,16 +55,6 @@ class GradientGating(DeepGraphLayer):
         rate_exponent: a >= 0 (section 8.4); 1 is G², 0 the plain network without gating.
         activation: σ, a function or "relu", "elu", "tanh", "gelu", "identity".
         gate_activation: σ̂, likewise.
-        checkpoint: Whether the backward pass computes the states anew from every sqrt(L)-th, so
-            that memory grows with sqrt(L).
-
-    Shape:
-        x [N, m]; edge_index [2, E], a sparse adjacency [N, N] whose row i holds the edges that end
-        in i, or an ``anharmonic.Adjacency``; result [N, m].
-
-    Raises:
-        TypeError: If an argument is of the wrong kind.
-        ValueError: If an argument is out of range, or conv changes the width.
 
     Note:
         The published code takes the mean over out-neighbours: ``aggr="mean", neighbours="out"``.

@@ -16,13 +16,6 @@ class GradientGatingNetwork(GraphNetwork):
     """Gradient gating between an encoder and a decoder, with a convolution by name.
 
     Args:
-        input_size: Features per node F >= 1.
-        output_size: Outputs O >= 1: classes, or target values.
-        hidden_size: Width m >= 1.
-        num_layers: Layers L >= 1.
-        conv: The convolution's name, see ``anharmonic.nn.graph.convolutions.CONVS``.
-        heads: Attention heads, averaged.
-        shared: Whether all layers share one convolution.
         p: Exponent of the gate, > 0.
         separate_gate: Whether the gate has a convolution of its own, of the same kind.
         aggr: "sum", "mean" or "max" in the gate.
@@ -31,22 +24,7 @@ class GradientGatingNetwork(GraphNetwork):
         rate_exponent: a >= 0, see ``GradientGating``.
         activation: σ and σ̂ by name; ``group_mean`` has elu in their place.
         group_mean: The published code's mean over neighbouring channels (GAT).
-        level: One prediction per "node" or per "graph".
-        pool: "sum", "mean" or "max" over a graph's nodes.
-        input_dropout: Dropout in [0, 1) on the input features.
-        output_dropout: Dropout in [0, 1) before the decoder.
-        encoder_activation: After the encoder, by name.
-        output_activation: After the decoder, by name.
         checkpoint: Whether memory grows with sqrt(L) only.
-        device: Where the parameters live.
-        dtype: Floating-point type of the parameters.
-
-    Shape:
-        x [N, F]; result [N, O], or [B, O] for level "graph".
-
-    Raises:
-        ValueError: If a name is unknown or an argument out of range.
-        ImportError: If PyTorch Geometric is missing.
 
     Example:
         >>> model = GradientGatingNetwork(5, 3, hidden_size=8, conv="Tran")

@@ -1,21 +1,4 @@
-r"""GraphCON: graph-coupled oscillator network.
-
-Equations (7.1), (7.3), with X the node features, Y their velocities and F a graph convolution:
-
-.. math::
-    X'' = \sigma(F_\theta(X, t)) - \gamma X - \alpha X'
-
-Discretisation (7.4), implicit in X and explicit in Y:
-
-.. math::
-    Y^n &= Y^{n-1} + dt\,[\sigma(F_\theta(X^{n-1})) - \gamma X^{n-1} - \alpha Y^{n-1}] \\
-    X^n &= X^{n-1} + dt\, Y^n
-
-Symbols: ``frequency`` is γ, ``damping`` is α, ``conv`` is F, ``activation`` is σ.
-
-Reference: Rusch, Chamberlain, Rowbottom, Mishra and Bronstein, Graph-Coupled Oscillator Networks,
-ICML 2022.
-"""
+"""GraphCON: graph-coupled oscillator network."""
 
 from __future__ import annotations
 
@@ -50,16 +33,17 @@ class Oscillation(NamedTuple):
 
 
 class GraphCON(DeepGraphLayer):
-    r"""Graph-coupled oscillators around any graph convolution, L layers of (7.4).
+    r"""Graph-coupled oscillators around any graph convolution.
+
+    Equations (7.1), (7.3), with X the node features, Y their velocities and F a graph convolution,
+    and L layers of their discretisation (7.4), implicit in X and explicit in Y:
 
     .. math::
+        X'' &= \sigma(F_\theta(X, t)) - \gamma X - \alpha X' \\
         Y^n &= Y^{n-1} + dt\,[\sigma(F_\theta(X^{n-1})) - \gamma X^{n-1} - \alpha Y^{n-1}] \\
         X^n &= X^{n-1} + dt\, Y^n
 
     Args:
-        conv: The convolution F, called as ``conv(x, edge_index, ...)`` and as wide as its input;
-            one module is shared by all layers, a list gives one per layer.
-        num_layers: Layers L >= 1.
         dt: Step size, > 0. Default 1.
         frequency: γ >= 0. Default 1.
         damping: α >= 0. Default 1.
@@ -69,16 +53,6 @@ class GraphCON(DeepGraphLayer):
             the first and after every layer.
         trainable_frequency: Whether γ = relu(raw_frequency) is learned.
         trainable_damping: Whether α = relu(raw_damping) is learned.
-        checkpoint: Whether the backward pass computes the states anew from every sqrt(L)-th, so
-            that memory grows with sqrt(L).
-
-    Shape:
-        x [N, m]; edge_index [2, E], a sparse adjacency [N, N] whose row i holds the edges that end
-        in i, or an ``anharmonic.Adjacency``; result [N, m].
-
-    Raises:
-        TypeError: If an argument is of the wrong kind.
-        ValueError: If an argument is out of range, or conv changes the width.
 
     Note:
         With dt = α = γ = 1, the paper's values for citation graphs and the defaults, the old
@@ -138,14 +112,11 @@ class GraphCON(DeepGraphLayer):
             ("frequency", self.frequency, trainable_frequency),
             ("damping", self.damping, trainable_damping),
         ):
-            if learned and value == 0:
-                raise ValueError(
-                    _checks.message(
-                        f"{name} must be > 0 if it is learned, as relu(raw_{name}) never leaves 0",
-                        f"{name}=0",
-                        "start with a small number",
-                    )
-                )
+            _checks.require(
+                not learned or value > 0, name, value,
+                f"> 0 if it is learned, as relu(raw_{name}) never leaves 0",
+                "start with a small number",
+            )  # fmt: skip
         stiffness = self.dt**2 * self.frequency + 2 * self.dt * self.damping
         if stiffness > 4 or (stiffness == 4 and self.damping == 0):
             warn_unstable(

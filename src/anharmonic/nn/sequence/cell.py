@@ -20,9 +20,20 @@ from anharmonic.ops.recurrence import State
 class SequenceCell(_Recurrent):
     """One step of one layer, as ``torch.nn.LSTMCell``.
 
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons, H >= 1.
+        bias: Whether the affine maps have a bias.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
     Shape:
-        x_t [B, F] or [F]; state: y, z [B, H] or [H]; elapsed [B] or []. Returns the new state;
-        ``state.y`` is the output.
+        x_t [B, F] or [F]; state (y, z) [B, H] or [H] each; elapsed [B] or []. Returns the new
+        state; its y is the output.
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
     """
 
     def __init__(self, input_size: int, hidden_size: int, bias: bool) -> None:

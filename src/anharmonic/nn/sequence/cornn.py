@@ -128,9 +128,6 @@ class CoRNNCell(_CoupledOscillators, SequenceCell):
     Parameters are ``weight_ih`` [H, F], ``weight_hy`` and ``weight_hz`` [H, H] and ``bias`` [H].
 
     Args:
-        input_size: Features per step, F >= 1.
-        hidden_size: Neurons, H >= 1.
-        bias: Whether the affine map has a bias.
         dt: Step size, > 0 (in (0, 1) if trainable). Default 0.05.
         frequency: Frequency control γ, >= 0. Default 1.
         damping: Damping ε; stable only if > 0. Default 1.
@@ -138,16 +135,6 @@ class CoRNNCell(_CoupledOscillators, SequenceCell):
         trainable_dt: Whether dt = σ̂(raw_dt) is learned.
         trainable_frequency: Whether γ = relu(raw_frequency) is learned.
         trainable_damping: Whether ε = relu(raw_damping) is learned.
-        device: Where the parameters live.
-        dtype: Floating-point type of the parameters.
-
-    Shape:
-        x_t [B, F] or [F]; state (y, z) [B, H] or [H] each; elapsed [B] or []. Returns the new
-        state; its y is the output.
-
-    Raises:
-        ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
 
     Example:
         >>> import torch
@@ -195,15 +182,6 @@ class CoRNN(_CoupledOscillators, KernelLayer):
     ``_reverse``; learned scalars ``raw_dt``, ``raw_frequency``, ``raw_damping`` serve all layers.
 
     Args:
-        input_size: Features per step, F >= 1.
-        hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
-        bias: Whether the affine maps have a bias.
-        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
-        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
-        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
-            then, the rest computed again), or "auto", which picks between them by size.
         dt: Step size, > 0 (in (0, 1) if trainable). Default 0.05.
         frequency: Frequency control γ, >= 0. Default 1.
         damping: Damping ε; stable only if > 0. Default 1.
@@ -211,16 +189,10 @@ class CoRNN(_CoupledOscillators, KernelLayer):
         trainable_dt: Whether dt = σ̂(raw_dt) is learned.
         trainable_frequency: Whether γ = relu(raw_frequency) is learned.
         trainable_damping: Whether ε = relu(raw_damping) is learned.
-        device: Where the parameters live.
-        dtype: Floating-point type of the parameters.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
         output [T, B, D * H] likewise; state: y and z [L * D, B, H]; elapsed [T, B] likewise.
-
-    Raises:
-        ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
 
     Note:
         The linear part is stable iff ε > 0 and dt²γ + 2 dt ε < 4 (explicit) or dt²γ < 4 + 2 dt ε

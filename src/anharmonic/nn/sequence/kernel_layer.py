@@ -18,7 +18,9 @@ from anharmonic.ops.stream import Stream
 class KernelLayer(SequenceLayer):
     """A sequence layer whose stack is one call of a kernel.
 
-    ``memory`` says what the kernel keeps for the backward pass.
+    Args:
+        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
+            then, the rest computed again), or "auto", which picks between them by size.
     """
 
     _invertible: ClassVar[bool] = False  # whether memory="reversible" can undo its steps

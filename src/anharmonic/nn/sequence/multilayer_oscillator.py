@@ -40,23 +40,15 @@ class MultiLayerNeuralOscillator(_NeuralOscillators):
     ``bias_lk`` [m_k], those of a reverse direction end in ``_reverse``.
 
     Args:
-        input_size: Features per step, F >= 1.
         hidden_size: Neurons of the top layer, and of all layers without ``hidden_sizes``; H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
         hidden_sizes: Neurons of every layer from the bottom up, the last of them ``hidden_size``;
             None gives all layers ``hidden_size``.
-        bias: Whether the affine maps have a bias.
-        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
-        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
         memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
             then, the rest computed again), "reversible" (the end state only; one direction,
             symplectic Euler, tanh), or "auto", which picks one of the first two.
         dt: Step size, > 0. Default 0.05.
         scheme: "symplectic-euler" or "velocity-verlet" (two evaluations of σ per step).
         activation: σ: "tanh", "sin", or "identity", which makes the layer linear.
-        device: Where the parameters live.
-        dtype: Floating-point type of the parameters.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;

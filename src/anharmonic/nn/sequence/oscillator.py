@@ -89,28 +89,13 @@ class NeuralOscillator(_NeuralOscillators):
     H] and ``bias_lk`` [H], those of a reverse direction end in ``_reverse``.
 
     Args:
-        input_size: Features per step, F >= 1.
-        hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
-        bias: Whether the affine maps have a bias.
-        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
-        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
-        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
-            then, the rest computed again), or "auto", which picks between them by size.
         dt: Step size, > 0. Default 0.05.
         scheme: "symplectic-euler" or "velocity-verlet" (two evaluations of σ per step).
         activation: σ: "tanh", "sin", or "identity", which makes the layer linear.
-        device: Where the parameters live.
-        dtype: Floating-point type of the parameters.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
         output [T, B, D * H] likewise; state: y and z [L * D, B, H]; elapsed [T, B] likewise.
-
-    Raises:
-        ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
 
     Note:
         Nothing damps here: near rest y'' = W y is stable iff the eigenvalues of W are real and

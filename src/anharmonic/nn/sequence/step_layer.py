@@ -31,13 +31,7 @@ class StepLayer(SequenceLayer):
     is the output.
 
     Args:
-        input_size: Features per step, F >= 1.
-        hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
         bias: Whether there is a parameter called "bias"; if not, it is None in the weights.
-        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
-        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
-        bidirectional: Whether every layer also walks from the end.
 
     Example:
         >>> import torch

@@ -34,7 +34,28 @@ class LSTMState(NamedTuple):
 
 
 class _TorchLayer(Stored, nn.RNNBase):
-    """Mixed into ``nn.RNN``, ``nn.LSTM`` and ``nn.GRU``."""
+    """Mixed into ``nn.RNN``, ``nn.LSTM`` and ``nn.GRU``.
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
+            every step).
+        bidirectional: Whether every layer also walks from the end.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: h, of an LSTM h and c, [L * D, B, H].
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
+    """
 
     state_type: ClassVar[Any] = HiddenState
 
@@ -160,26 +181,6 @@ class RNN(_TorchLayer, nn.RNN):
     .. math::
         h_n = \tanh(W h_{n-1} + V u_n + b)
 
-    Args:
-        input_size: Features per step, F >= 1.
-        hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
-        bias: Whether the affine maps have a bias.
-        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
-        dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
-            every step).
-        bidirectional: Whether every layer also walks from the end.
-        device: Where the parameters live.
-        dtype: Floating-point type of the parameters.
-
-    Shape:
-        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
-        output [T, B, D * H] likewise; state: h [L * D, B, H].
-
-    Raises:
-        ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
-
     Example:
         >>> import torch
         >>> layer = RNN(6, 32, batch_first=True)
@@ -199,26 +200,6 @@ class LSTM(_TorchLayer, nn.LSTM):
         i, f, o &= \hat\sigma(W_\cdot h_{n-1} + V_\cdot u_n + b_\cdot) \\
         c_n &= f \odot c_{n-1} + i \odot \tanh(W h_{n-1} + V u_n + b), \quad
         h_n = o \odot \tanh c_n
-
-    Args:
-        input_size: Features per step, F >= 1.
-        hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
-        bias: Whether the affine maps have a bias.
-        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
-        dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
-            every step).
-        bidirectional: Whether every layer also walks from the end.
-        device: Where the parameters live.
-        dtype: Floating-point type of the parameters.
-
-    Shape:
-        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
-        output [T, B, D * H] likewise; state: h and c [L * D, B, H].
-
-    Raises:
-        ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
 
     Example:
         >>> import torch
@@ -240,26 +221,6 @@ class GRU(_TorchLayer, nn.GRU):
     .. math::
         r, s = \hat\sigma(W_\cdot h_{n-1} + V_\cdot u_n + b_\cdot), \quad
         h_n = s \odot h_{n-1} + (1 - s) \odot \tanh(V u_n + b + r \odot (W h_{n-1} + b'))
-
-    Args:
-        input_size: Features per step, F >= 1.
-        hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
-        bias: Whether the affine maps have a bias.
-        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
-        dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
-            every step).
-        bidirectional: Whether every layer also walks from the end.
-        device: Where the parameters live.
-        dtype: Floating-point type of the parameters.
-
-    Shape:
-        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
-        output [T, B, D * H] likewise; state: h [L * D, B, H].
-
-    Raises:
-        ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
 
     Example:
         >>> import torch
@@ -284,25 +245,7 @@ class ChronoLSTM(LSTM):
     ``chrono_length``.
 
     Args:
-        input_size: Features per step, F >= 1.
-        hidden_size: Neurons per layer, H >= 1.
-        num_layers: Layers stacked on each other, L >= 1.
-        bias: Whether the affine maps have a bias.
-        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
-        dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
-            every step).
-        bidirectional: Whether every layer also walks from the end.
         chrono_length: Longest dependency expected, in steps, >= 3. Default 100.
-        device: Where the parameters live.
-        dtype: Floating-point type of the parameters.
-
-    Shape:
-        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
-        output [T, B, D * H] likewise; state: h and c [L * D, B, H].
-
-    Raises:
-        ValueError: If an argument is out of range.
-        TypeError: If an argument is of the wrong kind.
 
     Example:
         >>> import torch
