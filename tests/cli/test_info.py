@@ -16,9 +16,11 @@ def library_at(monkeypatch):
     def put(path):
         monkeypatch.setattr(library, "path", lambda: path)
         library._load.cache_clear()
+        library.library.cache_clear()
 
     yield put
     library._load.cache_clear()
+    library.library.cache_clear()
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ import torch
 import anharmonic as ah
 from anharmonic import ops
 from anharmonic.ops import dispatch
+from anharmonic.ops.dispatch import ContextSetting
 
 ZERO = torch.zeros(1, 2, 3)
 CALLS = {
@@ -62,7 +63,7 @@ def fast(monkeypatch):
 
     def chain(x, weights, y0, z0, **words):
         calls.append(words)
-        return (x.new_full((*x.shape[:2], 3), 7.0) if words["whole"] else None), y0, z0
+        return (x.new_full((*x.shape[:2], 3), 7.0) if words["return_sequence"] else None), y0, z0
 
     def fits(tensors):
         return dispatch.unfit_for_cpu(tensors) or (
@@ -81,10 +82,10 @@ def test_auto_takes_the_fast_one_where_it_fits(fast):
     assert output.eq(7).all()
     assert fast == [
         {"dt": 0.5, "multiscale": True, "gate_floor": None, "lengths": None, "masks": None,
-         "elapsed": None, "whole": True, "memory": "auto"}
+         "elapsed": None, "return_sequence": True, "memory": "auto"}
     ]  # fmt: skip
     CALLS["lem"](output="last", memory="chunked")
-    assert fast[-1]["whole"] is False and fast[-1]["memory"] == "chunked"
+    assert fast[-1]["return_sequence"] is False and fast[-1]["memory"] == "chunked"
     CALLS["lem"](backend="reference")
     torch.func.vmap(lambda dt: CALLS["lem"](elapsed=dt)[0])(torch.ones(2, 4, 2))
     with torch.autograd.forward_ad.dual_level():
@@ -144,3 +145,44 @@ def test_last_is_a_copy(kernel):
     assert torch.equal(last, y[-1])
     y.add_(1.0)
     assert not torch.equal(last, y[-1])
+
+
+def test_holds_in_its_block_and_thread_only():
+    setting = ContextSetting("setting", "outside")
+    seen = []
+    with setting.set_to("first"):
+        with setting.set_to("second"):
+            assert setting.get() == "second"
+            other = threading.Thread(target=lambda: seen.append(setting.get()))
+            other.start()
+            other.join()
+        assert setting.get() == "first" and seen == ["outside"]
+    with pytest.raises(RuntimeError), setting.set_to("third"):
+        raise RuntimeError
+    assert setting.get() == "outside"
+
+
+def test_compiled_code_follows():
+    setting = ContextSetting("setting", "a")
+    compiled = torch.compile(
+        lambda x: x + 1 if setting.get() == "a" else x * 10, backend="aot_eager", fullgraph=True
+    )
+    x = torch.full((1,), 5.0)
+    found = [compiled(x).item()]
+    with setting.set_to("b"):
+        found.append(compiled(x).item())
+    found.append(compiled(x).item())
+    assert found == [6.0, 50.0, 6.0]
+
+
+@pytest.mark.parametrize("name", ["UnICORNN", "CoRNN", "LEM"])
+def test_layers_compile_as_one_graph(name):
+    torch.manual_seed(0)
+    layer, x = getattr(ah, name)(2, 3), torch.randn(5, 2, 2)
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    expected, _ = layer(x)
+    output, _ = compiled(x)
+    assert torch.equal(output, expected)
+    with ah.use_backend("reference"):
+        again, _ = compiled(x)
+    torch.testing.assert_close(again, expected)

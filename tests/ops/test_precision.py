@@ -8,9 +8,9 @@ from anharmonic.ops import precision
 def test_holds_in_its_block():
     with ah.use_precision("tf32"):
         with ah.use_precision("bfloat16"):
-            assert precision.chosen() == "bfloat16"
-        assert precision.chosen() == "tf32"
-    assert precision.chosen() == "float32"
+            assert precision.current_precision() == "bfloat16"
+        assert precision.current_precision() == "tf32"
+    assert precision.current_precision() == "float32"
     with pytest.raises(ValueError, match=r"precision must be one of 'float32', 'tf32', 'bfloat16'"):
         ah.use_precision("float16").__enter__()
 

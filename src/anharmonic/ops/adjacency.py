@@ -17,7 +17,7 @@ class Adjacency(SortedEdges):
 
     Its products and neighbour sums run row by row and hold no message per edge. What is derived
     (rows by target, rows by source for the backward pass, degrees, the normalisation of GCN) is
-    computed when first needed and kept.
+    computed when first needed and cached.
 
     .. math::
         (A x)_i = \sum_{(j, i) \in E} w_{ji}\, x_j

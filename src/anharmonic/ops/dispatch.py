@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import torch
@@ -12,16 +13,16 @@ from torch import Tensor
 
 from anharmonic._checks import choice, message
 from anharmonic.ops.bridge import library
-from anharmonic.ops.chosen import Chosen
 
 Chain = Callable[..., Any]
 """What a backend registers. For a recurrence it is
-``chain(x, weights, y0, z0, *, <the model's own>, lengths, masks, elapsed, whole, memory)``.
+``chain(x, weights, y0, z0, *, <settings>, lengths, masks, elapsed, return_sequence, memory)``, with
+the settings of its model (``dt`` and the like).
 
 It runs a stack in one direction: x [T, B, F], one entry of weights per layer, y0, z0 [L, B, H],
 lengths [B] (int64, CPU) or None, masks L - 1 times [B, H] or None, elapsed [T, B] in walking order
-or None, memory one of ``memory.POLICIES``; returns outputs [T, B, H] (None unless ``whole``), final
-y and final z [L, B, H].
+or None, memory one of ``memory.POLICIES``; returns outputs [T, B, H] (None unless
+``return_sequence``), final y and final z [L, B, H].
 
 On a graph it is ``chain(<tensors>, graph, *, <the kernel's own>)``, with tensors [N, F] of nodes or
 [E, H] of edges; it returns a tensor.
@@ -29,6 +30,45 @@ On a graph it is ``chain(<tensors>, graph, *, <the kernel's own>)``, with tensor
 
 Fits = Callable[[Sequence[Tensor]], str | None]
 """``fits(tensors)``: why a backend cannot run on these tensors, or None if it can."""
+
+
+class ContextSetting:
+    """A setting that ``with`` blocks change.
+
+    A compiler cannot see what is bound to a thread: code under ``torch.compile`` follows the block
+    that was entered or left last in any thread, and is compiled again when that changes.
+
+    Args:
+        name: For messages of Python.
+        default: The value outside of all blocks.
+
+    Example:
+        >>> colour = ContextSetting("colour", "red")
+        >>> with colour.set_to("blue"):
+        ...     colour.get()
+        'blue'
+        >>> colour.get()
+        'red'
+    """
+
+    def __init__(self, name: str, default: str) -> None:
+        self._here: ContextVar[str] = ContextVar(name, default=default)
+        self._latest = default
+
+    @contextmanager
+    def set_to(self, value: str) -> Iterator[None]:
+        """A block in which the setting has this value."""
+        token = self._here.set(value)
+        self._latest = value
+        try:
+            yield
+        finally:
+            self._here.reset(token)
+            self._latest = self._here.get()
+
+    def get(self) -> str:
+        """The value that holds here."""
+        return self._latest if torch.compiler.is_compiling() else self._here.get()
 
 
 class _Backend(NamedTuple):
@@ -39,7 +79,7 @@ class _Backend(NamedTuple):
 
 _BACKENDS: dict[str, dict[str, _Backend]] = {}
 _MISSING: dict[str, str] = {}
-_FORCED = Chosen("backend", os.environ.get("ANHARMONIC_BACKEND") or "auto")
+_BACKEND = ContextSetting("backend", os.environ.get("ANHARMONIC_BACKEND") or "auto")
 
 
 def register(
@@ -59,6 +99,18 @@ def register(
         wanted: Says why "auto" does not take it, if there is more to that than ``fits``.
     """
     _BACKENDS.setdefault(kernel, {})[backend] = _Backend(chain, fits, wanted or fits)
+
+
+def register_native(kernel: str, chain: Chain, fits: Fits | None = None) -> None:
+    """Registers a kernel's chain in the C library, or says why there is none."""
+    try:
+        missing = library.why_not()
+    except ValueError:
+        missing = ""  # the environment asks for what cannot run: the first call says so
+    if missing:
+        register_missing("native", missing)
+    else:
+        register(kernel, "native", chain, fits or unfit_for_cpu)
 
 
 def register_missing(backend: str, reason: str) -> None:
@@ -97,7 +149,7 @@ def use_backend(backend: str) -> Iterator[None]:
         ...     output, state = ah.LEM(3, 4)(torch.zeros(5, 2, 3))
     """
     _known(backend, {name for table in _BACKENDS.values() for name in table})
-    with _FORCED.within(backend):
+    with _BACKEND.set_to(backend):
         yield
 
 
@@ -109,7 +161,7 @@ def forced() -> str:
         ...     forced()
         'reference'
     """
-    return _FORCED.word()
+    return _BACKEND.get()
 
 
 def pick(kernel: str, backend: str, tensors: Sequence[Tensor], unfit: str | None = None) -> Chain:
@@ -128,7 +180,7 @@ def pick(kernel: str, backend: str, tensors: Sequence[Tensor], unfit: str | None
     """
     table = _BACKENDS[kernel]
     if backend == "auto":
-        backend = _FORCED.word()
+        backend = _BACKEND.get()
     if backend == "auto" and unfit is None:
         for name, (chain, _, wanted) in table.items():
             if name != "reference" and wanted(tensors) is None:
@@ -196,3 +248,20 @@ def unfit_for_cpu(tensors: Sequence[Tensor]) -> str | None:
             return f"a tensor on {tensor.device}"
     # A compiler sees through its own transforms, and calls the operator in the end.
     return None if torch.compiler.is_compiling() else transformed()
+
+
+def without_scalar_tensors(fits: Fits) -> Fits:
+    """The ``fits`` of a backend whose numbers (dt and the like) get no gradient.
+
+    Example:
+        >>> without_scalar_tensors(unfit_for_cpu)([torch.zeros(2), torch.tensor(0.1)])
+        'a scalar that is a tensor'
+    """
+
+    def unfit(tensors: Sequence[Tensor]) -> str | None:
+        for tensor in tensors:
+            if tensor.dim() == 0:
+                return "a scalar that is a tensor"
+        return fits(tensors)
+
+    return unfit

@@ -69,12 +69,13 @@ def off_grid(found: str) -> OverflowError:
     )
 
 
-def resolve(memory: str, whole: bool, stored_bytes: int) -> str:
+def resolve(memory: str, return_sequence: bool, stored_bytes: int) -> str:
     """Turns "auto" into "stored" or "chunked"; other policies stay.
 
     Args:
         memory: One of ``POLICIES``.
-        whole: Whether the whole output is asked for (the caller then holds as much anyway).
+        return_sequence: Whether the output at all steps is asked for (the caller then holds as
+            much anyway).
         stored_bytes: What storing all states takes.
 
     Example:
@@ -83,7 +84,7 @@ def resolve(memory: str, whole: bool, stored_bytes: int) -> str:
     """
     if memory != "auto":
         return memory
-    limit = STORED_WITH_OUTPUT if whole else STORED_WITHOUT_OUTPUT
+    limit = STORED_WITH_OUTPUT if return_sequence else STORED_WITHOUT_OUTPUT
     return "stored" if stored_bytes <= limit else "chunked"
 
 

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import choice
-from anharmonic.ops.chosen import Chosen
+from anharmonic.ops.dispatch import ContextSetting
 
 PRECISIONS = ("float32", "tf32", "bfloat16")
-_CHOSEN = Chosen("precision", "float32")
+_PRECISION = ContextSetting("precision", "float32")
 
 
 @contextmanager
@@ -35,21 +35,21 @@ def use_precision(precision: str) -> Iterator[None]:
         >>> with ah.use_precision("bfloat16"):
         ...     output, state = ah.CoRNN(3, 4)(torch.zeros(5, 2, 3))
     """
-    with _CHOSEN.within(choice("precision", precision, PRECISIONS)):
+    with _PRECISION.set_to(choice("precision", precision, PRECISIONS)):
         yield
 
 
-def chosen() -> str:
+def current_precision() -> str:
     """The precision that ``use_precision`` asks for.
 
     Example:
         >>> with use_precision("tf32"):
-        ...     chosen()
+        ...     current_precision()
         'tf32'
-        >>> chosen()
+        >>> current_precision()
         'float32'
     """
-    return _CHOSEN.word()
+    return _PRECISION.get()
 
 
 @contextmanager

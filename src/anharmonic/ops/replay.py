@@ -29,7 +29,7 @@ def run_chain(
     lengths: Tensor | None,
     masks: Sequence[Tensor] | None,
     elapsed: Tensor | None,
-    whole: bool,
+    return_sequence: bool,
     memory: str,
     undo: Walk | None = None,
     tile: int = TILE,
@@ -44,7 +44,7 @@ def run_chain(
         lengths: Valid steps of each sequence; beyond them states stand still and outputs are zero.
         masks: One factor per layer but the last, multiplied to its output at every step.
         elapsed: Time since the previous sample, in walking order.
-        whole: Whether the outputs are wanted.
+        return_sequence: Whether the outputs are wanted.
         memory: The policy; "reversible" needs ``undo``.
         undo: Runs one layer back: takes the state after these steps, returns that before.
         tile: Steps whose input product is made at once.
@@ -58,19 +58,21 @@ def run_chain(
         running = torch.arange(len(x), device=x.device)[:, None] < lengths.to(x.device)
         valid = running[:, :, None]
     steps = Steps(x, elapsed, valid)
-    policy = resolve(memory, whole, state_bytes(len(x), state))
+    policy = resolve(memory, return_sequence, state_bytes(len(x), state))
     reason = transformed()
     if policy == "chunked" and (not torch.is_grad_enabled() or (reason and memory == "auto")):
         policy = "stored"  # nothing is kept at all, or the graph is not ours to build
     if policy == "stored":
-        return walk_stack(walk, weights, masks, steps, state, whole, tile)
+        return walk_stack(walk, weights, masks, steps, state, return_sequence, tile)
     if reason:
         raise ValueError(
             message(f"memory={policy!r} needs plain autograd", reason, "use memory='stored'")
         )
     length = TILE if undo is not None else chunk_length(len(x))
     flat = [value for weight in weights for value in weight]
-    plan = _Replay(walk, undo, masks, whole, length, [type(w) for w in weights], type(state))
+    plan = _Replay(
+        walk, undo, masks, return_sequence, length, [type(w) for w in weights], type(state)
+    )
     output, *end = _Replayed.apply(plan, valid, x, elapsed, *state, *flat)  # type: ignore[no-untyped-call]
     return output, type(state)(*end)
 
@@ -92,7 +94,7 @@ class _Replay(NamedTuple):
         walk: Runs one layer over a few steps.
         undo: Runs it back and so finds where a chunk started; None if the starts are kept.
         masks: Factors between layers, or None.
-        whole: Whether the outputs are wanted.
+        return_sequence: Whether the outputs are wanted.
         length: Steps of a chunk.
         kinds: The named tuple of every layer's weights.
         state: The named tuple of the state.
@@ -101,7 +103,7 @@ class _Replay(NamedTuple):
     walk: Walk
     undo: Walk | None
     masks: Sequence[Tensor] | None
-    whole: bool
+    return_sequence: bool
     length: int
     kinds: list[Any]
     state: Any
@@ -111,14 +113,19 @@ class _Replay(NamedTuple):
         return len(self.state._fields)
 
     def run(
-        self, walk: Walk, flat: Sequence[Any], steps: Steps, state: Sequence[Tensor], whole: bool
+        self,
+        walk: Walk,
+        flat: Sequence[Any],
+        steps: Steps,
+        state: Sequence[Tensor],
+        return_sequence: bool,
     ) -> tuple[Tensor | None, Any]:
         """Walks one chunk; ``flat`` holds the weights of all layers one after another."""
         values = iter(flat)
         weights = [kind(*(next(values) for _ in kind._fields)) for kind in self.kinds]
         # Autocast may be on in one pass and off in the other: it is off in both.
         with torch.autocast(steps.x.device.type, enabled=False):
-            return walk_stack(walk, weights, self.masks, steps, self.state(*state), whole)
+            return walk_stack(walk, weights, self.masks, steps, self.state(*state), return_sequence)
 
 
 class _Replayed(torch.autograd.Function):
@@ -144,12 +151,12 @@ class _Replayed(torch.autograd.Function):
             if plan.undo is None:
                 ctx.starts.append([variable.clone() for variable in state])
             part = Steps(x, elapsed, valid).part(start, plan.length)
-            output, state = plan.run(plan.walk, flat, part, state, plan.whole)
+            output, state = plan.run(plan.walk, flat, part, state, plan.return_sequence)
             if output is not None:
                 outputs.append(output)
         if plan.undo is not None:
             ctx.end = [variable.clone() for variable in state]
-        return torch.cat(outputs) if plan.whole else None, *state
+        return torch.cat(outputs) if plan.return_sequence else None, *state
 
     @staticmethod
     def backward(
@@ -186,7 +193,7 @@ class _Replayed(torch.autograd.Function):
             inputs += [part.x.requires_grad_()] if x_needs else []
             inputs += [part.elapsed.requires_grad_()] if elapsed_needs else []
             with torch.enable_grad(), torch.autocast(x.device.type, enabled=False):
-                output, end = plan.run(plan.walk, flat, part, state, plan.whole)
+                output, end = plan.run(plan.walk, flat, part, state, plan.return_sequence)
                 wanted = (None if grad_output is None else grad_output[chunk], *grad_state)
                 pairs = [p for p in zip((output, *end), wanted, strict=True) if p[1] is not None]
                 ends, end_grads = zip(*pairs, strict=True)

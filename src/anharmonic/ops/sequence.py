@@ -155,11 +155,18 @@ def run_layers(
     memory: str,
 ) -> tuple[Tensor | None, ...]:
     """Runs all layers and directions with one chain; arguments as in ``run_sequence``."""
-    whole = choice("output", output, OUTPUTS) == "all"
+    return_sequence = choice("output", output, OUTPUTS) == "all"
     shared = {"lengths": lengths, "memory": memory}
     if not bidirectional:
         level, *end = chain(
-            x, weights, *state, **settings, **shared, masks=masks, elapsed=elapsed, whole=whole
+            x,
+            weights,
+            *state,
+            **settings,
+            **shared,
+            masks=masks,
+            elapsed=elapsed,
+            return_sequence=return_sequence,
         )
         return (end[0][-1].clone() if output == "last" else level), *end
     gaps = (elapsed, None if elapsed is None else gaps_walked_back(elapsed, lengths))
@@ -167,7 +174,7 @@ def run_layers(
     ends = []
     num_layers = len(weights) // 2
     for layer in range(num_layers):
-        wanted = whole or layer < num_layers - 1
+        wanted = return_sequence or layer < num_layers - 1
         outputs = []
         for direction in range(2):
             k = 2 * layer + direction
@@ -178,7 +185,7 @@ def run_layers(
                 source = reversed_in_time(source, lengths)
             out, *end = chain(
                 source, [weight], *(variable[k : k + 1] for variable in state), **own, **shared,
-                masks=None, elapsed=gaps[direction], whole=wanted,
+                masks=None, elapsed=gaps[direction], return_sequence=wanted,
             )  # fmt: skip
             if out is not None:
                 outputs.append(reversed_in_time(out, lengths) if direction == 1 else out)
@@ -191,7 +198,7 @@ def run_layers(
     last = [torch.cat(variables) for variables in zip(*ends, strict=True)]
     if output == "last":
         return torch.cat((last[0][-2], last[0][-1]), dim=-1), *last
-    return levels[-1] if whole else None, *last
+    return levels[-1] if return_sequence else None, *last
 
 
 def reversed_in_time(x: Tensor, lengths: Tensor | None) -> Tensor:

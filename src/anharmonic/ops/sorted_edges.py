@@ -140,13 +140,13 @@ class SortedEdges:
         """
         if self.weight is None:
             return None, None
-        kept = self._row_weights.get(dtype)
-        if kept is None:
+        cached = self._row_weights.get(dtype)
+        if cached is None:
             with torch.inference_mode(False):
                 weight = self.weight.to(dtype)
-                kept = weight[self.by_target.edge], weight[self.by_source.edge]
-            self._row_weights[dtype] = kept
-        return kept
+                cached = weight[self.by_target.edge], weight[self.by_source.edge]
+            self._row_weights[dtype] = cached
+        return cached
 
     def sparse(self, dtype: torch.dtype) -> Tensor:
         """The operator of ``matmul`` as a sparse CSR tensor [N, N], row i the edges that end in i.
@@ -154,23 +154,23 @@ class SortedEdges:
         Args:
             dtype: Type of its values.
         """
-        kept = self._sparse.get(dtype)
-        if kept is None:
+        cached = self._sparse.get(dtype)
+        if cached is None:
             start, other, edge = self.by_target
             weight = torch.ones(self.num_edges, device=self.device)
             weight = weight if self.weight is None else self.weight[edge]
             with warnings.catch_warnings(), torch.inference_mode(False):
                 # CSR tensors say once that they are in beta; products and values are what we use.
                 warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta")
-                kept = torch.sparse_csr_tensor(
+                cached = torch.sparse_csr_tensor(
                     start,
                     other,
                     weight.to(dtype),
                     (self.num_nodes, self.num_nodes),
                     check_invariants=False,
                 )
-            self._sparse[dtype] = kept
-        return kept
+            self._sparse[dtype] = cached
+        return cached
 
 
 def check_features(name: str, x: Any, graph: SortedEdges) -> None:

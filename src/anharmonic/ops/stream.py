@@ -1,8 +1,8 @@
 """Single steps of a layer without gradients, prepared once.
 
-A step of a stream is a handful of small products, while checking and filling the arguments of the
-C library takes ten times as long. So the first step of a stream leaves its filled call behind, and
-later ones only set the pointers of input, state and results. Whatever else could change the answer
+A step of a stream is a handful of small products, while checking and making the arguments of the C
+library takes ten times as long. So the first step of a stream leaves its call behind, and later
+ones only set the pointers of input, state and results. Whatever else could change the answer
 is compared before every step; where something differs, the step goes the usual way.
 """
 
@@ -15,12 +15,12 @@ from torch import Tensor, nn
 
 from anharmonic import _checks
 from anharmonic.ops import dispatch
-from anharmonic.ops.bridge.call import Call
-from anharmonic.ops.bridge.fill import invoke
-from anharmonic.ops.bridge.operators import Recorded
+from anharmonic.ops.bridge.call import invoke
+from anharmonic.ops.bridge.library import Call
+from anharmonic.ops.bridge.native import Recorded
 
 _PLAIN = (bool, int, float, str, type(None))
-_NOT_WORDS = {*nn.Module().__dict__, "_stream"} - {"training"}
+_NOT_SETTINGS = {*nn.Module().__dict__, "_stream"} - {"training"}
 
 
 class Stream:
@@ -30,10 +30,10 @@ class Stream:
         call = recorded.call
         call.x_batch, call.output_batch = call.inputs, call.hidden
         self._template = bytes(call)
-        self._alive = recorded.alive
+        self._references = recorded.references
         self._dtype = torch.float32 if call.real_bytes == 4 else torch.float64
         self._shapes = shapes
-        self._words = _words(layer)
+        self._settings = _settings(layer)
         self._weights = _weights(layer)
 
     @classmethod
@@ -57,8 +57,10 @@ class Stream:
         if len(calls) != 1 or not type(layer).__module__.startswith("anharmonic."):
             return None
         stream = cls(layer, calls[0], (x_t.shape, y.shape, output.shape))
-        addresses = None if stream._weights is None else set(stream._weights)
-        return None if stream._words is None or calls[0].weights != addresses else stream
+        addresses = {w.data_ptr() for w in calls[0].references[0] if w.numel()}
+        if stream._settings is None or stream._weights is None:
+            return None
+        return stream if set(stream._weights) == addresses else None
 
     def fits(self, layer: nn.Module, x_t: Any, state: Any) -> bool:
         """Whether a step of the layer is one of those prepared."""
@@ -74,7 +76,7 @@ class Stream:
             and dispatch.transformed() is None
             and not _checks.watched()
             and _weights(layer) == self._weights
-            and _words(layer) == self._words
+            and _settings(layer) == self._settings
         )
 
     def _is_plain(self, value: Any, shape: torch.Size) -> bool:
@@ -105,18 +107,18 @@ class Stream:
         return output, y_new, z_new
 
 
-def _words(layer: nn.Module) -> dict[str, Any] | None:
+def _settings(layer: nn.Module) -> dict[str, Any] | None:
     """The layer's own settings, among them whether it trains; None if one may change unseen."""
-    words = {}
-    for name, word in layer.__dict__.items():
-        if name in _NOT_WORDS:
+    settings = {}
+    for name, value in layer.__dict__.items():
+        if name in _NOT_SETTINGS:
             continue
-        if type(word) in (list, tuple):
-            word = tuple(word)
-        elif type(word) not in _PLAIN:
+        if type(value) in (list, tuple):
+            value = tuple(value)
+        elif type(value) not in _PLAIN:
             return None
-        words[name] = word
-    return words
+        settings[name] = value
+    return settings
 
 
 def _weights(layer: nn.Module) -> dict[int, torch.dtype] | None:

@@ -39,9 +39,11 @@ def library_at(monkeypatch):
         for name, value in environment.items():
             monkeypatch.setenv(name, value)
         library._load.cache_clear()
+        library.library.cache_clear()
 
     yield put
     library._load.cache_clear()
+    library.library.cache_clear()
 
 
 @pytest.mark.skipif(

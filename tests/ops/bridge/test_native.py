@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from anharmonic import ops
-from anharmonic.ops.bridge import call, fill, library, native, operators, plan
+from anharmonic.ops.bridge import call, library, native, plan
 from anharmonic.testing import OpCall, check_op
 
 if library.library() is None:
@@ -190,9 +190,9 @@ def test_every_instruction_set(name):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_chunked_is_stored_bit_for_bit(kernel, own, dtype):
     case = Case(kernel, own, (700, 5, 2, 7, 3), dtype=dtype, masks=True, lengths=True, elapsed=True)
-    number = call.CORNN_EXPLICIT if kernel == "cornn" else getattr(call, kernel.upper())
-    sizes = fill.sizes_of(number, case.x, case.y0)
-    assert plan.plan_call(number, sizes, "chunked", return_sequence=True).checkpoint < 700
+    number = native.CORNN_EXPLICIT if kernel == "cornn" else getattr(native, kernel.upper())
+    sizes = native.sizes_of(number, case.x, case.y0)
+    assert plan.plan_call(number, sizes, "chunked", True, 0, False).checkpoint < 700
     for a, b in zip(case.run("native"), case.run("native", memory="chunked"), strict=True):
         assert torch.equal(a, b)
 
@@ -245,8 +245,8 @@ class TestReversible:
         results = []
         for memory in ("reversible", "stored", "chunked"):
             output, y, z = native.run(
-                call.UNICORNN, x, flat, zero, zero, [1.0, alpha, 0.0, 0.0, dt, dt], lengths=None,
-                masks=None, elapsed=None, whole=True, memory=memory, grid=True,
+                native.UNICORNN, x, flat, zero, zero, [1.0, alpha, 0.0, 0.0, dt, dt], lengths=None,
+                masks=None, elapsed=None, return_sequence=True, memory=memory, grid=True,
             )  # fmt: skip
             gradients = torch.autograd.grad((y * z).sum() + output.square().mean(), leaves)
             results.append([output, y, z, *gradients])
@@ -262,8 +262,9 @@ class TestReversible:
         results = []
         for memory in ("reversible", "stored"):
             output, y, z = native.run(
-                call.UNICORNN, case.x, flat, case.y0, case.z0, [1.0, 1.2, 0.0, 0.0, 0.3, 0.4, 0.5],
-                skip=1, lengths=case.lengths, masks=case.masks, elapsed=case.elapsed, whole=True,
+                native.UNICORNN, case.x, flat, case.y0, case.z0,
+                [1.0, 1.2, 0.0, 0.0, 0.3, 0.4, 0.5], skip=1, lengths=case.lengths,
+                masks=case.masks, elapsed=case.elapsed, return_sequence=True,
                 memory=memory, grid=True,
             )  # fmt: skip
             leaves = [t for t in case.leaves if t is not None and t.dim() > 0]
@@ -365,7 +366,7 @@ class TestOperators:
     @pytest.mark.parametrize("kernel", ["cornn", "unicornn", "lem"])
     def test_auto_is_one_call_of_a_whole_stack(self, kernel):
         case = Case(kernel, {}, (6, 2, 3, 4, 3))
-        with operators.recording() as calls:
+        with native.recording() as calls:
             case.run("auto")
         assert [c.call.layers for c in calls] == [3]
 
@@ -388,9 +389,9 @@ class TestOperators:
         case = Case("cornn", {}, (6, 2, 3, 4, 2))
         flat = [w for layer in case.weights for w in (*layer, torch.empty(0, dtype=torch.float64))]
         empty = torch.empty(0, dtype=torch.float64)
-        sizes = fill.sizes_of(call.CORNN_EXPLICIT, case.x, case.y0)
+        sizes = native.sizes_of(native.CORNN_EXPLICIT, case.x, case.y0)
         settings = (
-            list(plan.plan_call(call.CORNN_EXPLICIT, sizes, "stored", return_sequence=True)),
+            list(plan.plan_call(native.CORNN_EXPLICIT, sizes, "stored", True, 0, False)),
             [0.1, 1.0, 1.0, 0.0],
         )
         for x in (
@@ -406,7 +407,7 @@ class TestOperators:
                 torch.ops.anharmonic.walk.default, arguments,
                 test_utils=("test_schema", "test_faketensor"),
             )  # fmt: skip
-            output, y, z, saved = operators.walk(*arguments)
+            output, y, z, saved = native.walk(*arguments)
             backward = (
                 output, y, z, saved, x.detach(), arguments[1], arguments[2], empty, None, None, [],
                 *settings, True,
@@ -442,7 +443,7 @@ class TestOperators:
             def an_forward(self, _):
                 return status
 
-        monkeypatch.setattr(fill, "library", Failing)
+        monkeypatch.setattr(call, "library", Failing)
         case = Case("lem", {}, (4, 2, 1, 3, 1))
         with torch.no_grad(), pytest.raises(error, match=words):
             self.layer_call(case.x, case.weights[0], case.y0)
@@ -460,8 +461,8 @@ class TestOperators:
                 give(address)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(fill, "library", Counting)
-            kept = fill.kept_bytes(1000)
+            patch.setattr(call, "library", Counting)
+            kept = call.workspace(1000)
         assert kept.fill_(7).sum() == 7000 and not given
         view = kept[3:]
         del kept
@@ -472,12 +473,12 @@ class TestOperators:
 
     def test_no_memory_to_keep_is_an_error(self):
         with pytest.raises(MemoryError, match="memory for its tiles"):
-            fill.kept_bytes(2**62)
+            call.workspace(2**62)
 
     def test_a_call_that_makes_no_sense_is_refused(self):
-        nonsense = call.Call(model=77, real_bytes=4)
+        nonsense = library.Call(model=77, real_bytes=4)
         with pytest.raises(RuntimeError, match="status 3"):
-            fill.invoke("an_forward", nonsense)
+            call.invoke("an_forward", nonsense)
 
     def test_the_first_step_does_not_import_the_compiler(self):
         code = (

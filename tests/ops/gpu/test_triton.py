@@ -177,8 +177,8 @@ class TestReversible:
         results = []
         for memory in ("reversible", "stored", "chunked"):
             found = triton.unicornn_triton(
-                ours.x, ours.weights, *ours.start, **ours.own, **given, whole=True, memory=memory,
-                grid=True,
+                ours.x, ours.weights, *ours.start, **ours.own, **given, return_sequence=True,
+                memory=memory, grid=True,
             )  # fmt: skip
             gradients = torch.autograd.grad(ours.loss(found), ours.leaves)
             results.append([*found, *gradients])

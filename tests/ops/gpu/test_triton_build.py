@@ -78,7 +78,7 @@ def test_kernels_compile_and_fit(make_stack, monkeypatch, kernel, hidden, precis
         kernel, dtype=torch.float32, steps=size, batch=size, hidden=hidden, layers=layers
     )
     given = {k: v for k, v in stack.given.items() if k != "bidirectional"}
-    words = {**stack.own, **stack.scalars, **given, "whole": True, "memory": "stored"}
+    words = {**stack.own, **stack.scalars, **given, "return_sequence": True, "memory": "stored"}
     words |= {"lem": {"multiscale": True}, "cornn": {"scheme": "explicit"}}.get(kernel, {})
     with use_precision(precision):
         found = getattr(module, f"{kernel}_triton")(

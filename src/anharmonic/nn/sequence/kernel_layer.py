@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from anharmonic.nn.sequence.base import SequenceLayer
-from anharmonic.ops.bridge.operators import recording
+from anharmonic.ops.bridge.native import recording
 from anharmonic.ops.memory import checked_policy
 from anharmonic.ops.recurrence import State
 from anharmonic.ops.stream import Stream

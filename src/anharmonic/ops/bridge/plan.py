@@ -1,20 +1,21 @@
-"""How a call of the C library is cut: blocks of batch rows, tiles of time, and what is kept.
+"""How a call of the C library is cut: blocks of batch rows, tiles of time, and what is saved.
 
-Nothing here depends on the number of threads, and only `Kept` on the memory policy: every sum runs
-over the same tiles, so that neither changes a bit of the result. Plain integer arithmetic, so that
-it also works on the symbolic sizes of a compiler. A call is planned once, before its operator, and
-forward and backward read the same ``Plan``.
+Nothing here depends on the number of threads, and only what is saved on the memory policy: every
+sum runs over the same tiles, so that neither changes a bit of the result. Plain integer arithmetic,
+so that it also works on the symbolic sizes of a compiler. A call is planned once, before its
+operator, and forward and backward read the same ``Plan``.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import NamedTuple
 
 from anharmonic.ops.memory import resolve
 
-KEPT_UNIT = 16
-"""Kept rows are padded to a multiple of this (KEPT_UNIT in csrc/chain.h)."""
+ROW_UNIT = 16
+"""Saved rows are padded to a multiple of this (KEPT_UNIT in csrc/chain.h)."""
 _BLOCK_ROWS = 8
 _MOST_BLOCKS = 32
 _MOST_GRADIENT_BYTES = 64 * 2**20
@@ -22,11 +23,11 @@ _TILE_ELEMENTS = 16384
 _LONGEST_TILE = 64
 
 NOTHING, ALL, CHECKPOINTS, END = range(4)
-"""What is kept between forward and backward (enum an_keep in csrc/anharmonic.h)."""
+"""What is saved between forward and backward (enum an_keep in csrc/anharmonic.h)."""
 
 
 class Sizes(NamedTuple):
-    """Sizes of a call; `activations` counts what a stored walk keeps per neuron and step."""
+    """Sizes of a call; `activations` counts what a stored walk saves per neuron and step."""
 
     steps: int
     batch: int
@@ -36,18 +37,65 @@ class Sizes(NamedTuple):
     real_bytes: int
     activations: int
 
-    @property
-    def row(self) -> int:
-        """Numbers of a kept row."""
-        return (self.hidden + KEPT_UNIT - 1) // KEPT_UNIT * KEPT_UNIT
 
-
-class Kept(NamedTuple):
-    """What is kept: a mode, the steps between kept states, and the bytes of all that."""
+class Saved(NamedTuple):
+    """What is saved: a mode, the steps between saved states, and the bytes of all that."""
 
     mode: int
     checkpoint: int
     bytes: int
+
+
+class Plan(NamedTuple):
+    """A call in integers, which is how operators carry it.
+
+    Attributes:
+        model: One of the models of ``call``.
+        skip: S of UnICORNN's residual stacking; 0 for none.
+        return_sequence: Whether the output is wanted.
+        grid: Whether states live on the fixed-point grid.
+        block: Batch rows that walk together.
+        tile: Steps that are processed together.
+        keep: What is saved between forward and backward (NOTHING, ALL, CHECKPOINTS or END).
+        checkpoint: Steps between saved states.
+        saved_bytes: The bytes of all that.
+    """
+
+    model: int
+    skip: int
+    return_sequence: int
+    grid: int
+    block: int
+    tile: int
+    keep: int
+    checkpoint: int
+    saved_bytes: int
+
+
+def plan_call(
+    model: int, sizes: Sizes, memory: str | None, return_sequence: bool, skip: int, grid: bool
+) -> Plan:
+    """Plans a call; ``memory`` is the policy, None where there is no backward pass.
+
+    Example:
+        >>> plan_call(3, Sizes(1000, 32, 1, 128, 1, 4, 1), "auto", True, 0, False)[4:8]
+        (8, 16, 1, 16)
+    """
+    row = (sizes.hidden + ROW_UNIT - 1) // ROW_UNIT * ROW_UNIT
+    block = block_rows(sizes)
+    fitting = _TILE_ELEMENTS // (block * row)  # as many steps as keep a tile of states in cache
+    tile = min(max(fitting, 8), _LONGEST_TILE, sizes.steps)
+    saved = Saved(NOTHING, tile, 0)
+    if memory is not None:
+        policy = "stored" if memory == "auto" else memory
+        saved = saved_states(sizes, policy, row, tile, grid)
+        if memory == "auto" and resolve(memory, return_sequence, saved.bytes) == "chunked":
+            saved = saved_states(sizes, "chunked", row, tile, grid)
+    return Plan(model, skip, int(return_sequence), int(grid), block, tile, *saved)
+
+
+plan_again = functools.lru_cache(maxsize=256)(plan_call)
+"""``plan_call``, which remembers its last plans: a training loop makes the same calls again."""
 
 
 def block_rows(sizes: Sizes) -> int:
@@ -67,96 +115,33 @@ def block_rows(sizes: Sizes) -> int:
     return rows
 
 
-def tile_steps(sizes: Sizes, rows: int) -> int:
-    """Steps that are processed together: as many as keep a tile of states in cache.
-
-    Example:
-        >>> [tile_steps(Sizes(steps, 32, 1, 128, 1, 4, 1), 8) for steps in (1000, 3)]
-        [16, 3]
-    """
-    fitting = _TILE_ELEMENTS // (rows * sizes.row)
-    return min(max(fitting, 8), _LONGEST_TILE, sizes.steps)
-
-
-def kept(sizes: Sizes, policy: str, tile: int, grid: bool = False) -> Kept:
-    """What a policy keeps.
+def saved_states(sizes: Sizes, policy: str, row: int, tile: int, grid: bool) -> Saved:
+    """What a policy saves.
 
     Args:
         sizes: The call.
-        policy: "nothing", "stored", "chunked" or "reversible".
+        policy: "stored", "chunked" or "reversible".
+        row: Numbers of a saved row.
         tile: Steps of a tile.
         grid: Whether states are doubles on the grid.
 
     Example:
         >>> sizes = Sizes(10_000, 1, 1, 16, 1, 4, 1)
-        >>> [kept(sizes, policy, 64).bytes for policy in ("nothing", "stored", "chunked")]
-        [0, 660096, 10112]
+        >>> [saved_states(sizes, policy, 16, 64, False).bytes for policy in ("stored", "chunked")]
+        [660096, 10112]
     """
-    if policy == "nothing":
-        return Kept(NOTHING, tile, 0)
-    states = 2 * sizes.layers * sizes.batch * sizes.row * (8 if grid else sizes.real_bytes)
+    states = 2 * sizes.layers * sizes.batch * row * (8 if grid else sizes.real_bytes)
     if policy == "reversible":
-        return Kept(END, sizes.steps, states)
-    every = sizes.layers * sizes.batch * sizes.row * sizes.activations * sizes.real_bytes
+        return Saved(END, sizes.steps, states)
+    every = sizes.layers * sizes.batch * row * sizes.activations * sizes.real_bytes
     if policy == "stored":
         count = -(-sizes.steps // tile)
-        return Kept(ALL, tile, count * states + sizes.steps * every)
-    # Kept are T / K states of 2 numbers; a chunk that is walked again takes K steps of activations,
-    # or K / tile states where none are stored: the sum is smallest at these K.
+        return Saved(ALL, tile, count * states + sizes.steps * every)
+    # Saved are T / K states of 2 numbers; a chunk that is walked again takes K steps of
+    # activations, or K / tile states where none are stored: the sum is smallest at these K.
     if sizes.activations:
         best = math.sqrt(2 * sizes.steps / sizes.activations)
     else:
         best = math.sqrt(sizes.steps * tile)
     length = tile * max(1, round(best / tile))
-    return Kept(CHECKPOINTS, length, -(-sizes.steps // length) * states)
-
-
-class Plan(NamedTuple):
-    """A call in whole numbers, which is how operators carry it.
-
-    Attributes:
-        model: One of the models of ``call``.
-        skip: S of UnICORNN's residual stacking; 0 for none.
-        return_sequence: Whether the output is wanted.
-        grid: Whether states live on the fixed-point grid.
-        block: Batch rows that walk together.
-        tile: Steps that are processed together.
-        keep: What is kept between forward and backward (NOTHING, ALL, CHECKPOINTS or END).
-        checkpoint: Steps between kept states.
-        kept_bytes: The bytes of all that.
-    """
-
-    model: int
-    skip: int
-    return_sequence: int
-    grid: int
-    block: int
-    tile: int
-    keep: int
-    checkpoint: int
-    kept_bytes: int
-
-
-def plan_call(
-    model: int,
-    sizes: Sizes,
-    memory: str | None,
-    *,
-    return_sequence: bool,
-    skip: int = 0,
-    grid: bool = False,
-) -> Plan:
-    """Plans a call; ``memory`` is the policy, None where there is no backward pass.
-
-    Example:
-        >>> plan_call(3, Sizes(1000, 32, 1, 128, 1, 4, 1), "auto", return_sequence=True)[4:8]
-        (8, 16, 1, 16)
-    """
-    block = block_rows(sizes)
-    tile = tile_steps(sizes, block)
-    policy = "nothing"
-    if memory is not None:
-        policy = resolve(memory, return_sequence, kept(sizes, "stored", tile).bytes)
-    return Plan(
-        model, skip, int(return_sequence), int(grid), block, tile, *kept(sizes, policy, tile, grid)
-    )
+    return Saved(CHECKPOINTS, length, -(-sizes.steps // length) * states)

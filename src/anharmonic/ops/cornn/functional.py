@@ -9,10 +9,9 @@ from typing import Any, Unpack
 from torch import Tensor
 
 from anharmonic._checks import choice
-from anharmonic.ops.bridge.native import register_native
-from anharmonic.ops.cornn.native import cornn_native
+from anharmonic.ops.bridge import native
 from anharmonic.ops.cornn.step import CoRNNTerms, CoRNNWeights, cornn_layer, cornn_step
-from anharmonic.ops.dispatch import register
+from anharmonic.ops.dispatch import register, register_native
 from anharmonic.ops.gpu.backend import register_triton
 from anharmonic.ops.recurrence import State, stepwise
 from anharmonic.ops.replay import run_chain
@@ -96,11 +95,29 @@ def _reference(
     return output, *state
 
 
-def _small_case(filled: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
+def cornn_native(
+    x: Tensor,
+    weights: Sequence[Any],
+    y0: Tensor,
+    z0: Tensor,
+    *,
+    dt: float | Tensor,
+    frequency: float | Tensor,
+    damping: float | Tensor,
+    scheme: str,
+    **shared: Any,
+) -> tuple[Tensor | None, Tensor, Tensor]:
+    """The chain in C (csrc/cornn.h)."""
+    model = native.CORNN_EXPLICIT if scheme == "explicit" else native.CORNN_IMPLICIT
+    flat = [w for weight in weights for w in (*weight, None)]
+    return native.run(model, x, flat, y0, z0, [dt, frequency, damping, 0.0], **shared)
+
+
+def _small_case(make_tensor: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
     """What is compared at the first use on a GPU."""
-    weights = CoRNNWeights(filled(3, 2), filled(3, 3), filled(3, 3), filled(3))
-    start = filled(1, 4, 3), filled(1, 4, 3)
-    x = filled(5, 4, 2)
+    weights = CoRNNWeights(make_tensor(3, 2), make_tensor(3, 3), make_tensor(3, 3), make_tensor(3))
+    start = make_tensor(1, 4, 3), make_tensor(1, 4, 3)
+    x = make_tensor(5, 4, 2)
     return cornn(x, [weights], *start, dt=0.1, frequency=1.2, damping=0.8, backend=backend)
 
 

@@ -56,10 +56,10 @@ def forward_on_chip(
     inside = (row[:, None] < batch) & (column[None, :] < hidden)
     at = row[:, None] * hidden + column[None, :]
     stride = tl.cast(batch, tl.int64) * hidden
-    filled = (inner[:, None] < hidden) & (column[None, :] < hidden)
+    in_matrix = (inner[:, None] < hidden) & (column[None, :] < hidden)
     turned = column[None, :] * hidden + inner[:, None]
-    W_y = tl.load(weight_y + turned, mask=filled, other=0.0)
-    W_z = tl.load(weight_z + turned, mask=filled, other=0.0)
+    W_y = tl.load(weight_y + turned, mask=in_matrix, other=0.0)
+    W_z = tl.load(weight_z + turned, mask=in_matrix, other=0.0)
     dt, gamma, epsilon = tl.load(scalars), tl.load(scalars + 1), tl.load(scalars + 2)
     y_n = tl.load(y + at, mask=inside, other=0.0)
     z_n = tl.load(z + at, mask=inside, other=0.0)
@@ -107,10 +107,10 @@ def backward_on_chip(
     inside = (row[:, None] < batch) & (column[None, :] < hidden)
     at = row[:, None] * hidden + column[None, :]
     stride = tl.cast(batch, tl.int64) * hidden
-    filled = (inner[:, None] < hidden) & (column[None, :] < hidden)
+    in_matrix = (inner[:, None] < hidden) & (column[None, :] < hidden)
     straight = inner[:, None] * hidden + column[None, :]
-    W_y = tl.load(weight_y + straight, mask=filled, other=0.0)
-    W_z = tl.load(weight_z + straight, mask=filled, other=0.0)
+    W_y = tl.load(weight_y + straight, mask=in_matrix, other=0.0)
+    W_z = tl.load(weight_z + straight, mask=in_matrix, other=0.0)
     dt, gamma, epsilon = tl.load(scalars), tl.load(scalars + 1), tl.load(scalars + 2)
     p = tl.load(grad_y + at, mask=inside, other=0.0)
     q = tl.load(grad_z + at, mask=inside, other=0.0)

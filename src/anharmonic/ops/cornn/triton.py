@@ -100,7 +100,7 @@ def _step_back(
 
 
 class _CoRNN(Model):
-    """Weights of a layer: V, b, none, W, 𝒲; scalars: dt, γ, ε; kept of a step: tanh A."""
+    """Weights of a layer: V, b, none, W, 𝒲; scalars: dt, γ, ε; saved of a step: tanh A."""
 
     recurrent = 2
     elementwise_sums = 3

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.bridge.native import register_native
-from anharmonic.ops.dispatch import pick, register
+from anharmonic.ops.dispatch import pick, register, register_native
 from anharmonic.ops.gate.native import gate_native
 from anharmonic.ops.gate.reference import AGGREGATIONS, gate_reference
 from anharmonic.ops.gpu.backend import register_triton, unfit_for_triton
@@ -27,9 +26,9 @@ register("gradient_gate", "reference", gate_reference)
 register_native("gradient_gate", gate_native)
 
 
-def _small_case(filled: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
+def _small_case(make_tensor: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
     """What is compared at the first use on a GPU."""
-    h = filled(4, 3)
+    h = make_tensor(4, 3)
     edges = torch.tensor([[0, 1, 1, 2, 2], [1, 0, 2, 1, 1]], device=h.device)
     return [gradient_gate(h, Adjacency(edges, 4), p=2.5, backend=backend)]
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-import torch
 from torch import Tensor
 
-from anharmonic.ops.bridge.fill import dense, invoke, pointer
-from anharmonic.ops.bridge.operators import operator, refuse
+from anharmonic.ops.bridge.call import dense, invoke, pointer
+from anharmonic.ops.bridge.operators import operator, refuse, refuse_second_derivative
 from anharmonic.ops.neighbours.native import graph_call, plain
 
 if TYPE_CHECKING:
@@ -78,8 +77,7 @@ def _set_up(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 
 
 def _differentiate(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-        refuse(ctx)
+    refuse_second_derivative(ctx)
     return (_gate_sum_backward(grad, *ctx.saved_tensors, *ctx.settings), *[None] * 7)
 
 

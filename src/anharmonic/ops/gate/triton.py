@@ -15,7 +15,7 @@ from anharmonic.ops.gpu.elementary import LARGEST_BLOCK, SMALLEST_BLOCK, launch
 if TYPE_CHECKING:
     from anharmonic.ops.adjacency import Adjacency
 
-_WHOLE = (1.0, 2.0, 3.0, 4.0, 5.0)
+_INTEGER_POWERS = (1.0, 2.0, 3.0, 4.0, 5.0)
 """Exponents that need no logarithm."""
 
 
@@ -129,7 +129,7 @@ def _cut(h: Tensor, p: float, mean: bool) -> tuple[int, Tensor, int, int, dict[s
     nodes, features = h.shape
     block = min(max(triton.next_power_of_2(features), SMALLEST_BLOCK), LARGEST_BLOCK)
     parts = triton.cdiv(features, block)
-    law = int(p) if p in _WHOLE else 0
+    law = int(p) if p in _INTEGER_POWERS else 0
     flags = {"LAW": law, "MEAN": mean, "BLOCK": block, "warps": block // 32}
     return nodes * parts, h.new_full((1,), p), features, parts, flags
 

@@ -14,12 +14,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anharmonic.ops.bridge.operators import operator, refuse
+from anharmonic.ops.bridge.operators import (
+    needs_gradient,
+    operator,
+    refuse,
+    refuse_second_derivative,
+)
 from anharmonic.ops.dispatch import Chain, Fits, register, register_missing, transformed
 from anharmonic.ops.gpu import tiles, tiles_backward
 from anharmonic.ops.gpu.first_use import SmallCase, why_wrong
 from anharmonic.ops.memory import resolve, state_bytes
-from anharmonic.ops.precision import chosen
+from anharmonic.ops.precision import current_precision
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 _INTERPRETER = "TRITON_INTERPRET"
@@ -72,18 +77,6 @@ def unfit_for_triton(tensors: Sequence[Tensor]) -> str | None:
     return None if torch.compiler.is_compiling() else transformed()
 
 
-def without_scalar_tensors(tensors: Sequence[Tensor]) -> str | None:
-    """The ``fits`` of kernels whose scalars get no gradient.
-
-    Example:
-        >>> without_scalar_tensors([torch.zeros(2), torch.tensor(0.1)])
-        'a scalar that is a tensor'
-    """
-    if any(tensor.dim() == 0 for tensor in tensors):
-        return "a scalar that is a tensor"
-    return unfit_for_triton(tensors)
-
-
 def register_triton(
     kernel: str, chain: Chain, case: SmallCase, fits: Fits = unfit_for_triton
 ) -> None:
@@ -126,7 +119,7 @@ def run(
     lengths: Tensor | None,
     masks: Sequence[Tensor] | None,
     elapsed: Tensor | None,
-    whole: bool,
+    return_sequence: bool,
     memory: str,
 ) -> tuple[Tensor | None, Tensor, Tensor]:
     """Runs a chain of layers.
@@ -142,77 +135,31 @@ def run(
         lengths: Valid steps of each sequence, or None.
         masks: Dropout factors between layers, or None.
         elapsed: Time since the previous sample, or None.
-        whole: Whether the output is wanted.
+        return_sequence: Whether the output is wanted.
         memory: The policy.
 
     Shape:
         x [T, B, F]; y0, z0 [L, B, H]; lengths [B]; masks L - 1 times [B, H]; elapsed [T, B].
         Returns the output [T, B, H] or None, final y and z [L, B, H].
     """
-    keeps = torch.is_grad_enabled() and any(
-        t is not None and t.requires_grad for t in (x, y0, z0, *weights, values, elapsed)
-    )
-    policy = resolve(memory, whole, state_bytes(len(x), (y0, z0))) if keeps else "nothing"
+    policy = "nothing"
+    if needs_gradient((x, y0, z0, values, elapsed, *weights)):
+        policy = resolve(memory, return_sequence, state_bytes(len(x), (y0, z0)))
     flat = [y0.new_empty(0) if w is None else w for w in weights]
     if lengths is not None:
         lengths = lengths.to(device=x.device, dtype=torch.int32)
     output, y, z, _ = _scan(
-        x, flat, y0, z0, values, elapsed, lengths, list(masks or ()), name, skip, whole, policy,
-        chosen(),
+        x, flat, y0, z0, values, elapsed, lengths, list(masks or ()), name, skip,
+        return_sequence, policy, current_precision(),
     )  # fmt: skip
-    return (output if whole else None), y, z
-
-
-def _walk(
-    x: Tensor,
-    weights: Sequence[Tensor],
-    y0: Tensor,
-    z0: Tensor,
-    values: Tensor,
-    elapsed: Tensor | None,
-    lengths: Tensor | None,
-    masks: Sequence[Tensor],
-    name: str,
-    skip: int,
-    whole: bool,
-    policy: str,
-    precision: str,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    return tiles.forward(
-        x, weights, y0, z0, values, elapsed, lengths, masks, name, skip, whole, policy, precision
-    )
+    return (output if return_sequence else None), y, z
 
 
 def _walk_fake(
     x: Tensor, weights: Any, y0: Tensor, *rest: Any
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    *_, name, _, whole, policy, _ = rest
-    return tiles.results(x, y0, name, whole, policy)
-
-
-def _walk_backward(
-    grad_output: Tensor | None,
-    grad_y: Tensor | None,
-    grad_z: Tensor | None,
-    saved: Tensor,
-    x: Tensor,
-    weights: Sequence[Tensor],
-    y0: Tensor,
-    values: Tensor,
-    elapsed: Tensor | None,
-    lengths: Tensor | None,
-    masks: Sequence[Tensor],
-    name: str,
-    skip: int,
-    policy: str,
-    precision: str,
-    needs_x: bool,
-    needs_elapsed: bool,
-) -> list[Tensor]:
-    return tiles_backward.backward(
-        grad_output, grad_y, grad_z, saved, x, weights, y0, values, elapsed, lengths, masks, name,
-        skip, policy, precision, needs_x, needs_elapsed,
-    )  # fmt: skip
+    *_, name, _, return_sequence, policy, _ = rest
+    return tiles.results(x, y0, name, return_sequence, policy)
 
 
 def _walk_backward_fake(
@@ -244,15 +191,14 @@ def _set_up(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> No
 def _differentiate(
     ctx: Any, grad_output: Tensor | None, grad_y: Tensor | None, grad_z: Tensor | None, _: Any
 ) -> tuple[Any, ...]:
-    if torch.is_grad_enabled() and not torch.compiler.is_compiling():
-        refuse(ctx)
+    refuse_second_derivative(ctx)
     saved, x, y0, values, elapsed, lengths, *rest = ctx.saved_tensors
     weights, masks = rest[: ctx.counts[0]], rest[ctx.counts[0] :]
-    name, skip, whole, policy, precision = ctx.settings
+    name, skip, return_sequence, policy, precision = ctx.settings
     needs_x, needs_elapsed = ctx.needs_input_grad[0], bool(ctx.needs_input_grad[5])
     grads = _scan_backward(
-        grad_output if whole else None, grad_y, grad_z, saved, x, weights, y0, values, elapsed,
-        lengths, masks, name, skip, policy, precision, needs_x, needs_elapsed,
+        grad_output if return_sequence else None, grad_y, grad_z, saved, x, weights, y0, values,
+        elapsed, lengths, masks, name, skip, policy, precision, needs_x, needs_elapsed,
     )  # fmt: skip
     grad_x, grad_y0, grad_z0, grad_values, grad_elapsed, *grad_weights = grads
     return (
@@ -270,7 +216,7 @@ def _differentiate(
 
 _DEVICES = ("cuda", "cpu")
 """The CPU is for the interpreter."""
-_scan = operator("scan", _walk, _walk_fake, _differentiate, _set_up, _DEVICES)
+_scan = operator("scan", tiles.forward, _walk_fake, _differentiate, _set_up, _DEVICES)
 _scan_backward = operator(
-    "scan_backward", _walk_backward, _walk_backward_fake, refuse, devices=_DEVICES
+    "scan_backward", tiles_backward.backward, _walk_backward_fake, refuse, devices=_DEVICES
 )

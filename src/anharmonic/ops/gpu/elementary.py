@@ -97,7 +97,7 @@ def on_chip(hidden: int, precision: str, sections: int) -> dict[str, Any]:
         precision: Of products.
         sections: Drives per neuron.
     """
-    # It would multiply the bits of bfloat16 as if they were whole numbers.
+    # It would multiply the bits of bfloat16 as if they were integers.
     require(
         precision != "bfloat16" or not triton.knobs.runtime.interpret,
         "precision", precision, "'float32' under Triton's interpreter, which has no bfloat16",

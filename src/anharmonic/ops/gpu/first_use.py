@@ -13,7 +13,7 @@ from anharmonic._checks import message, watched
 from anharmonic.ops.precision import use_precision
 
 SmallCase = Callable[[Callable[..., Tensor], str], Sequence[Tensor | None]]
-"""``case(filled, backend)``: results of an op on tensors that ``filled(*shape)`` makes."""
+"""``case(make_tensor, backend)``: results of an op on tensors made by ``make_tensor(*shape)``."""
 
 _BOUND = 1e-4
 """Of the largest entry: float32 is a few 1e-7 off, a wrong kernel much more."""
@@ -72,12 +72,12 @@ def _results(
     """The outputs of a case and the gradients of all that went in."""
     leaves: list[Tensor] = []
 
-    def filled(*shape: int) -> Tensor:
+    def make_tensor(*shape: int) -> Tensor:
         # No random numbers: the caller's generator must not move on.
         numbers = torch.arange(math.prod(shape), dtype=torch.float64, device="cpu") + len(leaves)
         leaves.append(numbers.sin().reshape(shape).to(device, dtype).requires_grad_())
         return leaves[-1]
 
-    outputs = [result for result in case(filled, backend) if result is not None]
+    outputs = [result for result in case(make_tensor, backend) if result is not None]
     loss = torch.stack([result.square().sum() for result in outputs]).sum()
     return [*(result.detach() for result in outputs), *torch.autograd.grad(loss, leaves)]

@@ -29,10 +29,10 @@ def tile_steps(steps: int, batch: int, hidden: int) -> int:
     return min(max(length, _SHORTEST_TILE), _LONGEST_TILE, steps)
 
 
-def kept_shape(
+def saved_shape(
     steps: int, batch: int, hidden: int, layers: int, sections: int, policy: str
 ) -> tuple[int, ...]:
-    """The shape of what is kept between forward and backward.
+    """The shape of what is saved between forward and backward.
 
     Args:
         steps: T.
@@ -43,7 +43,7 @@ def kept_shape(
         policy: "nothing", "stored", "chunked" or "reversible".
 
     Example:
-        >>> [kept_shape(1000, 64, 64, 1, 1, policy) for policy in ("stored", "chunked")]
+        >>> [saved_shape(1000, 64, 64, 1, 1, policy) for policy in ("stored", "chunked")]
         [(12296192,), (4, 2, 1, 64, 64)]
     """
     if policy == "nothing":
@@ -124,7 +124,7 @@ class Model:
     """What a model's kernels do; a layer's weights are V, b, Λ and then ``recurrent`` of its own.
 
     Attributes:
-        sections: Drives per neuron, and activations kept of a step.
+        sections: Drives per neuron, and activations saved of a step.
         recurrent: Weights behind V, b and Λ.
         elementwise_sums: Sums over time that the backward kernel makes per neuron and sequence.
         grid: Whether states live on a fixed-point grid, which ``undo`` walks back.

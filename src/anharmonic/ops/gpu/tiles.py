@@ -1,7 +1,7 @@
 """A stack of layers tile by tile through time, on a device: what the Triton kernels have in common.
 
 A model's kernels know one layer over one tile (`parts.Model`); here are layers, input products and
-what is kept for the backward pass. A tile has the same steps whatever the memory policy, so that
+what is saved for the backward pass. A tile has the same steps whatever the memory policy, so that
 all policies give the same bits.
 """
 
@@ -15,8 +15,8 @@ from torch import Tensor
 
 from anharmonic.ops.gpu.parts import (
     Part,
-    kept_shape,
     model_of,
+    saved_shape,
     sections_of,
     stored_states,
     tile_steps,
@@ -142,13 +142,13 @@ def forward(
     masks: Sequence[Tensor],
     name: str,
     skip: int,
-    whole: bool,
+    return_sequence: bool,
     policy: str,
     precision: str,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Output (empty unless ``whole``), final y, final z, and what is kept."""
+    """Output (empty unless ``return_sequence``), final y, final z, and what is saved."""
     steps = len(x)
-    output, y_n, z_n, saved = results(x, y0, name, whole, policy)
+    output, y_n, z_n, saved = results(x, y0, name, return_sequence, policy)
     walk = Walk(
         x, weights, y0, values, elapsed, lengths, masks, name, skip, policy, precision, saved
     )
@@ -165,7 +165,7 @@ def forward(
                 saved[first // walk.tile].copy_(now)
             levels = walk.through(first)
             n = min(walk.tile, steps - first)
-            if whole:
+            if return_sequence:
                 output[first : first + n] = levels[-1]
             end = states[:, :, (first if walk.stored else 0) + n]
             if not walk.stored and first + n < steps:
@@ -179,16 +179,16 @@ def forward(
 
 
 def results(
-    x: Tensor, y0: Tensor, name: str, whole: bool, policy: str
+    x: Tensor, y0: Tensor, name: str, return_sequence: bool, policy: str
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Empty output (of size 0 unless ``whole``), final y, final z, and what is kept."""
+    """Empty output (of size 0 unless ``return_sequence``), final y, final z, and what is saved."""
     steps, batch, _ = x.shape
     layers, _, hidden = y0.shape
-    shape = kept_shape(steps, batch, hidden, layers, sections_of(name), policy)
-    whole_numbers = name.endswith("_grid") and policy != "stored"
-    kind = torch.int64 if whole_numbers else torch.float32
+    shape = saved_shape(steps, batch, hidden, layers, sections_of(name), policy)
+    holds_integers = name.endswith("_grid") and policy != "stored"
+    kind = torch.int64 if holds_integers else torch.float32
     return (
-        y0.new_empty((steps, batch, hidden) if whole else (0,)),
+        y0.new_empty((steps, batch, hidden) if return_sequence else (0,)),
         y0.new_empty(y0.shape),
         y0.new_empty(y0.shape),
         y0.new_empty(shape, dtype=kind),

@@ -8,11 +8,14 @@ from typing import Any, Unpack
 
 from torch import Tensor
 
-from anharmonic.ops.bridge.native import register_native, without_scalar_tensors
-from anharmonic.ops.dispatch import register
-from anharmonic.ops.gpu.backend import register_triton
-from anharmonic.ops.gpu.backend import without_scalar_tensors as without_scalars_on_gpu
-from anharmonic.ops.lem.native import lem_native
+from anharmonic.ops.bridge import native
+from anharmonic.ops.dispatch import (
+    register,
+    register_native,
+    unfit_for_cpu,
+    without_scalar_tensors,
+)
+from anharmonic.ops.gpu.backend import register_triton, unfit_for_triton
 from anharmonic.ops.lem.step import LEMWeights, lem_layer, lem_step
 from anharmonic.ops.recurrence import State, stepwise
 from anharmonic.ops.replay import run_chain
@@ -88,11 +91,30 @@ def _reference(
     return output, *state
 
 
-def _small_case(filled: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
+def _native(
+    x: Tensor,
+    weights: Sequence[Any],
+    y0: Tensor,
+    z0: Tensor,
+    *,
+    dt: float,
+    multiscale: bool,
+    gate_floor: float | None,
+    **shared: Any,
+) -> tuple[Tensor | None, Tensor, Tensor]:
+    """The chain in C (csrc/lem.h)."""
+    model = native.LEM if gate_floor is None else native.LEM_CLIPPED
+    if not multiscale:
+        model = native.LEM_SINGLE_SCALE
+    flat = [w for weight in weights for w in (*weight, None)]
+    return native.run(model, x, flat, y0, z0, [dt, 0.0, 0.0, gate_floor or 0.0], **shared)
+
+
+def _small_case(make_tensor: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
     """What is compared at the first use on a GPU."""
-    weights = LEMWeights(filled(12, 2), filled(9, 3), filled(3, 3), filled(12))
-    start = filled(1, 4, 3), filled(1, 4, 3)
-    return lem(filled(5, 4, 2), [weights], *start, dt=0.5, backend=backend)
+    weights = LEMWeights(make_tensor(12, 2), make_tensor(9, 3), make_tensor(3, 3), make_tensor(12))
+    start = make_tensor(1, 4, 3), make_tensor(1, 4, 3)
+    return lem(make_tensor(5, 4, 2), [weights], *start, dt=0.5, backend=backend)
 
 
 def _on_gpu(*tensors: Any, **settings: Any) -> tuple[Tensor | None, Tensor, Tensor]:
@@ -102,5 +124,5 @@ def _on_gpu(*tensors: Any, **settings: Any) -> tuple[Tensor | None, Tensor, Tens
 
 
 register("lem", "reference", _reference)
-register_native("lem", lem_native, without_scalar_tensors)
-register_triton("lem", _on_gpu, _small_case, without_scalars_on_gpu)
+register_native("lem", _native, without_scalar_tensors(unfit_for_cpu))
+register_triton("lem", _on_gpu, _small_case, without_scalar_tensors(unfit_for_triton))

@@ -41,7 +41,7 @@ def forward_on_chip(
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     column, inner = tl.arange(0, WIDTH), tl.arange(0, WIDTH)
     inside = (row[:, None] < batch) & (column[None, :] < hidden)
-    filled = (inner[:, None] < hidden) & (column[None, :] < hidden)
+    in_matrix = (inner[:, None] < hidden) & (column[None, :] < hidden)
     turned = column[None, :] * hidden + inner[:, None]
     SECTIONS: tl.constexpr = 4 if GATED else 2
     at = row[:, None] * hidden + column[None, :]
@@ -49,10 +49,10 @@ def forward_on_chip(
     stride = tl.cast(batch, tl.int64) * hidden
     block = hidden * hidden
     if GATED:
-        W_1 = tl.load(weight_y + turned, mask=filled, other=0.0)
-        W_2 = tl.load(weight_y + (block + turned), mask=filled, other=0.0)
-    W_z = tl.load(weight_y + ((SECTIONS - 2) * block + turned), mask=filled, other=0.0)
-    W_y = tl.load(weight_z + turned, mask=filled, other=0.0)
+        W_1 = tl.load(weight_y + turned, mask=in_matrix, other=0.0)
+        W_2 = tl.load(weight_y + (block + turned), mask=in_matrix, other=0.0)
+    W_z = tl.load(weight_y + ((SECTIONS - 2) * block + turned), mask=in_matrix, other=0.0)
+    W_y = tl.load(weight_z + turned, mask=in_matrix, other=0.0)
     dt, floor = tl.load(scalars), tl.load(scalars + 1)
     y_n = tl.load(y + at, mask=inside, other=0.0)
     z_n = tl.load(z + at, mask=inside, other=0.0)
@@ -111,7 +111,7 @@ def backward_on_chip(
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     column, inner = tl.arange(0, WIDTH), tl.arange(0, WIDTH)
     inside = (row[:, None] < batch) & (column[None, :] < hidden)
-    filled = (inner[:, None] < hidden) & (column[None, :] < hidden)
+    in_matrix = (inner[:, None] < hidden) & (column[None, :] < hidden)
     straight = inner[:, None] * hidden + column[None, :]
     SECTIONS: tl.constexpr = 4 if GATED else 2
     at = row[:, None] * hidden + column[None, :]
@@ -119,10 +119,10 @@ def backward_on_chip(
     stride = tl.cast(batch, tl.int64) * hidden
     block = hidden * hidden
     if GATED:
-        W_1 = tl.load(weight_y + straight, mask=filled, other=0.0)
-        W_2 = tl.load(weight_y + (block + straight), mask=filled, other=0.0)
-    W_z = tl.load(weight_y + ((SECTIONS - 2) * block + straight), mask=filled, other=0.0)
-    W_y = tl.load(weight_z + straight, mask=filled, other=0.0)
+        W_1 = tl.load(weight_y + straight, mask=in_matrix, other=0.0)
+        W_2 = tl.load(weight_y + (block + straight), mask=in_matrix, other=0.0)
+    W_z = tl.load(weight_y + ((SECTIONS - 2) * block + straight), mask=in_matrix, other=0.0)
+    W_y = tl.load(weight_z + straight, mask=in_matrix, other=0.0)
     dt, floor = tl.load(scalars), tl.load(scalars + 1)
     p = tl.load(grad_y + at, mask=inside, other=0.0)
     q = tl.load(grad_z + at, mask=inside, other=0.0)
@@ -132,11 +132,11 @@ def backward_on_chip(
     for k in tl.range(0, steps, num_stages=STAGES):
         n = steps - 1 - k
         here = stride * n + at
-        kept = stride * SECTIONS * n + at_acts
+        acts_at = stride * SECTIONS * n + at_acts
         y_old = tl.load(y + here, mask=inside, other=0.0)
         z_old = tl.load(z + here, mask=inside, other=0.0)
-        t_z = tl.load(acts + (kept + (SECTIONS - 2) * hidden), mask=inside, other=0.0)
-        t_y = tl.load(acts + (kept + (SECTIONS - 1) * hidden), mask=inside, other=0.0)
+        t_z = tl.load(acts + (acts_at + (SECTIONS - 2) * hidden), mask=inside, other=0.0)
+        t_y = tl.load(acts + (acts_at + (SECTIONS - 1) * hidden), mask=inside, other=0.0)
         runs = inside
         if HAS_LENGTHS:
             runs = inside & (first + n < length)[:, None]
@@ -149,27 +149,27 @@ def backward_on_chip(
         e = h
         by_h = p * (t_y - y_old)
         if GATED:
-            o_2 = tl.load(acts + (kept + hidden), mask=inside, other=0.0)
+            o_2 = tl.load(acts + (acts_at + hidden), mask=inside, other=0.0)
             e = gate_of(o_2, h, floor, CLIPPED)
             by_h = by_sigmoid(by_h, o_2, h, floor, CLIPPED) * o_2
             g_2 = tl.where(runs, h * by_h * (1.0 - o_2), 0.0)
-            tl.store(g + (kept + hidden), g_2, mask=inside)
+            tl.store(g + (acts_at + hidden), g_2, mask=inside)
         g_y = tl.where(runs, p * e * (1.0 - t_y * t_y), 0.0)
-        tl.store(g + (kept + (SECTIONS - 1) * hidden), g_y, mask=inside)
+        tl.store(g + (acts_at + (SECTIONS - 1) * hidden), g_y, mask=inside)
         p = tl.where(runs, tl.fma(-p, e, p), p)
         q = tl.dot(g_y.to(W_y.dtype), W_y, q, input_precision=PRECISION)
         a = h
         also_h = q * (t_z - z_old)
         if GATED:
-            o_1 = tl.load(acts + kept, mask=inside, other=0.0)
+            o_1 = tl.load(acts + acts_at, mask=inside, other=0.0)
             a = gate_of(o_1, h, floor, CLIPPED)
             also_h = by_sigmoid(also_h, o_1, h, floor, CLIPPED) * o_1
             g_1 = tl.where(runs, h * also_h * (1.0 - o_1), 0.0)
-            tl.store(g + kept, g_1, mask=inside)
+            tl.store(g + acts_at, g_1, mask=inside)
             p = tl.dot(g_1.to(W_y.dtype), W_1, p, input_precision=PRECISION)
             p = tl.dot(g_2.to(W_y.dtype), W_2, p, input_precision=PRECISION)
         g_z = tl.where(runs, q * a * (1.0 - t_z * t_z), 0.0)
-        tl.store(g + (kept + (SECTIONS - 2) * hidden), g_z, mask=inside)
+        tl.store(g + (acts_at + (SECTIONS - 2) * hidden), g_z, mask=inside)
         q = tl.where(runs, tl.fma(-q, a, q), q)
         p = tl.dot(g_z.to(W_y.dtype), W_z, p, input_precision=PRECISION)
         if BY_GAP:

@@ -40,9 +40,9 @@ def _half_step(
     inside = at < total
     row = at // hidden
     SECTIONS: tl.constexpr = 4 if GATED else 2
-    kept = row * (SECTIONS * hidden) + at % hidden
-    gate_at = kept + SECOND * hidden
-    state_at = kept + (SECTIONS - 2 + SECOND) * hidden
+    row_at = row * (SECTIONS * hidden) + at % hidden
+    gate_at = row_at + SECOND * hidden
+    state_at = row_at + (SECTIONS - 2 + SECOND) * hidden
     dt, floor = tl.load(scalars), tl.load(scalars + 1)
     h = dt
     if HAS_ELAPSED:
@@ -77,9 +77,9 @@ def _half_step_back(
     inside = at < total
     row = at // hidden
     SECTIONS: tl.constexpr = 4 if GATED else 2
-    kept = row * (SECTIONS * hidden) + at % hidden
-    gate_at = kept + SECOND * hidden
-    state_at = kept + (SECTIONS - 2 + SECOND) * hidden
+    row_at = row * (SECTIONS * hidden) + at % hidden
+    gate_at = row_at + SECOND * hidden
+    state_at = row_at + (SECTIONS - 2 + SECOND) * hidden
     dt, floor = tl.load(scalars), tl.load(scalars + 1)
     h = dt
     if HAS_ELAPSED:
@@ -108,7 +108,7 @@ def _half_step_back(
 
 
 class _LEM(Model):
-    """Weights of a layer: V, b, none, W, Wy; scalars: dt, gate floor; kept: all activations."""
+    """Weights of a layer: V, b, none, W, Wy; scalars: dt, gate floor; saved: all activations."""
 
     recurrent = 2
 

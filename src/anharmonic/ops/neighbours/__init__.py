@@ -6,8 +6,7 @@ from typing import cast
 
 from torch import Tensor
 
-from anharmonic.ops.bridge.native import register_native
-from anharmonic.ops.dispatch import pick, register
+from anharmonic.ops.dispatch import pick, register, register_native
 from anharmonic.ops.neighbours.native import neighbour_sum_native
 from anharmonic.ops.neighbours.reference import neighbour_sum_reference
 from anharmonic.ops.sorted_edges import SortedEdges

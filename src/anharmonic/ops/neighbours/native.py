@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import watched
-from anharmonic.ops.bridge.call import GraphCall
-from anharmonic.ops.bridge.fill import dense, invoke, pointer
-from anharmonic.ops.bridge.operators import operator
+from anharmonic.ops.bridge.call import dense, invoke, pointer
+from anharmonic.ops.bridge.library import GraphCall
+from anharmonic.ops.bridge.operators import needs_gradient, operator
 from anharmonic.ops.sorted_edges import SortedEdges
 
 
@@ -27,8 +27,7 @@ def neighbour_sum_native(x: Tensor, graph: SortedEdges) -> Tensor:
 
 def plain(x: Tensor) -> bool:
     """Whether a function of x alone can be called as it is: no derivative, nobody who watches."""
-    needs = torch.is_grad_enabled() and x.requires_grad
-    return not needs and type(x) is Tensor and not watched()
+    return type(x) is Tensor and not needs_gradient([x]) and not watched()
 
 
 def graph_call(x: Tensor, start: Tensor, other: Tensor, result: Tensor, **more: Any) -> GraphCall:

@@ -26,7 +26,7 @@ def neighbour_sum_reference(x: Tensor, graph: SortedEdges) -> Tensor:
 
 
 class _Product(torch.autograd.Function):
-    """A sparse product whose backward pass is one with the transposed rows, kept as well."""
+    """A sparse product whose backward pass is one with the transposed rows, cached as well."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, graph: SortedEdges) -> Tensor:

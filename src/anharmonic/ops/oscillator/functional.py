@@ -9,10 +9,14 @@ from typing import Any, Unpack
 from torch import Tensor
 
 from anharmonic._checks import choice
-from anharmonic.ops.bridge.native import register_native, without_scalar_tensors
-from anharmonic.ops.dispatch import register
-from anharmonic.ops.oscillator.native import oscillator_native
-from anharmonic.ops.oscillator.relatives import as_unicornn
+from anharmonic.ops.cornn.functional import cornn_native
+from anharmonic.ops.dispatch import (
+    register,
+    register_native,
+    unfit_for_cpu,
+    without_scalar_tensors,
+)
+from anharmonic.ops.oscillator.relatives import as_cornn, as_unicornn
 from anharmonic.ops.oscillator.step import (
     ACTIVATIONS,
     OscillatorState,
@@ -25,7 +29,7 @@ from anharmonic.ops.oscillator.step import (
 from anharmonic.ops.recurrence import State, stepwise
 from anharmonic.ops.replay import run_chain
 from anharmonic.ops.sequence import Recurrence, SequenceOptions, run_sequence
-from anharmonic.ops.unicornn.functional import unicornn_reference
+from anharmonic.ops.unicornn.functional import unicornn_native, unicornn_reference
 
 SCHEMES = ("symplectic-euler", "velocity-verlet")
 _SEEN = OscillatorState._fields.index("seen")
@@ -137,5 +141,25 @@ def _reference(
     return output, *state
 
 
+def _native(
+    x: Tensor,
+    weights: Sequence[Any],
+    y0: Tensor,
+    z0: Tensor,
+    *,
+    dt: float,
+    scheme: str,
+    activation: str,
+    is_top: bool,
+    **shared: Any,
+) -> tuple[Tensor | None, Tensor, Tensor]:
+    """The chain in C, for symplectic Euler and tanh: a case of coRNN or UnICORNN."""
+    if weights[0].weight_hh.dim() == 2:
+        same, own = as_cornn(weights)
+        return cornn_native(x, same, y0, z0, dt=dt, **own, **shared)
+    turned, own = as_unicornn(weights, dt)
+    return unicornn_native(x, turned, y0, z0, **own, **shared)
+
+
 register("oscillator", "reference", _reference)
-register_native("oscillator", oscillator_native, without_scalar_tensors)
+register_native("oscillator", _native, without_scalar_tensors(unfit_for_cpu))

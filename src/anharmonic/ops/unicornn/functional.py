@@ -10,14 +10,18 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import require
-from anharmonic.ops.bridge.native import register_native, without_scalar_tensors
-from anharmonic.ops.dispatch import register
+from anharmonic.ops.bridge import native
+from anharmonic.ops.dispatch import (
+    register,
+    register_native,
+    unfit_for_cpu,
+    without_scalar_tensors,
+)
 from anharmonic.ops.gpu.backend import register_triton
 from anharmonic.ops.recurrence import State, stepwise
 from anharmonic.ops.replay import run_chain
 from anharmonic.ops.sequence import Recurrence, SequenceOptions, run_sequence
 from anharmonic.ops.unicornn import grid
-from anharmonic.ops.unicornn.native import unicornn_native
 from anharmonic.ops.unicornn.step import (
     UnICORNNTerms,
     UnICORNNWeights,
@@ -123,11 +127,28 @@ def unicornn_reference(
     return output, *state
 
 
-def _small_case(filled: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
+def unicornn_native(
+    x: Tensor,
+    weights: Sequence[Any],
+    y0: Tensor,
+    z0: Tensor,
+    *,
+    dt: Sequence[float],
+    frequency: float,
+    skipped_layers: int | None,
+    **shared: Any,
+) -> tuple[Tensor | None, Tensor, Tensor]:
+    """The chain in C (csrc/unicornn.h)."""
+    flat = [w for weight in weights for w in weight]
+    scalars = [1.0, frequency, 0.0, 0.0, *dt]
+    return native.run(native.UNICORNN, x, flat, y0, z0, scalars, skip=skipped_layers or 0, **shared)
+
+
+def _small_case(make_tensor: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
     """What is compared at the first use on a GPU."""
-    weights = UnICORNNWeights(filled(3, 2), filled(3), filled(3), filled(3))
-    start = filled(1, 4, 3), filled(1, 4, 3)
-    x = filled(5, 4, 2)
+    weights = UnICORNNWeights(make_tensor(3, 2), make_tensor(3), make_tensor(3), make_tensor(3))
+    start = make_tensor(1, 4, 3), make_tensor(1, 4, 3)
+    x = make_tensor(5, 4, 2)
     return unicornn(x, [weights], *start, dt=[0.1], frequency=1.2, backend=backend)
 
 
@@ -138,5 +159,5 @@ def _on_gpu(*tensors: Any, **settings: Any) -> tuple[Tensor | None, Tensor, Tens
 
 
 register("unicornn", "reference", unicornn_reference)
-register_native("unicornn", unicornn_native, without_scalar_tensors)
+register_native("unicornn", unicornn_native, without_scalar_tensors(unfit_for_cpu))
 register_triton("unicornn", _on_gpu, _small_case)

@@ -1,4 +1,4 @@
-"""UnICORNN's kernels on the fixed-point grid of ``unicornn/grid.py``, in whole numbers.
+"""UnICORNN's kernels on the fixed-point grid of ``unicornn/grid.py``, in integers.
 
 States are int64 multiples of 2⁻⁴⁰. A state that leaves the grid becomes a mark that reads as NaN
 and stays: on a GPU an error would have to wait for the device.
@@ -21,7 +21,7 @@ SCALE = tl.constexpr(_SCALE)
 SPACING = tl.constexpr(1.0 / _SCALE)
 LIMIT = tl.constexpr(1 << 50)
 SHIFTER = tl.constexpr(12582912.0)
-WHOLE_BEYOND = tl.constexpr(4194304.0)
+INTEGER_BEYOND = tl.constexpr(4194304.0)
 
 
 def to_grid(state: Tensor) -> Tensor:
@@ -42,10 +42,10 @@ def _seen(state: tl.tensor) -> tl.tensor:
 def _on_grid(v: tl.tensor) -> tl.tensor:
     """A float32 increment in multiples of the spacing, ties to even; OFF_GRID if too large."""
     scaled = v * SCALE
-    large = tl.abs(scaled) >= WHOLE_BEYOND  # beyond, float32 numbers are whole
-    whole = tl.where(large, scaled, (scaled + SHIFTER) - SHIFTER)
+    large = tl.abs(scaled) >= INTEGER_BEYOND  # beyond, float32 numbers are integers
+    integer = tl.where(large, scaled, (scaled + SHIFTER) - SHIFTER)
     fits = tl.abs(v) < 2048.0  # not NaN
-    return tl.where(fits, tl.cast(tl.where(fits, whole, 0.0), tl.int64), OFF_GRID)
+    return tl.where(fits, tl.cast(tl.where(fits, integer, 0.0), tl.int64), OFF_GRID)
 
 
 @triton.jit

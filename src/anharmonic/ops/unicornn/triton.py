@@ -125,7 +125,7 @@ def _backward(
 
 
 class _UnICORNN(Model):
-    """Weights of a layer: V, b, Λ, w, h; scalars: α; kept of a step: its tanh."""
+    """Weights of a layer: V, b, Λ, w, h; scalars: α; saved of a step: its tanh."""
 
     recurrent = 2
     elementwise_sums = 3
