@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from anharmonic.data.files import FileTask, file_digest, read_inputs
-from anharmonic.data.sequences import Preprocessing
+from anharmonic.data.preprocessing import Preprocessing
 
 HEADER = "@univariate true\n@classLabel true a b\n@data\n"
 
@@ -322,3 +322,32 @@ def test_option_errors(tmp_path: Path) -> None:
     parts = save(tmp_path, **given, x_test=numbered(2), y_test=[0, 1])
     with pytest.raises(ValueError, match=r"keys of mine.npz must be x; got .*x_train.*; store"):
         read_inputs(parts, Preprocessing((0.0,), (1.0,), True, "error"))
+
+
+def test_groups_of_the_file_stay_whole(tmp_path: Path) -> None:
+    x, y = numbered(40), np.arange(40) % 2
+    task = FileTask(save(tmp_path, x=x, y=y, groups=np.arange(40) // 4), standardise=False)
+    held = [set((part.x[:, 0, 0] // 4).tolist()) for part in task.splits() if part is not None]
+    assert sum(map(len, held)) == len(set.union(*held)) == 10
+    named = FileTask(task.path, standardise=False, test_groups=["3", "9"])
+    assert set((named.splits().test.x[:, 0, 0] // 4).tolist()) == {3, 9}
+
+
+def test_no_validation_part(tmp_path: Path) -> None:
+    task = FileTask(save(tmp_path, x=numbered(20), y=np.arange(20) % 2), valid_share=0.0)
+    assert task.sizes == {"train": 17, "valid": 0, "test": 3}
+    assert task.splits().valid is None
+    assert len(task.loaders(0, 4).valid) == 0
+    assert list(task.loaders(0, 4).valid) == []
+    assert "17 train" in task.summary()
+
+
+def test_more_channels(tmp_path: Path) -> None:
+    x = np.random.default_rng(0).random((20, 6, 2))
+    x[:, 2, 1] = np.nan
+    path = save(tmp_path, x=x, y=np.arange(20) % 2)
+    task = FileTask(path, missing="mask", difference=True)
+    assert task.input_size == 5
+    assert task.loaders(0, 4).train(0)[0].x.shape == (4, 6, 5)
+    new = read_inputs(path, Preprocessing.from_dict(task.preprocessing.to_dict()))
+    assert new.x.shape == (20, 6, 5)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.data.sequences import Preprocessing, Sequences, check_finite
+from anharmonic.data.sequences import Sequences, joined
 
 
 def make(x: object, offsets: object, y: object = None, per_step: bool = False) -> Sequences:
@@ -52,66 +52,6 @@ def test_without_targets() -> None:
     assert part.dataset(part.x).take(torch.tensor([0, 1])).y.shape == (2, 0)
 
 
-def test_standardise_uses_real_steps_of_the_training_data() -> None:
-    rng = np.random.default_rng(0)
-    train = make(rng.normal([5, -3], [2, 0.1], (1000, 2)), [0, 400, 1000])
-    p = Preprocessing.fit(train, True, "error")
-    x = p.transform(train)
-    np.testing.assert_allclose(x.mean(0), 0, atol=1e-5)
-    np.testing.assert_allclose(x.std(0), 1, atol=1e-5)
-    other = make([[p.mean[0] + p.std[0], p.mean[1]]], [0, 1])
-    np.testing.assert_allclose(p.transform(other), [[1, 0]], atol=1e-4)
-    np.testing.assert_array_equal(
-        Preprocessing.fit(train, False, "error").transform(train), train.x
-    )
-
-
-def test_constant_channel() -> None:
-    part = make([4, 4, 4], [0, 3])
-    assert Preprocessing.fit(part, True, "error").transform(part).tolist() == [[0], [0], [0]]
-
-
-@pytest.mark.parametrize(("standardise", "filled"), [(True, 0.0), (False, 2.0)])
-def test_missing_becomes_the_training_mean(standardise: bool, filled: float) -> None:
-    train = make([1, np.nan, 3], [0, 3])
-    p = Preprocessing.fit(train, standardise, "mean")
-    assert p.transform(train)[1, 0] == filled
-    assert p.transform(make([np.nan, 100], [0, 2]))[0, 0] == filled
-
-
-def test_json_round_trip() -> None:
-    p = Preprocessing.fit(make([1, 2], [0, 2]), True, "mean")
-    assert Preprocessing.from_dict(p.to_dict()) == p
-    assert p.to_dict() == {"mean": [1.5], "std": [0.5], "standardise": True, "missing": "mean"}
-
-
-def test_errors() -> None:
-    part = make([0, 1, 2, np.nan, np.nan], [0, 1, 5])
-    with pytest.raises(
-        ValueError, match=r"got nan at sequence 1, step 2, channel 0 \(2 such entrie"
-    ):
-        check_finite(part, part.x, False)
-    check_finite(part, part.x, True)
-    part = make([[0, 1], [2, np.inf]], [0, 2])
-    with pytest.raises(ValueError, match=r"got inf at sequence 0, step 1, channel 1 \(1 such entr"):
-        Preprocessing.fit(part, True, "mean")
-    with pytest.raises(ValueError, match=r"missing='mean'"):
-        Preprocessing.fit(make([np.nan], [0, 1]), True, "error")
-    with pytest.raises(
-        ValueError, match=r"channel 0 of x in here .* got 'missing values only'; remove"
-    ):
-        Preprocessing.fit(make([np.nan], [0, 1]), True, "mean")
-    p = Preprocessing.fit(make([1], [0, 1]), True, "error")
-    with pytest.raises(ValueError, match=r"channels of x in here must be 1, as in training; got 2"):
-        p.transform(make([[1, 2]], [0, 1]))
-    with pytest.raises(ValueError, match=r"keys of preprocessing must be .*mean.*; got ..mean.."):
-        Preprocessing.from_dict({"mean": [0]})
-    with pytest.raises(ValueError, match="missing must be one of"):
-        Preprocessing.from_dict(p.to_dict() | {"missing": "drop"})
-    with pytest.raises(TypeError, match="standardise must be True or False"):
-        Preprocessing.from_dict(p.to_dict() | {"standardise": 1})
-
-
 def test_select_carries_what_is_known_of_sequences() -> None:
     part = Sequences(
         "here",
@@ -144,3 +84,14 @@ def test_select_carries_what_is_known_of_sequences() -> None:
 def test_what_is_known_of_sequences_fits_them(given: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         Sequences("here", np.zeros((3, 1), np.float32), np.array([0, 1, 3]), **given)
+
+
+def test_joined() -> None:
+    first = make([1, 2, 3], [0, 1, 3], ["a", "b"])
+    both = joined(first, make([4, 5], [0, 2], ["c"]))
+    assert both.x[:, 0].tolist() == [1, 2, 3, 4, 5]
+    assert both.offsets.tolist() == [0, 1, 3, 5]
+    assert both.y is not None
+    assert (both.y.tolist(), both.groups) == (["a", "b", "c"], None)
+    with pytest.raises(ValueError, match="channels of x in here must be 1, as in here; got 2"):
+        joined(first, make([[4, 5]], [0, 1], ["c"]))

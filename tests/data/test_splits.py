@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from anharmonic.data.splits import split_indices
+from anharmonic.data.splits import split_groups, split_indices
 
 
 @pytest.mark.parametrize("labelled", [False, True])
@@ -38,3 +38,25 @@ def test_the_seed_decides() -> None:
 def test_errors() -> None:
     with pytest.raises(ValueError, match=r"at most 5 samples together; got \[4, 2\]; make"):
         split_indices(5, [4, 2], np.random.default_rng(0))
+
+
+def test_groups_stay_whole_and_parts_near_their_sizes() -> None:
+    rng = np.random.default_rng(1)
+    groups = rng.integers(0, 40, 1000)
+    labels = rng.integers(0, 3, 1000)
+    parts = split_groups(groups, [700, 150, 150], rng, labels)
+    assert sorted(np.concatenate(parts).tolist()) == list(range(1000))
+    held = [set(groups[part].tolist()) for part in parts]
+    assert sum(map(len, held)) == len(set.union(*held))
+    for part, size in zip(parts, (700, 150, 150), strict=True):
+        assert abs(len(part) - size) < 30
+        np.testing.assert_allclose(np.bincount(labels[part]) / len(part), 1 / 3, atol=0.1)
+
+
+def test_every_part_gets_a_group() -> None:
+    for seed in range(20):
+        groups = np.repeat([0, 1, 2, 3], [97, 1, 1, 1])
+        parts = split_groups(groups, [70, 15, 15], np.random.default_rng(seed))
+        assert min(len(part) for part in parts) > 0
+    with pytest.raises(ValueError, match=r"number of groups must be at least 3.*got 2"):
+        split_groups(np.array([0, 1, 1]), [1, 1, 1], np.random.default_rng(0))

@@ -45,7 +45,7 @@ class Loaders(NamedTuple, Generic[AnyBatch]):
 
     Attributes:
         train: Gives the batches of an epoch (0, 1, ...); they depend on (seed, epoch) only.
-        valid: Validation batches, in fixed order.
+        valid: Validation batches, in fixed order; none if `sizes["valid"]` is 0.
         test: Test batches, in fixed order.
     """
 
@@ -75,10 +75,13 @@ def seeded_rng(purpose: str, *numbers: int) -> np.random.Generator:
 
 
 class Splits(NamedTuple, Generic[AnyPart]):
-    """The three parts of a task's data; `train` is None where training data are made afresh."""
+    """The three parts of a task's data.
+
+    `train` is None where training data are made afresh, `valid` where nothing validates.
+    """
 
     train: AnyPart | None
-    valid: AnyPart
+    valid: AnyPart | None
     test: AnyPart
 
 
@@ -200,7 +203,7 @@ class Task(ABC):
         parts = self.splits()
         return Loaders(
             train=lambda epoch: self._train_batches(seed, natural("epoch", epoch), batch_size),
-            valid=parts.valid.batches(batch_size),
+            valid=Batches(0, _none) if parts.valid is None else parts.valid.batches(batch_size),
             test=parts.test.batches(batch_size),
         )
 
@@ -210,6 +213,10 @@ class Task(ABC):
             raise NotImplementedError(f"{type(self).__name__} must make its own training batches")
         order = seeded_rng("order", seed, epoch).permutation(len(data))
         return data.batches(batch_size, torch.from_numpy(order))
+
+
+def _none(index: int) -> Any:
+    raise IndexError(index)
 
 
 def _shortest_and_longest(part: SequenceDataset) -> tuple[int, int]:

@@ -1,22 +1,22 @@
-"""The user's own data: `.npz` archives and `.ts` files."""
+"""The user's own data, as a task."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import boolean, choice, listed, message, natural, require
-from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, seeded_rng
+from anharmonic._checks import boolean, choice, require
+from anharmonic.data.base import Readout, SequenceDataset, Splits, Task
 from anharmonic.data.npz import existing, read_npz
+from anharmonic.data.parts import Cut, SplitBy, cut_parts, warn_of_absent_classes
+from anharmonic.data.preprocessing import Missing, Preprocessing
 from anharmonic.data.readers import file_digest, read_parts
-from anharmonic.data.sequences import Preprocessing, Sequences, check_finite
-from anharmonic.data.splits import split_indices
+from anharmonic.data.sequences import Sequences, check_finite
 from anharmonic.data.targets import encode_classes, float_targets, output_width, target_kind
 from anharmonic.data.ts import read_ts
 
@@ -37,15 +37,29 @@ class FileTask(Task):
         standardise: Whether every input channel gets mean 0 and standard deviation 1, measured on
             the training data. Targets stay as they are: bring values to the size of about 1
             yourself.
-        missing: "error" refuses NaN in the inputs; "mean" puts the channel's training mean there.
-        split_seed: Decides the split, in `[0, 2**32)`.
+        missing: "error" refuses NaN in the inputs; "mean" puts the channel's training mean there;
+            "forward" the last known value of the sequence (the mean before the first); "mask" the
+            mean, and for every channel with gaps a further one that is 1 there.
+        split_seed: Decides the split, in `[0, 2**32)`. The test part depends on it and `split`
+            alone.
+        split: "random", every class in its share; "groups", no group of the file in two parts;
+            "time", the earliest sequences train, the latest test (by `times`, else in the order
+            of the file); "auto": by groups where the file has them, else random.
+        test_groups: The groups that are the test part; empty to draw them.
+        valid_share: Share of the sequences that validates, in [0, 1); 0 for no validation: all but
+            the test part trains. None: the file's own validation part, or 0.15.
+        folds: Number of parts, at least 2, into which all but the test part is cut, one of them
+            for validation; None for one validation part.
+        fold: Which of them, 0 to folds - 1.
+        difference: Whether the change of every channel since the step before is appended as a
+            channel, 0 at the first step, scaled to a root mean square of 1 in training.
 
     Shape:
         x `[B, T, F]` zero-padded to the longest of the batch, y `[B]`, `[B, O]` or `[B, T, O]`,
         lengths `[B]` where sequences differ in length.
 
     Split: the file's own where it has one (validation, if it has none, is 15 % of the training
-    part), else 70 % training, 15 % validation, 15 % test; every class in its share.
+    part), else 70 % training, 15 % validation, 15 % test.
 
     A class with fewer sequences than there are parts to cut is warned of: it cannot be in all.
 
@@ -76,13 +90,21 @@ class FileTask(Task):
         sha256: str | None = None,
         target: Literal["auto", "class", "value"] = "auto",
         standardise: bool = True,
-        missing: Literal["error", "mean"] = "error",
+        missing: Missing = "error",
         split_seed: int = 1234,
+        split: SplitBy = "auto",
+        test_groups: Sequence[str] = (),
+        valid_share: float | None = None,
+        folds: int | None = None,
+        fold: int = 0,
+        difference: bool = False,
     ) -> None:
         choice("target", target, ("auto", "class", "value"))
         boolean("standardise", standardise)
-        choice("missing", missing, ("error", "mean"))
-        natural("split_seed", split_seed)
+        boolean("difference", difference)
+        choice("missing", missing, get_args(Missing))
+        groups = tuple(str(group) for group in test_groups)
+        cut = Cut(split, groups, valid_share, folds, fold, split_seed)
         self.path = existing(path)
         self.source = self.path.name
         if sha256 is not None:
@@ -101,9 +123,8 @@ class FileTask(Task):
         require(fits, f"y in {name}", came, "of one kind in all parts", "store it alike")
         (self.target,) = meant
         for part in parts.values():
-            check_finite(
-                part, part.x, missing == "mean"
-            )  # before the cut: it names the file's places
+            # Before the cut: it names the file's places.
+            check_finite(part, part.x, missing != "error")
         self.readout = "all" if parts["train" if "train" in parts else "all"].per_step else "last"
         self.metric = "accuracy" if self.target == "class" else "rmse"
         codes: Mapping[str, NDArray[Any]]
@@ -116,13 +137,20 @@ class FileTask(Task):
             if target == "auto":
                 self.hint = _maybe_classes(list(codes.values()), self.path.name, self.readout)
         numbered = {name: replace(part, y=codes[name]) for name, part in parts.items()}
-        cuts = _cut(numbered, self.class_names, seeded_rng("file split", split_seed))
-        self.sizes = {name: len(part) for name, part in cuts.items()}
-        self.input_size = cuts["train"].x.shape[1]
-        self.preprocessing = Preprocessing.fit(cuts["train"], standardise, missing)
+        cuts = cut_parts(numbered, cut, self.class_names)
+        train = cuts["train"]
+        warn_of_absent_classes(train, self.class_names)
+        self.sizes = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}
+        self.preprocessing = Preprocessing.fit(train, standardise, missing, difference=difference)
+        self.input_size = self.preprocessing.size
         self._splits = Splits(
-            *(part.dataset(self.preprocessing.transform(part)) for part in cuts.values())
+            self._dataset(train),
+            self._dataset(cuts["valid"]) if "valid" in cuts else None,
+            self._dataset(cuts["test"]),
         )
+
+    def _dataset(self, part: Sequences) -> SequenceDataset:
+        return part.dataset(self.preprocessing.transform(part))
 
     def _build(self) -> Splits[SequenceDataset]:
         raise NotImplementedError("the data were read when the task was made")
@@ -150,36 +178,6 @@ def read_inputs(path: Path | str, preprocessing: Preprocessing) -> SequenceDatas
     return bare.dataset(preprocessing.transform(bare))
 
 
-def _cut(
-    parts: Mapping[str, Sequences], class_names: tuple[str, ...], rng: np.random.Generator
-) -> dict[str, Sequences]:
-    """Training, validation and test sequences, cut where the file is not."""
-    made = dict(parts)
-    if "all" in made:
-        made = _divide(made["all"], ("train", "valid", "test"), class_names, rng)
-    elif "valid" not in made:
-        made |= _divide(made["train"], ("train", "valid"), class_names, rng)
-    return {name: made[name] for name in ("train", "valid", "test")}
-
-
-def _divide(
-    part: Sequences,
-    names: tuple[str, ...],
-    class_names: tuple[str, ...],
-    rng: np.random.Generator,
-) -> dict[str, Sequences]:
-    """Cuts sequences into a training part and further parts of 15 % each."""
-    expected = f"at least {len(names)}, to be cut into {', '.join(names)}"
-    advice = "add sequences, or store x_train, x_valid and x_test"
-    require(len(part) >= len(names), f"sequences in {part.where}", len(part), expected, advice)
-    if class_names:
-        _warn_of_rare_classes(part, names, class_names)
-    size = max(1, round(0.15 * len(part)))
-    sizes = [len(part) - size * (len(names) - 1), *[size] * (len(names) - 1)]
-    chosen = split_indices(len(part), sizes, rng, part.y if class_names else None)
-    return {name: part.select(rows) for name, rows in zip(names, chosen, strict=True)}
-
-
 def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -> str:
     """The hint for numbers with a point that look like classes; empty where they do not."""
     if readout == "all" or y[0].shape[1] != 1:
@@ -191,26 +189,4 @@ def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -
     return (
         f"y in {where} is taken as values, but holds only {len(distinct)} distinct whole numbers; "
         "target=class makes them classes."
-    )
-
-
-def _warn_of_rare_classes(
-    part: Sequences, names: tuple[str, ...], class_names: tuple[str, ...]
-) -> None:
-    """Names the classes that have fewer sequences than there are parts."""
-    counts = np.bincount(np.asarray(part.y), minlength=len(class_names))
-    rare = np.flatnonzero(counts < len(names))
-    if not len(rare):
-        return
-    lacking = [f"{counts[i]} of class {class_names[i]!r}" for i in rare[:5]]
-    if len(rare) > 5:
-        lacking.append(f"few of {len(rare) - 5} more classes")
-    warnings.warn(
-        message(
-            f"every class in {part.where} must have at least {len(names)} sequences to be in "
-            + listed(names),
-            ", ".join(lacking),
-            "add sequences of these classes, or the accuracy says little of them",
-        ),
-        stacklevel=2,
     )

@@ -1,15 +1,15 @@
-"""Sequences as read from a file of the user, and what is done to them before training."""
+"""Sequences as read from a file of the user."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anharmonic._checks import boolean, choice, message, require
+from anharmonic._checks import message, require
 from anharmonic.data.base import SequenceDataset
 
 Floats = NDArray[np.float32]
@@ -124,6 +124,33 @@ class Sequences:
         return SequenceDataset(inputs, targets, offsets=offsets, per_step=self.per_step)
 
 
+def joined(first: Sequences, second: Sequences) -> Sequences:
+    """Both parts as one, the second after the first; what only one of them knows is left out.
+
+    Example:
+        >>> part = Sequences("here", np.zeros((3, 1), np.float32), np.array([0, 1, 3]))
+        >>> joined(part, part).offsets.tolist()
+        [0, 1, 3, 4, 6]
+    """
+
+    def both(name: str) -> NDArray[Any] | None:
+        arrays = getattr(first, name), getattr(second, name)
+        return None if any(array is None for array in arrays) else np.concatenate(arrays)
+
+    channels, expected = second.x.shape[1], f"{first.x.shape[1]}, as in {first.where}"
+    fits, advice = channels == first.x.shape[1], "give all parts the same channels"
+    require(fits, f"channels of x in {second.where}", channels, expected, advice)
+    return replace(
+        first,
+        x=np.concatenate([first.x, second.x]),
+        offsets=np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]]),
+        y=both("y"),
+        elapsed=both("elapsed"),
+        groups=both("groups"),
+        times=both("times"),
+    )
+
+
 def check_finite(sequences: Sequences, x: Floats, may_miss: bool) -> None:
     """Refuses infinities, and NaN unless it may stand for a missing value.
 
@@ -139,7 +166,8 @@ def check_finite(sequences: Sequences, x: Floats, may_miss: bool) -> None:
     if np.isnan(x[row, channel]):
         advice = (
             "fill it, or train with missing='mean' (--missing mean), which puts the channel's "
-            "training mean there"
+            "training mean there, 'forward' (the last known value) or 'mask' (the mean, and a "
+            "channel that says where)"
         )
     raise ValueError(
         message(
@@ -149,84 +177,3 @@ def check_finite(sequences: Sequences, x: Floats, may_miss: bool) -> None:
             advice,
         )
     )
-
-
-@dataclass(frozen=True)
-class Preprocessing:
-    """What is done to the inputs, with numbers taken from the training data only.
-
-    Attributes:
-        mean: Mean of every channel over all training steps.
-        std: Standard deviation of every channel; 1 where it is 0.
-        standardise: Whether x becomes (x - mean) / std.
-        missing: "error": NaN is refused; "mean": NaN becomes the channel's mean.
-
-    Example:
-        >>> x = np.array([[1.0], [3.0]], np.float32)
-        >>> p = Preprocessing.fit(Sequences("here", x, np.array([0, 2])), True, "error")
-        >>> p.mean, p.std, p == Preprocessing.from_dict(p.to_dict())
-        ((2.0,), (1.0,), True)
-    """
-
-    mean: tuple[float, ...]
-    std: tuple[float, ...]
-    standardise: bool
-    missing: str
-
-    @classmethod
-    def fit(cls, train: Sequences, standardise: bool, missing: str) -> Preprocessing:
-        """Takes mean and standard deviation from training data."""
-        check_finite(train, train.x, missing == "mean")
-        sums: list[tuple[float, float]] = []
-        for channel in train.x.T:
-            known = channel[~np.isnan(channel)].astype(np.float64)
-            name, expected = (
-                f"channel {len(sums)} of x in {train.where}",
-                "known at one training step",
-            )
-            require(known.size > 0, name, "missing values only", expected, "remove this channel")
-            std = float(known.std())
-            sums.append((float(known.mean()), std if std > 0 else 1.0))
-        return cls(tuple(m for m, _ in sums), tuple(s for _, s in sums), standardise, missing)
-
-    def transform(self, sequences: Sequences) -> Floats:
-        """Prepares the inputs of sequences.
-
-        Raises:
-            ValueError: If the number of channels is another, or a value is not finite.
-        """
-        channels, expected = sequences.x.shape[1], f"{len(self.mean)}, as in training"
-        advice = "give the same channels in the same order"
-        fits = channels == len(self.mean)
-        require(fits, f"channels of x in {sequences.where}", channels, expected, advice)
-        check_finite(sequences, sequences.x, self.missing == "mean")
-        x = sequences.x
-        mean = np.array(self.mean)
-        if self.missing == "mean":
-            x = np.where(np.isnan(x), mean, x)
-        if self.standardise:
-            x = (x - mean) / np.array(self.std)
-        return np.ascontiguousarray(x, dtype=np.float32)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {key: list(v) if isinstance(v, tuple) else v for key, v in asdict(self).items()}
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Preprocessing:
-        """From JSON values.
-
-        Raises:
-            ValueError: If a key is unknown or missing, or `missing` has an unknown value.
-            TypeError: If `standardise` is no bool.
-        """
-        keys = ["mean", "missing", "standardise", "std"]
-        fits = sorted(values) == keys
-        advice = "use what to_dict() gave"
-        require(fits, "keys of preprocessing", sorted(values), str(keys), advice)
-        return cls(
-            tuple(float(v) for v in values["mean"]),
-            tuple(float(v) for v in values["std"]),
-            boolean("standardise", values["standardise"]),
-            choice("missing", values["missing"], ("error", "mean")),
-        )

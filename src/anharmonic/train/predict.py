@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from anharmonic import _checks
 from anharmonic.data.base import Task
 from anharmonic.data.files import read_inputs
-from anharmonic.data.sequences import Preprocessing
+from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train.files import write_atomically

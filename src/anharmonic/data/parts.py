@@ -1,0 +1,246 @@
+"""Cutting the sequences of a file into training, validation and test parts that do not leak."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from anharmonic._checks import choice, listed, message, natural, number, require
+from anharmonic.data.base import seeded_rng
+from anharmonic.data.sequences import Sequences, joined
+from anharmonic.data.splits import Indices, split_groups, split_indices
+
+SplitBy = Literal["auto", "random", "groups", "time"]
+TEST_SHARE = VALID_SHARE = 0.15
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How the parts of a file come about.
+
+    Attributes:
+        by: "random" (every class in its share), "groups" (no group in two parts), "time" (the
+            earliest sequences train, the latest test), or "auto": by groups where the file has
+            them, else random.
+        test_groups: The groups that are the test part; empty to draw them.
+        valid_share: Share of the sequences that the validation part gets (of those of the training
+            part where the file has a test part), in [0, 1); 0 for none at all. None: the file's own
+            validation part, or 0.15.
+        folds: Number of parts, at least 2, into which all but the test part is cut, one of them
+            for validation; None for one validation part.
+        fold: Which of them, 0 to folds - 1.
+        seed: Decides what is drawn, in `[0, 2**32)`. The test part depends on nothing else.
+
+    Raises:
+        ValueError: If a value is out of range, or two exclude each other.
+        TypeError: If a number is of the wrong kind.
+    """
+
+    by: str = "auto"
+    test_groups: tuple[str, ...] = ()
+    valid_share: float | None = None
+    folds: int | None = None
+    fold: int = 0
+    seed: int = 1234
+
+    def __post_init__(self) -> None:
+        choice("split", self.by, ("auto", "random", "groups", "time"))
+        natural("split_seed", self.seed)
+        if self.valid_share is not None:
+            number("valid_share", self.valid_share, low=0.0, high=1.0, high_open=True)
+        fold = natural("fold", self.fold)
+        if self.folds is None:
+            require(fold == 0, "fold", fold, "0 without folds", "pass folds too")
+            return
+        folds, advice = natural("folds", self.folds), "choose for example 5"
+        require(folds >= 2, "folds", folds, "at least 2", advice)
+        require(fold < folds, "fold", fold, f"below folds={folds}", "count from 0")
+        alone = self.valid_share is None
+        advice = "leave it out: one fold validates"
+        require(alone, "valid_share", self.valid_share, "None with folds", advice)
+
+    def way(self, part: Sequences) -> str:
+        """How a part is cut: "random", "groups" or "time"."""
+        if self.by == "auto":
+            return "random" if part.groups is None else "groups"
+        known = self.by != "groups" or part.groups is not None
+        advice = "store groups, one per sequence, or leave out split='groups'"
+        require(known, f"groups in {part.where}", None, "known for split='groups'", advice)
+        return self.by
+
+
+def cut_parts(
+    parts: Mapping[str, Sequences], cut: Cut, class_names: tuple[str, ...]
+) -> dict[str, Sequences]:
+    """Training, validation and test sequences; a part that the file has is that of the file.
+
+    Args:
+        parts: "all", or "train", "test" and perhaps "valid"; their `y` are numbers.
+        cut: How the file is cut where it is not.
+        class_names: Name of every class if there is one per sequence; empty else.
+
+    Returns:
+        "train", "valid" and "test"; no "valid" if there shall be no validation.
+
+    Raises:
+        ValueError: If there are too few sequences or groups, or unknown groups.
+    """
+    rng = seeded_rng("file split", cut.seed)
+    own_valid = cut.valid_share is None and cut.folds is None
+    if "all" in parts:
+        whole = parts["all"]
+        if cut.way(whole) == "random" and not cut.test_groups and cut.folds is None:
+            names = (
+                ("train", "valid", "test") if _valid_size(cut, len(whole)) else ("train", "test")
+            )
+            return _divide(whole, names, cut, class_names, rng)
+        if cut.way(whole) == "groups" and not cut.test_groups:
+            _check_groups(whole, 1 + (cut.folds or 1 + bool(_valid_size(cut, len(whole)))))
+        made = _test_part(whole, cut, class_names, rng)
+        total = len(whole)
+    else:
+        advice = "leave it out, or store x, y and groups without parts"
+        came, name = list(cut.test_groups), f"test_groups for {parts['test'].where}"
+        require(not came, name, came, "empty: the file has a test part", advice)
+        made = {name: parts[name] for name in ("train", "test")}
+        if "valid" in parts and own_valid:
+            return dict(parts)
+        if "valid" in parts:
+            made["train"] = joined(made["train"], parts["valid"])
+        total = len(made["train"])
+    if cut.folds is not None:
+        return made | _fold(made["train"], cut, class_names)
+    if not _valid_size(cut, total):
+        return made
+    return made | _divide(made["train"], ("train", "valid"), cut, class_names, rng, total)
+
+
+def _valid_size(cut: Cut, total: int) -> int:
+    share = VALID_SHARE if cut.valid_share is None else cut.valid_share
+    return max(1, round(share * total)) if share else 0
+
+
+def _test_part(
+    whole: Sequences, cut: Cut, class_names: tuple[str, ...], rng: np.random.Generator
+) -> dict[str, Sequences]:
+    """Training and test part of an uncut file."""
+    if not cut.test_groups:
+        return _divide(whole, ("train", "test"), cut, class_names, rng)
+    if whole.groups is None:
+        advice = "store groups, one per sequence, or leave out test_groups"
+        got = "none"
+        raise ValueError(message(f"{whole.where} must hold groups for test_groups", got, advice))
+    groups = whole.groups.astype(str)
+    known = sorted(set(groups.tolist()))
+    for name in cut.test_groups:
+        choice(f"a group of test_groups in {whole.where}", name, known)
+    chosen = np.isin(groups, cut.test_groups)
+    advice = "leave some groups for training"
+    require(not chosen.all(), "test_groups", list(cut.test_groups), "some of the groups", advice)
+    rows = {"train": np.flatnonzero(~chosen), "test": np.flatnonzero(chosen)}
+    return {name: whole.select(mine) for name, mine in rows.items()}
+
+
+def _divide(
+    part: Sequences,
+    names: tuple[str, ...],
+    cut: Cut,
+    class_names: tuple[str, ...],
+    rng: np.random.Generator,
+    total: int | None = None,
+) -> dict[str, Sequences]:
+    """Cuts sequences into a training part and the further parts of their shares of `total`."""
+    expected = f"at least {len(names)}, to be cut into {', '.join(names)}"
+    advice = "add sequences, or store x_train, x_valid and x_test"
+    require(len(part) >= len(names), f"sequences in {part.where}", len(part), expected, advice)
+    total = len(part) if total is None else total
+    wanted = {"valid": _valid_size(cut, total), "test": max(1, round(TEST_SHARE * total))}
+    sizes = [wanted[name] for name in names[1:]]
+    sizes = [len(part) - sum(sizes), *sizes]
+    expected, advice = "less, so that some sequences train", "lower valid_share"
+    require(sizes[0] > 0, f"sequences not to train on in {part.where}", sizes[1:], expected, advice)
+    if class_names and cut.way(part) == "random":
+        _warn_of_rare_classes(part, names, class_names)
+    chosen = _rows(part, sizes, cut, class_names, rng)
+    return {name: part.select(rows) for name, rows in zip(names, chosen, strict=True)}
+
+
+def _fold(part: Sequences, cut: Cut, class_names: tuple[str, ...]) -> dict[str, Sequences]:
+    folds, way = cut.folds or 2, cut.way(part)
+    advice = "use valid_share: the past must not be predicted from the future"
+    require(way != "time", "folds", folds, "None with split='time'", advice)
+    enough, advice = len(part) >= folds, "choose fewer folds"
+    name = f"sequences to fold in {part.where}"
+    require(enough, name, len(part), f"at least folds={folds}", advice)
+    sizes = np.diff(np.linspace(0, len(part), folds + 1).round().astype(int)).tolist()
+    chosen = _rows(part, sizes, cut, class_names, seeded_rng("file folds", cut.seed))
+    rest = np.concatenate([rows for i, rows in enumerate(chosen) if i != cut.fold])
+    return {"train": part.select(rest), "valid": part.select(chosen[cut.fold])}
+
+
+def _rows(
+    part: Sequences,
+    sizes: list[int],
+    cut: Cut,
+    class_names: tuple[str, ...],
+    rng: np.random.Generator,
+) -> list[Indices]:
+    way, labels = cut.way(part), part.y if class_names else None
+    if way == "time":
+        # Without times, the order of the file is that of time.
+        order = (
+            np.arange(len(part)) if part.times is None else np.argsort(part.times, kind="stable")
+        )
+        return np.split(order, np.cumsum(sizes)[:-1])
+    if way == "random" or part.groups is None:
+        return split_indices(len(part), sizes, rng, labels)
+    _check_groups(part, len(sizes))
+    return split_groups(part.groups, sizes, rng, labels)
+
+
+def _check_groups(part: Sequences, parts: int) -> None:
+    kinds = len(np.unique(np.asarray(part.groups)))
+    expected = f"at least {parts}, one per part"
+    advice = "add groups, or pass split='random' if sequences of one group are independent"
+    require(kinds >= parts, f"number of groups in {part.where}", kinds, expected, advice)
+
+
+def warn_of_absent_classes(train: Sequences, class_names: tuple[str, ...]) -> None:
+    """Names the classes that a training part cut by groups or time does not hold.
+
+    Args:
+        train: The training part; its `y` are numbers of classes.
+        class_names: Name of every class.
+    """
+    held = np.unique(np.asarray(train.y))
+    absent = [name for i, name in enumerate(class_names) if i not in held]
+    if absent:
+        expected = f"every class in {train.where} must have sequences to train on"
+        advice = "split otherwise, or it is never predicted"
+        warnings.warn(message(expected, f"none of {listed(absent[:5])}", advice), stacklevel=2)
+
+
+def _warn_of_rare_classes(
+    part: Sequences, names: tuple[str, ...], class_names: tuple[str, ...]
+) -> None:
+    """Names the classes that have fewer sequences than there are parts."""
+    counts = np.bincount(np.asarray(part.y), minlength=len(class_names))
+    rare = np.flatnonzero(counts < len(names))
+    if not len(rare):
+        return
+    lacking = [f"{counts[i]} of class {class_names[i]!r}" for i in rare[:5]]
+    if len(rare) > 5:
+        lacking.append(f"few of {len(rare) - 5} more classes")
+    warnings.warn(
+        message(
+            f"every class in {part.where} must have at least {len(names)} sequences to be in "
+            + listed(names),
+            ", ".join(lacking),
+            "add sequences of these classes, or the accuracy says little of them",
+        ),
+        stacklevel=2,
+    )

@@ -1,0 +1,170 @@
+"""What is done to the user's sequences before training, and again before every prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, fields
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._checks import boolean, choice, require
+from anharmonic.data.sequences import Floats, Sequences, check_finite
+
+Missing = Literal["error", "mean", "forward", "mask"]
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """What is done to the inputs, with numbers taken from the training data only.
+
+    Attributes:
+        mean: Mean of every channel over all training steps.
+        std: Standard deviation of every channel; 1 where it is 0.
+        standardise: Whether x becomes (x - mean) / std.
+        missing: "error": NaN is refused; "mean": NaN becomes the channel's mean; "forward": the
+            last known value of the sequence, and the mean before the first one; "mask": the mean,
+            and a channel that is 1 where the value was missing, else 0.
+        masked: The channels that have such a mask: those with gaps in training.
+        difference: Root mean square of every prepared channel's first difference in training; 1
+            where it is 0. Empty if differences are not appended.
+
+    Example:
+        >>> x = np.array([[1.0], [3.0]], np.float32)
+        >>> part = Sequences("here", x, np.array([0, 2]))
+        >>> p = Preprocessing.fit(part, True, "error", difference=True)
+        >>> p.mean, p.std, p == Preprocessing.from_dict(p.to_dict())
+        ((2.0,), (1.0,), True)
+        >>> p.transform(part).tolist()
+        [[-1.0, 0.0], [1.0, 1.0]]
+    """
+
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    standardise: bool
+    missing: str
+    masked: tuple[int, ...] = ()
+    difference: tuple[float, ...] = ()
+
+    @classmethod
+    def fit(
+        cls, train: Sequences, standardise: bool, missing: str, *, difference: bool = False
+    ) -> Preprocessing:
+        """Takes the numbers from training data.
+
+        Args:
+            train: The training part.
+            standardise: See above.
+            missing: See above.
+            difference: Whether every channel's first difference is appended as a further channel.
+
+        Raises:
+            ValueError: If a value is infinite, missing where it may not be, or a channel is
+                missing everywhere.
+        """
+        check_finite(train, train.x, missing != "error")
+        sums: list[tuple[float, float]] = []
+        for channel in train.x.T:
+            known = channel[~np.isnan(channel)].astype(np.float64)
+            name = f"channel {len(sums)} of x in {train.where}"
+            expected, advice = "known at one training step", "remove this channel"
+            require(known.size > 0, name, "missing values only", expected, advice)
+            std = float(known.std())
+            sums.append((float(known.mean()), std if std > 0 else 1.0))
+        gaps = np.flatnonzero(np.isnan(train.x).any(axis=0)).tolist() if missing == "mask" else []
+        numbers = tuple(m for m, _ in sums), tuple(s for _, s in sums)
+        plain = cls(*numbers, standardise, missing, tuple(gaps))
+        if not difference:
+            return plain
+        change = _differences(train, plain._filled(train))
+        count = max(1, len(change) - len(train))
+        size = np.sqrt(np.square(change, dtype=np.float64).sum(axis=0) / count)
+        sizes = tuple(np.where(size > 0, size, 1.0).tolist())
+        return cls(*numbers, standardise, missing, tuple(gaps), sizes)
+
+    @property
+    def size(self) -> int:
+        """Number of prepared channels."""
+        return len(self.mean) + len(self.masked) + len(self.difference)
+
+    def transform(self, sequences: Sequences) -> Floats:
+        """Prepares the inputs of sequences.
+
+        Returns:
+            The channels, then the masks of `masked`, then the differences.
+
+        Raises:
+            ValueError: If the number of channels is another, or a value is not finite.
+
+        Shape:
+            `[sum of lengths, size]`.
+        """
+        channels, expected = sequences.x.shape[1], f"{len(self.mean)}, as in training"
+        advice = "give the same channels in the same order"
+        fits = channels == len(self.mean)
+        require(fits, f"channels of x in {sequences.where}", channels, expected, advice)
+        check_finite(sequences, sequences.x, self.missing != "error")
+        columns = [self._filled(sequences)]
+        if self.masked:
+            columns.append(np.isnan(sequences.x[:, list(self.masked)]))
+        if self.difference:
+            columns.append(_differences(sequences, columns[0]) / np.array(self.difference))
+        return np.ascontiguousarray(np.concatenate(columns, axis=1), dtype=np.float32)
+
+    def _filled(self, sequences: Sequences) -> NDArray[Any]:
+        """The channels without gaps, standardised if wanted."""
+        x: NDArray[Any] = sequences.x
+        mean = np.array(self.mean)
+        if self.missing == "forward":
+            x = _carried_forward(sequences)
+        if self.missing != "error":
+            x = np.where(np.isnan(x), mean, x)
+        return (x - mean) / np.array(self.std) if self.standardise else x
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values; what is as in older versions, which did not know it, is left out."""
+        default = {field.name: field.default for field in fields(self)}
+        return {
+            key: list(value) if isinstance(value, tuple) else value
+            for key, value in asdict(self).items()
+            if value != default[key]
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Preprocessing:
+        """From JSON values; what older versions did not write is as they did it.
+
+        Raises:
+            ValueError: If a key is unknown or missing, or a value is not one of those allowed.
+            TypeError: If `standardise` is no bool.
+        """
+        known = [field.name for field in fields(cls)]
+        needed = [field.name for field in fields(cls) if field.default is MISSING]
+        fits = set(needed) <= set(values) <= set(known)
+        advice = "use what to_dict() gave"
+        expected = f"{sorted(needed)} and perhaps {sorted(set(known) - set(needed))}"
+        require(fits, "keys of preprocessing", sorted(values), expected, advice)
+        return cls(
+            tuple(float(v) for v in values["mean"]),
+            tuple(float(v) for v in values["std"]),
+            boolean("standardise", values["standardise"]),
+            choice("missing", values["missing"], get_args(Missing)),
+            tuple(int(v) for v in values.get("masked", ())),
+            tuple(float(v) for v in values.get("difference", ())),
+        )
+
+
+def _differences(sequences: Sequences, x: NDArray[Any]) -> NDArray[Any]:
+    """The change since the step before, 0 at the first step of a sequence."""
+    change = np.diff(x, axis=0, prepend=x[:1])
+    change[sequences.offsets[:-1]] = 0.0
+    return change
+
+
+def _carried_forward(sequences: Sequences) -> Floats:
+    """The channels with the last known value in every gap; NaN before a sequence's first one."""
+    steps = np.arange(len(sequences.x))[:, None]
+    source = np.where(np.isnan(sequences.x), 0, steps)
+    source[sequences.offsets[:-1]] = sequences.offsets[:-1, None]
+    return np.take_along_axis(sequences.x, np.maximum.accumulate(source, axis=0), axis=0)

@@ -1,0 +1,120 @@
+import numpy as np
+import pytest
+
+from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.data.sequences import Sequences, check_finite
+
+nan = np.nan
+
+
+def make(x: object, offsets: object, y: object = None, per_step: bool = False) -> Sequences:
+    array = np.asarray(x, np.float32)
+    return Sequences(
+        "here",
+        array[:, None] if array.ndim == 1 else array,
+        np.asarray(offsets),
+        None if y is None else np.asarray(y),
+        per_step,
+    )
+
+
+def test_standardise_uses_real_steps_of_the_training_data() -> None:
+    rng = np.random.default_rng(0)
+    train = make(rng.normal([5, -3], [2, 0.1], (1000, 2)), [0, 400, 1000])
+    p = Preprocessing.fit(train, True, "error")
+    x = p.transform(train)
+    np.testing.assert_allclose(x.mean(0), 0, atol=1e-5)
+    np.testing.assert_allclose(x.std(0), 1, atol=1e-5)
+    other = make([[p.mean[0] + p.std[0], p.mean[1]]], [0, 1])
+    np.testing.assert_allclose(p.transform(other), [[1, 0]], atol=1e-4)
+    np.testing.assert_array_equal(
+        Preprocessing.fit(train, False, "error").transform(train), train.x
+    )
+
+
+def test_constant_channel() -> None:
+    part = make([4, 4, 4], [0, 3])
+    assert Preprocessing.fit(part, True, "error").transform(part).tolist() == [[0], [0], [0]]
+
+
+@pytest.mark.parametrize(("standardise", "filled"), [(True, 0.0), (False, 2.0)])
+def test_missing_becomes_the_training_mean(standardise: bool, filled: float) -> None:
+    train = make([1, np.nan, 3], [0, 3])
+    p = Preprocessing.fit(train, standardise, "mean")
+    assert p.transform(train)[1, 0] == filled
+    assert p.transform(make([np.nan, 100], [0, 2]))[0, 0] == filled
+
+
+def test_json_round_trip() -> None:
+    p = Preprocessing.fit(make([1, 2], [0, 2]), True, "mean")
+    assert Preprocessing.from_dict(p.to_dict()) == p
+    # What was written before there were masks and differences means that there are none.
+    old = {"mean": [1.5], "std": [0.5], "standardise": True, "missing": "mean"}
+    assert Preprocessing.from_dict(old) == p and p.to_dict() == old
+    train = make([[1, 2], [nan, 4], [3, 8]], [0, 1, 3])
+    full = Preprocessing.fit(train, True, "mask", difference=True)
+    assert Preprocessing.from_dict(full.to_dict()) == full
+
+
+def test_errors() -> None:
+    part = make([0, 1, 2, np.nan, np.nan], [0, 1, 5])
+    with pytest.raises(
+        ValueError, match=r"got nan at sequence 1, step 2, channel 0 \(2 such entrie"
+    ):
+        check_finite(part, part.x, False)
+    check_finite(part, part.x, True)
+    part = make([[0, 1], [2, np.inf]], [0, 2])
+    with pytest.raises(ValueError, match=r"got inf at sequence 0, step 1, channel 1 \(1 such entr"):
+        Preprocessing.fit(part, True, "mean")
+    with pytest.raises(ValueError, match=r"missing='mean'"):
+        Preprocessing.fit(make([np.nan], [0, 1]), True, "error")
+    with pytest.raises(
+        ValueError, match=r"channel 0 of x in here .* got 'missing values only'; remove"
+    ):
+        Preprocessing.fit(make([np.nan], [0, 1]), True, "mean")
+    p = Preprocessing.fit(make([1], [0, 1]), True, "error")
+    with pytest.raises(ValueError, match=r"channels of x in here must be 1, as in training; got 2"):
+        p.transform(make([[1, 2]], [0, 1]))
+    with pytest.raises(ValueError, match=r"keys of preprocessing must be .*mean.*; got ..mean.."):
+        Preprocessing.from_dict({"mean": [0]})
+    with pytest.raises(ValueError, match="missing must be one of"):
+        Preprocessing.from_dict(p.to_dict() | {"missing": "drop"})
+    with pytest.raises(TypeError, match="standardise must be True or False"):
+        Preprocessing.from_dict(p.to_dict() | {"standardise": 1})
+
+
+def test_gaps_are_filled_forward_within_a_sequence() -> None:
+    train = make([nan, 1, nan, nan, 3, nan, 5, nan], [0, 5, 8])
+    p = Preprocessing.fit(train, False, "forward")
+    assert p.transform(train)[:, 0].tolist() == [3, 1, 1, 1, 3, 3, 5, 5]
+    assert p.transform(make([nan, 7, nan], [0, 1, 3]))[:, 0].tolist() == [3, 7, 7]
+
+
+def test_gaps_have_a_channel_each() -> None:
+    train = make([[1, 2, nan], [nan, 4, 0], [3, 6, 4]], [0, 3])
+    p = Preprocessing.fit(train, False, "mask")
+    assert (p.masked, p.size) == ((0, 2), 5)
+    assert p.transform(train).tolist() == [[1, 2, 2, 0, 1], [2, 4, 0, 1, 0], [3, 6, 4, 0, 0]]
+    # A gap where training had none is filled only: the number of channels is that of training.
+    assert p.transform(make([[1, nan, 3]], [0, 1])).tolist() == [[1, 4, 3, 0, 0]]
+
+
+def test_differences_start_anew_with_every_sequence() -> None:
+    train = make([[0, 5], [3, 5], [100, 5], [104, 5], [104, 5]], [0, 2, 5])
+    p = Preprocessing.fit(train, False, "error", difference=True)
+    x = p.transform(train)
+    assert (x.shape, p.size) == ((5, 4), 4)
+    scale = np.sqrt((9 + 16 + 0) / 3)
+    np.testing.assert_allclose(x[:, 2], np.array([0, 3, 0, 4, 0]) / scale, rtol=1e-6)
+    assert x[:, 3].tolist() == [0] * 5
+    single = Preprocessing.fit(make([1, 2], [0, 1, 2]), True, "error", difference=True)
+    assert single.transform(make([5], [0, 1]))[:, 1].tolist() == [0]
+
+
+def test_differences_are_of_filled_and_standardised_channels() -> None:
+    train = make([1, nan, 3, 7], [0, 4])
+    p = Preprocessing.fit(train, True, "forward", difference=True)
+    x = p.transform(train)
+    change = np.diff(x[:, 0], prepend=x[0, 0])
+    np.testing.assert_allclose(x[:, 1], change / p.difference[0], rtol=1e-6)
+    assert np.sqrt(np.square(x[1:, 1]).mean()) == pytest.approx(1)
