@@ -16,6 +16,12 @@ from anharmonic.data import Arrays, GraphTask
 from anharmonic.train import Result
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skips what is marked ``papers`` where that package is not installed."""
+    if item.get_closest_marker("papers"):
+        pytest.importorskip("anharmonic_papers", reason="anharmonic-papers is not installed")
+
+
 @pytest.fixture
 def make_result():
     """Makes the result of a run that was never trained."""

@@ -64,6 +64,7 @@ def test_what_a_layer_does_not_have_is_said_and_the_rest_is_there(cli, tmp_path)
     assert "\nWeights\n  η of layer 1" in out
 
 
+@pytest.mark.papers
 def test_a_neural_ode_has_its_adjoint(cli, tmp_path):
     pytest.importorskip("torchdiffeq", reason="solves need the extra 'ode'")
     words = "--hidden-size 3 --width 4 --epochs 2 --rtol 1e-2 --atol 1e-3 --threads 1 --no-progress"

@@ -52,6 +52,7 @@ def test_flags_of_run_model_task_and_place_never_clash():
             assert len(set(known)) == len(known), (model, task)
 
 
+@pytest.mark.papers
 def test_a_name_says_the_class(data):
     assert names("unicornn", "PSMNIST") == ("UnICORNN", "psmnist", None)
     assert names("lem", str(data)) == ("LEM", "file", data)

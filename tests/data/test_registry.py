@@ -50,10 +50,12 @@ NAMES = [
 ]
 
 
+@pytest.mark.papers
 def test_names() -> None:
     assert sorted(list_tasks()) == sorted(NAMES)
 
 
+@pytest.mark.papers
 @pytest.mark.parametrize("name", NAMES)
 def test_the_name_given_is_the_class_built(name: str, tmp_path: Path) -> None:
     np.savez(tmp_path / "mine.npz", x=np.zeros((9, 2)), y=np.arange(9) % 2)
@@ -68,6 +70,7 @@ def test_the_name_given_is_the_class_built(name: str, tmp_path: Path) -> None:
     assert len(task.class_names) == (task.output_size if task.target == "class" else 0)
 
 
+@pytest.mark.papers
 @pytest.mark.parametrize("name", NAMES)
 def test_options_are_documented(name: str) -> None:
     doc = inspect.getdoc(task_class(name)) or ""
@@ -75,6 +78,7 @@ def test_options_are_documented(name: str) -> None:
         assert f"\n    {option}: " in doc
 
 
+@pytest.mark.papers
 def test_options_are_passed_on(tmp_path: Path) -> None:
     assert make_task("lorenz96", {"forcing": 8.0}).forcing == 8.0  # type: ignore[attr-defined]
     task = make_task("smnist", {"train_size": 7}, data_dir=tmp_path)
@@ -82,6 +86,7 @@ def test_options_are_passed_on(tmp_path: Path) -> None:
     assert task.data_dir == tmp_path  # type: ignore[attr-defined]
 
 
+@pytest.mark.papers
 def test_progress_reaches_the_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = []
 
@@ -102,6 +107,7 @@ def test_progress_reaches_the_download(tmp_path: Path, monkeypatch: pytest.Monke
     assert shown == [True, False] * 3
 
 
+@pytest.mark.papers
 def test_describe_reads_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANHARMONIC_DATA", str(tmp_path))
     infos = {info.name: info for info in describe_tasks()}
@@ -125,6 +131,7 @@ def test_describe_reads_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.papers
 def test_errors(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match=r"task must be one of .* got 'ading'; did you mean 'adding'"

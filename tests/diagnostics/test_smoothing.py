@@ -117,6 +117,7 @@ def test_a_sparse_adjacency_is_a_graph_too():
     assert torch.equal(mean_average_distance(x, matrix), mean_average_distance(x, graph))
 
 
+@pytest.mark.papers
 def test_features_of_every_layer_of_our_networks():
     pytest.importorskip("torch_geometric", reason="the convolutions are PyG's")
     from anharmonic.nn.registry import model_class

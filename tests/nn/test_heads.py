@@ -5,6 +5,7 @@ import anharmonic as ah
 from anharmonic.nn.registry import list_models
 
 F64 = torch.float64
+THEIRS = [pytest.param("LipschitzRNN", marks=pytest.mark.papers)]
 
 
 def model(layer="LEM", readout="last", **options):
@@ -44,7 +45,7 @@ def test_readouts_are_what_they_say():
     torch.testing.assert_close(net(x), net.linear(output))
 
 
-@pytest.mark.parametrize("layer", ["CoRNN", "UnICORNN", "LEM", "LipschitzRNN"])
+@pytest.mark.parametrize("layer", ["CoRNN", "UnICORNN", "LEM", *THEIRS])
 @pytest.mark.parametrize("readout", ["last", "mean", "all"])
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_elapsed(layer, readout, bidirectional):
@@ -92,6 +93,7 @@ def test_x_must_be_a_batch(readout):
         model(readout=readout)([[1.0]], lengths)
 
 
+@pytest.mark.papers
 # Counts printed in the papers that the equations reproduce, with d and o
 # as inferred there.
 @pytest.mark.parametrize(
@@ -154,6 +156,7 @@ def test_parameter_counts(layer, sizes, options, count):
     assert sum(p.numel() for p in net.parameters()) == count
 
 
+@pytest.mark.papers
 @pytest.mark.parametrize(
     "layer, sizes, options, count, printed, fits",
     [

@@ -29,9 +29,7 @@ from pinned import (
     environment_for,
     fingerprint,
     fit,
-    list_tables,
     predict,
-    table,
 )
 from safetensors.torch import save_file
 
@@ -174,6 +172,8 @@ def main() -> None:
 
 def rows() -> Iterator[dict[str, Any]]:
     """Every row that runs: its run, and the name of the run with each of its seeds."""
+    from anharmonic_papers.tables import list_tables, table
+
     for name in sorted(list_tables()):
         for row in sorted(table(name).rows, key=lambda row: row.id):
             if row.run is not None:

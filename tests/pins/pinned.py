@@ -21,9 +21,8 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 import anharmonic as ah
 from anharmonic.diagnostics import cpu, versions
 from anharmonic.train import Result, Run, RunEnvironment, fit, predict
-from anharmonic_papers.tables import list_tables, table
 
-__all__ = ["Result", "Run", "RunEnvironment", "ah", "fit", "list_tables", "predict", "table"]
+__all__ = ["Result", "Run", "RunEnvironment", "ah", "fit", "predict"]
 
 DATA = Path(__file__).parent / "data"
 RESULTS = Path(__file__).parents[2] / "papers" / "results"

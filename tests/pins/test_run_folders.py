@@ -27,6 +27,7 @@ from pinned import (
     tensors,
 )
 
+pytestmark = pytest.mark.papers  # a task of theirs is among them
 by_name = {"ids": lambda folder: folder.name}
 finished = pytest.mark.parametrize("folder", run_folders("finished"), **by_name)
 interrupted = pytest.mark.parametrize("folder", run_folders("interrupted"), **by_name)

@@ -9,6 +9,7 @@ from safetensors.torch import load_file
 
 GRAPH = {"GraphCONNetwork", "GradientGatingNetwork", "PlainGNN", "GCNII"}
 LINES = [json.loads(line) for line in (DATA / "models.jsonl").read_text().splitlines()]
+pytestmark = pytest.mark.papers  # models of theirs are among them
 every = pytest.mark.parametrize("line", LINES, ids=lambda line: line["folder"])
 
 

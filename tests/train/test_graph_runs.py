@@ -16,6 +16,7 @@ from anharmonic.train.results import read_results
 from anharmonic.train.run import Run, RunEnvironment
 
 pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+pytestmark = pytest.mark.papers  # its graph is one of theirs
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import anharmonic as ah
+from anharmonic.data.registry import make_task
 from anharmonic.diagnostics.adjoint import adjoint_norms, adjoint_score
 from anharmonic.train import training_state
 from anharmonic.train.fit import fit
@@ -13,9 +14,9 @@ from anharmonic.train.losses import share_of, summed_loss
 from anharmonic.train.ode_curves import ode_curves_of
 from anharmonic.train.results import read_results
 from anharmonic.train.run import Run
-from anharmonic_papers.tasks.tables import BreastCancer
 
 pytest.importorskip("torchdiffeq", reason="solves need the extra 'ode'")
+pytestmark = pytest.mark.papers  # its table of numbers is one of theirs
 
 
 def run(**changes):
@@ -59,7 +60,7 @@ def test_an_interrupted_run_ends_with_the_same_bits(environment, tmp_path, monke
 
 def test_the_measures_are_those_of_the_model():
     torch.manual_seed(0)
-    model, task = ah.NeuralODENetwork(30, 2, hidden_size=4), BreastCancer()
+    model, task = ah.NeuralODENetwork(30, 2, hidden_size=4), make_task("breast-cancer")
     batches = task.loaders(0, 64).valid
     watch = ode_curves_of(model, task, batches)
     counts = []
@@ -85,11 +86,16 @@ def test_the_measures_are_those_of_the_model():
 
 
 def test_other_models_are_not_watched():
-    assert ode_curves_of(ah.SequenceModel("LEM", 1, 1, hidden_size=2), BreastCancer(), None) is None
+    assert (
+        ode_curves_of(
+            ah.SequenceModel("LEM", 1, 1, hidden_size=2), make_task("breast-cancer"), None
+        )
+        is None
+    )
 
 
 def test_shares_of_rows_stay_rows():
-    batch = BreastCancer().loaders(0, 9).valid[0]
+    batch = make_task("breast-cancer").loaders(0, 9).valid[0]
     shares = [share_of(batch, rank, 2, "cross_entropy") for rank in (0, 1)]
     assert [len(share.batch.inputs) for share in shares] == [1, 1]
     assert torch.equal(torch.cat([share.batch.x for share in shares]), batch.x)

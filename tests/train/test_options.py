@@ -69,6 +69,7 @@ def test_only_defaults_are_left_out():
     }
 
 
+@pytest.mark.papers
 def test_whole_numbers_for_floats_become_floats():
     options = check_model_options("UnICORNN", {"dt": [1, 0.5], "num_layers": 2})
     assert [type(dt) for dt in options["dt"]] == [float, float]
@@ -76,6 +77,7 @@ def test_whole_numbers_for_floats_become_floats():
     assert type(check_task_options("lorenz96", {"forcing": 8})["forcing"]) is float
 
 
+@pytest.mark.papers
 def test_the_default_size():
     assert check_model_options("LSTM", {}) == check_model_options("ExpRNN", {})
     assert check_model_options("GraphCON", {}) == {"hidden_size": 64}

@@ -62,6 +62,7 @@ def test_one_meaning_has_one_hash():
     assert Run("adding", "LEM", clip_norm=2).hash == Run("adding", "LEM", clip_norm=2.0).hash
 
 
+@pytest.mark.papers
 def test_every_field_changes_the_hash():
     run = Run("adding", "LEM")
     other = {
@@ -112,10 +113,11 @@ def test_options_are_copied():
         ({"task_options": [1]}, TypeError, "task_options must be a mapping"),
         ({"task_options": {"length": {1}}}, TypeError, r"task_options\['length'\].*JSON value"),
         ({"model_options": {"dropout": float("nan")}}, TypeError, "JSON value.*got nan"),
-        (
+        pytest.param(
             {"task": "lorenz96", "task_options": {}, "readout": "mean"},
             ValueError,
             "readout on task 'lorenz96' must be .*; got 'mean'",
+            marks=pytest.mark.papers,
         ),
         ({"seed": -1}, ValueError, r"seed must be an int in \[0, 2\*\*32\); got seed=-1"),
         ({"seed": 1.0}, TypeError, r"seed must be an int.*; got seed=1.0 .float.; pass a"),

@@ -63,15 +63,6 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
                 folders.ADVICE,
             )
         )
-    file = Path(data).expanduser()
-    if not file.is_file():
-        raise FileNotFoundError(
-            _checks.message(
-                f"the data {file} must be an .npz or .ts file",
-                folders.described(file),
-                "check the path",
-            )
-        )
     task = _read_task(folder / folders.TASK)
     if task["readout"] not in ("last", "all"):
         raise ValueError(
@@ -79,6 +70,15 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
                 "predict takes the run of a model for sequences",
                 f"{folder}, a run on the task {task['task']}",
                 f"call anharmonic.from_pretrained({str(folder / folders.BEST)!r}) and the model",
+            )
+        )
+    file = Path(data).expanduser()
+    if not file.is_file():
+        raise FileNotFoundError(
+            _checks.message(
+                f"the data {file} must be an .npz or .ts file",
+                folders.described(file),
+                "check the path",
             )
         )
     model = from_pretrained(folder / folders.BEST).eval()

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from anharmonic.nn.graph.plain import PlainGNN
-from anharmonic_papers.models.gcnii import GCNII
+from anharmonic.nn.registry import model_class
 
 EDGES = torch.tensor([[0, 1, 1, 2, 3, 3, 4], [1, 0, 2, 1, 1, 2, 3]])
 
@@ -68,8 +68,9 @@ def test_jumping_knowledge_sees_every_layer(jump):
     assert torch.allclose(model(x, EDGES), model.decoder(h), atol=1e-14)
 
 
+@pytest.mark.papers
 def test_gcn2_is_its_equation():
-    model, x = make(GCNII, num_layers=4, alpha=0.3, theta=0.7), draw()
+    model, x = make(model_class("GCNII"), num_layers=4, alpha=0.3, theta=0.7), draw()
     h = start = model.encoder(x).relu()
     for n, conv in enumerate(model.convs, 1):
         beta = math.log(0.7 / n + 1)
@@ -78,9 +79,9 @@ def test_gcn2_is_its_equation():
     assert torch.allclose(model(x, EDGES), model.decoder(h), atol=1e-14)
 
 
-@pytest.mark.parametrize("cls", [PlainGNN, GCNII])
-def test_dropout_acts_in_training_only(cls):
-    model, x = make(cls, num_layers=2, dropout=0.5), draw()
+@pytest.mark.parametrize("name", ["PlainGNN", pytest.param("GCNII", marks=pytest.mark.papers)])
+def test_dropout_acts_in_training_only(name):
+    model, x = make(model_class(name), num_layers=2, dropout=0.5), draw()
     assert not torch.equal(model(x, EDGES), model(x, EDGES))
     model.eval()
     assert torch.equal(model(x, EDGES), model(x, EDGES))

@@ -6,6 +6,9 @@ and a function that checks it on a model of yours. The function returns both sid
     check = STATEMENTS["cornn-energy"].check(layer, x)
     check.measured, check.bound, check.assumptions, check.holds
 
+What several checks of a file take is said on top of the file; what does not fit it is refused with
+a ValueError that says what does.
+
 Where the printed statement is false, it is kept under its own name with state "false", and its
 ``example`` is the counterexample; the corrected one stands beside it with state "corrected".
 """

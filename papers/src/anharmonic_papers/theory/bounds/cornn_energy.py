@@ -2,6 +2,12 @@
 
 All statements start from rest and are independent of the inputs. Where time is continuous, inputs
 are constant over every interval of length dt, and the equation is solved by Runge-Kutta steps.
+
+What the checks take, unless they say otherwise:
+
+    x: The inputs.
+
+Shape: x [T, B, F]; measured and bound [T], the largest over the batch.
 """
 
 from __future__ import annotations
@@ -104,12 +110,6 @@ def energy_continuous(layer: CoRNN, x: Tensor, substeps: int = 4) -> Check:
         layer: One layer, one direction, float64.
         x: The inputs, constant over each interval of length dt.
         substeps: Runge-Kutta steps in an interval.
-
-    Shape:
-        x [T, B, F]; measured and bound [T], the largest over the batch.
-
-    Raises:
-        ValueError: If the layer has more than one layer or direction.
     """
     dt, gamma, epsilon = scalars(layer)
     y, z = flow(layer, x, substeps)
@@ -138,13 +138,6 @@ def energy_implicit(layer: CoRNN, x: Tensor) -> Check:
 
     Args:
         layer: One layer, one direction, implicit scheme, ε = γ = 1, float64.
-        x: The inputs.
-
-    Shape:
-        x [T, B, F]; measured and bound [T], the largest over the batch.
-
-    Raises:
-        ValueError: If the layer has more than one layer or direction.
     """
     y, z = states(layer, x)
     return Check(
@@ -169,13 +162,6 @@ def energy_implicit_sharp(layer: CoRNN, x: Tensor) -> Check:
 
     Args:
         layer: One layer, one direction, implicit scheme, float64.
-        x: The inputs.
-
-    Shape:
-        x [T, B, F]; measured and bound [T], the largest over the batch.
-
-    Raises:
-        ValueError: If the layer has more than one layer or direction.
     """
     dt, gamma, epsilon = scalars(layer)
     y, z = states(layer, x)
@@ -204,13 +190,6 @@ def energy_explicit(layer: CoRNN, x: Tensor) -> Check:
 
     Args:
         layer: One layer, one direction, explicit scheme, float64.
-        x: The inputs.
-
-    Shape:
-        x [T, B, F]; measured and bound [T], the largest over the batch.
-
-    Raises:
-        ValueError: If the layer has more than one layer or direction.
     """
     dt, gamma, _ = scalars(layer)
     y, z = states(layer, x)

@@ -9,6 +9,15 @@ touched by θ: :math:`\|\partial X_n / \partial X_{n-1}\|_1 \le G`, where
 
 for the implicit scheme with ε = γ = 1, and :math:`G = \max(1 + dt (1 + dt)(\gamma + \|W\|_1),
 (1 + dt)(|1 - dt\,\epsilon| + dt \|\mathcal{W}\|_1))` for the explicit one.
+
+What the checks take, unless they say otherwise:
+
+    layer: One layer, one direction, implicit scheme, ε = γ = 1, float64.
+    x: One sequence.
+    targets: The targets.
+    r: The exponent of the assumption.
+
+Shape: x [N, 1, F]; targets [N, 1, H]; measured and bound [].
 """
 
 from __future__ import annotations
@@ -95,20 +104,7 @@ def _short_run(scheme: str) -> tuple[CoRNN, Tensor, Tensor]:
     ),
 )
 def gradient_printed(layer: CoRNN, x: Tensor, targets: Tensor, *, r: float) -> Check:
-    """The largest entry of the gradient against the printed bound.
-
-    Args:
-        layer: One layer, one direction, implicit scheme, ε = γ = 1, float64.
-        x: One sequence.
-        targets: The targets.
-        r: The exponent of the assumption.
-
-    Shape:
-        x [N, 1, F]; targets [N, 1, H]; measured and bound [].
-
-    Raises:
-        ValueError: If the layer is not single, or x is not one sequence.
-    """
+    """The largest entry of the gradient against the printed bound."""
     return Check(
         measured=largest_gradient(layer, x, targets),
         bound=torch.tensor(1.5 * target_size(layer, targets)),
@@ -130,19 +126,7 @@ def gradient_printed(layer: CoRNN, x: Tensor, targets: Tensor, *, r: float) -> C
     example=lambda: gradient(*_short_run("implicit")),
 )
 def gradient(layer: CoRNN, x: Tensor, targets: Tensor) -> Check:
-    """The largest entry of the gradient against a bound that needs no r.
-
-    Args:
-        layer: One layer, one direction, implicit scheme, ε = γ = 1, float64.
-        x: One sequence.
-        targets: The targets.
-
-    Shape:
-        x [N, 1, F]; targets [N, 1, H]; measured and bound [].
-
-    Raises:
-        ValueError: If the layer is not single, or x is not one sequence.
-    """
+    """The largest entry of the gradient against a bound that needs no r."""
     return Check(
         measured=largest_gradient(layer, x, targets),
         bound=_safe(layer, x, targets),
@@ -182,15 +166,6 @@ def gradient_explicit_printed(layer: CoRNN, x: Tensor, targets: Tensor, *, r: fl
 
     Args:
         layer: One layer, one direction, explicit scheme, float64.
-        x: One sequence.
-        targets: The targets.
-        r: The exponent of the assumption.
-
-    Shape:
-        x [N, 1, F]; targets [N, 1, H]; measured and bound [].
-
-    Raises:
-        ValueError: If the layer is not single, or x is not one sequence.
     """
     (dt, gamma, epsilon), values = scalars(layer), weights(layer)
     W, Wz = float(row_sum(values["weight_hy"])), float(row_sum(values["weight_hz"]))
@@ -225,14 +200,6 @@ def gradient_explicit(layer: CoRNN, x: Tensor, targets: Tensor) -> Check:
 
     Args:
         layer: One layer, one direction, explicit scheme, float64.
-        x: One sequence.
-        targets: The targets.
-
-    Shape:
-        x [N, 1, F]; targets [N, 1, H]; measured and bound [].
-
-    Raises:
-        ValueError: If the layer is not single, or x is not one sequence.
     """
     return Check(
         measured=largest_gradient(layer, x, targets),

@@ -10,6 +10,13 @@ where, with δ = 1/(1 + ε dt) for the implicit scheme,
 :math:`C = \delta\,(I + dt\,\mathrm{diag}(\tanh' A) \mathcal{W})`, for the explicit one
 :math:`B = dt\,(\mathrm{diag}(\tanh' A) W - \gamma I)` and
 :math:`C = (1 - \epsilon\,dt) I + dt\,\mathrm{diag}(\tanh' A) \mathcal{W}`.
+
+What the checks take, unless they say otherwise:
+
+    layer: One layer, one direction, implicit scheme, ε = γ = 1, float64.
+    x: One sequence.
+
+Shape: x [T, 1, F]; measured and bound [T].
 """
 
 from __future__ import annotations
@@ -68,13 +75,8 @@ def jacobian(layer: CoRNN, x: Tensor) -> Check:
 
     Args:
         layer: One layer, one direction, either scheme, float64.
-        x: One sequence.
 
-    Shape:
-        x [T, 1, F]; measured and bound [T, 2H, 2H].
-
-    Raises:
-        ValueError: If the layer is not single, or x is not one sequence.
+    Shape: x [T, 1, F]; measured and bound [T, 2H, 2H].
     """
     dt = scalars(layer)[0]
     B, C = blocks(layer, x)
@@ -92,18 +94,7 @@ def jacobian(layer: CoRNN, x: Tensor) -> Check:
     example=lambda: jacobian_blocks(*large("implicit", 0.1)),
 )
 def jacobian_blocks(layer: CoRNN, x: Tensor) -> Check:
-    """The three norms of every step over their bounds, the largest of the three against 1.
-
-    Args:
-        layer: One layer, one direction, implicit scheme, ε = γ = 1, float64.
-        x: One sequence.
-
-    Shape:
-        x [T, 1, F]; measured and bound [T].
-
-    Raises:
-        ValueError: If the layer is not single, or x is not one sequence.
-    """
+    """The three norms of every step over their bounds, the largest of the three against 1."""
     (B, C), small = blocks(layer, x), eta(layer)
     dt = scalars(layer)[0]
     most = 1 / (1 + dt) + 2 * small
@@ -132,15 +123,7 @@ def jacobian_norm(layer: CoRNN, x: Tensor, *, r: float) -> Check:
     """The norm of the Jacobian of every step against 1 + 3 dt^r.
 
     Args:
-        layer: One layer, one direction, implicit scheme, ε = γ = 1, float64.
-        x: One sequence.
         r: The exponent of the assumption, in [1/2, 1].
-
-    Shape:
-        x [T, 1, F]; measured and bound [T].
-
-    Raises:
-        ValueError: If the layer is not single, or x is not one sequence.
     """
     dt = scalars(layer)[0]
     check_single(layer)
@@ -212,13 +195,8 @@ def product(layer: CoRNN, x: Tensor) -> Check:
 
     Args:
         layer: One layer, one direction, float64.
-        x: One sequence.
 
-    Shape:
-        x [T, 1, F]; measured and bound [2, H, H].
-
-    Raises:
-        ValueError: If the layer is not single, or x is not one sequence.
+    Shape: x [T, 1, F]; measured and bound [2, H, H].
     """
     return _corners(layer, x, shift=0)
 
@@ -239,12 +217,7 @@ def product_paper(layer: CoRNN, x: Tensor) -> Check:
 
     Args:
         layer: One layer, one direction, float64.
-        x: One sequence.
 
-    Shape:
-        x [T, 1, F]; measured and bound [2, H, H].
-
-    Raises:
-        ValueError: If the layer is not single, or x is not one sequence.
+    Shape: x [T, 1, F]; measured and bound [2, H, H].
     """
     return _corners(layer, x, shift=1)

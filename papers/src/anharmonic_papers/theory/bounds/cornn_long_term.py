@@ -1,6 +1,16 @@
 """What the papers prove about coRNN's long-term gradients (T 2.2.7 = C 3.3, T 2.2.11).
 
 The partial gradient of E_n counts the use of W_ij at step k only, and k is much smaller than n.
+
+What the checks take, unless they say otherwise:
+
+    x: One sequence; its last step is n.
+    target: The target of the last step.
+    step: k, counted from 1, at most n.
+    state: The initial state; zeros if None.
+    fraction: Where k is, in [0, 1): k = 2 + fraction n.
+
+Shape: x [n, 1, F]; target [1, H]; state [1, 1, H] each; measured and bound [H, H].
 """
 
 from __future__ import annotations
@@ -101,17 +111,6 @@ def long_term_printed(
 
     Args:
         layer: One layer, one direction, float64.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
-        step: k, counted from 1, at most n.
-        state: The initial state; zeros if None.
-
-    Shape:
-        x [n, 1, F]; target [1, H]; state [1, 1, H] each; measured and bound [H, H].
-
-    Raises:
-        ValueError: If the layer is not single, x is not one sequence, or the step is not one of 1
-            to n.
     """
     check_single(layer)
     found = partial_gradient(layer, x, target, step, state)["weight_hy_l0"]
@@ -147,17 +146,6 @@ def long_term(
 
     Args:
         layer: One layer, one direction, either scheme, float64.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
-        step: k, counted from 1, at most n.
-        state: The initial state; zeros if None.
-
-    Shape:
-        x [n, 1, F]; target [1, H]; state [1, 1, H] each; measured and bound [H, H].
-
-    Raises:
-        ValueError: If the layer is not single, x is not one sequence, or the step is not one of 1
-            to n.
     """
     check_single(layer)
     found = partial_gradient(layer, x, target, step, state)["weight_hy_l0"]
@@ -194,14 +182,8 @@ def long_term_order(layer: CoRNN, *, fraction: float) -> Check:
     Args:
         layer: One layer, one direction, implicit scheme, float64; its biases push it, its own dt
             plays no part.
-        fraction: Where k is, in [0, 1): k = 2 + fraction n.
 
-    Shape:
-        measured and bound []: the slope in dt and 3/2.
-
-    Raises:
-        ValueError: If the layer has more than one layer or direction or a trainable dt, or the
-            fraction is out of range.
+    Shape: measured and bound []: the slope in dt and 3/2.
     """
     return _order(layer, fraction, unit_assumptions(layer))
 
@@ -221,14 +203,8 @@ def long_term_order_explicit(layer: CoRNN, *, fraction: float) -> Check:
     Args:
         layer: One layer, one direction, explicit scheme, float64; its biases push it, its own dt
             plays no part.
-        fraction: Where k is, in [0, 1): k = 2 + fraction n.
 
-    Shape:
-        measured and bound []: the slope in dt and 3/2.
-
-    Raises:
-        ValueError: If the layer has more than one layer or direction or a trainable dt, or the
-            fraction is out of range.
+    Shape: measured and bound []: the slope in dt and 3/2.
     """
     return _order(layer, fraction, explicit_assumptions(layer))
 

@@ -1,6 +1,17 @@
 """What the papers prove about coRNN's partial gradients, a block of T 2.2.6 = C 3.2.
 
 The partial gradient of E_n counts the use of θ, an entry of W, 𝒲, V or b, at step k only.
+
+What the checks take, unless they say otherwise:
+
+    layer: One layer, one direction, implicit scheme, ε = γ = 1, float64.
+    x: One sequence; its last step is n.
+    target: The target of the last step.
+    r: The exponent of the assumption.
+    steps: The steps k, counted from 1.
+    parameter: "weight_hy" (W), "weight_hz" (𝒲), "weight_ih" (V) or "bias".
+
+Shape: x [n, 1, F]; target [1, H]; measured and bound [len(steps)].
 """
 
 from __future__ import annotations
@@ -85,23 +96,7 @@ def partial_printed(
     steps: Sequence[int],
     parameter: str = "weight_hy",
 ) -> Check:
-    """The largest entry of partial gradients of the last step against the printed bound.
-
-    Args:
-        layer: One layer, one direction, implicit scheme, ε = γ = 1, float64.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
-        r: The exponent of the assumption.
-        steps: The steps k, counted from 1.
-        parameter: "weight_hy" (W), "weight_hz" (𝒲), "weight_ih" (V) or "bias".
-
-    Shape:
-        x [n, 1, F]; target [1, H]; measured and bound [len(steps)].
-
-    Raises:
-        ValueError: If the layer is not single, x is not one sequence, a step is not one of 1 to n,
-            or there is no such parameter.
-    """
+    """The largest entry of partial gradients of the last step against the printed bound."""
     dt = scalars(layer)[0]
     measured = _partials(layer, x, target, steps, parameter)
     source = dt / (1 + dt) * _sources(layer, x, steps, parameter)
@@ -134,23 +129,7 @@ def partial_any_printed(
     steps: Sequence[int],
     parameter: str = "weight_hy",
 ) -> Check:
-    """The largest entry of partial gradients against the printed bound for all cases.
-
-    Args:
-        layer: One layer, one direction, implicit scheme, ε = γ = 1, float64.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
-        r: The exponent of the assumption.
-        steps: The steps k, counted from 1.
-        parameter: "weight_hy" (W), "weight_hz" (𝒲), "weight_ih" (V) or "bias".
-
-    Shape:
-        x [n, 1, F]; target [1, H]; measured and bound [len(steps)].
-
-    Raises:
-        ValueError: If the layer is not single, x is not one sequence, a step is not one of 1 to n,
-            or there is no such parameter.
-    """
+    """The largest entry of partial gradients against the printed bound for all cases."""
     dt, m = scalars(layer)[0], layer.hidden_size
     size = m + math.sqrt(m) * float(target.abs().max())
     return Check(
@@ -190,22 +169,7 @@ def partial(
     steps: Sequence[int],
     parameter: str = "weight_hy",
 ) -> Check:
-    """The largest entry of partial gradients of the last step against a safe bound.
-
-    Args:
-        layer: One layer, one direction, implicit scheme, ε = γ = 1, float64.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
-        steps: The steps k, counted from 1.
-        parameter: "weight_hy" (W), "weight_hz" (𝒲), "weight_ih" (V) or "bias".
-
-    Shape:
-        x [n, 1, F]; target [1, H]; measured and bound [len(steps)].
-
-    Raises:
-        ValueError: If the layer is not single, x is not one sequence, a step is not one of 1 to n,
-            or there is no such parameter.
-    """
+    """The largest entry of partial gradients of the last step against a safe bound."""
     measured = _partials(layer, x, target, steps, parameter)
     source = scalars(layer)[0] * _sources(layer, x, steps, parameter)
     ahead = growth(layer) ** _rest(len(x), steps)

@@ -1,6 +1,14 @@
 """What the papers prove about how far two inputs drive coRNN apart (thesis, section 2.2).
 
 As in ``cornn_energy``, all statements start from rest.
+
+What the checks take, unless they say otherwise:
+
+    layer: One layer, one direction, implicit scheme, ε = γ = 1, float64.
+    x: The inputs.
+    other: Other inputs.
+
+Shape: x, other [T, B, F]; measured and bound [T], the largest over the batch.
 """
 
 from __future__ import annotations
@@ -40,14 +48,7 @@ def sensitivity_continuous(layer: CoRNN, x: Tensor, other: Tensor, substeps: int
     Args:
         layer: One layer, one direction, float64.
         x: The inputs, constant over each interval of length dt.
-        other: Other inputs.
         substeps: Runge-Kutta steps in an interval.
-
-    Shape:
-        x, other [T, B, F]; measured and bound [T], the largest over the batch.
-
-    Raises:
-        ValueError: If the layer has more than one layer or direction.
     """
     dt, gamma, epsilon = scalars(layer)
     (y, z), (y_other, z_other) = flow(layer, x, substeps), flow(layer, other, substeps)
@@ -72,19 +73,7 @@ def sensitivity_continuous(layer: CoRNN, x: Tensor, other: Tensor, substeps: int
     example=lambda: sensitivity_implicit(*large("implicit", 0.5, inputs=2)),
 )
 def sensitivity_implicit(layer: CoRNN, x: Tensor, other: Tensor) -> Check:
-    """How far two runs of the implicit scheme part, against the bound of the thesis.
-
-    Args:
-        layer: One layer, one direction, implicit scheme, ε = γ = 1, float64.
-        x: The inputs.
-        other: Other inputs.
-
-    Shape:
-        x, other [T, B, F]; measured and bound [T], the largest over the batch.
-
-    Raises:
-        ValueError: If the layer has more than one layer or direction.
-    """
+    """How far two runs of the implicit scheme part, against the bound of the thesis."""
     bound = 4 * layer.hidden_size * times(x, scalars(layer)[0])
     return Check(
         measured=_distance(layer, x, other),
@@ -117,19 +106,7 @@ def _opposite_forces() -> Check:
     example=_opposite_forces,
 )
 def sensitivity_paper(layer: CoRNN, x: Tensor, other: Tensor) -> Check:
-    """How far two runs of the implicit scheme part, against the bound of the paper.
-
-    Args:
-        layer: One layer, one direction, implicit scheme, ε = γ = 1, float64.
-        x: The inputs.
-        other: Other inputs.
-
-    Shape:
-        x, other [T, B, F]; measured and bound [T], the largest over the batch.
-
-    Raises:
-        ValueError: If the layer has more than one layer or direction.
-    """
+    """How far two runs of the implicit scheme part, against the bound of the paper."""
     return Check(
         measured=_distance(layer, x, other),
         bound=2 * layer.hidden_size * times(x, scalars(layer)[0]),
@@ -148,19 +125,7 @@ def sensitivity_paper(layer: CoRNN, x: Tensor, other: Tensor) -> Check:
     example=lambda: sensitivity_implicit_sharp(*large("implicit", 0.5, inputs=2)),
 )
 def sensitivity_implicit_sharp(layer: CoRNN, x: Tensor, other: Tensor) -> Check:
-    """How far two runs of the implicit scheme part, against the sharper bound.
-
-    Args:
-        layer: One layer, one direction, implicit scheme, ε = γ = 1, float64.
-        x: The inputs.
-        other: Other inputs.
-
-    Shape:
-        x, other [T, B, F]; measured and bound [T], the largest over the batch.
-
-    Raises:
-        ValueError: If the layer has more than one layer or direction.
-    """
+    """How far two runs of the implicit scheme part, against the sharper bound."""
     dt = scalars(layer)[0]
     return Check(
         measured=_distance(layer, x, other),

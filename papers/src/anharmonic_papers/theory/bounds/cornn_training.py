@@ -1,4 +1,16 @@
-"""How long gradient descent keeps coRNN's weights small enough (the remark after T 2.2.6)."""
+"""How long gradient descent keeps coRNN's weights small enough (the remark after T 2.2.6).
+
+What the checks take, unless they say otherwise:
+
+    layer: One layer, one direction, implicit scheme, ε = γ = 1, float64; a copy is trained, with W
+        = 𝒲 = 0 at first.
+    x: One sequence.
+    targets: The targets.
+    rate: The learning rate ζ, > 0.
+    r: The exponent of the assumption.
+
+Shape: x [N, 1, F]; targets [N, 1, H]; measured and bound, one for each training step.
+"""
 
 from __future__ import annotations
 
@@ -61,22 +73,7 @@ def _all_zero(steps: int) -> tuple[CoRNN, Tensor, Tensor, float]:
     example=lambda: training_printed(*(case := _all_zero(4))[:3], rate=case[3], r=1.0),
 )
 def training_printed(layer: CoRNN, x: Tensor, targets: Tensor, *, rate: float, r: float) -> Check:
-    """Runs as many steps of gradient descent as are promised and holds η against dt^r.
-
-    Args:
-        layer: One layer, one direction, implicit scheme, ε = γ = 1, float64; a copy is trained,
-            with W = 𝒲 = 0 at first.
-        x: One sequence.
-        targets: The targets.
-        rate: The learning rate ζ, > 0.
-        r: The exponent of the assumption.
-
-    Shape:
-        x [N, 1, F]; targets [N, 1, H]; measured and bound, one for each training step.
-
-    Raises:
-        ValueError: If the layer is not single, or x is not one sequence.
-    """
+    """Runs as many steps of gradient descent as are promised and holds η against dt^r."""
     dt, m = scalars(layer)[0], layer.hidden_size
     promised = 2 * (1 + dt) / (3 * rate * target_size(layer, targets) * m * dt ** (1 - r))
     return Check(
@@ -109,22 +106,7 @@ def _ten_steps() -> Check:
     example=_ten_steps,
 )
 def training(layer: CoRNN, x: Tensor, targets: Tensor, *, rate: float, r: float) -> Check:
-    """Runs as many steps of gradient descent as are promised and holds η against dt^r.
-
-    Args:
-        layer: One layer, one direction, implicit scheme, ε = γ = 1, float64; a copy is trained,
-            with W = 𝒲 = 0 at first.
-        x: One sequence.
-        targets: The targets.
-        rate: The learning rate ζ, > 0.
-        r: The exponent of the assumption.
-
-    Shape:
-        x [N, 1, F]; targets [N, 1, H]; measured and bound, one for each training step.
-
-    Raises:
-        ValueError: If the layer is not single, or x is not one sequence.
-    """
+    """Runs as many steps of gradient descent as are promised and holds η against dt^r."""
     dt, m = scalars(layer)[0], layer.hidden_size
     span, room = len(x) * dt, min(1.0, dt ** (r - 1) * (1 + dt) - 1)
     steepest = target_size(layer, targets) * span * math.exp(min(700.0, span * (1 + room)))

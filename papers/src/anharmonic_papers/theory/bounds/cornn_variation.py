@@ -6,6 +6,14 @@ For θ = W_ij, all pairs at once, the variational system (2.7) of (2.2) is
     y_\theta' = z_\theta, \quad
     z_\theta' = \tanh'(A) \odot (W y_\theta + \mathcal{W} z_\theta + e_i y_j)
                 - \gamma y_\theta - \epsilon z_\theta.
+
+What the checks take, unless they say otherwise:
+
+    layer: One layer, one direction, float64.
+    x: One sequence, constant over each interval of length dt.
+    substeps: Runge-Kutta steps in an interval.
+
+Shape: x [T, 1, F]; measured and bound [T].
 """
 
 from __future__ import annotations
@@ -81,19 +89,7 @@ def _unstable_rest() -> Check:
     example=_unstable_rest,
 )
 def gradient_printed(layer: CoRNN, x: Tensor, substeps: int = 4) -> Check:
-    """The largest Q over all W_ij against the printed bound.
-
-    Args:
-        layer: One layer, one direction, float64.
-        x: One sequence, constant over each interval of length dt.
-        substeps: Runge-Kutta steps in an interval.
-
-    Shape:
-        x [T, 1, F]; measured and bound [T].
-
-    Raises:
-        ValueError: If the layer is not single, or x is not one sequence.
-    """
+    """The largest Q over all W_ij against the printed bound."""
     dt, gamma, _ = scalars(layer)
     t = times(x, dt)
     return Check(
@@ -128,19 +124,7 @@ def _small_weights() -> tuple[CoRNN, Tensor]:
     example=lambda: gradient_continuous(*_small_weights()),
 )
 def gradient_continuous(layer: CoRNN, x: Tensor, substeps: int = 4) -> Check:
-    """The largest Q over all W_ij against the bound by Grönwall's lemma.
-
-    Args:
-        layer: One layer, one direction, float64.
-        x: One sequence, constant over each interval of length dt.
-        substeps: Runge-Kutta steps in an interval.
-
-    Shape:
-        x [T, 1, F]; measured and bound [T].
-
-    Raises:
-        ValueError: If the layer is not single, or x is not one sequence.
-    """
+    """The largest Q over all W_ij against the bound by Grönwall's lemma."""
     dt, gamma, _ = scalars(layer)
     t, values = times(x, dt), weights(layer)
     C = max(

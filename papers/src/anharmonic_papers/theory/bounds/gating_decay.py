@@ -2,6 +2,15 @@
 
 Scalar positive features and ReLU, so that X' = τ ⊙ (A X - X); d is the largest degree, Δ_1 the
 eccentricity of node 1, the first here, which is held; S = Σ_i X_i² of the deviations from it.
+
+What the checks take, unless they say otherwise:
+
+    coupling: A.
+    p: Exponent of the differences.
+    times: Where to look, from 0 (see ``slow_times``).
+    steps: Steps of the solver between two times.
+
+Shape: coupling [v, v]; x [v, 1]; times, measured and bound [K].
 """
 
 from __future__ import annotations
@@ -112,17 +121,7 @@ def gated_decay(coupling: Tensor, x: Tensor, p: float, times: Tensor, steps: int
     """S of the quasi-linearised system with T1 = 0, against its bound.
 
     Args:
-        coupling: A.
         x: Perturbations, zero at the first node.
-        p: Exponent of the differences.
-        times: Where to look, from 0 (see ``slow_times``).
-        steps: Steps of the solver between two times.
-
-    Shape:
-        coupling [v, v]; x [v, 1]; times, measured and bound [K].
-
-    Raises:
-        ValueError: If x is no column, or A does not join all nodes.
     """
     return _gated(coupling, x, p, times, steps, printed=False)
 
@@ -161,17 +160,7 @@ def gated_lower(coupling: Tensor, x: Tensor, p: float, times: Tensor, steps: int
     """D along X' = tanh(Σ_j|X_j - X_i|^p)(ReLU(A X) - X), against its lower bound.
 
     Args:
-        coupling: A.
         x: Positive features.
-        p: Exponent of the differences.
-        times: Where to look, from 0 (see ``slow_times``).
-        steps: Steps of the solver between two times.
-
-    Shape:
-        coupling [v, v]; x [v, 1]; times, measured and bound [K].
-
-    Raises:
-        ValueError: If x is no column.
     """
     _column(x)
     weights = joined(coupling)

@@ -1,4 +1,10 @@
-"""What the papers say about Gradient Gating's range and its limits (thesis, chapter 8)."""
+"""What the papers say about Gradient Gating's range and its limits (thesis, chapter 8).
+
+What the checks take, unless they say otherwise:
+
+    x: Features.
+    edge_index: The graph.
+"""
 
 from __future__ import annotations
 
@@ -69,13 +75,10 @@ def feature_range(
 
     Args:
         layer: Any.
-        x: Features.
-        edge_index: The graph.
         low: The infimum of σ.
         high: Its supremum.
 
-    Shape:
-        x [v, m]; measured and bound [2, L + 1]: largest X, and largest -X.
+    Shape: x [v, m]; measured and bound [2, L + 1]: largest X, and largest -X.
     """
     return _range(layer, x, edge_index, low, high, x)
 
@@ -144,11 +147,8 @@ def limit_plain(layer: GradientGating, x: Tensor, edge_index: Tensor) -> Check:
 
     Args:
         layer: With a gate that is saturated.
-        x: Features.
-        edge_index: The graph.
 
-    Shape:
-        x [v, m]; measured and bound [L + 1].
+    Shape: x [v, m]; measured and bound [L + 1].
     """
     with torch.no_grad():
         _, (_, tau) = layer(x, edge_index, return_states=True)
@@ -194,11 +194,8 @@ def euler_step(layer: GradientGating, x: Tensor, edge_index: Tensor) -> Check:
 
     Args:
         layer: With F̂ = F, one shared convolution, sums and one rate per channel.
-        x: Features.
-        edge_index: The graph.
 
-    Shape:
-        x [v, m]; measured and bound [L].
+    Shape: x [v, m]; measured and bound [L].
     """
     source, target = edge_index
     gaps = []

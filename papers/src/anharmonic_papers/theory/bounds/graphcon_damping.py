@@ -2,6 +2,16 @@
 
 σ = ReLU and γ = 1, so that near
 constant positive features the system is linear: X'' = A X - X - α X'.
+
+What the checks take, unless they say otherwise:
+
+    edge_index: The graph.
+    coupling: A.
+    times: Where to look.
+    damping: α.
+    y: Velocities Y(0).
+
+Shape: x [v, m]; measured and bound [L + 1].
 """
 
 from __future__ import annotations
@@ -60,10 +70,6 @@ def constant_steady(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
     Args:
         layer: With ReLU, one shared convolution and velocities that start at zero.
         x: The same positive features at every node.
-        edge_index: The graph.
-
-    Shape:
-        x [v, m]; measured and bound [L + 1].
     """
     with torch.no_grad():
         _, (xs, _) = layer(x, edge_index, return_states=True)
@@ -95,13 +101,9 @@ def constant_neutral(coupling: Tensor, shift: float, times: Tensor, damping: flo
     """The distance of c + shift from c along the exact linearised solution.
 
     Args:
-        coupling: A.
         shift: The perturbation, the same at every node.
-        times: Where to look.
-        damping: α.
 
-    Shape:
-        coupling [v, v]; times, measured and bound [K].
+    Shape: coupling [v, v]; times, measured and bound [K].
     """
     x = torch.full((len(coupling), 1), shift, dtype=torch.float64)
     xs, _ = oscillation(coupling, x, 0 * x, times, damping)
@@ -136,15 +138,11 @@ def linear_identity(
     """Both sides of the identity up to a time, the integrals by Simpson's rule.
 
     Args:
-        coupling: A.
         x: Features X(0).
-        y: Velocities Y(0).
         end: The last time.
-        damping: α.
         steps: Intervals of the rule; sides are compared at every second point.
 
-    Shape:
-        coupling [v, v]; x, y [v, m]; measured and bound [steps / 2 + 1].
+    Shape: coupling [v, v]; x, y [v, m]; measured and bound [steps / 2 + 1].
     """
     times = torch.linspace(0, end, 2 * (steps // 2) + 1, dtype=torch.float64)
     xs, ys = oscillation(coupling, x, y, times, damping)
@@ -184,14 +182,10 @@ def damped_decay(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor, damping:
     """D along the exact solution against the sum of its modes' bounds.
 
     Args:
-        coupling: A.
         x: Features X(0), as distances from c.
-        y: Velocities Y(0).
-        times: Where to look.
         damping: α, with α² = 4λ for no mode.
 
-    Shape:
-        coupling [v, v]; x, y [v, m]; times, measured and bound [K].
+    Shape: coupling [v, v]; x, y [v, m]; times, measured and bound [K].
     """
     xs, _ = oscillation(coupling, x, y, times, damping)
     values, modes = torch.linalg.eigh(torch.eye(len(x), dtype=x.dtype) - coupling)
@@ -236,10 +230,6 @@ def algebraic_printed(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
     Args:
         layer: With ReLU and one shared convolution F(X) = A X.
         x: Positive features.
-        edge_index: The graph.
-
-    Shape:
-        x [v, m]; measured and bound [L + 1].
     """
     coupling = row_matrix(layer.convs[0], x, edge_index)
     with torch.no_grad():

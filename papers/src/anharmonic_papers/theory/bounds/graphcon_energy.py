@@ -1,4 +1,14 @@
-"""What the papers prove about GraphCON's energy (thesis, chapter 7)."""
+"""What the papers prove about GraphCON's energy (thesis, chapter 7).
+
+What the checks take, unless they say otherwise:
+
+    coupling: A.
+    x: Features X(0).
+    y: Velocities Y(0).
+    edge_index: The graph.
+
+Shape: x [v, m]; measured and bound [L + 1].
+"""
 
 from __future__ import annotations
 
@@ -83,16 +93,9 @@ def energy(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor) -> Check:
     """The energy of the exact solution X'' = A X - X against its start.
 
     Args:
-        coupling: A.
-        x: Features X(0).
-        y: Velocities Y(0).
         times: Where to look.
 
-    Shape:
-        coupling [v, v]; x, y [v, m]; times, measured and bound [K].
-
-    Raises:
-        ValueError: If the coupling is not as large as x.
+    Shape: coupling [v, v]; x, y [v, m]; times, measured and bound [K].
     """
     return _energy(coupling, x, y, times, 0.5)
 
@@ -133,10 +136,6 @@ def energy_scheme(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
     Args:
         layer: Linear, with one shared convolution F(X) = A X.
         x: Features.
-        edge_index: The graph.
-
-    Shape:
-        x [v, m]; measured and bound [L + 1].
     """
     coupling = row_matrix(layer.convs[0], x, edge_index)
     with torch.no_grad():
@@ -187,13 +186,9 @@ def undamped_spread(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor) -> Ch
     """The potential energy's running mean, exactly, against its bound.
 
     Args:
-        coupling: A.
-        x: Features X(0).
-        y: Velocities Y(0).
         times: Where to look; times below 1/min√λ are left out.
 
-    Shape:
-        coupling [v, v]; x, y [v, m]; times [K]; measured and bound [<= K].
+    Shape: coupling [v, v]; x, y [v, m]; times [K]; measured and bound [<= K].
     """
     values, modes = torch.linalg.eigh(torch.eye(len(x), dtype=x.dtype) - coupling)
     omega = values[1:].clamp(min=0).sqrt()
@@ -237,10 +232,6 @@ def uncoupled(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
     Args:
         layer: Its activation returns zeros.
         x: Features X^0.
-        edge_index: The graph.
-
-    Shape:
-        x [v, m]; measured and bound [L + 1].
     """
     with torch.no_grad():
         _, (xs, ys) = layer(x, edge_index, return_states=True)

@@ -2,6 +2,14 @@
 
 Scalar features, the operator of GCN (7.5) with one weight w^l per layer, α = γ = 1, and the loss
 J = (1/2v) Σ_i |X_i^N - X̄_i|² of N layers.
+
+What the checks take, unless they say otherwise:
+
+    x: Features.
+    edge_index: The graph.
+    target: X̄.
+
+Shape: x, target [v, 1]; measured and bound [N].
 """
 
 from __future__ import annotations
@@ -109,15 +117,6 @@ def gradient(layer: GraphCON, x: Tensor, edge_index: Tensor, target: Tensor) -> 
 
     Args:
         layer: With σ between -1 and 1, |σ'| <= 1 and one scalar weight per layer.
-        x: Features.
-        edge_index: The graph.
-        target: X̄.
-
-    Shape:
-        x, target [v, 1]; measured and bound [N].
-
-    Raises:
-        ValueError: If a layer's convolution has not one weight, or x is no column.
     """
     return _bound(layer, x, edge_index, target, shared=False)
 
@@ -185,15 +184,6 @@ def leading_gradient(layer: GraphCON, x: Tensor, edge_index: Tensor, target: Ten
 
     Args:
         layer: With one scalar weight per layer.
-        x: Features.
-        edge_index: The graph.
-        target: X̄.
-
-    Shape:
-        x, target [v, 1]; measured and bound [N].
-
-    Raises:
-        ValueError: If a layer's convolution has not one weight, or x is no column.
     """
     return _leading(layer, x, edge_index, target, depth=True)
 

@@ -1,4 +1,12 @@
-"""What the papers prove about GraphCON's states (thesis, chapter 7): rest, bounds, limits."""
+"""What the papers prove about GraphCON's states (thesis, chapter 7): rest, bounds, limits.
+
+What the checks take, unless they say otherwise:
+
+    x: Features.
+    edge_index: The graph.
+
+Shape: x [v, m]; measured and bound [L + 1].
+"""
 
 from __future__ import annotations
 
@@ -48,10 +56,6 @@ def steady_state(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
     Args:
         layer: With one shared convolution and velocities that start at zero.
         x: The steady state.
-        edge_index: The graph.
-
-    Shape:
-        x [v, m]; measured and bound [L + 1].
     """
     with torch.no_grad():
         rest = layer._sigma(layer.convs[0](x, edge_index)) / layer.frequency
@@ -104,10 +108,8 @@ def right_stochastic(conv: nn.Module, x: Tensor, edge_index: Tensor) -> Check:
     Args:
         conv: F(X) = A(X) X, without a map of the channels.
         x: Features; the first channel is replaced.
-        edge_index: The graph.
 
-    Shape:
-        x [v, m]; measured and bound [v].
+    Shape: x [v, m]; measured and bound [v].
     """
     return _row_sums(conv, x, edge_index)
 
@@ -172,12 +174,7 @@ def state_bound(layer: GraphCON, x: Tensor, edge_index: Tensor, beta: float = 1.
 
     Args:
         layer: With a bounded activation.
-        x: Features.
-        edge_index: The graph.
         beta: sup|σ|.
-
-    Shape:
-        x [v, m]; measured and bound [L + 1].
     """
     return _state_bound(layer, x, edge_index, beta, 1.0)
 
@@ -220,11 +217,6 @@ def plain_limit(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
 
     Args:
         layer: Any.
-        x: Features.
-        edge_index: The graph.
-
-    Shape:
-        x [v, m]; measured and bound [L + 1].
     """
     shared = len(layer.convs) == 1
     with torch.no_grad():

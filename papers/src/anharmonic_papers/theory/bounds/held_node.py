@@ -2,6 +2,14 @@
 
 ReLU and positive features, so that X' = A X - X; d is the largest degree, Δ_1 the eccentricity of
 node 1, the first here, which is held; S = Σ_i X_i² of the deviations from it.
+
+What the checks take, unless they say otherwise:
+
+    x: Perturbations, zero at the first node.
+    coupling: A.
+    times: Where to look.
+
+Shape: coupling [v, v]; x [v, m]; times, measured and bound [K].
 """
 
 from __future__ import annotations
@@ -70,11 +78,7 @@ def poincare(x: Tensor, edge_index: Tensor) -> Check:
         x: Y, zero at the first node.
         edge_index: The graph.
 
-    Shape:
-        x [v, m]; measured and bound are numbers.
-
-    Raises:
-        ValueError: If the graph is not undirected and connected.
+    Shape: x [v, m]; measured and bound are numbers.
     """
     return _poincare(x, edge_index, printed=False)
 
@@ -129,19 +133,7 @@ def _ungated(coupling: Tensor, x: Tensor, times: Tensor, printed: bool) -> Check
     "literally, p = 0 makes it tanh(d).",
 )
 def no_gating(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
-    """S of the linearised system, by the matrix exponential without the first row.
-
-    Args:
-        coupling: A.
-        x: Perturbations, zero at the first node.
-        times: Where to look.
-
-    Shape:
-        coupling [v, v]; x [v, m]; times, measured and bound [K].
-
-    Raises:
-        ValueError: If A does not join all nodes.
-    """
+    """S of the linearised system, by the matrix exponential without the first row."""
     return _ungated(coupling, x, times, printed=False)
 
 
@@ -181,16 +173,7 @@ def deviations(nodes: int, seed: int) -> Tensor:
     remark="The remark gives no formula; tried here with A_ij = 1/d_i and one node held.",
 )
 def relaxed(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
-    """S of the linearised system with an asymmetric coupling, against its spectral bound.
-
-    Args:
-        coupling: A.
-        x: Perturbations, zero at the first node.
-        times: Where to look.
-
-    Shape:
-        coupling [v, v]; x [v, m]; times, measured and bound [K].
-    """
+    """S of the linearised system with an asymmetric coupling, against its spectral bound."""
     reduced = coupling[1:, 1:] - torch.eye(len(x) - 1, dtype=x.dtype)
     values, vectors = torch.linalg.eig(reduced)
     total = linear_flow(reduced, x[1:], times).square().sum((1, 2))

@@ -3,6 +3,15 @@ r"""What the papers prove about the size of LEM's gradients (T 5.2.2 = L 4.2, T 
 η is the largest norm ‖·‖∞ of W_1, W_2, W_z and W_y, Γ = 2 (1 + η)(1 + 3η), Ȳ = ‖ȳ_n‖∞ and θ any
 weight. The papers multiply sup norms, where a row vector needs the l1 norm; η by column sums
 repairs it, since θ touches one neuron only, and so does a factor m.
+
+What the checks take, unless they say otherwise:
+
+    layer: One layer, one direction, learned gates without a floor, float64.
+    x: One sequence; its last step is n.
+    target: The target of the last step.
+    steps: The steps k, counted from 1.
+
+Shape: x [n, 1, F]; target [1, H]; measured and bound [].
 """
 
 from __future__ import annotations
@@ -73,19 +82,7 @@ def one_feeds_all(m: int) -> tuple[LEM, Tensor, Tensor]:
     example=lambda: gradient_printed(*one_feeds_all(400)),
 )
 def gradient_printed(layer: LEM, x: Tensor, target: Tensor) -> Check:
-    """The largest entry of the gradient of the last step against the printed bound.
-
-    Args:
-        layer: One layer, one direction, learned gates without a floor, float64.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
-
-    Shape:
-        x [n, 1, F]; target [1, H]; measured and bound [].
-
-    Raises:
-        ValueError: If the layer is not single with such gates, or x is not one sequence.
-    """
+    """The largest entry of the gradient of the last step against the printed bound."""
     return _whole(layer, x, target, False, 1.0)
 
 
@@ -99,19 +96,7 @@ def gradient_printed(layer: LEM, x: Tensor, target: Tensor) -> Check:
     example=lambda: gradient(*_short_run()),
 )
 def gradient(layer: LEM, x: Tensor, target: Tensor) -> Check:
-    """The largest entry of the gradient of the last step against the bound by column sums.
-
-    Args:
-        layer: One layer, one direction, learned gates without a floor, float64.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
-
-    Shape:
-        x [n, 1, F]; target [1, H]; measured and bound [].
-
-    Raises:
-        ValueError: If the layer is not single with such gates, or x is not one sequence.
-    """
+    """The largest entry of the gradient of the last step against the bound by column sums."""
     return _whole(layer, x, target, True, 1.0)
 
 
@@ -130,19 +115,7 @@ def _short_run() -> tuple[LEM, Tensor, Tensor]:
     example=lambda: gradient_wide(*_short_run()),
 )
 def gradient_wide(layer: LEM, x: Tensor, target: Tensor) -> Check:
-    """The largest entry of the gradient of the last step against m times the printed bound.
-
-    Args:
-        layer: One layer, one direction, learned gates without a floor, float64.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
-
-    Shape:
-        x [n, 1, F]; target [1, H]; measured and bound [].
-
-    Raises:
-        ValueError: If the layer is not single with such gates, or x is not one sequence.
-    """
+    """The largest entry of the gradient of the last step against m times the printed bound."""
     return _whole(layer, x, target, False, float(layer.hidden_size))
 
 
@@ -191,18 +164,7 @@ def _no_weights() -> tuple[LEM, Tensor, Tensor]:
 def partial_printed(layer: LEM, x: Tensor, target: Tensor, *, steps: Sequence[int]) -> Check:
     """The largest entry of partial gradients, of all weights, against the printed bound.
 
-    Args:
-        layer: One layer, one direction, learned gates without a floor, float64.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
-        steps: The steps k, counted from 1.
-
-    Shape:
-        x [n, 1, F]; target [1, H]; measured and bound [len(steps)].
-
-    Raises:
-        ValueError: If the layer is not single with such gates, x is not one sequence, or a step is
-            not one of 1 to n.
+    Shape: x [n, 1, F]; target [1, H]; measured and bound [len(steps)].
     """
     return _each(layer, x, target, steps, recurrent=False, columns=False)
 
@@ -222,18 +184,7 @@ def partial_printed(layer: LEM, x: Tensor, target: Tensor, *, steps: Sequence[in
 def partial(layer: LEM, x: Tensor, target: Tensor, *, steps: Sequence[int]) -> Check:
     """The largest entry of partial gradients, of the recurrent weights, against the safe bound.
 
-    Args:
-        layer: One layer, one direction, learned gates without a floor, float64.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
-        steps: The steps k, counted from 1.
-
-    Shape:
-        x [n, 1, F]; target [1, H]; measured and bound [len(steps)].
-
-    Raises:
-        ValueError: If the layer is not single with such gates, x is not one sequence, or a step is
-            not one of 1 to n.
+    Shape: x [n, 1, F]; target [1, H]; measured and bound [len(steps)].
     """
     return _each(layer, x, target, steps, recurrent=True, columns=True)
 
@@ -257,16 +208,11 @@ def step_size(layer: LEM, *, s: float) -> Check:
     """The power of N with which the gradient grows for dt = N^(-s), against 2(1 - s).
 
     Args:
-        layer: One layer, one direction, learned gates without a floor, float64; its own dt plays
-            no part.
+        layer: One layer, one direction, learned gates without a floor, float64; its own dt plays no
+            part.
         s: The exponent, in [0, 1].
 
-    Shape:
-        measured and bound [].
-
-    Raises:
-        ValueError: If the layer has more than one layer or direction, or other gates, or s is out
-            of range.
+    Shape: measured and bound [].
     """
     check_gates(layer)
     _checks.number("s", s, low=0.0, high=1.0)

@@ -12,6 +12,11 @@ the order [y, z], :math:`\partial X_n / \partial X_{n-1} = I + dt\,E + dt^2 F` w
               + \mathrm{diag}(\hat\sigma'(B)(\tanh D - y_{n-1})) W_2 \\
     F_{yz} &= -E_{yz}\, \mathrm{diag}(\hat\sigma(A)), \quad F_{yy} = E_{yz} E_{zy}, \quad
     F_{z\cdot} = 0.
+
+What the checks take, unless they say otherwise:
+
+    layer: One layer, one direction, learned gates without a floor, float64.
+    x: One sequence.
 """
 
 from __future__ import annotations
@@ -87,15 +92,7 @@ def eta(layer: LEM, *, columns: bool = False) -> float:
 def jacobian(layer: LEM, x: Tensor) -> Check:
     """The Jacobian of every step by automatic differentiation against its parts, from rest.
 
-    Args:
-        layer: One layer, one direction, learned gates without a floor, float64.
-        x: One sequence.
-
-    Shape:
-        x [T, 1, F]; measured and bound [T, 2H, 2H].
-
-    Raises:
-        ValueError: If the layer is not single with such gates, or x is not one sequence.
+    Shape: x [T, 1, F]; measured and bound [T, 2H, 2H].
     """
     E, F = parts(layer, x)
     formula = torch.eye(E.shape[-1], dtype=x.dtype) + layer.dt * E + layer.dt**2 * F
@@ -115,15 +112,9 @@ def jacobian_norms(layer: LEM, x: Tensor, *, columns: bool = False) -> Check:
     """The norms of E and F at every step over their bounds, the larger against 1.
 
     Args:
-        layer: One layer, one direction, learned gates without a floor, float64.
-        x: One sequence.
         columns: Whether ‖·‖_1 (column sums) is taken everywhere instead of ‖·‖∞ (row sums).
 
-    Shape:
-        x [T, 1, F]; measured and bound [T].
-
-    Raises:
-        ValueError: If the layer is not single with such gates, or x is not one sequence.
+    Shape: x [T, 1, F]; measured and bound [T].
     """
     (E, F), most = parts(layer, x), eta(layer, columns=columns)
     norm = column_sum if columns else row_sum

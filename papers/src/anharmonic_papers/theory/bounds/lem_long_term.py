@@ -1,6 +1,15 @@
 """What the papers prove about LEM's long-term gradients (T 5.2.4 = L E.2, T 5.2.5 = L 4.3).
 
 The partial gradient of E_n counts the use of an entry of W_y at step k only.
+
+What the checks take, unless they say otherwise:
+
+    layer: One layer, one direction, learned gates without a floor, float64.
+    x: One sequence; its last step is n.
+    target: The target of the last step.
+    step: k, counted from 1, at most n.
+
+Shape: x [n, 1, F]; target [1, H]; measured and bound [H, H].
 """
 
 from __future__ import annotations
@@ -62,21 +71,7 @@ def _few_steps() -> tuple[LEM, Tensor, Tensor, int]:
     example=lambda: long_term_printed(*_few_steps()),
 )
 def long_term_printed(layer: LEM, x: Tensor, target: Tensor, step: int) -> Check:
-    """The partial gradient with respect to W_y, from rest, against the printed formula.
-
-    Args:
-        layer: One layer, one direction, learned gates without a floor, float64.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
-        step: k, counted from 1, at most n.
-
-    Shape:
-        x [n, 1, F]; target [1, H]; measured and bound [H, H].
-
-    Raises:
-        ValueError: If the layer is not single with such gates, x is not one sequence, or the step
-            is not one of 1 to n.
-    """
+    """The partial gradient with respect to W_y, from rest, against the printed formula."""
     return _representation(layer, x, target, step, 1.0)
 
 
@@ -97,21 +92,7 @@ def long_term_printed(layer: LEM, x: Tensor, target: Tensor, step: int) -> Check
     example=lambda: long_term(*_few_steps()),
 )
 def long_term(layer: LEM, x: Tensor, target: Tensor, step: int) -> Check:
-    """The partial gradient with respect to W_y, from rest, against the corrected formula.
-
-    Args:
-        layer: One layer, one direction, learned gates without a floor, float64.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
-        step: k, counted from 1, at most n.
-
-    Shape:
-        x [n, 1, F]; target [1, H]; measured and bound [H, H].
-
-    Raises:
-        ValueError: If the layer is not single with such gates, x is not one sequence, or the step
-            is not one of 1 to n.
-    """
+    """The partial gradient with respect to W_y, from rest, against the corrected formula."""
     return _representation(layer, x, target, step, -1.0)
 
 
@@ -135,16 +116,11 @@ def long_term_order(layer: LEM, *, fraction: float) -> Check:
     """The order in dt of the partial gradient at t_n = 1, from rest, input one.
 
     Args:
-        layer: One layer, one direction, learned gates without a floor, float64; its own dt plays
-            no part.
+        layer: One layer, one direction, learned gates without a floor, float64; its own dt plays no
+            part.
         fraction: Where k is, in [0, 1): k = 2 + fraction n.
 
-    Shape:
-        measured and bound []: the slope in dt and 3/2.
-
-    Raises:
-        ValueError: If the layer has more than one layer or direction, or other gates, or the
-            fraction is out of range.
+    Shape: measured and bound []: the slope in dt and 3/2.
     """
     check_gates(layer)
     _checks.number("fraction", fraction, low=0.0, high=1.0, high_open=True)

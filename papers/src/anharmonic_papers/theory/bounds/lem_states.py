@@ -65,11 +65,7 @@ def pointwise(layer: LEM, x: Tensor) -> Check:
         layer: One layer, one direction, learned gates without a floor, float64.
         x: The inputs.
 
-    Shape:
-        x [T, B, F]; measured and bound [T].
-
-    Raises:
-        ValueError: If the layer has more than one layer or direction, or other gates.
+    Shape: x [T, B, F]; measured and bound [T].
     """
     check_gates(layer)
     y, z = states(layer, x)

@@ -3,6 +3,14 @@
 z' = f(z, t); the adjoint a(t) = dL(z(t1))/dz(t) is a row vector. f is any function of a state [d]
 and a time (a tensor without axes) that PyTorch can differentiate; a model that takes batches is
 wrapped as ``lambda z, t: model(z[None], t)[0]``.
+
+What the checks take, unless they say otherwise:
+
+    field: f.
+    z: The state at the first time.
+    times: Where to look, ascending.
+    steps: Steps of the solver between two times.
+    last: a(t1).
 """
 
 from __future__ import annotations
@@ -84,14 +92,9 @@ def adjoint_equation(
     """The norm of a(t), by differentiating through the solution and by the adjoint equation.
 
     Args:
-        field: f.
-        z: The state at the first time.
-        times: Where to look, ascending.
         loss: L, of the last state.
-        steps: Steps of the solver between two times.
 
-    Shape:
-        z [d]; times [K]; measured and bound [d, K].
+    Shape: z [d]; times [K]; measured and bound [d, K].
     """
     states = [z.detach().requires_grad_()]
     for pair in times.unfold(0, 2, 1):
@@ -121,15 +124,7 @@ def adjoint_equation(
 def skew_adjoint(field: Field, z: Tensor, times: Tensor, last: Tensor, steps: int = 5) -> Check:
     """|a(t)| against its value at the end.
 
-    Args:
-        field: f.
-        z: The state at the first time.
-        times: Where to look, ascending.
-        last: a(t1).
-        steps: Steps of the solver between two times.
-
-    Shape:
-        z, last [d]; times, measured and bound [K].
+    Shape: z, last [d]; times, measured and bound [K].
     """
     states = rk4(field, z, times, steps)
     along = torch.stack([_jacobian(field, s, t) for s, t in zip(states, times, strict=True)])
@@ -157,14 +152,9 @@ def skew_necessary(field: Field, z: Tensor, times: Tensor, last: Tensor, steps: 
     """What |a|² changes between two times against the integral of its rate, by Simpson's rule.
 
     Args:
-        field: f.
-        z: The state at the first time.
         times: An odd number of times, ascending and evenly spaced.
-        last: a(t1).
-        steps: Steps of the solver between two times.
 
-    Shape:
-        z, last [d]; times [K]; measured and bound [(K - 1) / 2].
+    Shape: z, last [d]; times [K]; measured and bound [(K - 1) / 2].
     """
     states = rk4(field, z, times, steps)
     row = adjoint(field, states, last, times, steps)
@@ -209,14 +199,12 @@ def discrete_adjoint(field: Field, z: Tensor, h: float, steps: int, last: Tensor
     """|a_t|² against the identity, at every step.
 
     Args:
-        field: f.
         z: z_0.
         h: Step size.
         steps: How many.
         last: The adjoint after the last step.
 
-    Shape:
-        z, last [d]; measured and bound [steps].
+    Shape: z, last [d]; measured and bound [steps].
     """
     rows, matrices = _discrete(field, z, h, steps, last)
     after = rows[1:]
@@ -243,8 +231,7 @@ def discrete_adjoint(field: Field, z: Tensor, h: float, steps: int, last: Tensor
 def discrete_skew(field: Field, z: Tensor, h: float, steps: int, last: Tensor) -> Check:
     """|a_t|² against the sum, at every step; arguments as ``discrete_adjoint``.
 
-    Shape:
-        z, last [d]; measured and bound [steps + 1].
+    Shape: z, last [d]; measured and bound [steps + 1].
     """
     rows, matrices = _discrete(field, z, h, steps, last)
     moved = torch.einsum("ki,kij->kj", rows[1:], matrices).square().sum(1)

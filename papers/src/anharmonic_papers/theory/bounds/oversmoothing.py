@@ -1,6 +1,16 @@
 """What the papers say oversmoothing is (thesis, chapters 6 to 8), with both models as cases.
 
 D is the Dirichlet energy (6.2), (1/v) Σ_iΣ_{j∈N_i}|X_i - X_j|².
+
+What the checks take, unless they say otherwise:
+
+    x: Features.
+    edge_index: The graph.
+    coupling: A.
+    times: Where to look.
+    damping: α.
+
+Shape: coupling [v, v]; x [v, m]; times, measured and bound [K].
 """
 
 from __future__ import annotations
@@ -45,15 +55,7 @@ def dirichlet(x: Tensor, coupling: Tensor) -> Tensor:
 def similarity_zero(x: Tensor, edge_index: Tensor) -> Check:
     """D against the distance from the constants.
 
-    Args:
-        x: Features.
-        edge_index: The graph.
-
-    Shape:
-        x [v, m]; measured and bound are numbers.
-
-    Raises:
-        ValueError: If the graph is not undirected.
+    Shape: x [v, m]; measured and bound are numbers.
     """
     weights = neighbours(edge_index, len(x))
     values = laplacian_values(weights)
@@ -86,15 +88,9 @@ def similarity_subadditive(x: Tensor, y: Tensor, edge_index: Tensor) -> Check:
     """√D of a sum against the sum of √D.
 
     Args:
-        x: Features.
         y: Other features.
-        edge_index: The graph.
 
-    Shape:
-        x, y [v, m]; measured and bound are numbers.
-
-    Raises:
-        ValueError: If the graph is not undirected.
+    Shape: x, y [v, m]; measured and bound are numbers.
     """
     return _subadditive(x, y, edge_index, 0.5)
 
@@ -169,13 +165,7 @@ def oversmoothing_point_printed(
     """The distance from c against the exponential at which D decays.
 
     Args:
-        coupling: A.
         x: Features X(0) as distances from c; the velocities start at zero.
-        times: Where to look.
-        damping: α.
-
-    Shape:
-        coupling [v, v]; x [v, m]; times, measured and bound [K].
     """
     return _to_one_constant(oscillation(coupling, x, 0 * x, times, damping)[0], coupling, times)
 
@@ -194,13 +184,9 @@ def oversmoothing_set(coupling: Tensor, x: Tensor, times: Tensor, damping: float
     """The squared distance to the constants and v D, each bounded by the other, along a solution.
 
     Args:
-        coupling: A.
         x: Features X(0); the velocities start at zero.
-        times: Where to look.
-        damping: α.
 
-    Shape:
-        coupling [v, v]; x [v, m]; times [K]; measured and bound [2, K].
+    Shape: coupling [v, v]; x [v, m]; times [K]; measured and bound [2, K].
     """
     return _to_all_constants(oscillation(coupling, x, 0 * x, times, damping)[0], coupling, times)
 
@@ -218,12 +204,7 @@ def gating_point_printed(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     """The distance from c along X' = A X - X, against the exponential at which D decays.
 
     Args:
-        coupling: A.
         x: Features X(0) as distances from c.
-        times: Where to look.
-
-    Shape:
-        coupling [v, v]; x [v, m]; times, measured and bound [K].
     """
     return _to_one_constant(_ungated(coupling, x, times), coupling, times)
 
@@ -241,11 +222,8 @@ def gating_set(coupling: Tensor, x: Tensor, times: Tensor) -> Check:
     """Both distances along X' = A X - X, each bounded by the other.
 
     Args:
-        coupling: A.
         x: Features X(0).
-        times: Where to look.
 
-    Shape:
-        coupling [v, v]; x [v, m]; times [K]; measured and bound [2, K].
+    Shape: coupling [v, v]; x [v, m]; times [K]; measured and bound [2, K].
     """
     return _to_all_constants(_ungated(coupling, x, times), coupling, times)

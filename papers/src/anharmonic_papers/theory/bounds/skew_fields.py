@@ -1,6 +1,13 @@
 """What the papers prove about skew-symmetric matrix fields ([N], 2.4 to 2.6).
 
 A field is a function of a point [d] that returns a matrix [d, d], or a vector [d].
+
+What the checks take, unless they say otherwise:
+
+    field: B.
+    x: The point.
+
+Shape: x [d]; measured and bound [d, d].
 """
 
 from __future__ import annotations
@@ -71,10 +78,8 @@ def mean_jacobian(field: PointField, x: Tensor) -> Check:
 
     Args:
         field: f.
-        x: The point.
 
-    Shape:
-        x, measured and bound [d].
+    Shape: x, measured and bound [d].
     """
     return Check(
         measured=field(x) - field(0 * x),
@@ -99,10 +104,6 @@ def skew_mean(field: PointField, x: Tensor) -> Check:
 
     Args:
         field: A.
-        x: The point.
-
-    Shape:
-        x [d]; measured and bound [d, d].
     """
     mean = _mean_along(field, x)
     return Check(
@@ -131,15 +132,7 @@ def _generator(field: PointField) -> PointField:
     remark="With this Q in place of the proof's, which is no function of sx.",
 )
 def skew_generator(field: PointField, x: Tensor) -> Check:
-    """B(x) against the mean of Q, by quadrature.
-
-    Args:
-        field: B.
-        x: The point.
-
-    Shape:
-        x [d]; measured and bound [d, d].
-    """
+    """B(x) against the mean of Q, by quadrature."""
     generator = _generator(field)
     return Check(
         measured=field(x),
@@ -166,15 +159,7 @@ def skew_generator(field: PointField, x: Tensor) -> Check:
     "both are at the point x.",
 )
 def skew_generator_printed(field: PointField, x: Tensor) -> Check:
-    """The proof's Q at one point, reached on two ways.
-
-    Args:
-        field: B.
-        x: The point.
-
-    Shape:
-        x [d]; measured and bound [d, d].
-    """
+    """The proof's Q at one point, reached on two ways."""
 
     def proof(end: Tensor, s: float) -> Tensor:
         return derivative(field, s * end, end) + field(0 * end)

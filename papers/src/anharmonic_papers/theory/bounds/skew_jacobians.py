@@ -1,4 +1,9 @@
-"""What the papers prove about Jacobians that are skew-symmetric ([N], 2.7, 2.9 and 2.10)."""
+"""What the papers prove about Jacobians that are skew-symmetric ([N], 2.7, 2.9 and 2.10).
+
+What the checks take, unless they say otherwise:
+
+    x: The point.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +43,8 @@ def skew_no_jacobian(field: PointField, x: Tensor) -> Check:
 
     Args:
         field: A, not constant near x.
-        x: The point.
 
-    Shape:
-        x [d]; measured and bound are numbers.
+    Shape: x [d]; measured and bound are numbers.
     """
     change = jacobian(field, x)
     return Check(
@@ -68,11 +71,7 @@ def skew_affine(d: int) -> Check:
     Args:
         d: Dimension, >= 1.
 
-    Shape:
-        measured and bound are numbers.
-
-    Raises:
-        ValueError: If d < 1.
+    Shape: measured and bound are numbers.
     """
     _checks.positive_int("d", d)
     unit = torch.eye(d**3, dtype=torch.float64).reshape(-1, d, d, d)
@@ -98,8 +97,7 @@ def skew_affine_field(field: PointField, points: Tensor) -> Check:
         field: f.
         points: Where to look.
 
-    Shape:
-        points, measured and bound [K, d].
+    Shape: points, measured and bound [K, d].
     """
     zero = torch.zeros_like(points[0])
     return Check(
@@ -125,11 +123,7 @@ def skew_affine_field(field: PointField, points: Tensor) -> Check:
 def cross_product(x: Tensor) -> Check:
     """B(x)x against zero.
 
-    Args:
-        x: The point.
-
-    Shape:
-        x, measured and bound [3].
+    Shape: x, measured and bound [3].
     """
     matrix = torch.linalg.cross(torch.eye(3, dtype=x.dtype), x.expand(3, 3)).mT
     other = torch.linalg.cross(torch.eye(3, dtype=x.dtype), (2 * x).expand(3, 3)).mT

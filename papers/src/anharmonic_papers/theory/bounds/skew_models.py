@@ -42,8 +42,7 @@ def symmetric_part(fields: Callable[[Tensor], Tensor], x: Tensor) -> Check:
         fields: B of n independent draws of its parameters.
         x: The point z.
 
-    Shape:
-        x [d]; fields(x) [n, d, d]; measured and bound [d, d].
+    Shape: x [d]; fields(x) [n, d, d]; measured and bound [d, d].
     """
 
     def squares(matrices: Callable[[Tensor], Tensor]) -> tuple[Tensor, Tensor]:
@@ -84,8 +83,7 @@ def orthogonal_limit(weight: Tensor, h: float) -> Check:
         weight: W.
         h: Step size.
 
-    Shape:
-        weight, measured and bound [d, d].
+    Shape: weight, measured and bound [d, d].
     """
     eye = torch.eye(len(weight), dtype=weight.dtype)
     slope = (weight - eye) / h
@@ -139,8 +137,7 @@ def skew_against_regular(
         last: a(t1).
         steps: Steps of the solver between two times.
 
-    Shape:
-        z, last [d]; times [K]; measured and bound are numbers.
+    Shape: z, last [d]; times [K]; measured and bound are numbers.
     """
     return Check(
         measured=_score(skew, z, times, last, steps),

@@ -2,6 +2,15 @@ r"""What the papers prove about depth and UnICORNN's gradients (T 3.2.4 = U C.4,
 
 The partial gradient of E_n counts the use of the first layer's w at step k only, and a layer above
 passes on :math:`G^q_{rs} = -\hat\sigma(c^{q,r})^2 \tanh'(A^{q,r})\, V^q_{rs}`, taken at step k.
+
+What the checks take, unless they say otherwise:
+
+    layer: A plain stack in one direction, float64, with the same dt in every layer.
+    x: One sequence; its last step is n.
+    target: The target of the last step.
+    state: The initial state; zeros if None.
+
+Shape: x [n, 1, F]; target [1, H]; state [L, 1, H] each; measured and bound [H].
 """
 
 from __future__ import annotations
@@ -58,17 +67,7 @@ def long_term_deep_printed(
     """The partial gradient with respect to the first layer's w against the printed formula.
 
     Args:
-        layer: A plain stack in one direction, float64, with the same dt in every layer.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
         step: k, counted from 1, at most n.
-        state: The initial state; zeros if None.
-
-    Shape:
-        x [n, 1, F]; target [1, H]; state [L, 1, H] each; measured and bound [H].
-
-    Raises:
-        ValueError: If x is not one sequence, or the step is not one of 1 to n.
     """
     power = largest_step(layer) ** (2 * layer.num_layers - 2) * len(x) * largest_step(layer)
     return _small_time(layer, x, target, step, state, power, 0.5)
@@ -95,17 +94,7 @@ def long_term_deep(
     """The partial gradient with respect to the first layer's w against the sum over all paths.
 
     Args:
-        layer: A plain stack in one direction, float64, with the same dt in every layer.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
         step: k, counted from 1, below n.
-        state: The initial state; zeros if None.
-
-    Shape:
-        x [n, 1, F]; target [1, H]; state [L, 1, H] each; measured and bound [H].
-
-    Raises:
-        ValueError: If x is not one sequence, or the step is not one of 1 to n.
     """
     L, alpha = layer.num_layers, layer.frequency
     span = (len(x) - step + 1) * largest_step(layer)
@@ -191,8 +180,7 @@ def depth_order(layer: UnICORNN) -> Check:
     Args:
         layer: A plain stack in one direction, float64; its own dt plays no part.
 
-    Shape:
-        measured and bound []: the slope in dt and 2L - 1.
+    Shape: measured and bound []: the slope in dt and 2L - 1.
     """
     return _slope(layer, 2 * layer.num_layers - 1)
 
@@ -219,11 +207,7 @@ def residual_order(layer: UnICORNN) -> Check:
     Args:
         layer: A stack with skipped layers in one direction, float64; its own dt plays no part.
 
-    Shape:
-        measured and bound []: the slope in dt and the claimed one.
-
-    Raises:
-        ValueError: If the stack skips no layers.
+    Shape: measured and bound []: the slope in dt and the claimed one.
     """
     L, S = layer.num_layers, layer.skipped_layers
     if S is None:

@@ -1,4 +1,12 @@
-"""What the papers prove about the size of UnICORNN's states (thesis, section 3.2), from rest."""
+"""What the papers prove about the size of UnICORNN's states (thesis, section 3.2), from rest.
+
+What the checks take, unless they say otherwise:
+
+    layer: A stack in one direction, float64.
+    x: The inputs.
+
+Shape: x [T, B, F]; measured and bound [T], the larger of the two, and the largest of all neurons.
+"""
 
 from __future__ import annotations
 
@@ -54,18 +62,7 @@ def resonance(steps: int, dt: float = 0.01) -> tuple[UnICORNN, Tensor]:
     example=lambda: states_printed(*resonance(1200, 0.05)),
 )
 def states_printed(layer: UnICORNN, x: Tensor) -> Check:
-    """The largest |y| and |z|, each over its printed bound.
-
-    Args:
-        layer: A stack in one direction, float64.
-        x: The inputs.
-
-    Shape:
-        x [T, B, F]; measured and bound [T], the larger of the two, and the largest of all neurons.
-
-    Raises:
-        ValueError: If the layer is bidirectional.
-    """
+    """The largest |y| and |z|, each over its printed bound."""
     alpha, path = layer.frequency, trajectory(layer, x)
     t = largest_step(layer) * _numbers(x)
     growth = (2 * (1 + 2 * max(1 + 2 * alpha, 4 * alpha**2) * t)).sqrt()
@@ -107,15 +104,7 @@ def _scaled(layer: UnICORNN, y: Tensor, z: Tensor) -> Tensor:
 def states(layer: UnICORNN, x: Tensor) -> Check:
     """The energy of each neuron, in units of its h²/(1 - h sqrt(α)/2), against n².
 
-    Args:
-        layer: A stack in one direction, float64.
-        x: The inputs.
-
-    Shape:
-        x [T, B, F]; measured and bound [T], the largest over neurons, layers and batch.
-
-    Raises:
-        ValueError: If the layer is bidirectional.
+    Shape: x [T, B, F]; measured and bound [T], the largest over neurons, layers and batch.
     """
     return Check(
         measured=_scaled(layer, *trajectory(layer, x)),
@@ -135,18 +124,7 @@ def states(layer: UnICORNN, x: Tensor) -> Check:
     example=lambda: states_free(*large(3, frequency=0.0)),
 )
 def states_free(layer: UnICORNN, x: Tensor) -> Check:
-    """The largest |y| and |z| without restoring force, each over its bound.
-
-    Args:
-        layer: A stack in one direction, float64.
-        x: The inputs.
-
-    Shape:
-        x [T, B, F]; measured and bound [T], the larger of the two, and the largest of all neurons.
-
-    Raises:
-        ValueError: If the layer is bidirectional.
-    """
+    """The largest |y| and |z| without restoring force, each over its bound."""
     h = torch.stack([step_sizes(layer, level) for level in range(layer.num_layers)])[:, None]
     path, n = trajectory(layer, x), _numbers(x)
     z = (path.z[1:].abs() / h).flatten(1).amax(1) / n
@@ -172,15 +150,9 @@ def sensitivity(layer: UnICORNN, x: Tensor, other: Tensor) -> Check:
     """How far two inputs drive each neuron apart, in units of its energy's bound, against (2n)².
 
     Args:
-        layer: A stack in one direction, float64.
-        x: The inputs.
         other: Other inputs.
 
-    Shape:
-        x, other [T, B, F]; measured and bound [T], the largest over neurons, layers and batch.
-
-    Raises:
-        ValueError: If the layer is bidirectional.
+    Shape: x, other [T, B, F]; measured and bound [T], the largest over neurons, layers and batch.
     """
     one, two = trajectory(layer, x), trajectory(layer, other)
     return Check(

@@ -8,6 +8,14 @@ max(1, ‖V‖∞) over the layers and :math:`F = \sqrt{(2/\alpha)(1 + 2\beta T)
     |\partial E / \partial\theta| \le \frac{1 - dt^L}{1 - dt}\, T (1 + 2\gamma T)\,
     \bar V (\bar Y + F)\, \Delta, \quad
     \Delta = 2 + \sqrt{2 (1 + 2\beta T)} + (2 + \alpha) F.
+
+What the checks take, unless they say otherwise:
+
+    layer: One layer, one direction, float64.
+    x: One sequence.
+    targets: The targets.
+
+Shape: x [N, 1, F]; targets [N, 1, H]; measured and bound [].
 """
 
 from __future__ import annotations
@@ -86,19 +94,7 @@ def _two_wells() -> tuple[UnICORNN, Tensor, Tensor]:
     example=lambda: gradient_printed(*_two_wells()),
 )
 def gradient_printed(layer: UnICORNN, x: Tensor, targets: Tensor) -> Check:
-    """The largest entry of the gradient of one layer against the printed bound.
-
-    Args:
-        layer: One layer, one direction, float64.
-        x: One sequence.
-        targets: The targets.
-
-    Shape:
-        x [N, 1, F]; targets [N, 1, H]; measured and bound [].
-
-    Raises:
-        ValueError: If the layer is not single, or x is not one sequence.
-    """
+    """The largest entry of the gradient of one layer against the printed bound."""
     check_single(layer)
     return _check(layer, x, targets)
 
@@ -118,19 +114,7 @@ def _short_run(layers: int) -> tuple[UnICORNN, Tensor, Tensor]:
     example=lambda: gradient(*_short_run(1)),
 )
 def gradient(layer: UnICORNN, x: Tensor, targets: Tensor) -> Check:
-    """The largest entry of the gradient of one layer against the bound, for short times.
-
-    Args:
-        layer: One layer, one direction, float64.
-        x: One sequence.
-        targets: The targets.
-
-    Shape:
-        x [N, 1, F]; targets [N, 1, H]; measured and bound [].
-
-    Raises:
-        ValueError: If the layer is not single, or x is not one sequence.
-    """
+    """The largest entry of the gradient of one layer against the bound, for short times."""
     check_single(layer)
     return _check(layer, x, targets, **_expansions(layer, x))
 
@@ -152,10 +136,5 @@ def gradient_deep(layer: UnICORNN, x: Tensor, targets: Tensor) -> Check:
 
     Args:
         layer: A stack in one direction, float64.
-        x: One sequence.
-        targets: The targets.
-
-    Shape:
-        x [N, 1, F]; targets [N, 1, H]; measured and bound [].
     """
     return _check(layer, x, targets, **_expansions(layer, x))

@@ -2,6 +2,16 @@ r"""What the papers prove about UnICORNN's long-term gradients (T 3.2.3 = U 3.2 
 
 The partial gradient of E_n counts the use of w at step k only. Its source is
 :math:`\partial^+ z_k / \partial w_p = -h_p \tanh'(A_{k-1}^p)\, y_{k-1}^p` with h = dt σ̂(c).
+
+What the checks take, unless they say otherwise:
+
+    layer: One layer, one direction, float64.
+    x: One sequence; its last step is n.
+    target: The target of the last step.
+    step: k, counted from 1, at most n.
+    state: The initial state; zeros if None.
+
+Shape: x [n, 1, F]; target [1, H]; state [1, 1, H] each; measured and bound [H].
 """
 
 from __future__ import annotations
@@ -71,22 +81,7 @@ def ready(layers: int, span: float, steps: int) -> tuple[UnICORNN, Tensor, Tenso
 def long_term_printed(
     layer: UnICORNN, x: Tensor, target: Tensor, step: int, state: Start | None = None
 ) -> Check:
-    """The partial gradient with respect to w against the printed formula.
-
-    Args:
-        layer: One layer, one direction, float64.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
-        step: k, counted from 1, at most n.
-        state: The initial state; zeros if None.
-
-    Shape:
-        x [n, 1, F]; target [1, H]; state [1, 1, H] each; measured and bound [H].
-
-    Raises:
-        ValueError: If the layer is not single, x is not one sequence, or the step is not one of 1
-            to n.
-    """
+    """The partial gradient with respect to w against the printed formula."""
     check_single(layer)
     measured, path = measured_partial(layer, x, target, step, state), trajectory(layer, x, state)
     error = path.y[-1, 0, 0] - target[0]
@@ -119,22 +114,7 @@ def long_term_printed(
 def long_term(
     layer: UnICORNN, x: Tensor, target: Tensor, step: int, state: Start | None = None
 ) -> Check:
-    """The partial gradient with respect to w against the exact formula.
-
-    Args:
-        layer: One layer, one direction, float64.
-        x: One sequence; its last step is n.
-        target: The target of the last step.
-        step: k, counted from 1, at most n.
-        state: The initial state; zeros if None.
-
-    Shape:
-        x [n, 1, F]; target [1, H]; state [1, 1, H] each; measured and bound [H].
-
-    Raises:
-        ValueError: If the layer is not single, x is not one sequence, or the step is not one of 1
-            to n.
-    """
+    """The partial gradient with respect to w against the exact formula."""
     check_single(layer)
     measured, path = measured_partial(layer, x, target, step, state), trajectory(layer, x, state)
     h, w = step_sizes(layer), weights(layer)["weight_hh"]

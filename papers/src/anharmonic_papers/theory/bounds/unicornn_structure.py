@@ -6,6 +6,11 @@ neurons, of the Hamiltonian system (3.3) of
 .. math::
     H(y, z) = \tfrac{\alpha}{2}|y|^2 + \tfrac12 |z|^2
               + \sum_i \tfrac{1}{w_i} \log\cosh(w_i y_i + (V u + b)_i).
+
+What the checks take, unless they say otherwise:
+
+    layer: One layer, one direction, float64.
+    x: The inputs.
 """
 
 from __future__ import annotations
@@ -65,15 +70,7 @@ def _increments(values: Tensor) -> Tensor:
 def hamiltonian(layer: UnICORNN, x: Tensor) -> Check:
     """The increments of every step, from rest, against the derivatives of H.
 
-    Args:
-        layer: One layer, one direction, float64.
-        x: The inputs.
-
-    Shape:
-        x [T, B, F]; measured and bound [2, T, B, H]: z, then y.
-
-    Raises:
-        ValueError: If the layer has more than one layer or direction.
+    Shape: x [T, B, F]; measured and bound [2, T, B, H]: z, then y.
     """
     check_single(layer)
     values, h, path = weights(layer), step_sizes(layer), trajectory(layer, x)
@@ -111,16 +108,10 @@ def gradient_hamiltonian(layer: UnICORNN, x: Tensor, *, parameter: str) -> Check
     """The increments of the states' derivatives against the derivatives of their Hamiltonian.
 
     Args:
-        layer: One layer, one direction, float64.
         x: One sequence.
         parameter: "weight_hh" (w), "weight_ih" (V) or "bias".
 
-    Shape:
-        x [T, 1, F]; measured and bound [2, T, H, F] (F = 1 for w and b): z, then y.
-
-    Raises:
-        ValueError: If the layer is not single, x is not one sequence, or there is no such
-            parameter.
+    Shape: x [T, 1, F]; measured and bound [2, T, H, F] (F = 1 for w and b): z, then y.
     """
     check_single(layer)
     check_one_sequence(x)
@@ -178,11 +169,7 @@ def volume(layer: UnICORNN, x: Tensor) -> Check:
         layer: A stack in one direction, float64.
         x: One sequence.
 
-    Shape:
-        x [T, 1, F]; measured and bound [T].
-
-    Raises:
-        ValueError: If the layer is bidirectional, or x is not one sequence.
+    Shape: x [T, 1, F]; measured and bound [T].
     """
     found = torch.linalg.det(jacobians(layer, x))
     return Check(found, torch.ones(()), "==", quantity="det ∂X_n/∂X_{n-1}")
@@ -205,13 +192,8 @@ def inverse(layer: UnICORNN, x: Tensor) -> Check:
 
     Args:
         layer: A stack in one direction.
-        x: The inputs.
 
-    Shape:
-        x [T, B, F]; measured and bound [T + 1]: the norm of the error, and zero up to rounding.
-
-    Raises:
-        ValueError: If the layer is bidirectional.
+    Shape: x [T, B, F]; measured and bound [T + 1]: the norm of the error, and zero up to rounding.
     """
     path = trajectory(layer, x)
     y, z = list(path.y[-1].clone()), list(path.z[-1].clone())
@@ -257,14 +239,9 @@ def memory(layer: UnICORNN, x: Tensor, *, lengths: tuple[int, ...]) -> Check:
 
     Args:
         layer: A stack in one direction; only with memory="reversible" it keeps what is promised.
-        x: The inputs.
         lengths: How many steps of them are run.
 
-    Shape:
-        x [T, B, F]; measured and bound [len(lengths)].
-
-    Raises:
-        ValueError: If the layer is bidirectional.
+    Shape: x [T, B, F]; measured and bound [len(lengths)].
     """
     own = {p.untyped_storage().data_ptr() for p in layer.state_dict().values()}
     ends = 12 * layer.num_layers * x.shape[1] * layer.hidden_size

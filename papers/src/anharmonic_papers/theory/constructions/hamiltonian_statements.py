@@ -71,8 +71,7 @@ def conserved(network: Oscillators, held: Tensor, end: float) -> Check:
         held: The input.
         end: The last time.
 
-    Shape:
-        held [p]; measured and bound [N + 1].
+    Shape: held [p]; measured and bound [N + 1].
     """
     times = torch.arange(round(end / 0.01) + 1, dtype=F64) * 0.01
     layer = network.layers[0]
@@ -108,8 +107,7 @@ def undone(network: Oscillators, u: Signal, dt: float, steps: int) -> Check:
         dt: Step size.
         steps: Steps.
 
-    Shape:
-        measured and bound [layers].
+    Shape: measured and bound [layers].
     """
     times = dt * torch.arange(steps + 1, dtype=F64)
     *_, (y, v) = states(network, u, times, dt=dt, scheme="symplectic-euler")

@@ -1,4 +1,11 @@
-"""Lemmas 4.2.5, 4.2.6, 4.2.7 and 4.2.9 of the thesis: the past of an input from its transforms."""
+"""Lemmas 4.2.5, 4.2.6, 4.2.7 and 4.2.9 of the thesis: the past of an input from its transforms.
+
+What the checks take, unless they say otherwise:
+
+    u: An input of size 1 with u(0) = 0.
+    end: The last time.
+    smoothings: e of the inverse transforms.
+"""
 
 from __future__ import annotations
 
@@ -59,13 +66,7 @@ def maximum(u: Tensor) -> Tensor:
 def fundamental(u: Signal, end: float, smoothings: Sequence[float]) -> Check:
     """The largest |u| so far, from transforms and t²/4 alone, against e/2 times the slope of u.
 
-    Args:
-        u: An input of size 1 with u(0) = 0.
-        end: The last time.
-        smoothings: e of the inverse transforms.
-
-    Shape:
-        measured and bound [len(smoothings)], the largest error over all times.
+    Shape: measured and bound [len(smoothings)], the largest error over all times.
     """
     errors = []
     for e in smoothings:
@@ -102,12 +103,10 @@ def inverse(u: Signal, t: float, transforms: Sequence[InverseSine]) -> Check:
     """The past of a signal from its sine transforms.
 
     Args:
-        u: An input of size 1 with u(0) = 0.
         t: The time it is read at; the last 1 before it is read.
         transforms: Inverse transforms of falling smoothing.
 
-    Shape:
-        measured and bound [len(transforms)], the largest error over the delays.
+    Shape: measured and bound [len(transforms)], the largest error over the delays.
     """
     tau = torch.linspace(0, 1, 101, dtype=F64)
     past = before(u, 0.0)(t - tau)[:, 0]
@@ -139,8 +138,7 @@ def inverse_printed(u: Signal, t: float, transforms: Sequence[InverseSine]) -> C
         t: See ``inverse``.
         transforms: See ``inverse``; their phases are turned around.
 
-    Shape:
-        measured and bound [len(transforms)].
+    Shape: measured and bound [len(transforms)].
     """
     return inverse(u, t, [one._replace(phases=-one.phases) for one in transforms])
 
@@ -161,11 +159,9 @@ def continuity(u: Signal, end: float, distances: Sequence[float]) -> Check:
 
     Args:
         u: An input.
-        end: The last time.
         distances: δ.
 
-    Shape:
-        measured and bound [len(distances)].
+    Shape: measured and bound [len(distances)].
     """
     t = torch.linspace(0, end, 2001, dtype=F64)
     value = u(t)
@@ -203,11 +199,8 @@ def delay_error(u: Signal, tau: float, end: float, smoothings: Sequence[float]) 
     Args:
         u: An input with u(0) = 0.
         tau: The delay.
-        end: The last time.
-        smoothings: e of the inverse transforms.
 
-    Shape:
-        measured and bound [len(smoothings)], the largest error over time and features.
+    Shape: measured and bound [len(smoothings)], the largest error over time and features.
     """
     errors = []
     for e in smoothings:

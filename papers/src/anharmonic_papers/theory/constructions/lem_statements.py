@@ -1,4 +1,16 @@
-"""Theorems 5.2.7 to 5.2.10 of the thesis: what a LEM with explicit weights follows, how well."""
+"""Theorems 5.2.7 to 5.2.10 of the thesis: what a LEM with explicit weights follows, how well.
+
+What the checks take, unless they say otherwise:
+
+    f: A network of ψ.
+    u: The inputs.
+    scale: s of the identity.
+    fast: f.
+    scales: s, falling.
+    G: g + ψ, a network of φ and ψ.
+
+Shape: u [T, p]; measured and bound [len(scales) - 1].
+"""
 
 from __future__ import annotations
 
@@ -82,11 +94,8 @@ def emulation(f: TanhNetwork, u: Tensor, *, scale: float) -> Check:
 
     Args:
         f: The system, a network of φ and u.
-        u: The inputs.
-        scale: s of the identity.
 
-    Shape:
-        u [T, p]; measured and bound [T].
+    Shape: u [T, p]; measured and bound [T].
     """
     (read,), _ = emulated(emulate_system(f, scale=scale), u)
     lipschitz = float((f.output.abs() @ f.inputs[0].abs()).sum(1).max())
@@ -137,13 +146,7 @@ def scales(
     """The order in s of the largest error of all variables over all steps.
 
     Args:
-        fast: f.
         slow: G and τ of each slow variable.
-        u: The inputs.
-        scales: s, falling.
-
-    Shape:
-        u [T, p]; measured and bound [len(scales) - 1].
     """
     return _scales(fast, slow, u, scales)
 
@@ -179,13 +182,7 @@ def two_scales(
     """The same for a single slow variable.
 
     Args:
-        fast: f.
         slow: G = g + (1 - 1/τ)ψ and τ.
-        u: The inputs.
-        scales: s, falling.
-
-    Shape:
-        u [T, p]; measured and bound [len(scales) - 1].
     """
     check = _scales(fast, slow, u, scales)
     return replace(check, assumptions={**check.assumptions, "r = 2": len(slow) == 1})
@@ -264,13 +261,7 @@ def method_error(
 def multiscale_method(f: TanhNetwork, G: TanhNetwork, *, scales: Sequence[float]) -> Check:
     """The order in s of the error with the gate 1 - κ; K = 5, δt = 0.1, Δ = 0.05.
 
-    Args:
-        f: A network of ψ.
-        G: g + ψ, a network of φ and ψ.
-        scales: s, falling.
-
-    Shape:
-        measured and bound [len(scales) - 1].
+    Shape: measured and bound [len(scales) - 1].
     """
     errors = [method_error(f, G, micro=0.1, micro_steps=5, step=0.05, scale=s) for s in scales]
     return _order(errors, scales, {})
@@ -289,13 +280,7 @@ def multiscale_method(f: TanhNetwork, G: TanhNetwork, *, scales: Sequence[float]
 def multiscale_method_printed(f: TanhNetwork, G: TanhNetwork, *, scale: float) -> Check:
     """The error with the gate κ; K = 5, δt = 0.1, Δ = 0.05.
 
-    Args:
-        f: A network of ψ.
-        G: g + ψ, a network of φ and ψ.
-        scale: s of the identity.
-
-    Shape:
-        measured and bound [].
+    Shape: measured and bound [].
     """
     error = method_error(f, G, micro=0.1, micro_steps=5, step=0.05, scale=scale, printed=True)
     return Check(measured=error, bound=torch.tensor(1e-3), quantity="largest error")

@@ -196,11 +196,7 @@ def equality(layer: LEM, x: Tensor) -> Check:
         layer: A LEM as ``lstm_like`` makes it, float64.
         x: The inputs.
 
-    Shape:
-        x [T, B, F]; measured and bound [T, B, H].
-
-    Raises:
-        ValueError: If the LEM is not of that form.
+    Shape: x [T, B, F]; measured and bound [T, B, H].
     """
     return Check(
         measured=layer(x)[0],

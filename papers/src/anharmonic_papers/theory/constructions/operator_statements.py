@@ -1,4 +1,13 @@
-"""Theorem 4.2.1 and Lemma 4.2.10 of the thesis, on networks that are built and solved."""
+"""Theorem 4.2.1 and Lemma 4.2.10 of the thesis, on networks that are built and solved.
+
+What the checks take, unless they say otherwise:
+
+    u: An input with u(0) = 0.
+    end: The last time.
+    smoothings: e.
+
+Shape: measured and bound [len(smoothings)].
+"""
 
 from __future__ import annotations
 
@@ -100,12 +109,6 @@ def function_error(f: TanhNetwork, u: Signal, end: float, smoothings: Sequence[f
 
     Args:
         f: A network of one argument.
-        u: An input with u(0) = 0.
-        end: The last time.
-        smoothings: e.
-
-    Shape:
-        measured and bound [len(smoothings)].
     """
 
     def target(t: Tensor) -> Tensor:
@@ -140,13 +143,7 @@ def universal_delay(u: Signal, tau: float, end: float, smoothings: Sequence[floa
     """The delay as a three-layer network, Δ = e/2, as the proof puts it together.
 
     Args:
-        u: An input with u(0) = 0.
         tau: The delay.
-        end: The last time.
-        smoothings: e.
-
-    Shape:
-        measured and bound [len(smoothings)].
     """
 
     def build(inverse: InverseSine, lag: float) -> Oscillators:
@@ -171,11 +168,9 @@ def aligned_delay(u: Signal, tau: float, end: float, smoothings: Sequence[float]
     Args:
         u: An input with u(0) = u'(0) = 0.
         tau: The delay, at least 1.5 e.
-        end: The last time.
         smoothings: e, falling.
 
-    Shape:
-        measured and bound [len(smoothings) - 1].
+    Shape: measured and bound [len(smoothings) - 1].
     """
 
     def build(inverse: InverseSine, lag: float) -> Oscillators:
@@ -214,13 +209,7 @@ def universal_integral(
     """The running integral as a three-layer network, Δ = e/2.
 
     Args:
-        u: An input with u(0) = 0.
         integral: Its integral.
-        end: The last time.
-        smoothings: e.
-
-    Shape:
-        measured and bound [len(smoothings)].
     """
 
     def build(inverse: InverseSine, lag: float) -> Oscillators:
@@ -243,16 +232,7 @@ def universal_integral(
     example=lambda: universal_square(waves, END, (0.3, 0.15)),
 )
 def universal_square(u: Signal, end: float, smoothings: Sequence[float]) -> Check:
-    """The square as a three-layer network, Δ = e/2.
-
-    Args:
-        u: An input with u(0) = 0.
-        end: The last time.
-        smoothings: e.
-
-    Shape:
-        measured and bound [len(smoothings)].
-    """
+    """The square as a three-layer network, Δ = e/2."""
 
     def build(inverse: InverseSine, lag: float) -> Oscillators:
         return chain(delay(inverse, 0.0, SMALL), function(square(1e-2), inverse, lag, SMALL))
@@ -273,16 +253,7 @@ def universal_square(u: Signal, end: float, smoothings: Sequence[float]) -> Chec
     example=lambda: universal_timed(waves, END, (0.3, 0.15)),
 )
 def universal_timed(u: Signal, end: float, smoothings: Sequence[float]) -> Check:
-    """The product of input and clock as a three-layer network, Δ = e/2.
-
-    Args:
-        u: An input with u(0) = 0.
-        end: The last time.
-        smoothings: e.
-
-    Shape:
-        measured and bound [len(smoothings)].
-    """
+    """The product of input and clock as a three-layer network, Δ = e/2."""
 
     def build(inverse: InverseSine, lag: float) -> Oscillators:
         first = beside(delay(inverse, 0.0, SMALL), time_neuron())

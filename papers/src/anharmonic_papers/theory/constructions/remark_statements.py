@@ -41,8 +41,7 @@ def extension(u: Signal, longer: float, end: float, smoothings: Sequence[float])
         end: The last time T.
         smoothings: e.
 
-    Shape:
-        measured and bound [len(smoothings)].
+    Shape: measured and bound [len(smoothings)].
     """
     whole = extended(u, longer)
     errors = []
@@ -85,8 +84,7 @@ def discretised(network: Oscillators, u: Signal, end: float, steps: Sequence[flo
         end: A multiple of all steps.
         steps: dt, falling by factors of two.
 
-    Shape:
-        measured and bound [len(steps) - 1].
+    Shape: measured and bound [len(steps) - 1].
     """
     _, exact = solve(network, u, dt=steps[0], end=end)
     errors = []
@@ -133,8 +131,7 @@ def functions(F: TanhNetwork, points: Tensor, smoothings: Sequence[float]) -> Ch
         points: ξ.
         smoothings: e, falling.
 
-    Shape:
-        points [B, p]; measured and bound [len(smoothings) - 1].
+    Shape: points [B, p]; measured and bound [len(smoothings) - 1].
     """
     errors = torch.stack([function_error_at(F, points, e) for e in smoothings])
     return Check(

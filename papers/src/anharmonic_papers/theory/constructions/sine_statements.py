@@ -1,4 +1,11 @@
-"""Lemmas 4.2.4 and 4.2.8 of the thesis: oscillators compute a windowed sine transform."""
+"""Lemmas 4.2.4 and 4.2.8 of the thesis: oscillators compute a windowed sine transform.
+
+What the checks take, unless they say otherwise:
+
+    u: An input of size 1.
+    frequencies: ω, up to about 20.
+    scales: s, falling.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +44,9 @@ def sine_transform_linear(u: Signal, frequencies: Tensor, t: float) -> Check:
     """Forced harmonic oscillators against the integral.
 
     Args:
-        u: An input of size 1.
-        frequencies: ω, up to about 20.
         t: The time, a multiple of 0.001.
 
-    Shape:
-        frequencies, measured and bound [n].
+    Shape: frequencies, measured and bound [n].
     """
     network = sine_transform(frequencies, 1.0)
     _, z = solve(network, u, dt=1e-3, end=t, activation=lambda x: x)
@@ -73,8 +77,7 @@ def time(u: Signal, end: float) -> Check:
         u: Any input of size 1.
         end: The last time.
 
-    Shape:
-        measured and bound [N + 1].
+    Shape: measured and bound [N + 1].
     """
     times, z = solve(time_neuron(), u, dt=0.05, end=end)
     return Check(
@@ -111,13 +114,9 @@ def sine_transform_order(
     """The order in s of the error, between one scale and the next.
 
     Args:
-        u: An input of size 1.
-        frequencies: ω, up to about 20.
         t: The time.
-        scales: s, falling.
 
-    Shape:
-        measured and bound [len(scales) - 1].
+    Shape: measured and bound [len(scales) - 1].
     """
     errors = _transform_error(u, frequencies, t, scales).log2()
     steps = torch.tensor(scales, dtype=errors.dtype).log2().diff()
@@ -151,10 +150,8 @@ def sine_transform_printed(
         u: See ``sine_transform_order``.
         frequencies: See ``sine_transform_order``.
         t: See ``sine_transform_order``.
-        scales: s, falling.
 
-    Shape:
-        measured and bound [].
+    Shape: measured and bound [].
     """
     return Check(
         measured=_transform_error(u, frequencies, t, scales, printed=True)[-1],
