@@ -53,7 +53,7 @@ def same_outcome(result, folder, expected):
     before = result_in(expected)
     for name in ("run", "hash", "metric", "parameters", "epochs_run", "best_epoch", "stopped"):
         assert getattr(result, name) == getattr(before, name), name
-    assert result.curve.keys() == before.curve.keys()
+    assert result.curve.keys() >= before.curve.keys()
     for name, values in before.curve.items():
         close(result.curve[name], values, TRAINED)
     close(result.test, before.test, TRAINED)
@@ -86,7 +86,7 @@ def test_a_finished_run_is_known(folder, tmp_path):
     lines = (DATA / "finished" / "results.jsonl").read_text().splitlines()
     assert (out / "results.jsonl").read_text().splitlines() == lines
     (line,) = (tmp_path / "other.jsonl").read_text().splitlines()
-    assert line in lines
+    assert Result.from_json(line) in [Result.from_json(before) for before in lines]
 
 
 @finished

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from anharmonic.data.base import Batch, Batches
+from anharmonic.data.synthetic import AddingProblem
 from anharmonic.train.evaluate import evaluate
 
 
@@ -22,8 +23,8 @@ def test_whole_set_without_dropout():
         2, lambda i: Batch(torch.full((sizes[i], 1, 1), 2.0 + i), torch.zeros(sizes[i], 1), None)
     )
     state = torch.get_rng_state()
-    value = evaluate(model, batches, "mse", torch.device("cpu"))
-    assert value == pytest.approx((3 * 4 + 9) / 4)
+    value = evaluate(model, batches, AddingProblem(), torch.device("cpu"))
+    assert value.metric == value.loss == pytest.approx((3 * 4 + 9) / 4)
     assert model.training
     assert torch.equal(state, torch.get_rng_state())
 
@@ -35,5 +36,5 @@ def test_mode_comes_back_after_an_error():
         raise ValueError("broken")
 
     with pytest.raises(ValueError, match="broken"):
-        evaluate(model, Batches(1, broken), "mse", torch.device("cpu"))
+        evaluate(model, Batches(1, broken), AddingProblem(), torch.device("cpu"))
     assert model.training

@@ -33,7 +33,7 @@ def weights(one, environment):
 def test_it_learns_and_its_curve_has_the_measures(environment):
     result = fit(run(epochs=8), environment)
     assert result.test > 85 and result.metric == "accuracy"
-    assert set(result.curve) == {"epoch", "train_loss", "valid", "nfe", "adjoint_score"}
+    assert {"epoch", "train_loss", "valid", "nfe", "adjoint_score"} <= set(result.curve)
     assert {len(values) for values in result.curve.values()} == {8}
     assert all(value >= 8 for value in result.curve["nfe"])  # two to start, six a step
     assert all(value >= 1 for value in result.curve["adjoint_score"])

@@ -2,27 +2,71 @@ import pytest
 import torch
 
 from anharmonic.train import Run
-from anharmonic.train.optim import learning_rate, make_optimizer
+from anharmonic.train.optim import first_beta, learning_rate, make_optimizer
 
 
-def test_learning_rate():
-    run = Run("adding", "LEM", lr=0.2, lr_drop_epoch=3)
-    assert [learning_rate(run, epoch) for epoch in (0, 2, 3, 9)] == pytest.approx(
-        [0.2, 0.2, 0.02, 0.02]
+def rates(run, per_epoch=1):
+    return [learning_rate(run, step, per_epoch) for step in range(run.epochs * per_epoch)]
+
+
+def test_the_drop_comes_after_its_epochs():
+    run = Run("adding", "LEM", lr=0.2, lr_drop_epoch=3, epochs=5)
+    assert rates(run, 2) == pytest.approx([0.2] * 6 + [0.02] * 4)
+    assert set(rates(Run("adding", "LEM", lr=0.2), 7)) == {0.2}
+
+
+@pytest.mark.parametrize("warmup", [None, 0.5])
+@pytest.mark.parametrize("epochs", [10, 37, 100])
+def test_one_cycle_is_torchs(epochs, warmup):
+    run = Run("adding", "LEM", lr=0.01, schedule="one_cycle", epochs=epochs, warmup=warmup)
+    optimizer = torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    theirs = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, 0.01, total_steps=4 * epochs, pct_start=0.3 if warmup is None else warmup
     )
-    assert learning_rate(Run("adding", "LEM", lr=0.2), 1000) == 0.2
+    for step in range(4 * epochs):
+        (group,) = optimizer.param_groups
+        assert learning_rate(run, step, 4) == pytest.approx(group["lr"], abs=1e-12)
+        assert first_beta(run, step, 4) == pytest.approx(group["betas"][0], abs=1e-12)
+        optimizer.step()
+        if step + 1 < 4 * epochs:
+            theirs.step()
 
 
-def test_optimizer_is_adam_with_the_runs_numbers():
+@pytest.mark.parametrize("epochs", [1, 2, 3])
+def test_one_cycle_of_a_few_steps(epochs):
+    run = Run("adding", "LEM", lr=0.01, schedule="one_cycle", epochs=epochs)
+    assert max(rates(run)) == pytest.approx(0.01)
+
+
+def test_cosine_is_torchs():
+    run = Run("adding", "LEM", lr=0.01, schedule="cosine", epochs=20)
+    optimizer = torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))], lr=0.01)
+    theirs = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 20)
+    for rate in rates(run):
+        assert rate == pytest.approx(optimizer.param_groups[0]["lr"], abs=1e-12)
+        optimizer.step()
+        theirs.step()
+
+
+def test_warmup_rises_evenly_to_the_rate():
+    rise = rates(Run("adding", "LEM", lr=0.5, epochs=10, warmup=0.4))
+    assert rise == pytest.approx([0.02, 0.14, 0.26, 0.38, *[0.5] * 6])
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw"])
+def test_optimizer_is_torchs_with_the_runs_numbers(name):
     torch.manual_seed(0)
     model = torch.nn.Linear(3, 2)
     twin = torch.nn.Linear(3, 2)
     twin.load_state_dict(model.state_dict())
-    ours = make_optimizer(Run("adding", "LEM", lr=0.1, weight_decay=0.5), model)
-    plain = torch.optim.Adam(twin.parameters(), lr=0.1, weight_decay=0.5)
+    run = Run("adding", "LEM", lr=0.1, weight_decay=0.5, optimizer=name, betas=(0.8, 0.9))
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[name]
+    plain = kind(twin.parameters(), lr=0.1, weight_decay=0.5, betas=(0.8, 0.9))
+    ours = make_optimizer(run, model)
     for _ in range(3):
         for net, optimizer in ((model, ours), (twin, plain)):
             optimizer.zero_grad()
             net(torch.ones(1, 3)).square().sum().backward()
             optimizer.step()
+    assert type(ours) is kind
     torch.testing.assert_close(model.weight, twin.weight)

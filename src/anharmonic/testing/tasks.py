@@ -79,7 +79,10 @@ def batches_have_the_shapes_stated(make: Callable[[], Task]) -> None:
     """Inputs are finite float32 of ``input_size`` features, targets as ``target`` says."""
     task = make()
     loaders = task.loaders(0, BATCH)
-    for batch in (loaders.train(0)[0], loaders.valid[0], loaders.test[0]):
+    for batches in (loaders.train(0), loaders.valid, loaders.test):
+        if not len(batches):
+            continue
+        batch = batches[0]
         x, y = batch.x, batch.y
         fits = x.dtype == torch.float32 and x.shape[-1] == task.input_size
         expect(fits, f"float32 [..., {task.input_size}]", f"{x.dtype} {list(x.shape)}")

@@ -79,7 +79,8 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
         "add --file PATH",
     )
     task = run.make_task(RunEnvironment(data_dir=data_dir, file=file))
-    probe = probe_of(task.loaders(run.seed, run.batch_size).valid, task.loss)
+    loaders = task.loaders(run.seed, run.batch_size)
+    probe = probe_of(loaders.valid or loaders.train(0), task.loss)
     model = from_pretrained(folder / folders.BEST).eval()
     return Trained(folder, result, model, probe, read_diagnostics(folder / folders.DIAGNOSTICS))
 
@@ -100,7 +101,13 @@ def sections(trained: Trained, say: Callable[[str], None] = lambda text: None) -
 
 def _training(result: Result) -> Section:
     epochs = [float(epoch) for epoch in result.curve["epoch"]]
-    names = {"train_loss": "training loss", "valid": f"validation {result.metric}"}
+    names = {
+        "train_loss": "training loss",
+        "valid": f"validation {result.metric}",
+        "valid_loss": "validation loss",
+        "grad_norm": "gradient norm, median",
+        "grad_norm_max": "gradient norm, largest",
+    }
     panels = []
     for key, values in result.curve.items():
         if key != "epoch":
@@ -109,7 +116,10 @@ def _training(result: Result) -> Section:
             panels.append(Panel({"": (epochs, values)}, "epoch", y, log="y" if wide else ""))
     numbers = {
         f"test {result.metric}": f"{result.test:.6g}",
-        f"validation {result.metric}": f"{result.valid:.6g} (epoch {result.best_epoch})",
+        f"trivial {result.metric}": "-" if result.trivial is None else f"{result.trivial:.6g}",
+        f"validation {result.metric}": "-"
+        if result.valid is None
+        else f"{result.valid:.6g} (epoch {result.best_epoch})",
         "parameters": f"{result.parameters:,}",
     }
     return Section("Training", "Loss and validation metric by epoch.", numbers, tuple(panels))

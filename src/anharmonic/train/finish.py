@@ -13,6 +13,7 @@ from torch import nn
 
 from anharmonic import _checks
 from anharmonic.data.base import Loaders, Task
+from anharmonic.data.trivial import trivial_score
 from anharmonic.diagnostics.machine import hardware
 from anharmonic.nn.store import save_pretrained
 from anharmonic.train import folder as folders
@@ -61,15 +62,15 @@ def finish(prepared: PreparedRun, state: TrainingState, unfixed: set[str]) -> Re
     run, folder = prepared.run, prepared.folder
     epochs_run = len(state.curve["epoch"])
     seconds = state.seconds
-    best_epoch = state.best_epoch if run.select == "best" else epochs_run
-    if run.select == "best":
+    best_epoch = epochs_run if run.select == "last" else state.best_epoch
+    if run.select != "last":
         prepared.model.load_state_dict(state.best_weights)
     device = torch.device(prepared.device)
     prepared.model.to(device)
     task = prepared.task
-    test = evaluate(prepared.model, prepared.loaders.test, task.metric, device, task.metric_scale)
+    test = evaluate(prepared.model, prepared.loaders.test, task, device).metric
     if not math.isfinite(test):
-        lr = learning_rate(run, epochs_run - 1)
+        lr = learning_rate(run, 0, 1)
         text = _checks.message(
             f"test {prepared.task.metric} must be finite",
             f"{test} with the weights of epoch {best_epoch}",
@@ -82,9 +83,10 @@ def finish(prepared: PreparedRun, state: TrainingState, unfixed: set[str]) -> Re
         run=run,
         hash=run.hash,
         test=test,
-        valid=state.curve["valid"][best_epoch - 1],
+        valid=state.curve["valid"][best_epoch - 1] if "valid" in state.curve else None,
         metric=prepared.task.metric,
         higher_is_better=state.higher_is_better,
+        trivial=trivial_score(task, prepared.loaders),
         parameters=sum(p.numel() for p in prepared.model.parameters() if p.requires_grad),
         seconds=round(seconds, 3),
         memory_mb=round(state.memory_mb(prepared.device), 1),

@@ -14,12 +14,13 @@ import torch
 from torch import nn
 
 from anharmonic import _checks
-from anharmonic.data.base import Task
+from anharmonic.data.base import Loaders, Task
 from anharmonic.diagnostics.machine import hardware
 from anharmonic.diagnostics.registry import check_applicable
 from anharmonic.train import folder as folders
 from anharmonic.train import machine, results
 from anharmonic.train.finish import PreparedRun, finish, remove_leftovers
+from anharmonic.train.losses import balanced_weights
 from anharmonic.train.options import check_readout
 from anharmonic.train.predict import predict, write_task
 from anharmonic.train.probes import probe_of
@@ -34,8 +35,8 @@ def fit(run: Run, environment: RunEnvironment | None = None) -> Result:
 
     Training runs on Linux and macOS.
 
-    The run's folder is ``environment.out / "<task>-<model>-<hash>"``. After every epoch (once a
-    second, where an epoch is one step) it gets a ``resume.ckpt``; start the same run again after an
+    The run's folder is ``environment.out / "<task>-<model>-<hash>"``. After every epoch (but at
+    most once a second) it gets a ``resume.ckpt``; start the same run again after an
     interruption of any kind, and it ends with the same bits (same machine, versions, device kind
     and thread count). At the end it holds ``best`` (the model, see ``anharmonic.from_pretrained``)
     and ``result.json``, and the results file gets one line.
@@ -93,6 +94,7 @@ def fit(run: Run, environment: RunEnvironment | None = None) -> Result:
     try:
         task = run.make_task(environment)
         check_readout(run.task, task.readout, run.readout)
+        _check_loss(run, task)
         _checks.require(
             task.kind != "graph" or environment.devices == 1,
             "devices of a graph task",
@@ -114,6 +116,7 @@ def fit(run: Run, environment: RunEnvironment | None = None) -> Result:
                     return found
                 write_task(folder / folders.TASK, task)
             loaders = task.loaders(run.seed, run.batch_size)
+            _check_selection(run, loaders)
             if is_first and environment.progress:
                 _say(environment, task.summary())
                 if task.hint:
@@ -127,6 +130,27 @@ def fit(run: Run, environment: RunEnvironment | None = None) -> Result:
 def _check_type(name: str, value: object, kind: type, maker: str) -> None:
     good, expected = isinstance(value, kind), f"a {kind.__name__}"
     _checks.require(good, name, value, expected, f"make one with {maker}", TypeError)
+
+
+def _check_loss(run: Run, task: Task) -> None:
+    """Refuses what is for classes only on other tasks."""
+    classes, advice = task.loss == "cross_entropy", "leave it out"
+    for name, default in (("label_smoothing", 0.0), ("class_weights", "none")):
+        value, expected = getattr(run, name), f"{default!r} where no classes are predicted"
+        _checks.require(classes or value == default, name, value, expected, advice)
+
+
+def _check_selection(run: Run, loaders: Loaders[Any]) -> None:
+    """Refuses to choose an epoch where there is no validation set."""
+    if len(loaders.valid):
+        return
+    advice = 'set select="last", or keep a validation set'
+    _checks.require(
+        run.select == "last", "select", run.select, '"last" without a validation set', advice
+    )
+    _checks.require(
+        run.patience is None, "patience", run.patience, "None without a validation set", advice
+    )
 
 
 def _among_results(run: Run, environment: RunEnvironment) -> Result | None:
@@ -194,7 +218,13 @@ def _train(prepared: PreparedRun, unfixed: set[str]) -> Result:
 
     run, environment = prepared.run, prepared.environment
     resume = prepared.folder / folders.RESUME
-    watch = ode_curves_of(prepared.model, prepared.task, prepared.loaders.valid)
+    # Without a validation set the first training batch is what is looked at.
+    looked_at = prepared.loaders.valid or prepared.loaders.train(0)
+    watch = ode_curves_of(prepared.model, prepared.task, looked_at)
+    class_weights = None
+    if run.class_weights == "balanced":
+        train = prepared.loaders.train(0)
+        class_weights = balanced_weights(train, prepared.task.output_size)
     state = TrainingState(
         prepared.loaders.valid, prepared.task, resume, _circumstances(prepared), watch
     )
@@ -203,14 +233,17 @@ def _train(prepared: PreparedRun, unfixed: set[str]) -> Result:
     if environment.diagnose:
         callbacks.insert(
             0,
-            DiagnosticsCallback(
-                state, probe_of(prepared.loaders.valid, prepared.task.loss), prepared
-            ),
+            DiagnosticsCallback(state, probe_of(looked_at, prepared.task.loss), prepared),
         )
     if environment.progress:
         callbacks.append(ProgressBar(run, state))
     module = TrainingModule(
-        run, prepared.model, prepared.task.loss, prepared.loaders.train, str(resume)
+        run,
+        prepared.model,
+        prepared.task.loss,
+        prepared.loaders.train,
+        class_weights,
+        str(resume),
     )
     plugins: list[Any] = [AtomicCheckpointIO()]
     if SLURMEnvironment.detect():
@@ -250,6 +283,8 @@ def _train(prepared: PreparedRun, unfixed: set[str]) -> Result:
             )
             _say(environment, text)
             raise KeyboardInterrupt(text) from None
+    if module.average is not None:
+        prepared.model.load_state_dict(module.average.module.state_dict())
     if environment.devices == 1:
         return finish(prepared, state, unfixed)
     tested = finish(prepared, state, unfixed) if prepared.is_first_process else None

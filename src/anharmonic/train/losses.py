@@ -6,13 +6,14 @@ A loss is a sum over the sequences (and valid steps) of a batch divided by their
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anharmonic.data.base import Batch, step_mask
+from anharmonic import _checks
+from anharmonic.data.base import Batch, Batches, step_mask
 from anharmonic.data.graph_batch import GraphBatch
 
 
@@ -93,13 +94,21 @@ def count_entries(batch: Batch | GraphBatch, loss: str) -> int:
     return batch.y.numel()
 
 
-def summed_loss(prediction: Tensor, batch: Batch | GraphBatch, loss: str) -> Tensor:
+def summed_loss(
+    prediction: Tensor,
+    batch: Batch | GraphBatch,
+    loss: str,
+    label_smoothing: float = 0.0,
+    class_weights: Tensor | None = None,
+) -> Tensor:
     """Cross entropy, squared or absolute error, summed over all entries but padding.
 
     Args:
         prediction: The model's output, of a graph task that of the batch's rows.
         batch: The batch it belongs to.
         loss: The task's loss, by name.
+        label_smoothing: Of cross entropy: the probability that goes to all classes evenly.
+        class_weights: Of cross entropy: a factor on each class, [C]; None for 1.
 
     Shape:
         - prediction: [B, C] for classes; [B, O] or [B, T, O] for values and labels.
@@ -110,7 +119,13 @@ def summed_loss(prediction: Tensor, batch: Batch | GraphBatch, loss: str) -> Ten
         tensor(2.)
     """
     if loss == "cross_entropy":
-        return functional.cross_entropy(prediction, batch.y, reduction="sum")
+        return functional.cross_entropy(
+            prediction,
+            batch.y,
+            weight=class_weights,
+            reduction="sum",
+            label_smoothing=label_smoothing,
+        )
     if loss == "binary_cross_entropy":
         return functional.binary_cross_entropy_with_logits(prediction, batch.y, reduction="sum")
     if loss == "absolute_error":
@@ -121,3 +136,39 @@ def summed_loss(prediction: Tensor, batch: Batch | GraphBatch, loss: str) -> Ten
     # Padding is replaced, not multiplied by 0: it may hold anything, and 0 times NaN is NaN.
     difference = torch.where(valid, prediction - batch.y, 0.0)
     return difference.square().sum()
+
+
+def balanced_weights(batches: Batches[Any], classes: int) -> Tensor:
+    """Factors on the classes, [C], that make each count alike; their mean over the data is 1.
+
+    Args:
+        batches: Training data with classes as targets.
+        classes: Number of classes C.
+
+    Raises:
+        ValueError: If a class does not occur.
+
+    Example:
+        >>> batch = Batch(torch.zeros(4, 7, 1), torch.tensor([0, 0, 0, 1]), None)
+        >>> balanced_weights(Batches(1, lambda i: batch), 2)
+        tensor([0.6667, 2.0000])
+    """
+    counts = torch.zeros(classes, dtype=torch.int64)
+    for batch in batches:
+        counts += torch.bincount(_valid_labels(batch), minlength=classes)
+    missing = (counts == 0).nonzero()[:, 0].tolist()
+    advice = "add sequences of these classes, or leave class_weights out"
+    _checks.require(
+        not missing,
+        "classes without training data",
+        missing[:5],
+        "none for balanced class_weights",
+        advice,
+    )
+    return counts.sum() / (classes * counts.float())
+
+
+def _valid_labels(batch: Batch | GraphBatch) -> Tensor:
+    if isinstance(batch, Batch) and batch.y.dim() == 2 and batch.lengths is not None:
+        return batch.y[step_mask(batch.lengths, batch.y.shape[1])]
+    return batch.y.flatten()

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from anharmonic import _checks
 from anharmonic.data.base import Batches
 from anharmonic.train.losses import DivergedError, Share, share_of, summed_loss
-from anharmonic.train.optim import learning_rate, make_optimizer
+from anharmonic.train.noise import with_noise
+from anharmonic.train.optim import first_beta, learning_rate, make_optimizer
 from anharmonic.train.run import Run
 
 # Reading a loss makes a GPU (or the other processes) wait, so there it is done this many steps at
@@ -38,6 +41,19 @@ class EpochBatches:
             yield share_of(batch, self._rank, self._world, self._loss)
 
 
+def moving_average(model: nn.Module, decay: float) -> AveragedModel:
+    """A copy of a model whose weights follow its, an exponential moving average over the steps.
+
+    Args:
+        model: The model.
+        decay: Share of the old average in the new one.
+    """
+    follow: Any = get_ema_multi_avg_fn(decay)  # type: ignore[no-untyped-call]
+    average = AveragedModel(model, multi_avg_fn=follow, use_buffers=True)
+    average.requires_grad_(requires_grad=False)  # DDP waits for gradients of what requires them
+    return average
+
+
 class TrainingModule(LightningModule):
     """A model with its loss, batches and optimiser, ready for Lightning's ``Trainer``.
 
@@ -46,6 +62,7 @@ class TrainingModule(LightningModule):
         model: Maps a batch's inputs to predictions.
         loss: The task's loss, by name.
         train: The task's training batches by epoch.
+        class_weights: Factors on the classes in the loss, [C]; None for 1.
         resume_path: Where the last good state is, for the error of a diverged run.
     """
 
@@ -55,6 +72,7 @@ class TrainingModule(LightningModule):
         model: nn.Module,
         loss: str,
         train: Callable[[int], Batches[Any]],
+        class_weights: Tensor | None,
         resume_path: str,
     ) -> None:
         super().__init__()
@@ -65,16 +83,22 @@ class TrainingModule(LightningModule):
         self.model = model
         self.loss = loss
         self.train_batches = train
+        self.class_weights: Tensor | None
+        self.register_buffer("class_weights", class_weights, persistent=False)
+        # A part of this module, so that it moves to the device and into the resume file.
+        self.average = None if run.ema_decay is None else moving_average(model, run.ema_decay)
         self.resume_path = resume_path
         self.saved_epoch = 0
         self.last_loss = math.nan
         self._losses: list[Tensor] = []
+        self._norms: list[Tensor] = []
         self._entries: list[int] = []
         self._loss_sum = 0.0
         self._entry_sum = 0
+        self._epoch_norms: list[float] = []
 
     def configure_optimizers(self) -> torch.optim.Optimizer:
-        """Adam; its learning rate is set at the start of every epoch."""
+        """Adam; its learning rate is set at every step."""
         return make_optimizer(self.run, self.model)
 
     def train_dataloader(self) -> EpochBatches:
@@ -95,30 +119,50 @@ class TrainingModule(LightningModule):
         return batch._replace(batch=batch.batch.to(device))
 
     def on_train_epoch_start(self) -> None:
-        """Sets the epoch's learning rate and starts its mean loss."""
-        self._losses, self._entries = [], []
+        """Starts the epoch's mean loss."""
+        self._losses, self._norms, self._entries = [], [], []
         self._loss_sum, self._entry_sum = 0.0, 0
+        self._epoch_norms = []
         self._optimizer = self.trainer.optimizers[0]
         self._weights = list(self.model.parameters())
         self._look_at_once = self.device.type == "cpu" and self.trainer.world_size == 1
-        lr = learning_rate(self.run, self.trainer.current_epoch)
-        for group in self._optimizer.param_groups:
-            group["lr"] = lr
 
     def training_step(self, share: Share, batch_idx: int) -> None:
         """One step; over all devices, the losses of their shares average to the batch's loss."""
-        batch = share.batch
+        run = self.run
+        self._set_rate(batch_idx)
+        batch = with_noise(share.batch, run.input_noise, run.amplitude_noise)
         prediction = batch.select(self.model(*batch.inputs))
-        loss = summed_loss(prediction, batch, self.loss) * share.weight
+        loss = summed_loss(prediction, batch, self.loss, run.label_smoothing, self.class_weights)
+        loss = loss * share.weight
+        self._optimizer.zero_grad(set_to_none=True)
+        self.manual_backward(loss)
+        if run.clip_norm is None:
+            norm = nn.utils.get_total_norm([w.grad for w in self._weights if w.grad is not None])
+        else:
+            norm = nn.utils.clip_grad_norm_(self._weights, run.clip_norm)
         self._losses.append(loss.detach())
+        self._norms.append(norm.detach())
         self._entries.append(share.entries)
         if self._look_at_once or len(self._losses) == _STEPS_PER_LOOK:
             self._look(batch_idx)
-        self._optimizer.zero_grad(set_to_none=True)
-        self.manual_backward(loss)
-        if self.run.clip_norm is not None:
-            nn.utils.clip_grad_norm_(self._weights, self.run.clip_norm)
         self._optimizer.step()
+        if self.average is not None:
+            self.average.update_parameters(self.model)
+
+    def _set_rate(self, batch_idx: int) -> None:
+        per_epoch = int(self.trainer.num_training_batches)
+        step = self.trainer.current_epoch * per_epoch + batch_idx
+        rate = learning_rate(self.run, step, per_epoch)
+        for group in self._optimizer.param_groups:
+            group["lr"] = rate
+            if self.run.schedule == "one_cycle":
+                group["betas"] = (first_beta(self.run, step, per_epoch), self.run.betas[1])
+
+    @property
+    def judged_model(self) -> nn.Module:
+        """The model that is validated, tested and kept: that of the averaged weights, if any."""
+        return self.model if self.average is None else self.average.module
 
     def epoch_loss(self) -> float:
         """Mean loss of the epoch so far, over all devices."""
@@ -126,17 +170,26 @@ class TrainingModule(LightningModule):
             self._look(int(self.trainer.num_training_batches) - 1)
         return self._loss_sum / self._entry_sum
 
+    def epoch_norms(self) -> tuple[float, float]:
+        """Median and largest norm of the gradient in the epoch so far, before clipping."""
+        if self._losses:
+            self._look(int(self.trainer.num_training_batches) - 1)
+        finite = [norm for norm in self._epoch_norms if math.isfinite(norm)] or [0.0]
+        return statistics.median(finite), max(finite)
+
     def _look(self, batch_idx: int) -> None:
         """Reads the losses kept since the last look and stops at the first that is not finite."""
         if len(self._losses) == 1 and self.trainer.world_size == 1:
             values = [self._losses[0].item()]
+            self._epoch_norms.append(self._norms[0].item())
         else:
             stacked = torch.stack(self._losses)
             if self.trainer.world_size > 1:
                 torch.distributed.all_reduce(stacked)
                 stacked /= self.trainer.world_size
             values = stacked.tolist()
-        entries, self._losses, self._entries = self._entries, [], []
+            self._epoch_norms.extend(torch.stack(self._norms).tolist())
+        entries, self._losses, self._norms, self._entries = self._entries, [], [], []
         for back, (value, count) in enumerate(zip(values, entries, strict=True)):
             if not math.isfinite(value):
                 step = self.trainer.current_epoch * self.trainer.num_training_batches
@@ -155,7 +208,7 @@ class TrainingModule(LightningModule):
             step: Optimiser steps done before.
         """
         run, epoch = self.run, self.trainer.current_epoch + 1
-        lr = learning_rate(run, self.trainer.current_epoch)
+        lr = learning_rate(run, max(step - 1, 0), int(self.trainer.num_training_batches))
         clipping = (
             "no gradient clipping (clip_norm)"
             if run.clip_norm is None

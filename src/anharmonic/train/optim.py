@@ -1,40 +1,97 @@
-"""The optimiser and its learning rate."""
+"""The optimiser and its learning rate, a pure function of the step: nothing has to be resumed."""
 
 from __future__ import annotations
+
+import math
 
 import torch
 from torch import nn
 
 from anharmonic.train.run import Run
 
+# Those of torch's OneCycleLR: the first and the last rate as shares of the largest, and the first
+# beta at the ends and at the top.
+_FIRST, _LAST = 1 / 25, 1 / 25e4
+_BETA_ENDS, _BETA_TOP = 0.95, 0.85
+_ONE_CYCLE_WARMUP = 0.3
+
 
 def make_optimizer(run: Run, model: nn.Module) -> torch.optim.Optimizer:
-    """Adam over all weights of a model.
+    """Adam or AdamW over all weights of a model.
 
     Args:
-        run: Gives learning rate and weight decay.
+        run: Gives learning rate, betas and weight decay.
         model: The model to train.
 
     Example:
         >>> make_optimizer(Run("adding", "LEM", lr=0.01), nn.Linear(1, 1)).defaults["lr"]
         0.01
     """
-    return torch.optim.Adam(
-        model.parameters(), lr=run.lr, weight_decay=run.weight_decay, fused=True
+    kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[run.optimizer]
+    optimizer: torch.optim.Optimizer = kind(
+        model.parameters(),
+        lr=run.lr,
+        betas=run.betas,
+        weight_decay=run.weight_decay,
+        fused=True,
     )
+    return optimizer
 
 
-def learning_rate(run: Run, epoch: int) -> float:
-    """The learning rate of an epoch: a pure function, so that nothing has to be resumed.
+def learning_rate(run: Run, step: int, steps_per_epoch: int) -> float:
+    """The learning rate of an optimiser step.
 
     Args:
-        run: Gives the rate and the number of epochs at the full rate.
-        epoch: Counted from 0.
+        run: Gives the largest rate, the schedule and the number of epochs.
+        step: Counted from 0 over all epochs.
+        steps_per_epoch: Optimiser steps of an epoch, at least 1.
 
     Example:
         >>> run = Run("adding", "LEM", lr=0.5, lr_drop_epoch=2)
-        >>> [learning_rate(run, epoch) for epoch in range(4)]
+        >>> [learning_rate(run, step, 1) for step in range(4)]
         [0.5, 0.5, 0.05, 0.05]
+        >>> run = Run("adding", "LEM", lr=0.5, schedule="cosine", warmup=0.2, epochs=10)
+        >>> [round(learning_rate(run, step, 1), 2) for step in range(10)]
+        [0.02, 0.26, 0.5, 0.48, 0.43, 0.35, 0.25, 0.15, 0.07, 0.02]
     """
-    dropped = run.lr_drop_epoch is not None and epoch >= run.lr_drop_epoch
+    if run.schedule == "one_cycle":
+        return run.lr * _one_cycle(run, step, steps_per_epoch, _FIRST, 1.0, _LAST)
+    total = run.epochs * steps_per_epoch
+    rise = (run.warmup or 0.0) * total
+    if step < rise:
+        return run.lr * (_FIRST + (1 - _FIRST) * step / rise)
+    if run.schedule == "cosine":
+        return run.lr * _half_cosine(1.0, 0.0, (step - rise) / (total - rise))
+    dropped = run.lr_drop_epoch is not None and step >= run.lr_drop_epoch * steps_per_epoch
     return run.lr / 10 if dropped else run.lr
+
+
+def first_beta(run: Run, step: int, steps_per_epoch: int) -> float:
+    """Adam's first beta at an optimiser step: it goes against the rate of one cycle.
+
+    Args:
+        run: Gives the schedule.
+        step: Counted from 0 over all epochs.
+        steps_per_epoch: Optimiser steps of an epoch, at least 1.
+
+    Example:
+        >>> first_beta(Run("adding", "LEM"), 5, 10)
+        0.9
+    """
+    if run.schedule != "one_cycle":
+        return run.betas[0]
+    return _one_cycle(run, step, steps_per_epoch, _BETA_ENDS, _BETA_TOP, _BETA_ENDS)
+
+
+def _one_cycle(run: Run, step: int, per_epoch: int, start: float, top: float, end: float) -> float:
+    # The first step has the first value and the last step the last, as in OneCycleLR.
+    last = run.epochs * per_epoch - 1
+    rise = (_ONE_CYCLE_WARMUP if run.warmup is None else run.warmup) * (last + 1) - 1
+    if step <= rise:
+        return _half_cosine(start, top, step / rise if rise > 0 else 1.0)
+    rise = max(rise, 0.0)
+    return _half_cosine(top, end, (step - rise) / (last - rise) if last > rise else 0.0)
+
+
+def _half_cosine(start: float, end: float, share: float) -> float:
+    return end + (start - end) * (1 + math.cos(math.pi * share)) / 2

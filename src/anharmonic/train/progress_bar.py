@@ -14,6 +14,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from tqdm import tqdm
 
 from anharmonic.train.module import TrainingModule
+from anharmonic.train.notices import Notices
 from anharmonic.train.run import Run
 from anharmonic.train.training_state import TrainingState
 
@@ -34,6 +35,7 @@ class ProgressBar(Callback):
         self._run = run
         self._state = state
         self._bar: Any = None
+        self._notices = Notices(run)
         self._title = f"{run.model} on {run.task}"
         self._steps = 0
         self._total = 1
@@ -80,7 +82,9 @@ class ProgressBar(Callback):
             self._line(trainer, pl_module)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Shows the new validation value."""
+        """Shows the new validation value, and says what looks wrong."""
+        if trainer.is_global_zero and (text := self._notices.of(self._state.curve)):
+            tqdm.write(text, file=sys.stderr)
         batches = int(trainer.num_training_batches)
         before = max(self._steps - batches, self._first_step)
         if self._bar is not None:
@@ -113,7 +117,7 @@ class ProgressBar(Callback):
         text = f"epoch {epoch}/{self._run.epochs}"
         if not math.isnan(pl_module.last_loss):  # (on a GPU it is read now and then only)
             text += f", loss {pl_module.last_loss:.4g}"
-        if state.best_epoch:
+        if state.best_epoch and "valid" in state.curve:
             text += f", valid {state.metric} {state.curve['valid'][-1]:.4g}"
             text += f" (best {state.best_valid:.4g}, epoch {state.best_epoch})"
         return text

@@ -24,8 +24,8 @@ class Result:
     """The run's hash: its name."""
     test: float
     """Metric on the test set, of the weights chosen by `run.select`."""
-    valid: float
-    """Metric on the validation set, of the same weights."""
+    valid: float | None
+    """Metric on the validation set, of the same weights; None without a validation set."""
     metric: str
     """Name of the metric; "accuracy" is in percent."""
     higher_is_better: bool
@@ -59,15 +59,22 @@ class Result:
     started: str
     """When the run first started: ISO 8601, UTC."""
     curve: dict[str, list[float]]
-    """"epoch", "train_loss" and "valid" to 6 digits (also "nfe" and "adjoint_score" of a neural
-    ODE): every epoch up to 100, of longer runs about 100, the best and the last included."""
+    """"epoch", "train_loss", "valid" (metric), "valid_loss", "grad_norm" (median of the epoch's
+    gradient norms before clipping) and "grad_norm_max", to 6 digits (also "nfe" and "adjoint_score"
+    of a neural ODE): every epoch up to 100, of longer runs about 100, the best and the last
+    included."""
     nondeterministic: list[str] = field(default_factory=list)
     """Operations without a deterministic form on this device: with any, resuming is not exact."""
+    trivial: float | None = None
+    """Metric on the test set of the best constant answer: the most frequent class of the training
+    data, their mean, or for "mae" their median. None in results of older versions."""
 
     def to_json(self, indent: int | None = None) -> str:
         """Returns the result as JSON with sorted keys."""
         separators = (",", ":") if indent is None else (",", ": ")
         values = dataclasses.asdict(self)
+        if self.trivial is None:  # a line of an older version stays as it is
+            del values["trivial"]
         return json.dumps(
             values, sort_keys=True, separators=separators, indent=indent, allow_nan=False
         )

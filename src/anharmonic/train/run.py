@@ -38,7 +38,18 @@ from anharmonic.train.options import (
 )
 from anharmonic.train.serialization import structure_json
 
-_ADDED_LATER: tuple[str, ...] = ("readout",)
+_ADDED_LATER: tuple[str, ...] = (
+    "readout",
+    "optimizer",
+    "betas",
+    "schedule",
+    "warmup",
+    "ema_decay",
+    "label_smoothing",
+    "class_weights",
+    "input_noise",
+    "amplitude_noise",
+)
 
 
 @dataclass(frozen=True)
@@ -75,22 +86,47 @@ class Run:
     """Sequences or graphs per optimiser step, over all devices together; at least 1. A task of one
     graph takes all of it in every step."""
     lr: float = 1e-3
-    """Learning rate of Adam, in (0, 10]."""
+    """Largest learning rate, in (0, 10]."""
     lr_drop_epoch: int | None = None
-    """Number of epochs at the full learning rate; the rest run at a tenth of it. At least 1.
-    Default: none, the rate stays."""
+    """Number of epochs at the full learning rate; the rest run at a tenth of it. At least 1; only
+    with the schedule "constant". Default: none, the rate stays."""
     clip_norm: float | None = None
     """Largest norm of the whole gradient, > 0; longer ones are scaled down. Default: no limit."""
     weight_decay: float = 0.0
-    """Adam's L2 penalty on all weights, >= 0."""
+    """Adam's L2 penalty on all weights, >= 0; of "adamw", the share of lr by which they shrink."""
     patience: int | None = None
     """Epochs without a better validation value after which the run stops, at least 1.
     Default: never stops early."""
-    select: Literal["best", "last"] = "best"
-    """Which weights are tested and kept: those with the best validation value, or the last."""
+    select: Literal["best", "last", "loss"] = "best"
+    """Which weights are tested and kept: those with the best validation value (of equal ones that
+    with the smaller validation loss, then the later), the smallest validation loss, or the last."""
     readout: Literal["last", "mean"] = "last"
     """What a prediction per sequence is made from: the last valid step's output, or the mean over
     all valid steps. Tasks with a target at every step read out every step."""
+    optimizer: Literal["adam", "adamw"] = "adam"
+    """Adam, or AdamW, whose weight decay is no part of the gradient."""
+    betas: tuple[float, float] = (0.9, 0.999)
+    """Adam's two averaging factors, in [0, 1). With the schedule "one_cycle" the first is not
+    used."""
+    schedule: Literal["constant", "cosine", "one_cycle"] = "constant"
+    """How the learning rate goes over all optimiser steps: constant; falling to 0 as half a cosine;
+    or one cycle, rising from lr / 25 to lr and falling to lr / 250000, while Adam's first beta goes
+    from 0.95 to 0.85 and back (as torch's OneCycleLR)."""
+    warmup: float | None = None
+    """Share of the steps, in [0, 1), in which the rate rises to lr: linearly, or as half a cosine
+    with "one_cycle". Default: 0.3 of one cycle, else 0."""
+    ema_decay: float | None = None
+    """Decay per step, in (0, 1), of an exponential moving average of the weights; the average is
+    what is validated, tested and kept. Default: no averaging."""
+    label_smoothing: float = 0.0
+    """Probability, in [0, 1), that the target of training spreads evenly over all classes."""
+    class_weights: Literal["none", "balanced"] = "none"
+    """"balanced" weights each class by the inverse of its share of the training data."""
+    input_noise: float = 0.0
+    """Standard deviation, >= 0, of normal noise that training adds to every input value."""
+    amplitude_noise: float = 0.0
+    """Training multiplies each channel of a sequence by 1 plus normal noise of this standard
+    deviation, >= 0."""
     reduced: bool = False
     """Whether this is a smaller budget than the experiment it belongs to; marks the result."""
 
@@ -124,10 +160,52 @@ class Run:
         put(self, "weight_decay", _checks.number("weight_decay", self.weight_decay, low=0.0))
         if self.patience is not None:
             _checks.positive_int("patience", self.patience)
-        _checks.choice("select", self.select, ("best", "last"))
+        _checks.choice("select", self.select, ("best", "last", "loss"))
         _checks.choice("readout", self.readout, ("last", "mean"))
         check_readout(self.task, getattr(task_class(self.task), "readout", None), self.readout)
+        self._check_optimiser()
+        self._check_loss()
         _checks.boolean("reduced", self.reduced)
+
+    def _check_optimiser(self) -> None:
+        put = object.__setattr__
+        _checks.choice("optimizer", self.optimizer, ("adam", "adamw"))
+        if not isinstance(self.betas, list | tuple) or len(self.betas) != 2:
+            wrong_type("betas", "a pair of numbers", self.betas)
+        betas = (_checks.number("a beta", b, low=0.0, high=1.0, high_open=True) for b in self.betas)
+        put(self, "betas", tuple(betas))
+        _checks.choice("schedule", self.schedule, ("constant", "cosine", "one_cycle"))
+        if self.warmup is not None:
+            warmup = _checks.number("warmup", self.warmup, low=0.0, high=1.0, high_open=True)
+            put(self, "warmup", warmup)
+        _checks.require(
+            self.lr_drop_epoch is None or self.schedule == "constant",
+            "schedule",
+            self.schedule,
+            '"constant" with lr_drop_epoch',
+            "leave one of the two out",
+        )
+        if self.ema_decay is not None:
+            ends = {"low_open": True, "high_open": True}
+            decay = _checks.number("ema_decay", self.ema_decay, low=0.0, high=1.0, **ends)
+            put(self, "ema_decay", decay)
+
+    def _check_loss(self) -> None:
+        put = object.__setattr__
+        smoothing = _checks.number(
+            "label_smoothing", self.label_smoothing, low=0.0, high=1.0, high_open=True
+        )
+        put(self, "label_smoothing", smoothing)
+        _checks.choice("class_weights", self.class_weights, ("none", "balanced"))
+        for name in ("input_noise", "amplitude_noise"):
+            put(self, name, _checks.number(name, getattr(self, name), low=0.0))
+            _checks.require(
+                getattr(self, name) == 0 or task_class(self.task).kind == "sequence",
+                name,
+                getattr(self, name),
+                f"0 on task {self.task!r}, whose inputs are no sequences",
+                "leave it out",
+            )
 
     def to_json(self, indent: int | None = None) -> str:
         """Returns the run as JSON with sorted keys.

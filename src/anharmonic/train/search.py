@@ -156,7 +156,10 @@ def search(
             results = [fit(with_seed(one, seed, split), environment) for seed in seeds]
         except DivergedError:
             return -math.inf if higher else math.inf
-        return statistics.fmean(result.valid for result in results)
+        valid = [result.valid for result in results if result.valid is not None]
+        advice = "keep a validation set: trials are judged by it"
+        _checks.require(len(valid) > 0, "validation set", None, "there for a search", advice)
+        return statistics.fmean(valid)
 
     for number in range(len(_complete(found)), trials):
         # Seeded by the trial's number, so that a search that goes on draws what it would have.

@@ -25,17 +25,17 @@ from anharmonic.train.evaluate import evaluate
 from anharmonic.train.module import TrainingModule
 from anharmonic.train.resume import random_states, restore_random_states
 
-# Where an epoch is a single step (one graph), writing its state would take longer than the step.
+# Writing the state takes longer than the few steps of an epoch of little data.
 _SECONDS_BETWEEN_SAVES = 1.0
 
 
 class TrainingState(Callback):
     """Validates and saves after every epoch, and carries what a resumed run needs.
 
-    Where an epoch is one step, the state is saved once a second, and after the last epoch.
+    The state is saved once a second at most, and after the last epoch.
 
     Args:
-        valid: Validation batches.
+        valid: Validation batches; where there are none, the last epoch counts as best.
         task: The task, which has the metric.
         resume_path: The resume file.
         circumstances: What resuming should find unchanged (versions, device, threads).
@@ -52,7 +52,7 @@ class TrainingState(Callback):
     ) -> None:
         self._valid = valid
         self._watch = watch
-        self.metric, self._scale = task.metric, task.metric_scale
+        self._task, self.metric = task, task.metric
         self.higher_is_better = TaskMetric(task.metric).higher_is_better
         self._resume_path = resume_path
         self._random: list[dict[str, Any]] | None = None
@@ -65,7 +65,7 @@ class TrainingState(Callback):
         # Of the first sitting's start: a checkout may move on while a run trains.
         self.versions = machine.versions()
         self.commit = machine.commit()
-        self.curve: dict[str, list[float]] = {"epoch": [], "train_loss": [], "valid": []}
+        self.curve: dict[str, list[float]] = {"epoch": [], "train_loss": []}
         self.best_epoch = 0
         self.best_weights: dict[str, Tensor] = {}
         self.stopped_early = False
@@ -95,8 +95,11 @@ class TrainingState(Callback):
 
     @property
     def best_valid(self) -> float:
-        """The best validation value so far; NaN before the first epoch's end."""
-        return self.curve["valid"][self.best_epoch - 1] if self.best_epoch else math.nan
+        """The best epoch's validation value; NaN before the first epoch's end."""
+        return self._at_best("valid")
+
+    def _at_best(self, name: str) -> float:
+        return self.curve[name][self.best_epoch - 1] if self.best_epoch else math.nan
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Starts the clock of this sitting."""
@@ -125,35 +128,59 @@ class TrainingState(Callback):
         assert isinstance(pl_module, TrainingModule)
         run = pl_module.run
         self._random = _gathered(trainer, random_states())
-        loss = pl_module.epoch_loss()
-        device = pl_module.device
-        value = evaluate(pl_module.model, self._valid, self.metric, device, self._scale)
-        # All devices compute the value, the first one's counts: they must agree when to stop.
-        value = float(trainer.strategy.broadcast(value, src=0))
-        if not math.isfinite(value):
-            steps = (trainer.current_epoch + 1) * int(trainer.num_training_batches)
-            raise pl_module.diverged(f"validation {self.metric}", value, steps)
         epoch = trainer.current_epoch + 1
-        better = value > self.best_valid if self.higher_is_better else value < self.best_valid
-        entries = {"epoch": epoch, "train_loss": loss, "valid": value}
+        median, largest = pl_module.epoch_norms()
+        entries = {"epoch": epoch, "train_loss": pl_module.epoch_loss()}
+        entries |= self._validated(trainer, pl_module)
+        entries |= {"grad_norm": median, "grad_norm_max": largest}
         if self._watch is not None:
             entries |= self._watch()
+        better = self._is_better(run.select, entries)
         for name, entry in entries.items():
-            self.curve.setdefault(name, []).append(entry)
-        if better or self.best_epoch == 0:
+            # (What an older version began to record without a name goes on without it.)
+            if epoch == 1 or name in self.curve:
+                self.curve.setdefault(name, []).append(entry)
+        if better:
             self.best_epoch = epoch
+        if better and len(self._valid):
             self.best_weights = {
                 name: tensor.detach().cpu().clone()
-                for name, tensor in pl_module.model.state_dict().items()
+                for name, tensor in pl_module.judged_model.state_dict().items()
             }
         if run.patience is not None and epoch - self.best_epoch >= run.patience:
             self.stopped_early = epoch < run.epochs
             trainer.should_stop = True
         over = trainer.should_stop or epoch == run.epochs
         waited = time.monotonic() - self._saved_at >= _SECONDS_BETWEEN_SAVES
-        if over or waited or trainer.num_training_batches > 1:
+        if over or waited:
             trainer.save_checkpoint(self._resume_path, weights_only=False)
             self._saved_at, pl_module.saved_epoch = time.monotonic(), epoch
+
+    def _validated(self, trainer: Trainer, pl_module: TrainingModule) -> dict[str, float]:
+        if not len(self._valid):
+            return {}
+        scores = evaluate(pl_module.judged_model, self._valid, self._task, pl_module.device)
+        # All devices compute them, the first one's count: they must agree when to stop.
+        metric, loss = trainer.strategy.broadcast(tuple(scores), src=0)
+        for what, value in ((f"validation {self.metric}", metric), ("validation loss", loss)):
+            if not math.isfinite(value):
+                steps = (trainer.current_epoch + 1) * int(trainer.num_training_batches)
+                raise pl_module.diverged(what, value, steps)
+        return {"valid": float(metric), "valid_loss": float(loss)}
+
+    def _is_better(self, select: str, new: dict[str, float]) -> bool:
+        """Whether an epoch is better than the best; of equals the later is."""
+        if self.best_epoch == 0 or not len(self._valid):
+            return True
+        loss, least = new["valid_loss"], math.inf
+        if "valid_loss" in self.curve:
+            least = self._at_best("valid_loss")
+        if select == "loss":
+            return loss <= least
+        value, best = new["valid"], self.best_valid
+        if value == best:
+            return loss <= least
+        return value > best if self.higher_is_better else value < best
 
     def on_exception(
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException

@@ -1,0 +1,65 @@
+"""The best constant answer: what a model has to beat before it is said to have learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from anharmonic.data.base import Batch, Loaders, Task, step_mask
+
+
+def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
+    """The metric that a constant answer, taken from the training data, has on the test data.
+
+    The answer is the most frequent class, for labels each label's more frequent value, for values
+    their mean, or their median where the metric is "mae".
+
+    Args:
+        task: Has the metric.
+        loaders: The task's batches; of training those of epoch 0.
+
+    Example:
+        >>> from anharmonic.data.synthetic import AddingProblem
+        >>> task = AddingProblem(length=10, valid_size=8)
+        >>> round(trivial_score(task, task.loaders(0, 50)), 1)  # the variance of u + v: 1 / 6
+        0.2
+    """
+    from anharmonic.data.metrics import TaskMetric
+
+    answer = constant_answer(task, torch.cat([_targets(batch) for batch in loaders.train(0)]))
+    metric = TaskMetric(task.metric, task.metric_scale)
+    for batch in loaders.test:
+        shape = batch.y.shape if task.target != "class" else (*batch.y.shape, task.output_size)
+        metric.update(answer.expand(shape), batch)
+    return metric.value()
+
+
+def constant_answer(task: Task, targets: Tensor) -> Tensor:
+    """The constant prediction, [O]: scores of classes or labels, or values.
+
+    Args:
+        task: Says what the targets are.
+        targets: Targets of training, padding left out: [N] classes, or [N, O] values or labels.
+
+    Example:
+        >>> from anharmonic.data.synthetic import AddingProblem
+        >>> constant_answer(AddingProblem(), torch.tensor([[1.0], [2.0], [6.0]]))
+        tensor([3.])
+    """
+    if task.target == "class":
+        counts = torch.bincount(targets, minlength=task.output_size)
+        return functional.one_hot(counts.argmax(), task.output_size).float()
+    if task.target == "labels":
+        return targets.float().mean(0) - 0.5
+    return targets.median(0).values if task.metric == "mae" else targets.mean(0)
+
+
+def _targets(batch: Any) -> Tensor:
+    y: Tensor = batch.y
+    if isinstance(batch, Batch) and batch.lengths is not None and y.shape[:2] == batch.x.shape[:2]:
+        y = y[step_mask(batch.lengths, y.shape[1])]
+    per_step = isinstance(batch, Batch) and y.dim() == 3
+    return y.flatten(0, 1) if per_step else y

@@ -1,0 +1,76 @@
+"""What the curves of a training say that a user should know: one line each, once."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+from anharmonic.train.run import Run
+
+# Largest gradient of an epoch over the median of the run's: seldom above 20 where training is
+# calm; one step of 20,000 ended a coRNN's training on the adding problem.
+_SPIKE = 100.0
+# Rise of an epoch's mean loss above the least, as a share of all that was gained.
+_JUMP = 0.5
+
+
+class Notices:
+    """Looks at the curves after every epoch.
+
+    Args:
+        run: Has the settings that a remedy names.
+
+    Example:
+        >>> notices = Notices(Run("adding", "LEM"))
+        >>> curve = {"epoch": [1, 2], "train_loss": [1.0, 0.9]}
+        >>> notices.of(curve | {"grad_norm": [0.1, 0.1], "grad_norm_max": [0.2, 0.3]})
+        ''
+        >>> notices.of(curve | {"grad_norm": [0.1, 0.1], "grad_norm_max": [0.2, 1830.0]})[:44]
+        'Epoch 2: one gradient has norm 1.83e+03, the'
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._said: set[str] = set()
+
+    def of(self, curve: Mapping[str, Sequence[float]]) -> str:
+        """What the newest epoch shows; "" if nothing, or if its kind was said before.
+
+        Args:
+            curve: Values by epoch, as in `Result.curve`.
+        """
+        found = {"spike": self._spike(curve), "jump": self._jump(curve)}
+        new = [text for kind, text in found.items() if text and kind not in self._said]
+        self._said |= {kind for kind, text in found.items() if text}
+        return "\n".join(new)
+
+    def _spike(self, curve: Mapping[str, Sequence[float]]) -> str:
+        if "grad_norm" not in curve:
+            return ""
+        usual, largest = statistics.median(curve["grad_norm"]), curve["grad_norm_max"][-1]
+        clip = self._run.clip_norm
+        if largest <= _SPIKE * usual or (clip is not None and clip <= 10 * usual):
+            return ""
+        remedy = "set clip_norm" if clip is None else f"lower clip_norm ({clip:g})"
+        return (
+            f"Epoch {curve['epoch'][-1]:.0f}: one gradient has norm {largest:.3g}, the median is "
+            f"{usual:.3g}. Such a step can undo the training: {remedy} to about "
+            f"{_round(10 * usual)}, or lower lr ({self._run.lr:g})."
+        )
+
+    def _jump(self, curve: Mapping[str, Sequence[float]]) -> str:
+        losses = curve["train_loss"]
+        if len(losses) < 3:
+            return ""
+        gained = losses[0] - min(losses)
+        if gained <= 0 or losses[-1] - min(losses) < _JUMP * gained:
+            return ""
+        return (
+            f"Epoch {curve['epoch'][-1]:.0f}: the training loss jumped from {min(losses):.3g} to "
+            f"{losses[-1]:.3g}. Likely the learning rate is too high: lower lr "
+            f"({self._run.lr:g}), let it fall (schedule), or average the weights (ema_decay)."
+        )
+
+
+def _round(value: float) -> str:
+    return f"{value:.1g}"

@@ -1,0 +1,57 @@
+import numpy as np
+import pytest
+import torch
+
+from anharmonic.data import FileTask
+from anharmonic.data.trivial import constant_answer, trivial_score
+
+
+def task_of(path, **arrays):
+    np.savez(path, **arrays)
+    return FileTask(path)
+
+
+def test_most_frequent_class_of_training(tmp_path):
+    x = np.zeros((10, 4, 1))
+    y_train, y_test = [0, 1, 1, 1, 0, 1, 1, 2, 1, 1], [1, 1, 0, 0, 0, 2, 0, 0, 1, 0]
+    task = task_of(
+        tmp_path / "a.npz",
+        x_train=x,
+        y_train=y_train,
+        x_valid=x,
+        y_valid=y_train,
+        x_test=x,
+        y_test=y_test,
+    )
+    assert trivial_score(task, task.loaders(0, 3)) == pytest.approx(30.0)
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+def test_mean_of_training_per_step(tmp_path, ragged):
+    rng = np.random.default_rng(0)
+    parts = {}
+    for part in ("train", "valid", "test"):
+        parts[f"x_{part}"], parts[f"y_{part}"] = rng.random((6, 5, 1)), rng.random((6, 5, 2))
+        if ragged:
+            parts[f"lengths_{part}"] = np.array([5, 4, 3, 2, 5, 1])
+    task = task_of(tmp_path / "a.npz", **parts)
+    real = np.ones((6, 5), bool)
+    if ragged:
+        real = np.arange(5) < parts["lengths_train"][:, None]
+    train, test = parts["y_train"][real], parts["y_test"][real]
+    expected = np.sqrt(((test - train.mean(0)) ** 2).mean())
+    assert trivial_score(task, task.loaders(0, 4)) == pytest.approx(expected, rel=1e-5)
+
+
+def test_labels_and_absolute_errors():
+    class Labels:
+        target, metric = "labels", "f1"
+
+    class Absolute:
+        target, metric = "value", "mae"
+
+    assert (constant_answer(Labels(), torch.tensor([[1.0, 0], [1, 0], [0, 0]])) > 0).tolist() == [
+        True,
+        False,
+    ]
+    assert constant_answer(Absolute(), torch.tensor([[1.0], [2.0], [9.0]])).tolist() == [2.0]

@@ -1,0 +1,132 @@
+"""Which epoch's weights are kept, what is averaged, and what runs without a validation set give."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from anharmonic.data.files import file_digest
+from anharmonic.nn.store import from_pretrained
+from anharmonic.train import finish, fit, run_folder, training_state
+from anharmonic.train.evaluate import Scores
+
+
+@pytest.fixture
+def best_epoch(tiny, environment, monkeypatch):
+    """The epoch chosen where the validations gave these metrics and losses."""
+
+    def chosen(select, rises, *scores):
+        left = iter([Scores(*pair) for pair in scores])
+        monkeypatch.setattr(training_state, "evaluate", lambda *_: next(left))
+        monkeypatch.setattr(finish, "evaluate", lambda *_: Scores(1.0, 1.0))
+        task = {"task": "digits", "task_options": {}, "batch_size": 700} if rises else {}
+        return fit(tiny(select=select, epochs=len(scores), **task), environment).best_epoch
+
+    return chosen
+
+
+@pytest.mark.parametrize(
+    ("rises", "scores"),
+    [
+        (False, [(1.0, 0.5), (0.9, 0.4), (0.9, 0.3), (0.9, 0.3), (0.9, 0.35), (2.0, 0.1)]),
+        (True, [(1.0, 0.5), (2.0, 0.4), (2.0, 0.3), (2.0, 0.3), (2.0, 0.35), (0.5, 0.1)]),
+    ],
+)
+def test_ties_go_to_the_smaller_loss_then_to_the_later(best_epoch, rises, scores):
+    assert best_epoch("best", rises, *scores) == 4
+
+
+def test_the_smallest_loss_and_the_last(best_epoch):
+    scores = [(9.0, 0.1), (50.0, 0.05), (50.0, 0.05), (80.0, 0.2)]
+    assert best_epoch("loss", True, *scores) == 3
+    assert best_epoch("last", True, *scores) == 4
+
+
+def test_averaged_weights_are_tested_and_kept(tiny, environment, monkeypatch):
+    """The average of every step's weights, computed here by hand."""
+    run = tiny(ema_decay=0.8, select="last", epochs=2)
+    steps = []
+    step = torch.optim.Adam.step
+
+    def spied(self, *arguments, **named):
+        out = step(self, *arguments, **named)
+        steps.append([w.detach().clone() for group in self.param_groups for w in group["params"]])
+        return out
+
+    monkeypatch.setattr(torch.optim.Adam, "step", spied)
+    fit(run, environment)
+    average = steps[0]
+    for weights in steps[1:]:
+        average = [0.8 * a + 0.2 * w for a, w in zip(average, weights, strict=True)]
+    kept = list(from_pretrained(run_folder(run, environment) / "best").parameters())
+    for found, expected in zip(kept, average, strict=True):
+        torch.testing.assert_close(found, expected)
+
+
+def test_a_schedule_and_an_average_resume_bit_for_bit(tiny, environment, tmp_path, monkeypatch):
+    run = tiny(
+        schedule="one_cycle", ema_decay=0.9, optimizer="adamw", input_noise=0.1, clip_norm=1.0,
+        amplitude_noise=0.1,
+    )  # fmt: skip
+    whole = dataclasses.replace(environment, out=tmp_path / "whole")
+    uninterrupted = fit(run, whole)
+    real, calls = training_state.evaluate, []
+
+    def interrupted(*arguments):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(training_state, "evaluate", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fit(run, environment)
+    result = fit(run, environment)
+    assert len(calls) == 3 + 2
+    assert result.curve == uninterrupted.curve
+    names = [
+        place / run.folder_name / "best" / "model.safetensors"
+        for place in (whole.out, environment.out)
+    ]
+    assert len({name.read_bytes() for name in names}) == 1
+
+
+def test_the_gradients_norms_are_in_the_curve(tiny, environment, monkeypatch):
+    run = tiny(clip_norm=1e-3, epochs=2)
+    norms = []
+    clip = torch.nn.utils.clip_grad_norm_
+    monkeypatch.setattr(
+        torch.nn.utils, "clip_grad_norm_", lambda *a: norms.append(float(n := clip(*a))) or n
+    )
+    curve = fit(run, environment).curve
+    unclipped = fit(dataclasses.replace(run, clip_norm=1e6), environment).curve
+    for epoch in (0, 1):
+        mine = norms[6 * epoch : 6 * epoch + 6]
+        assert curve["grad_norm"][epoch] == pytest.approx(np.median(mine), rel=1e-5)
+        assert curve["grad_norm_max"][epoch] == pytest.approx(max(mine), rel=1e-5)
+    assert unclipped["grad_norm_max"][0] == pytest.approx(max(norms[12:18]), rel=1e-5)
+
+
+def test_balanced_weights_help_the_rare_class(tiny, environment, tmp_path):
+    """With a useless input the answer is the frequent class, unless classes count alike."""
+    y = np.arange(60) % 5 == 0
+    np.savez(tmp_path / "rare.npz", x=np.zeros((60, 4, 1)), y=y.astype(int))
+    environment = dataclasses.replace(environment, file=tmp_path / "rare.npz")
+    task = {"task": "file", "task_options": {"sha256": file_digest(tmp_path / "rare.npz")}}
+    share = {}
+    for weights in ("none", "balanced"):
+        run = tiny(**task, class_weights=weights, lr=0.05, epochs=80, select="last", batch_size=42)
+        fit(run, environment)
+        model = from_pretrained(run_folder(run, environment) / "best").eval()
+        share[weights] = float(model(torch.zeros(1, 4, 1)).softmax(-1)[0, 1].detach())
+    assert share["none"] == pytest.approx(0.2, abs=0.05)
+    assert share["balanced"] == pytest.approx(0.5, abs=0.05)
+
+
+@pytest.mark.parametrize("field", [{"label_smoothing": 0.1}, {"class_weights": "balanced"}])
+def test_what_is_for_classes_is_refused_elsewhere(tiny, environment, field):
+    run = tiny(**field)
+    with pytest.raises(ValueError, match=f"{next(iter(field))} must be .*where no classes"):
+        fit(run, environment)
+    assert not run_folder(run, environment).exists()
