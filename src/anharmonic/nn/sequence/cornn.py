@@ -1,22 +1,4 @@
-r"""coRNN: coupled oscillatory recurrent neural network.
-
-Equations (2.1), with y the positions, z the velocities and u the input:
-
-.. math::
-    y'' = \tanh(W y + \mathcal{W} y' + V u + b) - \gamma y - \epsilon y'
-
-Discretisation (2.3), with :math:`A = W y_{n-1} + \mathcal{W} z_{n-1} + V u_n + b`:
-
-.. math::
-    \text{explicit: } z_n &= (1 - dt\,\epsilon) z_{n-1} + dt \tanh A - dt\,\gamma y_{n-1} \\
-    \text{implicit: } z_n &= (z_{n-1} + dt \tanh A - dt\,\gamma y_{n-1}) / (1 + dt\,\epsilon) \\
-    y_n &= y_{n-1} + dt\, z_n
-
-Symbols: ``frequency`` is γ, ``damping`` is ε; ``weight_ih`` is V, ``weight_hy`` is W, ``weight_hz``
-is 𝒲, ``bias`` is b.
-
-Reference: Rusch and Mishra, Coupled Oscillatory Recurrent Neural Network (coRNN), ICLR 2021.
-"""
+"""coRNN: coupled oscillatory recurrent neural network."""
 
 from __future__ import annotations
 
@@ -175,10 +157,20 @@ class CoRNNCell(_CoupledOscillators, SequenceCell):
 class CoRNN(_CoupledOscillators, KernelLayer):
     r"""Coupled oscillatory recurrent network, a stack of layers with the call of ``nn.LSTM``.
 
-    A step is (2.3), on top of this module; ``scheme="implicit"`` takes ε at the new velocity.
+    Equations (2.1), with y the positions, z the velocities and u the input:
+
+    .. math::
+        y'' = \tanh(W y + \mathcal{W} y' + V u + b) - \gamma y - \epsilon y'
+
+    Discretisation (2.3), with :math:`A = W y_{n-1} + \mathcal{W} z_{n-1} + V u_n + b`:
+
+    .. math::
+        \text{explicit: } z_n &= (1 - dt\,\epsilon) z_{n-1} + dt \tanh A - dt\,\gamma y_{n-1} \\
+        \text{implicit: } z_n &= (z_{n-1} + dt \tanh A - dt\,\gamma y_{n-1}) / (1 + dt\,\epsilon) \\
+        y_n &= y_{n-1} + dt\, z_n
 
     Parameters of layer k are ``weight_ih_lk`` (V) [H, F or D * H], ``weight_hy_lk`` (W) and
-    ``weight_hz_lk`` (𝒲) [H, H] and ``bias_lk`` [H], those of a reverse direction end in
+    ``weight_hz_lk`` (𝒲) [H, H] and ``bias_lk`` (b) [H], those of a reverse direction end in
     ``_reverse``; learned scalars ``raw_dt``, ``raw_frequency``, ``raw_damping`` serve all layers.
 
     Args:

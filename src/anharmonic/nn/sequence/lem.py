@@ -1,27 +1,4 @@
-r"""LEM: long expressive memory.
-
-Equations (5.2), with y the slow and z the fast state and u the input:
-
-.. math::
-    y' &= \hat\sigma(W_2 y + V_2 u + b_2) \odot (\tanh(W_y z + V_y u + b_y) - y) \\
-    z' &= \hat\sigma(W_1 y + V_1 u + b_1) \odot (\tanh(W_z y + V_z u + b_z) - z)
-
-Discretisation (5.3):
-
-.. math::
-    a_n &= dt\,\hat\sigma(W_1 y_{n-1} + V_1 u_n + b_1), \quad
-    e_n = dt\,\hat\sigma(W_2 y_{n-1} + V_2 u_n + b_2) \\
-    z_n &= (1 - a_n) \odot z_{n-1} + a_n \odot \tanh(W_z y_{n-1} + V_z u_n + b_z) \\
-    y_n &= (1 - e_n) \odot y_{n-1} + e_n \odot \tanh(W_y z_n + V_y u_n + b_y)
-
-Both gates read the old y; only the last line reads the new z.
-
-Symbols: ``weight_ih`` stacks V1, V2, Vz, Vy; ``weight_hh`` stacks W1, W2, Wz; ``weight_zh`` is Wy;
-``bias`` stacks b1, b2, bz, by.
-
-Reference: Rusch, Mishra, Erichson and Mahoney, Long Expressive Memory for Sequence Modeling,
-ICLR 2022.
-"""
+"""LEM: long expressive memory."""
 
 from __future__ import annotations
 
@@ -158,12 +135,27 @@ class LEMCell(_TwoScales, SequenceCell):
 class LEM(_TwoScales, KernelLayer):
     r"""Long expressive memory, a stack of layers with the call of ``nn.LSTM``.
 
-    A step is (5.3), on top of this module.
+    Equations (5.2), with y the slow and z the fast state and u the input:
+
+    .. math::
+        y' &= \hat\sigma(W_2 y + V_2 u + b_2) \odot (\tanh(W_y z + V_y u + b_y) - y) \\
+        z' &= \hat\sigma(W_1 y + V_1 u + b_1) \odot (\tanh(W_z y + V_z u + b_z) - z)
+
+    Discretisation (5.3):
+
+    .. math::
+        a_n &= dt\,\hat\sigma(W_1 y_{n-1} + V_1 u_n + b_1), \quad
+        e_n = dt\,\hat\sigma(W_2 y_{n-1} + V_2 u_n + b_2) \\
+        z_n &= (1 - a_n) \odot z_{n-1} + a_n \odot \tanh(W_z y_{n-1} + V_z u_n + b_z) \\
+        y_n &= (1 - e_n) \odot y_{n-1} + e_n \odot \tanh(W_y z_n + V_y u_n + b_y)
+
+    Both gates read the old y; only the last line reads the new z.
 
     Parameters of layer k are ``weight_ih_lk`` [4H, F or D * H] with the row blocks
     V1 (gate of z), V2 (gate of y), Vz, Vy; ``weight_hh_lk`` [3H, H] (W1, W2, Wz); ``weight_zh_lk``
-    [H, H] (Wy); ``bias_lk`` [4H]. Without multiscale only the rows of z and y remain. Those of a
-    reverse direction end in ``_reverse``. The parameter count is that of an LSTM with one bias.
+    [H, H] (Wy); ``bias_lk`` [4H] (b1, b2, bz, by). Without multiscale only the rows of z and y
+    remain. Those of a reverse direction end in ``_reverse``. The parameter count is that of an LSTM
+    with one bias.
 
     Args:
         dt: Step size, > 0; states stay bounded for dt <= 1. Default 1.

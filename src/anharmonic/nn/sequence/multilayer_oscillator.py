@@ -1,21 +1,4 @@
-r"""Neural oscillators in layers: independent oscillators within a layer, driven by the layer below.
-
-Equation (4.2) for layer l, with :math:`y^0 = u` the input:
-
-.. math::
-    (y^l)'' = \sigma(w^l \odot y^l + V^l y^{l-1} + b^l)
-
-Discretised as the general form, see ``oscillator.py``; with symplectic Euler
-
-.. math::
-    z_n^l = z_{n-1}^l + dt\,\sigma(w^l \odot y_{n-1}^l + V^l y_n^{l-1} + b^l), \quad
-    y_n^l = y_{n-1}^l + dt\, z_n^l
-
-Symbols: ``weight_ih`` is V, ``weight_hh`` is the vector w, ``bias`` is b; ``hidden_sizes`` are the
-widths m_l. Mind the sign: +σ here, where UnICORNN has -tanh.
-
-Reference: Lanthaler, Rusch and Mishra, Neural Oscillators are Universal, NeurIPS 2023.
-"""
+"""Neural oscillators in layers: independent ones within a layer, driven by the layer below."""
 
 from __future__ import annotations
 
@@ -34,10 +17,17 @@ from anharmonic.ops.recurrence import State
 class MultiLayerNeuralOscillator(_NeuralOscillators):
     r"""Neural oscillators in layers, (4.2), with the call of ``nn.LSTM``.
 
-    ``scheme="velocity-verlet"`` is of order 2 if u_n is sampled in the middle of step n
-    (definitions on top of ``oscillator.py``). Every step is invertible and preserves volume.
+    Equation (4.2) for layer l, with :math:`y^0 = u` the input:
+
+    .. math::
+        (y^l)'' = \sigma(w^l \odot y^l + V^l y^{l-1} + b^l)
+
+    Discretised as ``NeuralOscillator`` is; every step is invertible and preserves volume. Mind the
+    sign: +σ here, where UnICORNN has -tanh.
+
     Parameters of layer k are ``weight_ih_lk`` (V) [m_k, F or D * m_(k-1)], ``weight_hh_lk`` (w) and
-    ``bias_lk`` [m_k], those of a reverse direction end in ``_reverse``.
+    ``bias_lk`` [m_k], with m_k from ``hidden_sizes``; those of a reverse direction end in
+    ``_reverse``.
 
     Args:
         hidden_size: Neurons of the top layer, and of all layers without ``hidden_sizes``; H >= 1.

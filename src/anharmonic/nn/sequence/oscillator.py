@@ -1,27 +1,4 @@
-r"""Neural oscillators, the general form: a layer of coupled oscillators without damping.
-
-Equation (4.1), with y the positions, z = y' the velocities and u the input:
-
-.. math::
-    y'' = \sigma(W y + V u + b)
-
-Discretised with :math:`f_n(y) = \sigma(W y + V u_n + b)` (the paper fixes no scheme):
-
-.. math::
-    \text{symplectic-euler: } z_n &= z_{n-1} + dt\, f_n(y_{n-1}), \quad y_n = y_{n-1} + dt\, z_n \\
-    \text{velocity-verlet: } z_{n-1/2} &= z_{n-1} + \tfrac{dt}{2} f_n(y_{n-1}), \quad
-        y_n = y_{n-1} + dt\, z_{n-1/2}, \quad z_n = z_{n-1/2} + \tfrac{dt}{2} f_n(y_n)
-
-Symplectic Euler is of order 1 wherever in its step the input is sampled. Velocity Verlet holds
-:math:`u_n` during step n and is of order 2 if :math:`u_n` is the input in the middle of the step,
-at :math:`t_{n-1} + dt / 2`. A layer above then sees the layer below in the middle of the step too:
-:math:`y_{n-1} + \tfrac{dt}{2} z_{n-1/2}`; in symplectic Euler it sees :math:`y_n`.
-
-Symbols: ``weight_ih`` is V, ``weight_hh`` is W, ``bias`` is b. Mind the sign: +σ here, where
-UnICORNN has -tanh.
-
-Reference: Lanthaler, Rusch and Mishra, Neural Oscillators are Universal, NeurIPS 2023.
-"""
+"""Neural oscillators, the general form: a layer of coupled oscillators without damping."""
 
 from __future__ import annotations
 
@@ -83,10 +60,27 @@ class _NeuralOscillators(KernelLayer):
 class NeuralOscillator(_NeuralOscillators):
     r"""Neural oscillators in the general form (4.1), a stack with the call of ``nn.LSTM``.
 
-    ``scheme="velocity-verlet"`` is of order 2 if u_n is sampled in the middle of step n
-    (definitions on top of this file). One layer is (4.1); in a stack the layer above takes y as its
-    input. Parameters of layer k are ``weight_ih_lk`` (V) [H, F or D * H], ``weight_hh_lk`` (W) [H,
-    H] and ``bias_lk`` [H], those of a reverse direction end in ``_reverse``.
+    Equation (4.1), with y the positions, z = y' the velocities and u the input:
+
+    .. math::
+        y'' = \sigma(W y + V u + b)
+
+    Discretised with :math:`f_n(y) = \sigma(W y + V u_n + b)` (the paper fixes no scheme):
+
+    .. math::
+        \text{symplectic-euler: } z_n &= z_{n-1} + dt\, f_n(y_{n-1}), \quad
+            y_n = y_{n-1} + dt\, z_n \\
+        \text{velocity-verlet: } z_{n-1/2} &= z_{n-1} + \tfrac{dt}{2} f_n(y_{n-1}), \quad
+            y_n = y_{n-1} + dt\, z_{n-1/2}, \quad z_n = z_{n-1/2} + \tfrac{dt}{2} f_n(y_n)
+
+    Symplectic Euler is of order 1 wherever in its step the input is sampled. Velocity Verlet holds
+    :math:`u_n` during step n and is of order 2 if :math:`u_n` is the input in the middle of the
+    step, at :math:`t_{n-1} + dt / 2`. A layer above then sees the layer below in the middle of the
+    step too: :math:`y_{n-1} + \tfrac{dt}{2} z_{n-1/2}`; in symplectic Euler it sees :math:`y_n`.
+    Mind the sign: +σ here, where UnICORNN has -tanh.
+
+    Parameters of layer k are ``weight_ih_lk`` (V) [H, F or D * H], ``weight_hh_lk`` (W) [H, H] and
+    ``bias_lk`` [H], those of a reverse direction end in ``_reverse``.
 
     Args:
         dt: Step size, > 0. Default 0.05.

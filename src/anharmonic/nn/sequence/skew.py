@@ -1,20 +1,4 @@
-r"""SkewRNN: the discrete relative of a neural ODE with a skew-symmetric state matrix.
-
-.. math::
-    y_n = y_{n-1} + dt\, f(y_{n-1}, u_n), \qquad f(y, u) = f(0, u) + A(y, u)\, y
-
-This is Example 2.8 with an input u. A costs one product with a constant matrix: its rows and
-columns are scaled by gates that depend on state and input,
-
-.. math::
-    A(y, u) = \text{diag}(s)\, C\, \text{diag}(s), \quad C = (M - M^T) / \sqrt 2, \quad
-    s = \hat\sigma(W_s y + V_s u + b_s), \qquad f(0, u) = \tanh(V u + b)
-
-Symbols: ``weight_ih`` stacks V_s, V; ``weight_hh`` stacks W_s, M; ``bias`` stacks b_s, b.
-
-Reference: Nestaas, Theoretically Motivated Neural ODE Architectures for Stable Adjoint Behavior,
-2022, (3.1) and Example 2.8.
-"""
+"""SkewRNN: the discrete relative of a neural ODE with a skew-symmetric state matrix."""
 
 from __future__ import annotations
 
@@ -33,10 +17,18 @@ from anharmonic.ops.recurrence import HiddenState
 class SkewRNN(KernelLayer):
     r"""Recurrent network with a skew-symmetric state matrix, a stack with the call of ``nn.LSTM``.
 
-    A step is z_{t+1} = z_t + h f(z_t, t) of Example 2.8, with f(z, t) = f(0, t) + A(z, t) z (3.1)
-    and A = diag(s) C diag(s), skew-symmetric whatever s. Parameters of layer k are ``weight_ih_lk``
-    [2H, F or D * H] (V_s, V), ``weight_hh_lk`` [2H, H] (W_s, M) and ``bias_lk`` [2H]; those of a
-    reverse direction end in ``_reverse``.
+    .. math::
+        y_n = y_{n-1} + dt\, f(y_{n-1}, u_n), \qquad f(y, u) = f(0, u) + A(y, u)\, y
+
+    This is Example 2.8 with an input u and the f of (3.1). A, skew-symmetric whatever s, costs one
+    product with a constant matrix: gates of state and input scale its rows and columns,
+
+    .. math::
+        A(y, u) = \text{diag}(s)\, C\, \text{diag}(s), \quad C = (M - M^T) / \sqrt 2, \quad
+        s = \hat\sigma(W_s y + V_s u + b_s), \qquad f(0, u) = \tanh(V u + b)
+
+    Parameters of layer k are ``weight_ih_lk`` [2H, F or D * H] (V_s, V), ``weight_hh_lk`` [2H, H]
+    (W_s, M) and ``bias_lk`` [2H] (b_s, b); those of a reverse direction end in ``_reverse``.
 
     Args:
         dt: Step size, > 0; above 1 a ``StabilityWarning`` is given. Default 0.01.

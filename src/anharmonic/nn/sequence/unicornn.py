@@ -1,27 +1,4 @@
-r"""UnICORNN: undamped independent controlled oscillatory recurrent neural network.
-
-Equations (3.1), with y the positions, z the velocities and u the input:
-
-.. math::
-    y'' = -[\tanh(w \odot y + V u + b) + \alpha y]
-
-Discretisation (3.6) for layer l, with learned time scales :math:`h^l = dt^l\,\hat\sigma(c^l)` and
-:math:`y_n^0 = u_n`:
-
-.. math::
-    x_n^l &= V^l y_n^{l-1} + b^l \quad (+\ \Lambda^l y_n^{l-S-1} \text{ if } l > S) \\
-    z_n^l &= z_{n-1}^l - h^l \odot [\tanh(w^l \odot y_{n-1}^l + x_n^l) + \alpha y_{n-1}^l] \\
-    y_n^l &= y_{n-1}^l + h^l \odot z_n^l
-
-The step is invertible exactly, (3.7), and preserves volume. The term in brackets is the residual
-stacking (3.79).
-
-Symbols: ``frequency`` is α; ``weight_ih`` is V, ``weight_hh`` is the vector w, ``bias`` is b,
-``timescale`` is c, ``weight_skip`` is Λ, ``skipped_layers`` is S.
-
-Reference: Rusch and Mishra, UnICORNN: A recurrent model for learning very long time dependencies,
-ICML 2021.
-"""
+"""UnICORNN: undamped independent controlled oscillatory recurrent neural network."""
 
 from __future__ import annotations
 
@@ -158,10 +135,26 @@ class UnICORNNCell(_IndependentOscillators, SequenceCell):
 class UnICORNN(_IndependentOscillators, KernelLayer):
     r"""Undamped independent oscillators with learned time scales, with the call of ``nn.LSTM``.
 
-    A step is (3.6), on top of this module. Parameters of layer k are ``weight_ih_lk`` (V) [H, F or
-    D * H], ``weight_hh_lk`` (w), ``bias_lk`` and ``timescale_lk`` (c) [H], and ``weight_skip_lk``
-    (Λ) where a skip connection ends; those of a reverse direction end in ``_reverse``. Frozen time
-    scales are buffers of the same name.
+    Equations (3.1), with y the positions, z the velocities and u the input:
+
+    .. math::
+        y'' = -[\tanh(w \odot y + V u + b) + \alpha y]
+
+    Discretisation (3.6) for layer l, with learned time scales :math:`h^l = dt^l\,\hat\sigma(c^l)`
+    and :math:`y_n^0 = u_n`:
+
+    .. math::
+        x_n^l &= V^l y_n^{l-1} + b^l \quad (+\ \Lambda^l y_n^{l-S-1} \text{ if } l > S) \\
+        z_n^l &= z_{n-1}^l - h^l \odot [\tanh(w^l \odot y_{n-1}^l + x_n^l) + \alpha y_{n-1}^l] \\
+        y_n^l &= y_{n-1}^l + h^l \odot z_n^l
+
+    The step is invertible exactly, (3.7), and preserves volume. The term in brackets is the
+    residual stacking (3.79).
+
+    Parameters of layer k are ``weight_ih_lk`` (V) [H, F or D * H], ``weight_hh_lk`` (w),
+    ``bias_lk`` and ``timescale_lk`` (c) [H], and ``weight_skip_lk`` (Λ) where a skip connection
+    ends; those of a reverse direction end in ``_reverse``. Frozen time scales are buffers of the
+    same name.
 
     Args:
         memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
