@@ -24,7 +24,7 @@ def test_a_sparse_row_holds_the_edges_that_end_in_it(layout):
 
 def test_counts_and_weights():
     assert node_count(3) == 3
-    with pytest.raises(ValueError, match="num_nodes=-1"):
+    with pytest.raises(ValueError, match=r"num_nodes must be .*got -1"):
         node_count(-1)
     check_weight(torch.ones(2), EDGES)
     with pytest.raises(ValueError, match=r"weight must be a tensor \[E=2\]"):

@@ -137,8 +137,8 @@ def test_backward_within_autocast(make_stack):
     [
         ("lem", {"memory": "chunky"}, "memory must be one of .*did you mean 'chunked'"),
         ("lem", {"output": "end"}, "output must be one of 'all', 'last', 'none'; got 'end'"),
-        ("lem", {"memory": "reversible"}, "needs UnICORNN in one direction.* another model"),
-        ("cornn", {"memory": "reversible"}, "needs UnICORNN in one direction.* use memory='chunk"),
+        ("lem", {"memory": "reversible"}, "memory must be .*UnICORNN.* got 'reversible'"),
+        ("cornn", {"memory": "reversible"}, "memory must be .*UnICORNN.* use memory='chunk"),
     ],
 )
 def test_refusals(make_stack, kernel, changes, words):
@@ -147,5 +147,5 @@ def test_refusals(make_stack, kernel, changes, words):
 
 
 def test_reversible_needs_one_direction(make_stack):
-    with pytest.raises(ValueError, match=r"in one direction.*; got bidirectional=True; use memory"):
+    with pytest.raises(ValueError, match=r"bidirectional must be .*got True; use memory"):
         make_stack("unicornn", bidirectional=True).call(memory="reversible")

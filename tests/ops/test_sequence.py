@@ -1,6 +1,6 @@
 import torch
 
-from anharmonic.ops.sequence import gaps_walked_back, reversed_in_time
+from anharmonic.ops.recurrence import gaps_walked_back, reversed_in_time
 
 
 def test_reversal_is_its_own_inverse():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -265,3 +265,19 @@ def without_scalar_tensors(fits: Fits) -> Fits:
         return fits(tensors)
 
     return unfit
+
+
+def needs_gradient(tensors: Iterable[Tensor | None]) -> bool:
+    """Whether a backward pass may follow a call with these tensors.
+
+    Example:
+        >>> needs_gradient([None, torch.zeros(1)])
+        False
+        >>> needs_gradient([torch.zeros(1, requires_grad=True)])
+        True
+    """
+    if torch.is_grad_enabled():
+        for tensor in tensors:
+            if tensor is not None and tensor.requires_grad:
+                return True
+    return False

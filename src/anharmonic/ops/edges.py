@@ -43,15 +43,12 @@ def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
                 advice,
             )
         )
-    if edge_index.dim() != 2 or edge_index.shape[0] != 2:
-        raise ValueError(
-            _checks.message(
-                "edge_index must be a torch.int64 tensor [2, E]",
-                _checks.described(edge_index),
-                "put sources in row 0 and targets in row 1"
-                + ("; transpose it" if edge_index.dim() == 2 and edge_index.shape[1] == 2 else ""),
-            )
-        )
+    _checks.require(
+        edge_index.dim() == 2 and edge_index.shape[0] == 2, "edge_index", edge_index,
+        "a torch.int64 tensor [2, E]",
+        "put sources in row 0 and targets in row 1"
+        + ("; transpose it" if edge_index.dim() == 2 and edge_index.shape[1] == 2 else ""),
+    )  # fmt: skip
     # A GPU would have to be waited for; indexing checks there.
     if edge_index.device.type == "cpu" and edge_index.numel():
         low, high = int(edge_index.min()), int(edge_index.max())
@@ -107,12 +104,7 @@ def node_count(value: Any) -> int:
                 "pass a whole number",
             )
         )
-    if value < 0:
-        raise ValueError(
-            _checks.message(
-                "num_nodes must be an int >= 0", f"num_nodes={value}", "pass x.shape[0]"
-            )
-        )
+    _checks.require(value >= 0, "num_nodes", value, "an int >= 0", "pass x.shape[0]")
     return value
 
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from anharmonic._checks import choice, message
+from anharmonic._checks import choice, message, require
 
 GRID_LIMIT = 2.0**10
 """States of the reversible policy are smaller (GRID_LIMIT in csrc/unicornn.h)."""
@@ -37,16 +37,14 @@ def checked_policy(memory: str, *, invertible: bool, bidirectional: bool) -> str
         'chunked'
     """
     choice("memory", memory, POLICIES)
-    if memory == "reversible" and (bidirectional or not invertible):
-        raise ValueError(
-            message(
-                "memory='reversible' needs UnICORNN in one direction, or "
-                "MultiLayerNeuralOscillator likewise with tanh and symplectic Euler: "
-                "steps that can be undone",
-                "bidirectional=True" if invertible else "another model",
-                "use memory='chunked'",
-            )
-        )
+    if memory == "reversible":
+        advice = "use memory='chunked'"
+        require(
+            invertible, "memory", memory,
+            "another policy for this model (steps that can be undone: those of UnICORNN, and of "
+            "MultiLayerNeuralOscillator with tanh and symplectic Euler)", advice,
+        )  # fmt: skip
+        require(not bidirectional, "bidirectional", True, "False with memory='reversible'", advice)
     return memory
 
 

@@ -1,9 +1,28 @@
-"""A whole stack over a whole sequence: what every recurrence does around its chains.
+"""A stack of layers over a whole sequence: how a call travels from a layer to the C library.
 
-A *chain* runs a stack in one direction, in whatever backend. A unidirectional stack is one chain; a
-bidirectional one is two chains of a single layer for every layer, with the conventions of
-``torch.nn.LSTM``: states are ordered layer by layer, forward before reverse, and a layer's output
-is the concatenation of its directions.
+A layer such as ``anharmonic.LEM`` lays its input out as [T, B, F], collects its weights and calls
+its op, here ``lem``. Then:
+
+1. ``lem/functional.py`` says what the model is: the name of its kernel, its settings (``dt`` and
+   the like) and the shapes of its weights, in a ``Recurrence``.
+2. ``run_sequence`` (in this file) checks all tensors against each other: compiled code trusts the
+   sizes it is told. Nothing behind it checks again.
+3. ``dispatch.py`` picks a backend that can run these tensors, and with it a *chain*: a function
+   that runs a stack in one direction.
+4. ``run_layers`` (in this file) calls the chain: once for a unidirectional stack; for a
+   bidirectional one twice for every layer, with the conventions of ``torch.nn.LSTM``: states are
+   ordered layer by layer, forward before reverse, and a layer's output is the concatenation of its
+   directions.
+5. The chain of LEM stands in ``lem/functional.py``, for each backend:
+
+   - reference: ``replay.py`` applies the memory policy, ``recurrence.py`` walks tile by tile
+     through time, all layers together, and ``lem/step.py`` is the equation of one step;
+   - native: ``bridge/native.py`` has the call cut into tiles (``bridge/plan.py``, pure arithmetic),
+     and makes it from within one operator, which autograd and compilers see as a single node;
+     ``bridge/call.py`` turns tensors into the C structure and calls ``an_forward`` (csrc/engine.c);
+   - triton: ``gpu/backend.py`` does the same on a GPU with the kernels of ``lem/triton.py``.
+
+The other recurrences differ in steps 1 and 5 alone.
 """
 
 from __future__ import annotations
@@ -14,9 +33,10 @@ from typing import Any, NamedTuple, TypedDict
 import torch
 from torch import Tensor
 
-from anharmonic._checks import choice, described, has_shape, has_values, message, require
+from anharmonic._checks import choice, has_shape, has_values, require
 from anharmonic.ops.dispatch import Chain, pick
 from anharmonic.ops.memory import checked_policy
+from anharmonic.ops.recurrence import gaps_walked_back, reversed_in_time
 
 OUTPUTS = ("all", "last", "none")
 _MAY_BE_ABSENT = ("bias", "weight_skip")
@@ -119,10 +139,17 @@ def run_sequence(
         ValueError: If a name is unknown, a shape does not fit, there is nothing to walk over, or
             the policy or backend cannot run this input.
     """
-    checked_policy(memory, invertible=recurrence.invertible, bidirectional=bidirectional)
+    if memory != "auto":  # which fits every recurrence
+        checked_policy(memory, invertible=recurrence.invertible, bidirectional=bidirectional)
     directions = 2 if bidirectional else 1
     _check_shapes(x, weights, state, recurrence.shapes, directions)
-    _check_given(x.shape, masks, elapsed, lengths, len(weights) // directions, state[0], directions)
+    (steps, batch, _), layers = x.shape, len(weights) // directions
+    if elapsed is not None:
+        has_shape("elapsed", elapsed, (steps, batch), "give one time per sample")
+    if masks is not None:
+        _check_masks(masks, layers - 1, (batch, directions * state[0].shape[-1]))
+    if lengths is not None:
+        _check_lengths(lengths, steps, batch)
     given: list[Any] = [x, *state, elapsed, *(masks or ())]
     for value in recurrence.settings.values():
         given.extend(value if isinstance(value, (list, tuple)) else [value])
@@ -201,42 +228,6 @@ def run_layers(
     return levels[-1] if return_sequence else None, *last
 
 
-def reversed_in_time(x: Tensor, lengths: Tensor | None) -> Tensor:
-    """Turns each sequence of [T, B, F] around within its own length; padding stays where it is.
-
-    Example:
-        >>> x = torch.tensor([1.0, 2.0, 3.0]).reshape(3, 1, 1)
-        >>> reversed_in_time(x, torch.tensor([2])).flatten().tolist()
-        [2.0, 1.0, 3.0]
-    """
-    if lengths is None:
-        return x.flip(0)
-    steps = torch.arange(x.shape[0], device=x.device)[:, None]
-    last = lengths.to(x.device)[None, :] - 1
-    index = torch.where(steps <= last, last - steps, steps)
-    return x.gather(0, index[:, :, None].expand_as(x))
-
-
-def gaps_walked_back(elapsed: Tensor, lengths: Tensor | None) -> Tensor:
-    """The elapsed times [T, B] in the order in which a reverse direction meets them.
-
-    The gap between samples n and n + 1 is ``elapsed[n + 1]`` from either side, so that a walk from
-    the end of N samples meets N - 1, ..., 1; its first step takes what the first sample has.
-
-    Example:
-        >>> gaps_walked_back(torch.tensor([[1.0], [2.0], [3.0], [9.0]]), torch.tensor([3]))
-        tensor([[1.],
-                [3.],
-                [2.],
-                [9.]])
-    """
-    if lengths is None:
-        return torch.cat([elapsed[:1], elapsed[1:].flip(0)])
-    steps = torch.arange(elapsed.shape[0], device=elapsed.device)[:, None]
-    length = lengths.to(elapsed.device)[None, :]
-    return elapsed.gather(0, torch.where(steps < length, (length - steps) % length, steps))
-
-
 # ---- checks: compiled code trusts the sizes it is told ---------------------------------------
 def _check_shapes(
     x: Tensor, weights: Sequence[Any], state: Sequence[Tensor], shapes: Shapes, directions: int
@@ -250,14 +241,10 @@ def _check_shapes(
     batch, levels, hidden = x.shape[1], len(weights), state[0].shape[-1] if state[0].dim() else 0
     for name, variable in zip(("y0", "z0"), state, strict=False):
         has_shape(name, variable, (levels, batch, hidden), "its sizes are levels, batch, hidden")
-    if levels == 0 or levels % directions:
-        raise ValueError(
-            message(
-                "weights must have one entry per layer and direction",
-                f"{levels} entries, bidirectional={directions == 2}",
-                "give every layer its own",
-            )
-        )
+    require(
+        levels > 0 and levels % directions == 0, "weights", f"{levels} entries",
+        "one per layer" + (" and direction" if directions == 2 else ""), "give every layer its own",
+    )  # fmt: skip
     widths = [x.shape[2]] + [directions * hidden] * (levels // directions)
     for k, weight in enumerate(weights):
         expected = shapes(k // directions, widths, hidden)
@@ -266,42 +253,29 @@ def _check_shapes(
                 continue
             shape = expected.get(name)
             if value is None or shape is None or value.shape != shape:
-                raise ValueError(
-                    message(
-                        f"weights[{k}].{name} must "
-                        + ("be None" if shape is None else f"have shape {list(shape)}"),
-                        "None" if value is None else described(value),
-                        "weights fit the sizes of x and y0, layer by layer",
-                    )
-                )
+                require(
+                    False, f"weights[{k}].{name}", value,
+                    "None" if shape is None else f"a tensor of shape {list(shape)}",
+                    "weights fit the sizes of x and y0, layer by layer",
+                )  # fmt: skip
 
 
-def _check_given(
-    sizes: torch.Size,
-    masks: Sequence[Tensor] | None,
-    elapsed: Tensor | None,
-    lengths: Tensor | None,
-    layers: int,
-    y0: Tensor,
-    directions: int,
-) -> None:
-    """Checks what a call may bring, against its sizes."""
-    steps, batch, _ = sizes
-    if elapsed is not None:
-        has_shape("elapsed", elapsed, (steps, batch), "give one time per sample")
-    if masks is not None:
+def _check_masks(masks: Sequence[Tensor], number: int, shape: tuple[int, int]) -> None:
+    """Checks the dropout masks between layers."""
+    require(
+        len(masks) == number, "masks", len(masks), f"one per layer but the last, {number}",
+        "leave the top layer's out",
+    )  # fmt: skip
+    for k, mask in enumerate(masks):
+        has_shape(f"masks[{k}]", mask, shape, "one per sequence")
         require(
-            len(masks) == layers - 1, "masks", len(masks),
-            f"one per layer but the last, {layers - 1}", "leave the top layer's out",
+            not mask.requires_grad, f"masks[{k}]", mask, "a constant, without a gradient",
+            "detach it",
         )  # fmt: skip
-        for k, mask in enumerate(masks):
-            has_shape(f"masks[{k}]", mask, (batch, directions * y0.shape[-1]), "one per sequence")
-            require(
-                not mask.requires_grad, f"masks[{k}]", mask, "a constant, without a gradient",
-                "detach it",
-            )  # fmt: skip
-    if lengths is None:
-        return
+
+
+def _check_lengths(lengths: Tensor, steps: int, batch: int) -> None:
+    """Checks the valid steps of each sequence."""
     require(
         lengths.shape == (batch,) and lengths.dtype is torch.int64 and lengths.is_cpu,
         "lengths", lengths, f"an int64 tensor of shape [{batch}] on the CPU",

@@ -196,14 +196,10 @@ def check_features(name: str, x: Any, graph: SortedEdges) -> None:
                 f"convert it, e.g. with {name}.float()",
             )
         )
-    if x.dim() != 2 or x.shape[0] != graph.num_nodes:
-        raise ValueError(
-            _checks.message(
-                f"{name} must be a tensor [N={graph.num_nodes}, F]",
-                _checks.described(x),
-                "give one row per node of this graph",
-            )
-        )
+    _checks.require(
+        x.dim() == 2 and x.shape[0] == graph.num_nodes, name, x,
+        f"a tensor [N={graph.num_nodes}, F]", "give one row per node of this graph",
+    )  # fmt: skip
     if x.device != graph.device:
         raise ValueError(
             _checks.message(

@@ -88,7 +88,15 @@ class _Recurrent(Stored, nn.Module):
     def _weights(self, kind: type[_Weights], suffixes: list[str]) -> list[_Weights]:
         """The named tuples that a kernel takes, one for each suffix ("_l0", "_l0_reverse", ...)."""
         fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
-        return [kind(*(self._weight(name + s) for name in fields)) for s in suffixes]
+        parameters = self._parameters
+        weights = []
+        for suffix in suffixes:
+            values: list[Any] = []
+            for name in fields:
+                value = parameters.get(name + suffix)
+                values.append(getattr(self, name + suffix, None) if value is None else value)
+            weights.append(kind(*values))
+        return weights
 
     @property
     def _example(self) -> Tensor:

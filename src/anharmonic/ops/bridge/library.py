@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from anharmonic._checks import message
+from anharmonic._checks import message, require
 
 FORCED = "ANHARMONIC_INSTRUCTION_SET"
 _NAME = "libanharmonic.so"
@@ -237,15 +237,11 @@ def _names(loaded: ctypes.CDLL) -> tuple[str, ...]:
 
 
 def _select(loaded: ctypes.CDLL, what: str, name: str) -> None:
-    if loaded.an_select(name.encode()) != 0:
-        names = ", ".join(map(repr, _names(loaded)))
-        raise ValueError(
-            message(
-                f"{what} must be one that this processor and this build can run: {names}",
-                repr(name),
-                "choose one of these" + (f", or unset {FORCED}" if what == FORCED else ""),
-            )
-        )
+    require(
+        loaded.an_select(name.encode()) == 0, what, name,
+        f"one that this processor and this build can run: {', '.join(map(repr, _names(loaded)))}",
+        "choose one of these" + (f", or unset {FORCED}" if what == FORCED else ""),
+    )  # fmt: skip
 
 
 def _without_library(what: str, name: str, reason: str) -> str:

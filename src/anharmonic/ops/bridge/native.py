@@ -29,13 +29,9 @@ from anharmonic.ops.bridge.call import (
     workspace,
 )
 from anharmonic.ops.bridge.library import Call
-from anharmonic.ops.bridge.operators import (
-    needs_gradient,
-    operator,
-    refuse,
-    refuse_second_derivative,
-)
+from anharmonic.ops.bridge.operators import operator, refuse, refuse_second_derivative
 from anharmonic.ops.bridge.plan import Plan, Sizes, plan_again, plan_call
+from anharmonic.ops.dispatch import needs_gradient
 
 CORNN_EXPLICIT, CORNN_IMPLICIT, UNICORNN, LEM, LEM_CLIPPED, LEM_SINGLE_SCALE = range(6)
 """Models (enum an_model in csrc/anharmonic.h)."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from anharmonic._checks import message
 
@@ -61,19 +60,3 @@ def refuse_second_derivative(ctx: Any) -> None:
     """
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():
         refuse(ctx)
-
-
-def needs_gradient(tensors: Iterable[Tensor | None]) -> bool:
-    """Whether a backward pass may follow a call with these tensors.
-
-    Example:
-        >>> needs_gradient([None, torch.zeros(1)])
-        False
-        >>> needs_gradient([torch.zeros(1, requires_grad=True)])
-        True
-    """
-    if torch.is_grad_enabled():
-        for tensor in tensors:
-            if tensor is not None and tensor.requires_grad:
-                return True
-    return False

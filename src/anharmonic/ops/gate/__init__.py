@@ -102,14 +102,10 @@ def gradient_gate(
                 [0.0000, 0.7616],
                 [0.0000, 0.0000]])
     """
-    if not isinstance(graph, Adjacency):
-        raise TypeError(
-            _checks.message(
-                "graph must be an anharmonic.Adjacency",
-                _checks.described(graph),
-                "build it once with Adjacency(edge_index, num_nodes)",
-            )
-        )
+    _checks.require(
+        isinstance(graph, Adjacency), "graph", graph, "an anharmonic.Adjacency",
+        "build it once with Adjacency(edge_index, num_nodes)", TypeError,
+    )  # fmt: skip
     check_features("h", h, graph)
     p = _checks.number("p", p, low=0.0, low_open=True)
     _checks.choice("aggr", aggr, AGGREGATIONS)

@@ -14,13 +14,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anharmonic.ops.bridge.operators import (
+from anharmonic.ops.bridge.operators import operator, refuse, refuse_second_derivative
+from anharmonic.ops.dispatch import (
+    Chain,
+    Fits,
     needs_gradient,
-    operator,
-    refuse,
-    refuse_second_derivative,
+    register,
+    register_missing,
+    transformed,
 )
-from anharmonic.ops.dispatch import Chain, Fits, register, register_missing, transformed
 from anharmonic.ops.gpu import tiles, tiles_backward
 from anharmonic.ops.gpu.first_use import SmallCase, why_wrong
 from anharmonic.ops.memory import resolve, state_bytes

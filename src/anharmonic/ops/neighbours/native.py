@@ -10,7 +10,8 @@ from torch import Tensor
 from anharmonic._checks import watched
 from anharmonic.ops.bridge.call import dense, invoke, pointer
 from anharmonic.ops.bridge.library import GraphCall
-from anharmonic.ops.bridge.operators import needs_gradient, operator
+from anharmonic.ops.bridge.operators import operator
+from anharmonic.ops.dispatch import needs_gradient
 from anharmonic.ops.sorted_edges import SortedEdges
 
 
