@@ -56,14 +56,14 @@ def message(expected: str, got: str, advice: str) -> str:
     return f"{expected}; got {got}; {advice}."
 
 
-def listed(words: Sequence[str]) -> str:
-    """Words in a row, the last one after "and".
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """Words in a row, the last one after "and" or another word.
 
     Example:
         >>> listed(["a"]), listed(["a", "b", "c"])
         ('a', 'a, b and c')
     """
-    return " and ".join(", ".join(words).rsplit(", ", 1))
+    return f" {last} ".join(", ".join(words).rsplit(", ", 1))
 
 
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:

@@ -218,7 +218,7 @@ def test_broken_inputs_of_a_part_and_in_the_order_of_the_file(tmp_path: Path) ->
         ),
         (
             {"x": numbered(4), "y": np.zeros((4, 3), int)},
-            r"y in mine.npz must be \[N\] for classes.*T at least 4; got",
+            r"y in mine.npz must be \[N\] for classes; got 'int64",
         ),
     ],
 )
@@ -312,11 +312,9 @@ def test_option_errors(tmp_path: Path) -> None:
         FileTask(path, split_seed=-1)
     with pytest.raises(FileNotFoundError, match="must be an existing file"):
         FileTask(tmp_path / "none.npz")
-    other = tmp_path / "mine.csv"
+    other = tmp_path / "mine.xls"
     other.write_text("1,2")
-    with pytest.raises(
-        ValueError, match=r"ending of the file must be one of '.npz', '.ts'; got '.c"
-    ):
+    with pytest.raises(ValueError, match=r"ending of the file must be one of '.npz', .*'.xls'"):
         FileTask(other)
     given = {"x_train": numbered(4), "y_train": [0, 1, 0, 1]}
     parts = save(tmp_path, **given, x_test=numbered(2), y_test=[0, 1])
@@ -351,3 +349,20 @@ def test_more_channels(tmp_path: Path) -> None:
     assert task.loaders(0, 4).train(0)[0].x.shape == (4, 6, 5)
     new = read_inputs(path, Preprocessing.from_dict(task.preprocessing.to_dict()))
     assert new.x.shape == (20, 6, 5)
+
+
+def test_a_table_says_what_its_columns_were_taken_for(tmp_path):
+    pytest.importorskip("pyarrow")
+    rows = "".join(f"{i % 4},{i / 9},1.5,2,{'up' if i % 2 else 'down'}\n" for i in range(24))
+    (tmp_path / "mine.csv").write_text("who,v0,v1,v2,state\n" + rows)
+    task = FileTask(tmp_path / "mine.csv", target_column="state", group_column="who")
+    first, second = task.summary().split("\n")
+    assert "24 sequences" in first and task.class_names == ("down", "up")
+    assert "'state'" in second and "'who'" in second and "wide" in second
+    assert task.sizes["train"] % 6 == 0  # whole groups of six
+
+
+def test_columns_are_of_tables_only(tmp_path):
+    np.savez(tmp_path / "mine.npz", x=np.zeros((9, 2)), y=np.arange(9) % 2)
+    with pytest.raises(ValueError, match=r"mine.npz .*'target_column': 'label'"):
+        FileTask(tmp_path / "mine.npz", target_column="label")

@@ -3,6 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from anharmonic.data.columns import Columns
 from anharmonic.data.readers import read_parts
 
 HEADER = "@univariate true\n@classLabel true a b\n@data\n"
@@ -23,9 +24,9 @@ def test_parts_by_the_ending(tmp_path: Path) -> None:
 
 
 def test_unknown_ending_and_hint(tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").write_text("1")
-    with pytest.raises(ValueError, match=r"ending of the file must be one of '.npz', .*'.txt'"):
-        read_parts(tmp_path / "mine.txt")
+    (tmp_path / "mine.xls").write_text("1")
+    with pytest.raises(ValueError, match=r"ending of the file must be one of '.npz', .*'.xls'"):
+        read_parts(tmp_path / "mine.xls")
     (tmp_path / "mine.ts").write_text(HEADER + "1,2:a\n")
-    with pytest.raises(TypeError, match="columns"):
-        read_parts(tmp_path / "mine.ts", columns=3)
+    with pytest.raises(ValueError, match=r"mine.ts .*none: .ts has none.*id_column"):
+        read_parts(tmp_path / "mine.ts", columns=Columns(id="a"))

@@ -15,11 +15,10 @@ from anharmonic.train.folder import run_folder
 def trained(tiny, environment, tmp_path):
     """Trains on a file with the given arrays; returns the run's folder."""
 
-    def train(options=None, model="LSTM", **arrays):
+    def train(**arrays):
         path = tmp_path / "mine.npz"
         np.savez(path, **arrays)
-        given = {"sha256": file_digest(path)} | (options or {})
-        run = tiny(task="file", task_options=given, model=model, epochs=1)
+        run = tiny(task="file", task_options={"sha256": file_digest(path)}, epochs=1)
         fit(run, dataclasses.replace(environment, file=path))
         return run_folder(run, environment)
 
@@ -68,40 +67,6 @@ def test_values_per_step_of_ragged_sequences(trained, tmp_path):
     assert found.labels is None
 
 
-def test_classes_per_step(trained, tmp_path):
-    lengths = [3, 6, 2, 5] * 5
-    x = np.random.default_rng(0).random((sum(lengths), 2))
-    y = np.where(x[:, 0] > 0.5, "high", "low")
-    folder = trained(x=x, y=y, offsets=np.cumsum([0, *lengths]))
-    found = predict(folder, tmp_path / "mine.npz", batch_size=3)
-    assert found.class_names == ("high", "low")
-    assert [len(steps) for steps in found.labels] == lengths
-    for steps, rows in zip(found.labels, found.values, strict=True):
-        assert steps == tuple(found.class_names[i] for i in rows.argmax(1))
-        np.testing.assert_allclose(rows.sum(1), 1, rtol=1e-5)
-
-
-def test_scaled_targets_are_predicted_in_their_units(trained, tmp_path):
-    x = sequences(30)
-    folder = trained({"scale_target": True}, x=x, y=1e6 + 10 * x.mean((1, 2)))
-    found = predict(folder, tmp_path / "mine.npz")
-    assert abs(found.values - 1e6).max() < 500
-    result = json.loads((folder / "result.json").read_text())
-    assert result["metric"] == "rmse" and 0 < result["test"] < 500
-
-
-@pytest.mark.parametrize(("way", "model"), [("step", "LEM"), ("channel", "LSTM")])
-def test_the_time_between_samples_counts(trained, tmp_path, way, model):
-    x, elapsed = sequences(30), np.tile([0.0, 2, 2, 2, 1, 2], (30, 1))
-    folder = trained({"elapsed": way}, model, x=x, y=x[:, 0, 0] > 6.5, elapsed=elapsed)
-    first = predict(folder, tmp_path / "mine.npz").values
-    np.savez(tmp_path / "fast.npz", x=x, elapsed=elapsed / 2)
-    assert not np.allclose(predict(folder, tmp_path / "fast.npz").values, first, rtol=1e-3)
-    np.savez(tmp_path / "bare.npz", x=x)
-    with pytest.raises(ValueError, match=r"bare.npz must hold the time between samples"):
-        predict(folder, tmp_path / "bare.npz")
-
-
 def test_run_on_another_task(tiny, environment, tmp_path):
     fit(tiny(epochs=1), environment)
     new = tmp_path / "new.npz"
@@ -137,3 +102,50 @@ def test_errors(tiny, environment, tmp_path):
     (folder / "task.json").write_text("{}")
     with pytest.raises(ValueError, match=r"task\.json must be what fit wrote; got KeyError"):
         predict(folder, new)
+
+
+def test_a_new_table_is_read_as_the_one_of_training(tiny, environment, tmp_path):
+    pytest.importorskip("pyarrow")
+    x = np.random.default_rng(0).random((30, 6))
+    rows = [[*row, "high" if sum(row) > 3 else "low"] for row in x.round(3).tolist()]
+
+    def write(name, columns, rows):
+        lines = [",".join(map(str, row)) for row in (columns, *rows)]
+        (tmp_path / name).write_text("\n".join(lines))
+        return tmp_path / name
+
+    values = [f"v{i}" for i in range(6)]
+    path = write("mine.csv", [*values, "kind"], rows)
+    options = {"sha256": file_digest(path), "target_column": "kind"}
+    run = tiny(task="file", task_options=options, epochs=1)
+    fit(run, dataclasses.replace(environment, file=path))
+    folder = run_folder(run, environment)
+    whole = predict(folder, path)
+    bare = predict(folder, write("new.csv", values, [row[:-1] for row in rows]))
+    np.testing.assert_array_equal(bare.values, whole.values)
+    assert set(whole.labels) <= {"high", "low"}
+    (tmp_path / "no.csv").write_text("0.5,0.2,0.3\n0.1,0.2,0.3")
+    with pytest.raises(ValueError, match=r"first row of no\.csv .*names of columns"):
+        predict(folder, tmp_path / "no.csv")
+
+
+def test_a_long_table_is_read_by_its_names(tiny, environment, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    rng = np.random.default_rng(0)
+    ids = np.repeat([f"r{i}" for i in range(20)], 5)
+    table = {
+        "id": ids,
+        "a": rng.random(100),
+        "b": 5 + rng.random(100),
+        "label": np.repeat(["up", "down"] * 10, 5),
+    }
+    path = tmp_path / "mine.parquet"
+    parquet.write_table(pa.table(table), path)
+    run = tiny(task="file", task_options={"sha256": file_digest(path)}, epochs=1)
+    fit(run, dataclasses.replace(environment, file=path))
+    folder = run_folder(run, environment)
+    new = tmp_path / "new.parquet"
+    parquet.write_table(pa.table({name: table[name] for name in ("b", "a", "id")}), new)
+    np.testing.assert_array_equal(predict(folder, new).values, predict(folder, path).values)

@@ -13,7 +13,7 @@ from anharmonic import __version__, _plugins
 from anharmonic._checks import choice, message, missing_extra
 
 COMMANDS = {
-    "train": "train a model on a task or on your own .npz or .ts file",
+    "train": "train a model on a task or on your own file",
     "predict": "apply a trained model to a file and write a CSV",
     "diagnose": "look into a trained run: gradients, time scales, energies; numbers and a page",
     "list": "list models and tasks, and with anharmonic-papers tables and figures",

@@ -8,9 +8,10 @@ from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
 
-from anharmonic._checks import choice, message, require
+from anharmonic._checks import choice, listed, message, require
 from anharmonic.cli.flags import fields_of, options_of, run_command
 from anharmonic.data.files import file_digest
+from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import list_tasks, task_class
 from anharmonic.nn.registry import canonical_name, model_class
 from anharmonic.train.fit import fit
@@ -26,10 +27,9 @@ from anharmonic.train.run import Run, RunEnvironment
 PROG = "anharmonic train"
 USAGE = (
     f"usage: {PROG} MODEL TASK [OPTIONS]",
-    f"       {PROG} MODEL FILE.npz|FILE.ts [OPTIONS]",
+    f"       {PROG} MODEL FILE [OPTIONS]            (FILE: {', '.join(FILE_SUFFIXES)})",
     f"       {PROG} --run RUN.json [OPTIONS OF THE ENVIRONMENT]",
 )
-FILE_SUFFIXES = (".npz", ".ts")
 # Set by the two names, not by flags of the run; their values here are of no importance.
 _NAMED: dict[str, Any] = {"task": "adding", "model": "LEM", "task_options": {}, "model_options": {}}
 
@@ -172,7 +172,7 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
 
     Args:
         model: Name of the model, in any case.
-        task: Name of the task, in any case, or a path that ends in .npz or .ts.
+        task: Name of the task, in any case, or the path of a file.
 
     Raises:
         ValueError: If a name is unknown.
@@ -188,7 +188,7 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
             choice("task", task.lower(), known)
         raise ValueError(
             message(
-                "your own data must be a .npz or .ts file",
+                f"your own data must be a file that ends in {listed(FILE_SUFFIXES, 'or')}",
                 f"{path}{' (a folder)' * path.is_dir()}",
                 f"save them as one of these, or name a task: {', '.join(known)}",
             )
@@ -197,7 +197,7 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
         path.is_file(),
         "your own data",
         str(path),
-        "an existing .npz or .ts file",
+        "an existing file",
         "check the path; `anharmonic list tasks` shows the tasks that need no file",
         FileNotFoundError,
     )

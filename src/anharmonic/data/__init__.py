@@ -6,6 +6,7 @@ or `NodeTask` (graphs) or `TabularTask` (rows of numbers), and builds its parts 
 torchmetrics, are in `anharmonic.data.metrics`.
 """
 
+from anharmonic.data.arrays import save_npz, sequences_from
 from anharmonic.data.base import (
     Batch,
     Batches,
@@ -17,6 +18,7 @@ from anharmonic.data.base import (
     Task,
     seeded_rng,
 )
+from anharmonic.data.columns import Columns
 from anharmonic.data.dataset import Dataset
 from anharmonic.data.download import DownloadError, cache_folder, data_folder
 from anharmonic.data.files import FileTask, file_digest
@@ -26,16 +28,19 @@ from anharmonic.data.graphs.base import GraphTask, NodeData, NodeTask
 from anharmonic.data.graphs.cora import CitationTask
 from anharmonic.data.graphs.edges import coalesce, to_undirected
 from anharmonic.data.graphs.pyg import pyg_source
+from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
 from anharmonic.data.sources import Arrays, RemoteFile, Source, load_arrays
 from anharmonic.data.splits import split_indices
 from anharmonic.data.tabular import TableDataset, TabularTask
 
 __all__ = [
+    "FILE_SUFFIXES",
     "Arrays",
     "Batch",
     "Batches",
     "CitationTask",
+    "Columns",
     "Dataset",
     "DownloadError",
     "FileTask",
@@ -64,7 +69,9 @@ __all__ = [
     "make_task",
     "node_features",
     "pyg_source",
+    "save_npz",
     "seeded_rng",
+    "sequences_from",
     "split_indices",
     "stored_split",
     "task_class",

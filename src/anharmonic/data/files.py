@@ -12,36 +12,33 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import boolean, choice, require
 from anharmonic.data.base import Readout, SequenceDataset, Splits, Task
+from anharmonic.data.columns import Columns, Layout
 from anharmonic.data.npz import existing, read_npz
 from anharmonic.data.parts import Cut, SplitBy, cut_parts, warn_of_absent_classes
-from anharmonic.data.preprocessing import Elapsed, Missing, Preprocessing
+from anharmonic.data.preprocessing import Missing, Preprocessing
 from anharmonic.data.readers import file_digest, read_parts
-from anharmonic.data.sequences import check_finite
-from anharmonic.data.targets import (
-    classes_by_step,
-    encode_classes,
-    float_targets,
-    output_width,
-    target_kind,
-)
+from anharmonic.data.sequences import Sequences, check_finite
+from anharmonic.data.targets import encode_classes, float_targets, output_width, target_kind
 from anharmonic.data.ts import read_ts
 
 __all__ = ["FileTask", "file_digest", "read_inputs", "read_npz", "read_parts", "read_ts"]
 
 
 class FileTask(Task):
-    """Your own sequences, from an `.npz` archive or a `.ts` file: classes or numbers to predict.
+    """Your own sequences, from an archive or a table: classes or numbers to predict.
 
     Whole numbers and strings as targets are classes; numbers with a point are values. The metric
     is accuracy in percent for classes, root mean squared error in units of `y` for values.
 
     Args:
-        path: An `.npz` archive (keys as in `read_npz`) or a `.ts` file (as in `read_ts`). Given
-            `NAME_TRAIN.ts` or `NAME_TEST.ts`, the other one is read too.
+        path: An `.npz` archive (keys as in `read_npz`), a `.ts` or `.arff` file of the UCR and UEA
+            archives, or a table: `.csv`, `.tsv`, `.txt` or `.parquet`. Given `NAME_TRAIN.ts` or
+            `NAME_TEST.ts` (or another ending but `.npz`), the other one is read too.
         sha256: `file_digest(path)`: another file is refused. Not checked if None.
         target: "class" or "value" to decide what `y` means; "auto" by its type.
         standardise: Whether every input channel gets mean 0 and standard deviation 1, measured on
-            the training data. Targets stay as they are, see `scale_target`.
+            the training data. Targets stay as they are: bring values to the size of about 1
+            yourself.
         missing: "error" refuses NaN in the inputs; "mean" puts the channel's training mean there;
             "forward" the last known value of the sequence (the mean before the first); "mask" the
             mean, and for every channel with gaps a further one that is 1 there.
@@ -58,11 +55,12 @@ class FileTask(Task):
         fold: Which of them, 0 to folds - 1.
         difference: Whether the change of every channel since the step before is appended as a
             channel, 0 at the first step, scaled to a root mean square of 1 in training.
-        elapsed: What becomes of the time between samples, where the file has it: "ignore"; "step",
-            it multiplies the model's time step (for models that have one), the median in training
-            being 1; "channel", it is appended as a channel.
-        scale_target: Whether targets that are values get mean 0 and standard deviation 1 within the
-            model. The metric and predictions stay in units of `y`.
+        target_column: Of a table, the column of the targets; None to find it by its name.
+        id_column: Of a table, the column that says which sequence a row is of.
+        time_column: Of a table, the column of times: numbers, or dates as in ISO 8601.
+        group_column: Of a table, the column of subjects or recordings.
+        layout: Of a table: "wide", a row per sequence; "long", a row per step; "nested", a row per
+            sequence whose cells are lists; "auto" to find out.
 
     Shape:
         x `[B, T, F]` zero-padded to the longest of the batch, y `[B]`, `[B, O]` or `[B, T, O]`,
@@ -75,6 +73,7 @@ class FileTask(Task):
 
     Attributes:
         preprocessing: What was done to the inputs; `read_inputs` does the same to new data.
+        columns: What the columns of a table were taken for; None if the file is no table.
 
     Raises:
         FileNotFoundError: If a file is missing.
@@ -108,26 +107,27 @@ class FileTask(Task):
         folds: int | None = None,
         fold: int = 0,
         difference: bool = False,
-        elapsed: Elapsed = "ignore",
-        scale_target: bool = False,
+        target_column: str | None = None,
+        id_column: str | None = None,
+        time_column: str | None = None,
+        group_column: str | None = None,
+        layout: Layout = "auto",
     ) -> None:
         choice("target", target, ("auto", "class", "value"))
         boolean("standardise", standardise)
         boolean("difference", difference)
-        boolean("scale_target", scale_target)
-        choice("elapsed", elapsed, get_args(Elapsed))
         choice("missing", missing, get_args(Missing))
         groups = tuple(str(group) for group in test_groups)
         cut = Cut(split, groups, valid_share, folds, fold, split_seed)
+        named = Columns(target_column, id_column, time_column, group_column, layout)
         self.path = existing(path)
         self.source = self.path.name
         if sha256 is not None:
             digest = file_digest(self.path)
             advice = "give the file of the run, or start a new run with this one"
             require(digest == sha256, f"sha256 of {self.path.name}", digest, sha256, advice)
-        parts = {
-            name: classes_by_step(part, target) for name, part in read_parts(self.path).items()
-        }
+        parts = read_parts(self.path, columns=named)
+        self.columns = next(iter(parts.values())).columns
         meant = {target_kind(part, target) for part in parts.values()}
         name = self.path.name
         came = {
@@ -153,33 +153,39 @@ class FileTask(Task):
             if target == "auto":
                 self.hint = _maybe_classes(list(codes.values()), self.path.name, self.readout)
         numbered = {name: replace(part, y=codes[name]) for name, part in parts.items()}
-        labels = self.class_names if self.readout == "last" else ()
-        cuts = cut_parts(numbered, cut, labels)
+        cuts = cut_parts(numbered, cut, self.class_names)
         train = cuts["train"]
         warn_of_absent_classes(train, self.class_names)
         self.sizes = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}
-        self.preprocessing = Preprocessing.fit(
-            train,
-            standardise,
-            missing,
-            difference=difference,
-            elapsed=elapsed,
-            scale_target=scale_target and self.target == "value",
-        )
+        self.preprocessing = Preprocessing.fit(train, standardise, missing, difference=difference)
         self.input_size = self.preprocessing.size
-        made = {name: self.preprocessing.dataset(part) for name, part in cuts.items()}
-        self._splits = Splits(made["train"], made.get("valid"), made["test"])
+        self._splits = Splits(
+            self._dataset(train),
+            self._dataset(cuts["valid"]) if "valid" in cuts else None,
+            self._dataset(cuts["test"]),
+        )
+
+    def _dataset(self, part: Sequences) -> SequenceDataset:
+        return part.dataset(self.preprocessing.transform(part))
+
+    def summary(self) -> str:
+        """Says how the data were understood; of a table also what its columns were taken for."""
+        said = super().summary()
+        return said if self.columns is None else f"{said}\n{self.columns.describe()}"
 
     def _build(self) -> Splits[SequenceDataset]:
         raise NotImplementedError("the data were read when the task was made")
 
 
-def read_inputs(path: Path | str, preprocessing: Preprocessing) -> SequenceDataset:
+def read_inputs(
+    path: Path | str, preprocessing: Preprocessing, columns: Columns | None = None
+) -> SequenceDataset:
     """Reads only the inputs of a file, to predict from them; `y` may be there or not.
 
     Args:
-        path: An `.npz` archive with `x`, or one `.ts` file (no partner is looked for).
+        path: A file as for training (no partner is looked for); an `.npz` archive with `x`.
         preprocessing: Of the training data: `FileTask(...).preprocessing`.
+        columns: Of the training data: `FileTask(...).columns`. A table is read like that one.
 
     Returns:
         The sequences in their order; `y` has no columns.
@@ -188,12 +194,12 @@ def read_inputs(path: Path | str, preprocessing: Preprocessing) -> SequenceDatas
         FileNotFoundError: If there is no such file.
         ValueError: If the file is damaged, or its channels are not those of training.
     """
-    parts = read_parts(path, targets=False)
+    parts = read_parts(path, targets=False, columns=columns)
     keys = [f"x_{name}" for name in parts]
     advice = "store the sequences to predict from as x"
     require("all" in parts, f"keys of {Path(path).name}", keys, "x", advice)
     bare = replace(parts["all"], y=None, per_step=False)
-    return preprocessing.dataset(bare)
+    return bare.dataset(preprocessing.transform(bare))
 
 
 def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -> str:

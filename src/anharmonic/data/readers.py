@@ -5,42 +5,46 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-from anharmonic._checks import choice
+from anharmonic._checks import choice, missing_extra, require
+from anharmonic.data.columns import ROLES, Columns
 from anharmonic.data.npz import existing, read_npz
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.ts import read_ts
 
 
-def read_parts(path: Path | str, *, targets: bool = True, **hints: Any) -> dict[str, Sequences]:
+def read_parts(
+    path: Path | str, *, targets: bool = True, columns: Columns | None = None
+) -> dict[str, Sequences]:
     """Reads the sequences of a file, by the reader of its ending.
 
     Args:
-        path: The file; given `NAME_TRAIN.ts` or `NAME_TEST.ts`, the other one is read too.
+        path: The file; of a pair `NAME_TRAIN.ts`, `NAME_TEST.ts` (or another ending of a table)
+            the other one is read too.
         targets: Whether targets are wanted; else only this file's inputs are read.
-        hints: What the file does not say, by name, for readers that take it.
+        columns: Of a table, which column is what; what is left open is found.
 
     Returns:
         The sequences by part: "all", or "train", "test" and perhaps "valid".
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If no reader knows the ending, or the file is damaged.
-        TypeError: If the reader does not take a hint.
+        ValueError: If no reader knows the ending, the file is damaged, or columns are named of a
+            file that has none.
+        ImportError: If a table is to be read without pyarrow (extra "train").
     """
     path = existing(path)
+    given = columns or Columns()
     parts: dict[str, Sequences] = {}
     for name, file in _files(path, pair=targets).items():
-        parts |= {
-            name if read == "all" else read: part
-            for read, part in READERS[_form(path)](file, targets=targets, **hints).items()
-        }
+        read = READERS[_form(path)](file, targets, given)
+        parts |= {name if key == "all" else key: part for key, part in read.items()}
+        given = next(iter(read.values())).columns or given  # both files of a pair are read alike
     return parts
 
 
 def file_digest(path: Path | str) -> str:
-    """SHA-256 of a data file, 64 hexadecimal digits; of a pair `_TRAIN.ts`, `_TEST.ts` both count.
+    """SHA-256 of a data file, 64 hexadecimal digits; of a pair `_TRAIN`, `_TEST` both count.
 
     Raises:
         FileNotFoundError: If a file is missing.
@@ -54,15 +58,46 @@ def file_digest(path: Path | str) -> str:
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
-def _ts(path: Path, *, targets: bool) -> dict[str, Sequences]:
+def _npz(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    _without_columns(path, columns)
+    return read_npz(path, targets=targets)
+
+
+def _ts(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
     del targets  # a label that is there has to be read over anyway
+    _without_columns(path, columns)
     return {"all": read_ts(path)}
 
 
-# A reader takes a path, whether targets are wanted, and its own hints, each with a default.
-READERS: dict[str, Callable[..., dict[str, Sequences]]] = {".npz": read_npz, ".ts": _ts}
+def _table(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    try:
+        from anharmonic.data.tables import read_table
+    except ModuleNotFoundError as error:
+        raise missing_extra("pyarrow", "train", f"reading {path.suffix} files") from error
+    return {"all": read_table(path, columns, targets)}
+
+
+def _without_columns(path: Path, columns: Columns) -> None:
+    if not columns.found:
+        named = {f"{role}_column": name for role in ROLES if (name := getattr(columns, role))}
+        advice = "leave them out, or give a table (.csv, .parquet)"
+        require(
+            not named, f"columns of {path.name}", named, f"none: {path.suffix} has none", advice
+        )
+
+
+READERS: dict[str, Callable[[Path, bool, Columns], dict[str, Sequences]]] = {
+    ".npz": _npz,
+    ".ts": _ts,
+    ".arff": _table,
+    ".csv": _table,
+    ".tsv": _table,
+    ".txt": _table,
+    ".parquet": _table,
+}
+FILE_SUFFIXES = tuple(READERS)
 # Archives' habit: NAME_TRAIN.ts and NAME_TEST.ts are one data set.
-PAIRED = (".ts",)
+PAIRED = FILE_SUFFIXES[1:]
 
 
 def _form(path: Path) -> str:

@@ -96,7 +96,7 @@ def make_task(
     if "data_dir" in parameters:
         given["data_dir"] = data_dir
     if "path" in parameters:
-        advice = "pass the path of your .npz or .ts, to fit as RunEnvironment(file=...)"
+        advice = "pass the path of your file to fit as RunEnvironment(file=...)"
         require(file is not None, "file", file, f"given for the task {name!r}", advice)
         given["path"] = file
     else:
@@ -156,7 +156,7 @@ def _describe(name: str) -> TaskInfo:
             input="as in the file",
             target="classes or values, as in the file",
             metric="accuracy or rmse",
-            source="your .npz or .ts file",
+            source="your file",
             licence=kind.licence,
         )
     task = kind()

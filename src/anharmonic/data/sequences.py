@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
 from anharmonic.data.base import SequenceDataset
+from anharmonic.data.columns import Columns
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -33,6 +34,9 @@ class Sequences:
             not known.
         times: `[N]` numbers, dates or strings that sort: when a sequence begins. None if not known.
         channels: Name of every channel; empty if not known.
+        interval: Usual time between two samples, in the file's unit (seconds for dates). None if
+            not known.
+        columns: What the columns of the table were taken for. None if it was no table.
 
     Raises:
         ValueError: If there is no sequence, one without steps, or an array does not fit.
@@ -47,6 +51,8 @@ class Sequences:
     groups: NDArray[Any] | None = None
     times: NDArray[Any] | None = None
     channels: tuple[str, ...] = ()
+    interval: float | None = None
+    columns: Columns | None = None
 
     def __post_init__(self) -> None:
         size = {"sequences": len(self), "channels": self.x.shape[1]}
@@ -111,34 +117,17 @@ class Sequences:
         sequence = int(np.searchsorted(self.offsets, row, side="right")) - 1
         return sequence, row - int(self.offsets[sequence])
 
-    def dataset(
-        self,
-        x: Floats,
-        elapsed: Floats | None = None,
-        units: tuple[torch.Tensor, torch.Tensor] | None = None,
-    ) -> SequenceDataset:
-        """Makes a data set of prepared inputs and numeric `y`; dense if all lengths are equal.
-
-        Args:
-            x: The prepared inputs, `[sum of lengths, F]`.
-            elapsed: Time between samples in nominal steps, `[sum of lengths]`, if it matters.
-            units: Shift and scale of the targets, as in `SequenceDataset`.
-        """
+    def dataset(self, x: Floats) -> SequenceDataset:
+        """Makes a data set of prepared inputs and numeric `y`; dense if all lengths are equal."""
         y = np.zeros((len(self), 0), np.float32) if self.y is None else self.y
         inputs, targets = torch.from_numpy(x), torch.from_numpy(y)
-        steps = None if elapsed is None else torch.from_numpy(elapsed)
         if (self.lengths == self.lengths[0]).all():
             shape = (len(self), int(self.lengths[0]))
             if self.per_step:
-                targets = targets.reshape(*shape, *targets.shape[1:])
-            steps = None if steps is None else steps.reshape(shape)
-            inputs = inputs.reshape(*shape, -1)
-            return SequenceDataset(inputs, targets, elapsed=steps, units=units)
+                targets = targets.reshape(*shape, -1)
+            return SequenceDataset(inputs.reshape(*shape, -1), targets)
         offsets = torch.from_numpy(self.offsets.astype(np.int64))
-        per_step = self.per_step
-        return SequenceDataset(
-            inputs, targets, offsets=offsets, per_step=per_step, elapsed=steps, units=units
-        )
+        return SequenceDataset(inputs, targets, offsets=offsets, per_step=self.per_step)
 
 
 def joined(first: Sequences, second: Sequences) -> Sequences:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from anharmonic import _checks
 from anharmonic.data.base import Task
+from anharmonic.data.columns import Columns
 from anharmonic.data.files import read_inputs
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.nn.store import from_pretrained
@@ -28,18 +29,17 @@ class Predictions:
         N sequences, C classes, O values, T[i] steps of sequence i.
     """
 
-    labels: tuple[str, ...] | list[tuple[str, ...]] | None
-    """Name of the likeliest class of every sequence, or of every step of every sequence; None
-    where values are predicted."""
+    labels: tuple[str, ...] | None
+    """Name of the likeliest class of every sequence; None where values are predicted."""
     class_names: tuple[str, ...]
     """Names of the classes, in the order of the columns of ``values``; empty for values."""
     values: NDArray[np.float32] | list[NDArray[np.float32]]
     """Probabilities of the classes [N, C], or values [N, O], or, for a model that predicts at
-    every step, one array [T[i], C] or [T[i], O] per sequence."""
+    every step, one array [T[i], O] per sequence."""
 
 
 def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Predictions:
-    """Predicts from the sequences of an ``.npz`` or ``.ts`` file with a finished run's model.
+    """Predicts from the sequences of a file with a finished run's model.
 
     Inputs are prepared as they were for training: a run on the task "file" keeps the means and
     deviations it measured.
@@ -83,11 +83,11 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
             )
         )
     model = from_pretrained(folder / folders.BEST).eval()
-    dataset = read_inputs(data, task["preprocessing"])
+    dataset = read_inputs(data, task["preprocessing"], task["columns"])
     values: list[NDArray[np.float32]] = []
     with torch.no_grad():
         for batch in dataset.batches(batch_size):
-            output = batch.select(model(*batch.inputs))
+            output = model(batch.x, batch.lengths)
             if task["target"] == "class":
                 output = output.softmax(dim=-1)
             rows = output.numpy()
@@ -96,17 +96,13 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
                 continue
             steps = [rows.shape[1]] * len(rows) if batch.lengths is None else batch.lengths.tolist()
             values.extend(row[:count] for row, count in zip(rows, steps, strict=True))
-    joined = values if task["readout"] == "all" else np.concatenate(values)
+    if task["readout"] == "all":
+        return Predictions(None, (), values)
+    joined = np.concatenate(values)
     if task["target"] != "class":
         return Predictions(None, (), joined)
-    names = task["class_names"] or tuple(str(index) for index in range(values[0].shape[1]))
-    if isinstance(joined, list):
-        return Predictions([_likeliest(rows, names) for rows in joined], names, joined)
-    return Predictions(_likeliest(joined, names), names, joined)
-
-
-def _likeliest(probabilities: NDArray[np.float32], names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(names[i] for i in probabilities.argmax(axis=1))
+    names = task["class_names"] or tuple(str(index) for index in range(joined.shape[1]))
+    return Predictions(tuple(names[i] for i in joined.argmax(axis=1)), names, joined)
 
 
 def write_task(path: Path, task: Task) -> None:
@@ -119,6 +115,7 @@ def write_task(path: Path, task: Task) -> None:
         task: The task.
     """
     preprocessing = getattr(task, "preprocessing", None)
+    columns = getattr(task, "columns", None)
     file = getattr(task, "path", None)
     content = {
         "task": task.name,
@@ -130,6 +127,8 @@ def write_task(path: Path, task: Task) -> None:
         "class_names": list(task.class_names),
         "preprocessing": None if preprocessing is None else preprocessing.to_dict(),
     }
+    if columns is not None:
+        content["columns"] = columns.to_dict()
     write_atomically(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
 
 
@@ -143,6 +142,8 @@ def _read_task(path: Path) -> dict[str, Any]:
             if prepared is None
             else Preprocessing.from_dict(prepared)
         )
+        columns = content.get("columns")
+        content["columns"] = None if columns is None else Columns.from_dict(columns)
         content["class_names"] = tuple(content["class_names"])
         _checks.choice("target", content["target"], ("class", "value", "labels"))
         _checks.choice("readout", content["readout"], ("last", "all", "node", "graph", "row"))

@@ -23,6 +23,7 @@ from torch import nn
 
 from anharmonic import _checks
 from anharmonic.data.base import Task
+from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import list_tasks, make_task, task_class
 from anharmonic.diagnostics.registry import DIAGNOSTICS
 from anharmonic.nn.heads import SequenceModel
@@ -132,7 +133,7 @@ class Run:
 
     def __post_init__(self) -> None:
         put = object.__setattr__
-        if isinstance(self.task, str | Path) and Path(self.task).suffix.lower() in (".npz", ".ts"):
+        if isinstance(self.task, str | Path) and Path(self.task).suffix.lower() in FILE_SUFFIXES:
             raise ValueError(
                 _checks.message(
                     "task must be the name of a task",

@@ -1,0 +1,211 @@
+"""Sequences in memory: arrays, lists of arrays, frames; and the archive they are kept in."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._checks import missing_extra, require
+from anharmonic.data.columns import Columns
+from anharmonic.data.sequences import Sequences
+
+_FRAME = ("__arrow_c_stream__", "reset_index", "with_format")
+
+
+def sequences_from(
+    x: Any,
+    y: Any = None,
+    *,
+    channels_first: bool = False,
+    elapsed: Any = None,
+    groups: Any = None,
+    times: Any = None,
+    columns: Columns | None = None,
+) -> Sequences:
+    """Sequences from what you have in memory.
+
+    Args:
+        x: An array `[N, T]` or `[N, T, F]`, a list of N arrays `[T]` or `[T, F]` of unequal
+            lengths, or a table: a pandas or polars DataFrame, an Arrow table, a Hugging Face
+            Dataset, with a row per sequence or a row per step.
+        y: One target per sequence `[N]` or `[N, O]`, or one per step: `[N, T, O]`, for a list of
+            sequences a list of arrays `[T]` or `[T, O]`. Of a table it is a column.
+        channels_first: Whether x is `[N, F, T]`, its sequences `[F, T]`, as in aeon.
+        elapsed: Time since the previous sample, as `[N, T]` or a list of arrays `[T]`, where
+            sampling is uneven. Of a table it comes from its column of times.
+        groups: Subject or recording of every sequence `[N]`. Of a table it is a column.
+        times: When every sequence begins, `[N]`. Of a table it is a column.
+        columns: Of a table, which column is what; what is left open is found by its name.
+
+    Raises:
+        ValueError: If arrays do not fit together, or columns could mean several things.
+        ImportError: If a table is given without pyarrow (extra "train").
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> part = sequences_from([rng.random((30, 2)), rng.random((20, 2))], ["up", "down"])
+        >>> part.lengths.tolist(), part.x.shape
+        ([30, 20], (50, 2))
+        >>> sequences_from(rng.random((4, 3, 50)), channels_first=True).x.shape
+        (200, 3)
+    """
+    if any(hasattr(x, name) for name in _FRAME):
+        apart = {"y": y, "elapsed": elapsed, "groups": groups, "times": times}
+        came = [name for name, values in apart.items() if values is not None]
+        advice = "make them columns, and name those with columns=Columns(target=...)"
+        require(not came, "what is given beside a table", came, "none", advice)
+        return _from_table(x, columns or Columns())
+    require(columns is None, "columns of arrays", columns, "None", "leave it out, or give a table")
+    sequences = _sequences(x, channels_first)
+    sizes = [len(sequence) for sequence in sequences]
+    offsets = np.cumsum([0, *sizes], dtype=np.int64)
+    advice = "give sequences"
+    require(bool(sizes), "x", "no sequence", "one sequence or more", advice)
+    with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
+        flat = np.concatenate(sequences).astype(np.float32)
+    targets, per_step = (None, False) if y is None else _targets(y, sizes)
+    return Sequences(
+        "x",
+        flat,
+        offsets,
+        targets,
+        per_step,
+        elapsed=None
+        if elapsed is None
+        else _per_step("elapsed", elapsed, sizes)[:, 0].astype(np.float32),
+        groups=None if groups is None else _plain("groups", groups),
+        times=None if times is None else _plain("times", times),
+    )
+
+
+def _from_table(x: Any, columns: Columns) -> Sequences:
+    try:
+        from anharmonic.data.tables import frame_table, sequences_of
+    except ModuleNotFoundError as error:
+        raise missing_extra("pyarrow", "train", "reading a table") from error
+    table = frame_table(x, "the table")
+    return sequences_of(table, columns)
+
+
+def _sequences(x: Any, channels_first: bool) -> list[NDArray[Any]]:
+    """Every sequence as `[T, F]`."""
+    if not isinstance(x, list | tuple):
+        x = np.asarray(x)
+        expected, advice = "[N, T] or [N, T, F], or a list of arrays", "reshape it"
+        fits = x.ndim in (2, 3) or x.dtype == object
+        require(fits, "shape of x", list(x.shape), expected, advice)
+    made: list[NDArray[Any]] = []
+    for number, values in enumerate(x):
+        sequence = np.asarray(values)
+        name = f"sequence {number} of x"
+        came = f"{sequence.dtype} {list(sequence.shape)}"
+        fits = sequence.ndim in (1, 2) and sequence.dtype.kind in "biuf"
+        require(fits, name, came, "an array of numbers, [T] or [T, F]", "convert or reshape it")
+        if sequence.ndim == 1:
+            sequence = sequence[:, None]
+        elif channels_first:
+            sequence = sequence.T
+        width, first = sequence.shape[1], made[0].shape[1] if made else sequence.shape[1]
+        advice = "give all the same channels; channels_first=True is for [F, T]"
+        require(width == first, f"channels of {name}", width, f"{first}, as in the first", advice)
+        made.append(sequence)
+    return made
+
+
+def _targets(y: Any, sizes: list[int]) -> tuple[NDArray[Any], bool]:
+    """Targets and whether they are one per step."""
+    if isinstance(y, list | tuple) and any(np.ndim(part) for part in y):
+        shapes = [np.shape(part) for part in y]
+        if len({shape for shape in shapes if len(shape) == 1}) > 1 or any(
+            len(shape) == 2 for shape in shapes
+        ):
+            return _per_step("y", y, sizes), True
+    values = _plain("y", y)
+    if values.ndim == 3:
+        return _per_step("y", values, sizes), True
+    return values, False
+
+
+def _per_step(name: str, values: Any, sizes: list[int]) -> NDArray[Any]:
+    """What is given for every step, `[sum of lengths, O]`."""
+    parts = [_plain(name, part) for part in values]
+    came = [len(part) for part in parts]
+    advice = "give one entry for every step of x"
+    require(came == sizes, f"steps of {name}", came[:5], f"{sizes[:5]}, as x", advice)
+    flat: NDArray[Any] = np.concatenate(
+        [part[:, None] if part.ndim == 1 else part for part in parts]
+    )
+    return flat
+
+
+def _plain(name: str, values: Any) -> NDArray[Any]:
+    """An array of numbers, text or dates; objects that are text become text."""
+    array: NDArray[Any] = np.asarray(values)
+    if array.dtype == object and all(isinstance(value, str) for value in array.flat):
+        array = array.astype(np.str_)
+    fits = array.ndim > 0 and array.dtype.kind in "biufUSM"
+    came = f"{array.dtype} {list(array.shape)}"
+    require(fits, name, came, "an array of numbers or text", "convert it, e.g. with .astype(str)")
+    return array
+
+
+def save_npz(path: Path | str, data: Sequences | Mapping[str, Sequences]) -> Path:
+    """Writes sequences as the archive that `anharmonic train MODEL FILE.npz` reads.
+
+    Args:
+        path: The file, which ends in .npz; it is replaced if it is there.
+        data: Sequences, or your own split of them: "train", "test" and perhaps "valid".
+
+    Returns:
+        The path.
+
+    Raises:
+        ValueError: If the path or the names of the parts are others.
+
+    Example:
+        >>> folder = tempfile.mkdtemp()
+        >>> x = np.random.default_rng(0).random((20, 50))
+        >>> save_npz(Path(folder) / "mine.npz", sequences_from(x, x.mean(1) > 0.5)).name
+        'mine.npz'
+    """
+    path = Path(path).expanduser()
+    advice = "name it so"
+    require(path.suffix.lower() == ".npz", "path", str(path), "a name that ends in .npz", advice)
+    parts = {"all": data} if isinstance(data, Sequences) else dict(data)
+    own = {"train", "test"} <= set(parts) <= {"train", "valid", "test"}
+    advice = "name the parts so, or give sequences alone to have them cut"
+    fits = own or set(parts) == {"all"}
+    require(fits, "parts", list(parts), "train, test and perhaps valid", advice)
+    channels = {part.channels for part in parts.values()}
+    advice = "give the same channels in the same order"
+    require(len(channels) == 1, "channels of the parts", sorted(channels), "alike", advice)
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, part in parts.items():
+        end = "" if name == "all" else f"_{name}"
+        values = {
+            "x": part.x,
+            "y": part.y,
+            "offsets": part.offsets,
+            "elapsed": part.elapsed,
+            "groups": part.groups,
+            "times": part.times,
+        }
+        arrays |= {f"{key}{end}": value for key, value in values.items() if value is not None}
+    (named,) = channels
+    if named:
+        arrays["channels"] = np.array(named)
+    handle, temporary = tempfile.mkstemp(suffix=".npz", prefix=f".{path.stem}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+    return path

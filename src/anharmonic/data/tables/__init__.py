@@ -1,0 +1,6 @@
+"""Tables of the user's own data, read with Arrow: text, Parquet, `.arff`, and frames in memory."""
+
+from anharmonic.data.tables.frames import frame_table
+from anharmonic.data.tables.read import read_table, sequences_of
+
+__all__ = ["frame_table", "read_table", "sequences_of"]

@@ -1,0 +1,276 @@
+"""The cells of a column as numbers, labels, keys or times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anharmonic._checks import listed, message, require
+
+# How text files write a value that is not known.
+MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "none")
+_WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
+
+
+@dataclass(frozen=True)
+class Table:
+    """An Arrow table and what messages need to name a place in it.
+
+    Attributes:
+        arrow: The table; every column has a name of its own.
+        where: The file or frame.
+        first_row: The number that people give the first row of cells.
+        header: Whether the columns have names that somebody gave.
+        note: What else has to be said of how it was read.
+    """
+
+    arrow: Any
+    where: str
+    first_row: int = 1
+    header: bool = True
+    note: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        """Of all columns."""
+        return list(self.arrow.column_names)
+
+    def __len__(self) -> int:
+        return int(self.arrow.num_rows)
+
+    def place(self, row: int) -> str:
+        """A row in words."""
+        return f"row {row + self.first_row}"
+
+    def column(self, name: str) -> Any:
+        """A column as one Arrow array, categories and views as what they stand for."""
+        column = self.arrow.column(name).combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # of no or of too many chunks
+            column = pa.concat_arrays(column.chunks) if column.num_chunks else column.chunk(0)
+        if pa.types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        return column.cast(pa.string()) if _is_text(column.type) else column
+
+    def select(self, rows: NDArray[np.int64]) -> Table:
+        """These rows only."""
+        return Table(self.arrow.take(rows), self.where, self.first_row, self.header, self.note)
+
+
+def _is_text(kind: Any) -> bool:
+    views = ("is_string_view",)
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or any(getattr(pa.types, view)(kind) for view in views if hasattr(pa.types, view))
+    )
+
+
+def is_list(kind: Any) -> bool:
+    """Whether cells are lists."""
+    types = pa.types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def is_numeric(column: Any) -> bool:
+    """Whether cells are numbers by their type, or all are missing."""
+    kind, types = column.type, pa.types
+    return bool(
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_boolean(kind)
+        or types.is_decimal(kind)
+        or types.is_null(kind)
+    )
+
+
+def numbers(table: Table, name: str) -> NDArray[np.float64]:
+    """A column of numbers; a missing cell is NaN.
+
+    Raises:
+        ValueError: If a cell is no number; names its row and column.
+    """
+    column = table.column(name)
+    if is_numeric(column):
+        if pa.types.is_null(column.type):
+            return np.full(len(column), np.nan)
+        if pa.types.is_boolean(column.type):
+            column = column.cast(pa.int8())
+        floats = column.cast(pa.float64(), safe=False)
+        made: NDArray[np.float64] = floats.to_numpy(zero_copy_only=False)
+        return made
+    advice = "correct the cell, or say what the column is with target_column, id_column, "
+    advice += "time_column or group_column (--target-column ... on the command line)"
+    if not _is_text(column.type):
+        came = f"{column.type} in column {name!r}"
+        raise ValueError(message(f"values in {table.where} must be numbers", came, advice))
+    cells = column.to_pylist()
+    values = np.empty(len(cells))
+    for row, cell in enumerate(cells):
+        number = _number(cell)
+        if number is None:
+            if re.fullmatch(r"[+-]?\d+,\d+", cell.strip()):
+                advice = "write numbers with a point"
+            came = f"{cell!r} in {table.place(row)}, column {name!r}"
+            raise ValueError(message(f"values in {table.where} must be numbers", came, advice))
+        values[row] = number
+    return values
+
+
+def _number(cell: str | None) -> float | None:
+    """A number from text, NaN from a missing cell, None from something else."""
+    if cell is None or cell.strip() in MISSING:
+        return np.nan
+    try:
+        return None if "_" in cell else float(cell)
+    except ValueError:
+        return None
+
+
+def labels(table: Table, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """A column of targets, as whole numbers, numbers or text, and which of them are known."""
+    column = table.column(name)
+    known = ~column.is_null().to_numpy(zero_copy_only=False)
+    if _is_text(column.type):
+        cells = [(cell or "").strip() for cell in column.to_pylist()]
+        known = known & np.array([cell != "" for cell in cells], dtype=bool)
+        return _typed(cells, known), known
+    types, kind = pa.types, column.type
+    if types.is_boolean(kind):
+        return column.fill_null(False).to_numpy(zero_copy_only=False), known
+    if types.is_integer(kind):
+        return column.fill_null(0).to_numpy(zero_copy_only=False), known
+    came, advice = f"{kind} in column {name!r}", "name another column with target_column"
+    numeric = is_numeric(column)
+    require(numeric, f"targets in {table.where}", came, "numbers or text", advice)
+    values = numbers(table, name)
+    return values, known & ~np.isnan(values)
+
+
+def _typed(cells: list[str], known: NDArray[np.bool_]) -> NDArray[Any]:
+    """Text as whole numbers or numbers if all known cells are such; "01" stays text."""
+    given = [cell for cell, there in zip(cells, known, strict=True) if there]
+    if given and all(_WHOLE.fullmatch(cell) for cell in given):
+        return np.array([int(cell or 0) for cell in cells], dtype=np.int64)
+    padded = any(re.match(r"[+-]?0\d", cell) for cell in given)
+    values = [_number(cell) for cell in cells]
+    numeric = [value is not None and value == value for value in values]
+    if given and not padded and all(np.array(numeric)[known]):
+        return np.array([np.nan if value is None else value for value in values])
+    return np.array(cells, dtype=np.str_)
+
+
+def known_labels(table: Table, name: str) -> NDArray[Any]:
+    """A column of targets without a gap.
+
+    Raises:
+        ValueError: If one is missing; names the first row.
+    """
+    values, known = labels(table, name)
+    _all_known(table, name, "target", known)
+    return values
+
+
+def keys(table: Table, name: str, role: str) -> NDArray[Any]:
+    """A column of names or numbers of sequences or groups, as int64 or text.
+
+    Raises:
+        ValueError: If one is missing, or the column holds something else.
+    """
+    column = table.column(name)
+    whole = pa.types.is_integer(column.type)
+    if not whole and pa.types.is_floating(column.type):
+        # Whole numbers with a gap come as numbers with a point.
+        values = numbers(table, name)
+        _all_known(table, name, role, ~np.isnan(values))
+        whole = bool((values == np.round(values)).all())
+        column = column.cast(pa.int64(), safe=False) if whole else column
+    fits = whole or _is_text(column.type) or pa.types.is_boolean(column.type)
+    came, advice = f"{column.type} in column {name!r}", f"name another column with {role}_column"
+    require(fits, f"{role} column in {table.where}", came, "whole numbers or text", advice)
+    cells = column.to_pylist()
+    known = np.array([cell is not None and cell != "" for cell in cells], dtype=bool)
+    _all_known(table, name, role, known)
+    return np.array(cells, dtype=np.int64) if whole else np.array([str(cell) for cell in cells])
+
+
+def _all_known(table: Table, name: str, role: str, known: NDArray[np.bool_]) -> None:
+    gaps = np.flatnonzero(~known)
+    if len(gaps):
+        came = f"an empty cell in {table.place(int(gaps[0]))} ({len(gaps)} such rows)"
+        expected = f"{role} column {name!r} of {table.where} must be filled in every row"
+        raise ValueError(message(expected, came, "fill or remove these rows"))
+
+
+def times(table: Table, name: str) -> NDArray[Any]:
+    """A column of times: float64, or datetime64 in nanoseconds (UTC where a zone is given).
+
+    Raises:
+        ValueError: If a cell is missing or neither a number nor an ISO date.
+    """
+    column, types = table.column(name), pa.types
+    if types.is_date(column.type) or types.is_timestamp(column.type):
+        _all_known(table, name, "time", ~column.is_null().to_numpy(zero_copy_only=False))
+        stamps = column.cast(pa.timestamp("ns")).to_numpy(zero_copy_only=False)
+        return np.asarray(stamps, dtype="datetime64[ns]")
+    if _is_text(column.type):
+        cells = column.to_pylist()
+        _all_known(table, name, "time", np.array([bool(cell) for cell in cells], dtype=bool))
+        if _number(cells[0]) is None:
+            return _dates(table, name, cells)
+    elif not is_numeric(column):
+        came, advice = f"{column.type} in column {name!r}", "write one of these"
+        name = f"time column in {table.where}"
+        require(False, name, came, "numbers or dates like 2024-01-31 12:30:00", advice)
+    values = numbers(table, name)
+    _all_known(table, name, "time", np.isfinite(values))
+    return values
+
+
+def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
+    made: list[datetime] = []
+    for row, cell in enumerate(cells):
+        try:
+            date = datetime.fromisoformat(cell.strip())
+        except ValueError:
+            came = f"{cell!r} in {table.place(row)}, column {name!r}"
+            expected = f"times in {table.where} must be numbers or dates like 2024-01-31T12:30:00"
+            raise ValueError(message(expected, came, "write them so")) from None
+        made.append(date)
+    zoned = [date.tzinfo is not None for date in made]
+    advice = "write all with a time zone, or none"
+    name = f"dates in column {name!r} of {table.where}"
+    one, came = all(zoned) or not any(zoned), f"{sum(zoned)} of {len(zoned)} with a time zone"
+    require(one, name, came, "all of one kind", advice)
+    if zoned[0]:
+        made = [date.astimezone(UTC).replace(tzinfo=None) for date in made]
+    return np.array(made, dtype="datetime64[us]").astype("datetime64[ns]")
+
+
+def text_columns(table: Table, names: Sequence[str]) -> list[str]:
+    """Those of the columns that hold text: none of their first hundred known cells is a number."""
+    return [name for name in names if _holds_text(table.column(name))]
+
+
+def _holds_text(column: Any) -> bool:
+    if not _is_text(column.type):
+        return False
+    found = (
+        cell for cell in column.to_pylist() if cell is not None and cell.strip() not in MISSING
+    )
+    return all(_number(cell) is None for cell in islice(found, 100))
+
+
+def quoted(names: Sequence[str], at_most: int = 12) -> str:
+    """Names for a message, cut where they are many."""
+    shown = [repr(name) for name in names]
+    if len(shown) > at_most:
+        shown = [*shown[: at_most - 2], "...", shown[-1]]
+    return listed(shown)

@@ -1,0 +1,74 @@
+"""Tables in memory: pandas and others that speak Arrow, Hugging Face data sets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from anharmonic._checks import message, require
+from anharmonic.data.tables.cells import Table
+
+
+def is_frame(x: Any) -> bool:
+    """Whether something is a table with named columns."""
+    return hasattr(x, "__arrow_c_stream__") or hasattr(x, "features") or _is_pandas(x)
+
+
+def _is_pandas(x: Any) -> bool:
+    return hasattr(x, "to_numpy") and hasattr(x, "columns") and hasattr(x, "reset_index")
+
+
+def frame_table(x: Any, where: str) -> Table:
+    """A frame as a table.
+
+    Args:
+        x: A pandas DataFrame (levels of its index that have a name are columns, too), a Hugging
+            Face Dataset, or what gives an Arrow stream, as a polars DataFrame does.
+        where: What messages call it.
+
+    Raises:
+        ValueError: If column names are given twice, or a column mixes kinds of cells.
+    """
+    try:
+        if _is_pandas(x):
+            return Table(_from_pandas(x), where)
+        if hasattr(x, "features"):
+            return Table(_from_hugging_face(x), where)
+        return Table(pa.table(x), where)
+    except pa.ArrowException as error:
+        came = f"{type(error).__name__}: {' '.join(str(part) for part in error.args)[:200]}"
+        expected = f"{where} must hold cells of one kind in every column"
+        raise ValueError(message(expected, came.rstrip("."), "convert this column")) from error
+
+
+def _from_pandas(frame: Any) -> Any:
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    levels, advice = frame.columns.nlevels, "join them to one name per column"
+    require(levels == 1, "levels of the frame's column names", levels, "1", advice)
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    twice = frame.columns[frame.columns.duplicated()].tolist()
+    advice = "give every column a name of its own"
+    require(not twice, "column names given twice in the frame", twice, "none", advice)
+    return pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
+
+
+def _from_hugging_face(data: Any) -> Any:
+    require(
+        hasattr(data, "with_format"),
+        "data",
+        type(data).__name__,
+        "one split of a Hugging Face data set",
+        "choose a split that is in memory, e.g. dataset['train']",
+    )
+    table = data.with_format("arrow")[:]
+    for at, (name, feature) in enumerate(data.features.items()):
+        classes = getattr(feature, "names", None)
+        if classes:  # -1 is a class that is not known
+            names = [
+                classes[code] if code is not None and code >= 0 else None
+                for code in table.column(name).to_pylist()
+            ]
+            table = table.set_column(at, name, pa.array(names, pa.string()))
+    return table

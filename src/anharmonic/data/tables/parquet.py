@@ -1,0 +1,27 @@
+"""Parquet files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from anharmonic._checks import message
+from anharmonic.data.tables.cells import Table
+
+
+def read_parquet(path: Path) -> Table:
+    """Reads one Parquet file.
+
+    Raises:
+        ValueError: If the file is damaged.
+    """
+    try:
+        # The file alone: names of folders are no columns.
+        with parquet.ParquetFile(path) as file:
+            return Table(file.read(), path.name)
+    except (pa.ArrowException, OSError) as error:
+        came = f"{type(error).__name__}: {str(error).strip().rstrip('.')[:200]}"
+        expected = f"{path.name} must be a sound Parquet file"
+        raise ValueError(message(expected, came, "write it again")) from error

@@ -1,0 +1,127 @@
+"""A row per step: grouping, order, times, targets and what is refused."""
+
+import numpy as np
+import pytest
+
+from anharmonic.data.columns import Columns
+
+pa = pytest.importorskip("pyarrow")
+
+
+def read(targets=True, given=None, **columns):
+    from anharmonic.data.tables import sequences_of
+    from anharmonic.data.tables.cells import Table
+
+    return sequences_of(Table(pa.table(columns), "here"), given or Columns(), targets)
+
+
+def test_rows_are_gathered_by_id_in_the_order_ids_come_and_sorted_by_time():
+    part = read(
+        id=["b", "a", "b", "a", "a"],
+        t=[1, 5, 0, 4, 6],
+        v=[11.0, 25.0, 10.0, 24.0, 26.0],
+        label=["x", "y", "x", "y", "y"],
+    )
+    assert part.lengths.tolist() == [2, 3] and part.x[:, 0].tolist() == [10, 11, 24, 25, 26]
+    assert part.y.tolist() == ["x", "y"] and not part.per_step
+    assert part.elapsed is None and part.interval == 1.0  # equal steps
+    assert part.times.tolist() == [0, 4] and part.channels == ("v",)
+
+
+def test_random_rows_come_back_whatever_their_order():
+    rng = np.random.default_rng(1)
+    ids = np.repeat(np.arange(20), rng.integers(1, 9, 20))
+    steps = np.concatenate([np.arange(n) for n in np.bincount(ids)])
+    values = rng.normal(size=(len(ids), 2))
+    mixed = rng.permutation(len(ids))
+    part = read(
+        id=ids[mixed], time=steps[mixed], a=values[mixed, 0], b=values[mixed, 1], y=ids[mixed] / 2
+    )
+    first = part.y * 2  # which sequence it is
+    for sequence, number in enumerate(first.astype(int)):
+        rows = slice(part.offsets[sequence], part.offsets[sequence + 1])
+        np.testing.assert_array_equal(part.x[rows], values[ids == number].astype(np.float32))
+
+
+def test_uneven_times_are_elapsed_in_the_columns_unit():
+    part = read(
+        id=[1, 1, 1, 2, 2], t=[0.0, 1.0, 3.0, 7.0, 8.0], v=[0, 1, 2, 3, 4], y=[1] * 3 + [2] * 2
+    )
+    assert part.elapsed.tolist() == [0, 1, 2, 0, 1] and part.interval == 1.0
+
+
+def test_steps_that_differ_by_a_percent_are_even():
+    assert read(t=[0.0, 1, 2, 3.009], v=[1, 2, 3, 4], y=[1, 2, 3, 4]).elapsed is None
+    assert read(t=[0.0, 1, 2, 3.02], v=[1, 2, 3, 4], y=[1, 2, 3, 4]).elapsed is not None
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        ["2024-01-01", "2024-01-02", "2024-01-05"],
+        ["2024-01-01T00:00:00Z", "2024-01-02T01:00+01:00", "2024-01-05T00:00:00+00:00"],
+        np.array(["2024-01-01", "2024-01-02", "2024-01-05"], "M8[s]"),
+        np.array(["2024-01-01", "2024-01-02", "2024-01-05"], "M8[D]"),
+    ],
+)
+def test_dates_are_counted_in_seconds(dates):
+    part = read(date=dates, v=[1, 2, 3], y=[0.1, 0.2, 0.3])
+    assert part.elapsed.tolist() == [0, 86400, 3 * 86400]
+    assert part.times.astype("M8[D]").astype(str).tolist() == ["2024-01-01"]
+
+
+def test_a_target_that_changes_is_one_per_step():
+    part = read(id=[1, 1, 2], v=[1, 2, 3], label=["a", "b", "a"])
+    assert part.per_step and part.y.tolist() == [["a"], ["b"], ["a"]]
+
+
+def test_a_target_given_once_is_that_of_the_sequence():
+    part = read(id=[1, 1, 2, 2], v=[1, 2, 3, 4], label=[None, "a", "b", None])
+    assert not part.per_step and part.y.tolist() == ["a", "b"]
+
+
+def test_groups_are_one_per_sequence():
+    assert read(
+        id=[1, 1, 2], subject=["p", "p", "q"], v=[1, 2, 3], y=[1, 1, 2]
+    ).groups.tolist() == [
+        "p",
+        "q",
+    ]
+
+
+def test_a_new_table_is_read_by_the_names_of_training():
+    found = read(id=[1, 1], a=[1, 2], b=[3, 4], label=["x", "x"]).columns
+    assert found.layout == "long" and found.values == ("a", "b")
+    part = read(False, found, b=[30, 40], extra=["?", "?"], a=[10, 20], id=[1, 2])
+    assert part.x.tolist() == [[10, 30], [20, 40]] and part.y is None and len(part) == 2
+    with pytest.raises(ValueError, match=r"'a' and 'b'.* as in training"):
+        read(False, found, id=[1, 2], a=[1, 2])
+
+
+@pytest.mark.parametrize(
+    ("columns", "texts"),
+    [
+        (
+            {"id": [1, 1], "t": [0, 0], "v": [1, 2], "y": [1, 1]},
+            ["0.0 twice", "row 2", "id_column"],
+        ),
+        ({"id": [1, 1], "t": [0, None], "v": [1, 2], "y": [1, 1]}, ["time column 't'", "row 2"]),
+        ({"id": [1, 1], "t": ["01/02/24", "x"], "v": [1, 2], "y": [1, 1]}, ["'01/02/24'", "dates"]),
+        (
+            {"t": ["2024-01-01T00:00Z", "2024-01-02T00:00"], "v": [1, 2], "y": [1, 1]},
+            ["1 of 2 with a time zone"],
+        ),
+        ({"id": [1, None, 1], "v": [1, 2, 3], "y": [1, 1, 1]}, ["id column 'id'", "row 2"]),
+        ({"id": [1, 1], "v": [1, 2], "y": [None, None]}, ["'y'", "row 1, id 1"]),
+        ({"id": [1, 1], "group": ["a", "b"], "v": [1, 2], "y": [1, 1]}, ["a and b", "'group'"]),
+        ({"id": [1.5, 1.5], "v": [1, 2], "y": [1, 1]}, ["id column", "double"]),
+        ({"id": [1, 1], "v": ["1", "two"], "y": [1, 1]}, ["'two'", "row 2", "'v'"]),
+        ({"id": [1, 1], "y": [1, 1]}, ["value columns"]),
+        ({"id": [1, 1], "v": [1, 2]}, ["'v'", "--target-column"]),
+    ],
+)
+def test_what_does_not_fit_is_said_with_its_place(columns, texts):
+    with pytest.raises(ValueError) as error:
+        read(**columns)
+    for text in texts:
+        assert text in str(error.value)

@@ -1,0 +1,166 @@
+"""CSV, TSV and text with blanks: what is understood, and what is refused."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from anharmonic.data.columns import Columns
+from anharmonic.data.readers import read_parts
+
+pytest.importorskip("pyarrow")
+
+
+@pytest.fixture
+def read(tmp_path):
+    def _read(content, name="mine.csv", targets=True, **columns):
+        content = content if isinstance(content, bytes) else content.encode()
+        (tmp_path / name).write_bytes(content)
+        return read_parts(tmp_path / name, targets=targets, columns=Columns(**columns))["all"]
+
+    return _read
+
+
+WIDE = "label,0,1,2\nup,1,2,3\ndown,4,5,6\n"
+
+
+def of(part):
+    """Sequences as lists."""
+    return [x.tolist() for x in np.split(part.x.squeeze(1), part.offsets[1:-1])]
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (WIDE, "a.csv"),
+        (WIDE.replace(",", ";"), "a.csv"),
+        (WIDE.replace(",", "\t"), "a.tsv"),
+        (WIDE.replace(",", "  "), "a.txt"),
+        (WIDE.replace(",", "|"), "a.txt"),
+        (WIDE.replace("\n", "\r\n"), "a.csv"),
+        ("\n" + WIDE + "\n\n", "a.csv"),
+        (b"\xef\xbb\xbf" + WIDE.encode(), "a.csv"),
+        (WIDE.encode("utf-16"), "a.csv"),
+        ("t0,t1,t2,species\n1,2,3,up\n4,5,6,down\n", "a.csv"),
+        ("up,1,2,3\ndown,4,5,6\nup,1,2,3\n", "a.csv"),
+        (",label,v0,v1,v2\n0,up,1,2,3\n1,down,4,5,6\n", "a.csv"),
+        ('label,"0",1,2\n"up",1," 2",3\ndown,4,5.0,6e0\n', "a.csv"),
+        ("label;0;1;2\nup;1,0;2;3\ndown;4;5,0;6\n", "a.csv"),
+        ("label,0.5,1.0,1.5\nup,1,2,3\ndown,4,5,6\n", "a.csv"),
+    ],
+)
+def test_a_row_per_sequence_however_it_is_written(read, content, name):
+    part = read(content, name)
+    assert of(part)[:2] == [[1, 2, 3], [4, 5, 6]]
+    assert part.y.tolist()[:2] == ["up", "down"]
+    assert part.columns.layout == "wide"
+
+
+def test_the_archives_form_has_the_class_first(read):
+    part = read("2\t0.5\t1.5\tNaN\n-1\t2.5\t3.5\t4.5\n", "a.tsv")
+    assert part.y.tolist() == [2, -1] and part.y.dtype == np.int64
+    assert of(part) == [[0.5, 1.5], [2.5, 3.5, 4.5]]  # empty cells at the end end the sequence
+    old = read("  2.0000000e+00  5.0e-1 1.5\n  1.0000000e+00 2.5 3.5\n", "a.txt")
+    assert old.y.tolist() == [2, 1] and of(old) == [[0.5, 1.5], [2.5, 3.5]]
+    last = read("0.5,1.5,0\n2.5,3.5,1\n")
+    assert last.y.tolist() == [0, 1] and of(last) == [[0.5, 1.5], [2.5, 3.5]]
+
+
+def test_names_of_classes_stay_as_they_are(read):
+    assert read("label,v\n01,1\n1,2\n").y.tolist() == ["01", "1"]
+    assert read("label,v\nNA,1\nGünther,2\n".encode("cp1252")).y.tolist() == ["NA", "Günther"]
+    assert read('label,v\n"a, b",1\nTrue,2\n').y.tolist() == ["a, b", "True"]
+    assert read("label,v\n3,1\n4,2\n").y.dtype == np.int64
+    assert read("y,v\n0.5,1\n4,2\n").y.tolist() == [0.5, 4.0]
+
+
+def test_gaps_are_missing_values(read):
+    x = read("label,v0,v1,v2\nup,,?,3\ndown,nan,5,NA\n").x.squeeze(1)
+    np.testing.assert_array_equal(x, np.array([np.nan, np.nan, 3, np.nan, 5], np.float32))
+
+
+def test_numbers_beyond_the_type_are_infinite_and_refused_later(read):
+    part = read("label,v\nup,1e300\ndown,123456789012345678901234567890\n")
+    assert np.isinf(part.x[0, 0]) and part.x[1, 0] == np.float32(1.2345678901234568e29)
+
+
+def test_columns_of_two_names_are_two_channels(read):
+    part = read("label,a_0,a_1,b_0,b_1\nup,1,2,3,4\ndown,5,6,7,8\n")
+    assert part.channels == ("a", "b") and part.x.tolist() == [[1, 3], [2, 4], [5, 7], [6, 8]]
+
+
+def test_subjects_and_times_of_a_row_per_sequence(read):
+    part = read("subject,date,v1,v2,v3,y\nann,2024-01-02,1,2,3,0.5\nbob,2024-01-01,1,2,3,1\n")
+    assert part.groups.tolist() == ["ann", "bob"]
+    assert part.times.tolist() == np.array(["2024-01-02", "2024-01-01"], "M8[ns]").tolist()
+    assert part.columns.layout == "wide"
+
+
+def test_the_target_may_lack_where_only_inputs_are_wanted(read):
+    found = read(WIDE).columns
+    part = read("0,1,2\n1,2,3\n4,5,6\n", targets=False, **vars(found))
+    assert part.y is None and of(part) == [[1, 2, 3], [4, 5, 6]]
+    again = read(WIDE, targets=False, **vars(found))
+    assert again.y is None and of(again) == of(part)
+
+
+def test_a_file_without_names_tells_targets_by_its_width(read):
+    found = read("2\t0.5\t1.5\n1\t2.5\t3.5\n", "a.tsv").columns
+    bare = read("0.5\t1.5\n2.5\t3.5\n", "b.tsv", targets=False, **vars(found))
+    full = read("2\t0.5\t1.5\n1\t2.5\t3.5\n", "c.tsv", targets=False, **vars(found))
+    assert of(bare) == of(full) == [[0.5, 1.5], [2.5, 3.5]]
+
+
+@pytest.mark.parametrize(
+    ("content", "texts"),
+    [
+        ("", ["mine.csv", "without a line"]),
+        ("label,v0,v1\n", ["rows", "0"]),
+        (b"PK\x03\x04\0\0\0\0", ["zero bytes"]),
+        ("label,v0,v1\nup,1,2\ndown,3\n", ["#3", "Expected 3 columns, got 2", "row"]),
+        ("label,v0,v1\nup,1,2,3\n", ["#2", "Expected 3 columns, got 4"]),
+        ('label,v0\n"up,1\n', ["#2"]),
+        ("label,v0,v1\nup,1,2\ndown,3,oops\n", ["'oops'", "row 3", "'v1'"]),
+        ('label,v0\nup,"1,5"\ndown,"2"\nup,3', ["'1,5'", "a point"]),
+        ("label,v0,v1\nup,1,2\n,3,4\n", ["'label'", "row 3"]),
+        ("label,v0,v1\nup,1,2\ndown,,\n", ["row 3", "values"]),
+        ("label,v0,v0\nup,1,2\n", ["'v0'", "twice"]),
+        ("v0,v1,v2\n1,2.5,3\n4,5,6\n", ["'v0', 'v1' and 'v2'", "--target-column"]),
+        ("kind,town,v0\na,b,1\nc,d,2\n", ["'kind' and 'town'", "--target-column"]),
+        ("label,kind,v0\na,b,1\nc,d,2\n", ["'b'", "row 2", "'kind'"]),
+        ("label\nup\ndown\n", ["value columns"]),
+        ("id,v,label\n1,1,up\n,2,up\n1,2,up", ["id column 'id'", "row 3"]),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_place(read, content, texts):
+    with pytest.raises(ValueError) as error:
+        read(content)
+    for text in texts:
+        assert text in str(error.value)
+
+
+def test_a_row_may_be_long(read):
+    steps = 5_000  # more than a megabyte, the size of a block
+    row = ",".join(f"{i}.{0:0300d}" for i in range(steps))
+    part = read(f"label,{','.join(f'v{i}' for i in range(steps))}\nup,{row}\n")
+    assert part.lengths.tolist() == [steps]
+
+
+def test_a_pair_is_read_alike(tmp_path):
+    for name, rows in (("G_TRAIN.tsv", "1\t0.5\t1.5\n2\t3\t4\n"), ("G_TEST.tsv", "2\t3\t4\n")):
+        (tmp_path / name).write_text(rows)
+    parts = read_parts(tmp_path / "G_TEST.tsv")
+    assert list(parts) == ["train", "test"]
+    assert parts["test"].y.tolist() == [2] and of(parts["test"]) == [[3, 4]]
+
+
+def test_what_the_csv_module_writes_comes_back(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(30, 7)), rng.choice(["a", 'q"uote', "c;d", "e,f"], 30)
+    with (tmp_path / "x.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*(f"v{i}" for i in range(7)), "label"])
+        writer.writerows([*row.tolist(), label] for row, label in zip(x, y, strict=True))
+    part = read_parts(tmp_path / "x.csv")["all"]
+    np.testing.assert_array_equal(part.x.reshape(30, 7), x.astype(np.float32))
+    assert part.y.tolist() == y.tolist()

@@ -1,0 +1,91 @@
+"""Sequences from arrays, and the archive they are kept in."""
+
+import numpy as np
+import pytest
+
+from anharmonic.data.arrays import save_npz, sequences_from
+from anharmonic.data.files import FileTask
+from anharmonic.data.npz import read_npz
+
+RNG = np.random.default_rng(0)
+
+
+def test_arrays_of_equal_length():
+    x = RNG.normal(size=(4, 6, 3)).astype(np.float32)
+    part = sequences_from(x, [0, 1, 0, 1])
+    np.testing.assert_array_equal(part.x.reshape(4, 6, 3), x)
+    assert part.y.tolist() == [0, 1, 0, 1]
+    turned = sequences_from(x.transpose(0, 2, 1), channels_first=True)
+    np.testing.assert_array_equal(turned.x, part.x)
+    assert sequences_from(x[:, :, 0]).x.shape == (24, 1)
+
+
+def test_lists_of_unequal_length():
+    x = [RNG.normal(size=(n, 2)) for n in (5, 1, 3)]
+    part = sequences_from(x, np.array(["a", "b", "a"], dtype=object))
+    assert part.lengths.tolist() == [5, 1, 3] and part.y.tolist() == ["a", "b", "a"]
+    turned = sequences_from([s.T for s in x], channels_first=True)
+    np.testing.assert_array_equal(turned.x, part.x)
+    held = np.empty(3, dtype=object)
+    held[:] = x
+    np.testing.assert_array_equal(sequences_from(held).x, part.x)
+
+
+def test_targets_per_step():
+    x = [np.zeros(3), np.zeros(2)]
+    part = sequences_from(x, [[1.0, 2, 3], [4.0, 5]])
+    assert part.per_step and part.y.tolist() == [[1], [2], [3], [4], [5]]
+    dense = sequences_from(np.zeros((2, 3)), np.arange(12.0).reshape(2, 3, 2))
+    assert dense.per_step and dense.y.shape == (6, 2)
+    wide = sequences_from(np.zeros((2, 3)), [[1.0, 2.0], [3.0, 4.0]])
+    assert not wide.per_step and wide.y.shape == (2, 2)
+
+
+def test_everything_survives_the_archive(tmp_path):
+    part = sequences_from(
+        [np.arange(3.0), np.arange(2.0)],
+        ["a", "b"],
+        elapsed=[[0, 1, 2], [0, 5]],
+        groups=["p", "q"],
+        times=np.array(["2024-01-01", "2024-01-02"], "M8[s]"),
+    )
+    again = read_npz(save_npz(tmp_path / "x.npz", part))["all"]
+    for name in ("x", "offsets", "y", "elapsed", "groups", "times"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(part, name))
+    assert [path.name for path in tmp_path.iterdir()] == ["x.npz"]
+
+
+def test_your_own_parts(tmp_path):
+    parts = {
+        name: sequences_from(RNG.normal(size=(n, 4)), np.arange(n) % 2)
+        for name, n in (("train", 8), ("test", 4))
+    }
+    task = FileTask(save_npz(tmp_path / "x.npz", parts), valid_share=0.25)
+    assert task.sizes == {"train": 6, "valid": 2, "test": 4}
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: sequences_from(np.zeros(3)), r"shape of x .*\[3\]"),
+        (lambda: sequences_from([]), "no sequence"),
+        (lambda: sequences_from([np.zeros((2, 2)), np.zeros((2, 3))]), "sequence 1 of x.*3"),
+        (lambda: sequences_from([np.array(["a"])]), "sequence 0 of x"),
+        (lambda: sequences_from([np.zeros(0)]), "without a step"),
+        (lambda: sequences_from(np.zeros((2, 3)), [1, 2, 3]), "y in x"),
+        (lambda: sequences_from(np.zeros((2, 3)), [None, 1]), "y must be"),
+        (lambda: sequences_from([np.zeros(2)], elapsed=[[0]]), r"steps of elapsed .*\[1\]"),
+        (lambda: sequences_from([np.zeros(2)], elapsed=[[0, -1]]), "elapsed.*-1"),
+        (lambda: save_npz("x.csv", sequences_from(np.zeros((2, 3)))), "npz"),
+        (lambda: save_npz("x.npz", {"training": sequences_from(np.zeros((2, 3)))}), "training"),
+    ],
+)
+def test_what_does_not_fit_is_said(call, text):
+    with pytest.raises(ValueError, match=text):
+        call()
+
+
+def test_targets_of_a_table_are_a_column():
+    pa = pytest.importorskip("pyarrow")
+    with pytest.raises(ValueError, match=r"beside a table .*'y'"):
+        sequences_from(pa.table({"v": [1]}), [1])
