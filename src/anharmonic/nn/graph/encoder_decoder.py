@@ -24,7 +24,7 @@ class GraphNetwork(Stored):
         X^0 = \sigma_e(E x + e), \quad X^L = \text{block}(X^0), \quad \hat o_i = D X^L_i + d
 
     For one prediction per graph, those of its nodes are pooled. Subclasses store their arguments
-    under their names, and define ``_block``.
+    under their names, and make ``block`` or define ``_block``.
 
     Args:
         input_size: Features per node F >= 1.
@@ -50,6 +50,8 @@ class GraphNetwork(Stored):
         ValueError: If a name is unknown or an argument out of range.
         ImportError: If PyTorch Geometric is missing.
     """
+
+    block: nn.Module
 
     def __init__(
         self,
@@ -87,8 +89,8 @@ class GraphNetwork(Stored):
         return self.hidden_size
 
     def _block(self, x: Tensor, graph: Any, membership: Tensor | None) -> Tensor:
-        """The deep block: [N, m] to [N, m']."""
-        raise NotImplementedError
+        """The deep block, ``block`` unless a subclass says otherwise: [N, m] to [N, m']."""
+        return self.block(x, graph)  # type: ignore[no-any-return]
 
     def _made(self, make: Callable[[], nn.Module]) -> nn.Module:
         """Makes a module of PyTorch Geometric; who only checks options replaces this."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.nn.graph.encoder_decoder import GraphNetwork
@@ -78,6 +75,3 @@ class GradientGatingNetwork(GraphNetwork):
         self.single_rate, self.rate_exponent = single_rate, self.block.rate_exponent
         self.activation, self.checkpoint = activation, checkpoint
         self._finish(dtype, device)
-
-    def _block(self, x: Tensor, graph: Any, membership: Tensor | None) -> Tensor:
-        return self.block(x, graph)  # type: ignore[no-any-return]

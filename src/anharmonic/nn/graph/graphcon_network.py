@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from torch import Tensor
 
 from anharmonic.nn.graph.encoder_decoder import GraphNetwork
 from anharmonic.nn.graph.graphcon import GraphCON
@@ -78,6 +75,3 @@ class GraphCONNetwork(GraphNetwork):
         self.trainable_frequency, self.trainable_damping = trainable_frequency, trainable_damping
         self.checkpoint = checkpoint
         self._finish(dtype, device)
-
-    def _block(self, x: Tensor, graph: Any, membership: Tensor | None) -> Tensor:
-        return self.block(x, graph)  # type: ignore[no-any-return]
