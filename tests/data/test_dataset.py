@@ -90,3 +90,22 @@ def test_errors() -> None:
         )
     with pytest.raises(ValueError, match="batch_size must be an int >= 1; got batch_size=0"):
         ragged().batches(0)
+
+
+def test_a_class_for_every_step() -> None:
+    x, y = torch.zeros(6, 2), torch.arange(1, 7)
+    data = SequenceDataset(x, y, offsets=torch.tensor([0, 1, 4, 6]), per_step=True)
+    batch = data.take(torch.tensor([2, 1]))
+    assert batch.y.tolist() == [[5, 6, 0], [2, 3, 4]]
+    assert batch.y.dtype == torch.int64
+
+
+def test_parts_of_a_batch_and_its_device_keep_everything() -> None:
+    batch = Batch(*(torch.rand(4, 3) for _ in range(6)))
+    part = batch.cut(1, 3)
+    for whole, cut in zip(batch, part, strict=True):
+        assert whole is not None and cut is not None
+        assert torch.equal(whole[1:3], cut)
+    meta = batch.to(torch.device("meta"))
+    kinds = [None if tensor is None else tensor.device.type for tensor in meta]
+    assert kinds == ["meta", "meta", "cpu", "meta", "meta", "meta"]

@@ -160,3 +160,19 @@ def test_counts_are_exact_beyond_float32() -> None:
     metric = TaskMetric("f1")
     metric.update(scores, batch(torch.ones(1000, 701)))
     assert metric.value() == 200.0 * 700_999 / (700_999 + 701_000)
+
+
+@pytest.mark.parametrize("name", ["accuracy", "cross_entropy"])
+def test_classes_per_step_are_counted_without_padding(name: str) -> None:
+    scores = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
+    y = torch.tensor([[0, 1, 2], [3, 0, 0]])
+    flat, stepped = TaskMetric(name), TaskMetric(name)
+    real = [(0, 0), (0, 1), (0, 2), (1, 0)]
+    single = Batch(torch.zeros(4, 1, 1), torch.stack([y[place] for place in real]), None)
+    flat.update(torch.stack([scores[place] for place in real]), single)
+    scores[1, 1:] = torch.nan
+    stepped.update(scores, Batch(torch.zeros(2, 3, 1), y, torch.tensor([3, 1])))
+    assert stepped.value() == flat.value()
+    whole = TaskMetric(name)
+    whole.update(scores[:1], Batch(torch.zeros(1, 3, 1), y[:1], None))
+    assert whole.value() >= 0

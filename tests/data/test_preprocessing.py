@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.sequences import Sequences, check_finite
@@ -118,3 +119,45 @@ def test_differences_are_of_filled_and_standardised_channels() -> None:
     change = np.diff(x[:, 0], prepend=x[0, 0])
     np.testing.assert_allclose(x[:, 1], change / p.difference[0], rtol=1e-6)
     assert np.sqrt(np.square(x[1:, 1]).mean()) == pytest.approx(1)
+
+
+def timed(elapsed: list[float], offsets: list[int], y: object = None) -> Sequences:
+    x = np.arange(len(elapsed), dtype=np.float32)[:, None]
+    times = np.array(elapsed, np.float32)
+    return Sequences("here", x, np.array(offsets), y, elapsed=times)  # type: ignore[arg-type]
+
+
+def test_elapsed_is_counted_in_median_steps_of_training() -> None:
+    train = timed([0, 10, 10, 20, 0, 5], [0, 4, 6])
+    p = Preprocessing.fit(train, True, "error", elapsed="step")
+    assert (p.nominal, p.size) == (10, 1)
+    assert Preprocessing.from_dict(p.to_dict()) == p
+    # The first sample has no sample before it: a nominal step, so that the model sees it.
+    batch = p.dataset(train).take(torch.tensor([0, 1]))
+    assert batch.elapsed is not None
+    assert batch.elapsed.tolist() == [[1, 1, 1, 2], [1, 0.5, 1, 1]]
+    assert len(batch.inputs) == 3
+    equal = p.dataset(timed([0, 30, 20, 30], [0, 2, 4])).take(torch.tensor([1]))
+    assert equal.elapsed is not None
+    assert equal.elapsed.tolist() == [[2, 3]]
+    as_channel = Preprocessing.fit(train, False, "error", elapsed="channel")
+    assert as_channel.size == 2
+    assert as_channel.transform(train)[:, 1].tolist() == [1, 1, 1, 2, 1, 0.5]
+    assert as_channel.dataset(train).take(torch.tensor([0])).elapsed is None
+    with pytest.raises(ValueError, match=r"here must hold .*elapsed.*; got none; add"):
+        p.dataset(make([1, 2], [0, 2]))
+    with pytest.raises(ValueError, match="elapsed in here must be positive somewhere"):
+        Preprocessing.fit(timed([0, 0], [0, 2]), True, "error", elapsed="step")
+
+
+def test_scaled_targets_stay_in_their_units() -> None:
+    y = np.array([[10.0, 5.0], [30.0, 5.0]], np.float32)
+    train = make([1, 2, 3], [0, 1, 3], y)
+    p = Preprocessing.fit(train, True, "error", scale_target=True)
+    assert (p.target_shift, p.target_scale) == ((20, 5), (10, 1))
+    assert Preprocessing.from_dict(p.to_dict()) == p
+    batch = p.dataset(train).take(torch.tensor([1, 0]))
+    assert batch.y.tolist() == [[30, 5], [10, 5]]
+    assert batch.select(torch.tensor([[1.0, 0.0], [-1.0, 0.0]])).tolist() == batch.y.tolist()
+    steps = batch.select(torch.zeros(2, 3, 2))
+    assert steps.shape == (2, 3, 2) and steps[1, 2].tolist() == [20, 5]

@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 
 from anharmonic.data.sequences import Sequences
-from anharmonic.data.targets import encode_classes, float_targets, output_width, target_kind
+from anharmonic.data.targets import (
+    classes_by_step,
+    encode_classes,
+    float_targets,
+    output_width,
+    target_kind,
+)
 
 
 def part(y: object, per_step: bool = False) -> Sequences:
@@ -61,7 +67,7 @@ def test_values() -> None:
         (
             [[0, 1]],
             "auto",
-            r"y in here must be \[N\] for classes; got 'int64 \[1, 2\]'; give",
+            r"y in here must be \[N\] for classes.*; got 'int64 \[1, 2\]'; give",
         ),
         ([0.5, 1.0], "class", r"whole numbers or strings for target='class'; got 'float64"),
         ([np.nan, 1.0], "class", r"got 'float64 .2.'; pass target='value'"),
@@ -72,9 +78,21 @@ def test_meaning_errors(y: object, target: str, text: str) -> None:
         target_kind(part(y), target)
 
 
-def test_classes_per_step_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"got 'int64 \[3, 1\], one row per step'; give"):
-        target_kind(part([[0], [1], [0]], per_step=True), "auto")
+def test_classes_of_every_step() -> None:
+    stepped = classes_by_step(part([["a"], ["b"], ["a"]], per_step=True), "auto")
+    assert target_kind(stepped, "auto") == "class"
+    assert encode_classes({"all": stepped}, "here")[1]["all"].tolist() == [0, 1, 0]
+    x, offsets = np.zeros((5, 1), np.float32), np.array([0, 2, 5])
+    padded = Sequences("here", x, offsets, np.array([[1, 2, 9, 9], [3, 4, 5, 9]]))
+    made = classes_by_step(padded, "auto")
+    assert made.y is not None
+    assert (made.per_step, made.y.tolist()) == (True, [1, 2, 3, 4, 5])
+    assert not classes_by_step(padded, "value").per_step
+    with pytest.raises(ValueError, match=r"y in here must be .* T at least 3; got \[2, 2\]"):
+        classes_by_step(Sequences("here", x, offsets, np.zeros((2, 2), int)), "auto")
+    two = part([[0, 1], [1, 1], [0, 0]], per_step=True)
+    with pytest.raises(ValueError, match=r"got 'int64 \[3, 2\], one row per step'; give"):
+        target_kind(classes_by_step(two, "auto"), "auto")
 
 
 def test_encode_errors() -> None:

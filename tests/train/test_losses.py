@@ -77,3 +77,37 @@ def test_shares_add_up_to_the_batch(kind, world):
     torch.testing.assert_close(mean, whole)
     assert {share.entries for share in shares} == {count_entries(batch, target)}
     assert all(len(share.batch.x) >= 1 for share in shares)
+
+
+def test_classes_per_step_count_without_padding():
+    data = batches()["ragged"]
+    y = torch.arange(35).reshape(5, 7) % 4
+    batch = data._replace(y=y)
+    output = prediction("ragged", batch.x)
+    real = [(i, n) for i, length in enumerate(batch.lengths.tolist()) for n in range(length)]
+    expected = functional.cross_entropy(
+        torch.stack([output[place] for place in real]), torch.stack([y[place] for place in real])
+    )
+    for i, n in enumerate(batch.lengths):
+        output[i, n:] = torch.nan
+    output = output.requires_grad_()
+    loss = summed_loss(output, batch, "cross_entropy")
+    assert count_entries(batch, "cross_entropy") == len(real) == 18
+    torch.testing.assert_close(loss / 18, expected)
+    loss.backward()
+    assert torch.isfinite(output.grad).all()
+    dense = batch._replace(lengths=None)
+    assert count_entries(dense, "cross_entropy") == 35
+
+
+def test_errors_are_in_units_of_the_scale():
+    for kind, unit in (("squared_error", 4.0), ("ragged", 4.0), ("steps", 2.0)):
+        batch = batches()[kind]
+        output = prediction(kind, batch.x)
+        scaled = batch._replace(shift=torch.ones(5, 4), scale=torch.full((5, 4), 2.0))
+        loss = "squared_error" if unit == 4.0 else "absolute_error"
+        torch.testing.assert_close(
+            unit * summed_loss(output, scaled, loss), summed_loss(output, batch, loss)
+        )
+    part = share_of(scaled._replace(elapsed=torch.ones(5, 7)), 1, 2, "absolute_error").batch
+    assert part.elapsed.shape == (3, 7) and part.scale.shape == (3, 4)

@@ -15,10 +15,11 @@ from anharmonic.train.folder import run_folder
 def trained(tiny, environment, tmp_path):
     """Trains on a file with the given arrays; returns the run's folder."""
 
-    def train(**arrays):
+    def train(options=None, model="LSTM", **arrays):
         path = tmp_path / "mine.npz"
         np.savez(path, **arrays)
-        run = tiny(task="file", task_options={"sha256": file_digest(path)}, epochs=1)
+        given = {"sha256": file_digest(path)} | (options or {})
+        run = tiny(task="file", task_options=given, model=model, epochs=1)
         fit(run, dataclasses.replace(environment, file=path))
         return run_folder(run, environment)
 
@@ -65,6 +66,40 @@ def test_values_per_step_of_ragged_sequences(trained, tmp_path):
     found = predict(folder, tmp_path / "mine.npz", batch_size=3)
     assert [row.shape for row in found.values] == [(n, 1) for n in lengths]
     assert found.labels is None
+
+
+def test_classes_per_step(trained, tmp_path):
+    lengths = [3, 6, 2, 5] * 5
+    x = np.random.default_rng(0).random((sum(lengths), 2))
+    y = np.where(x[:, 0] > 0.5, "high", "low")
+    folder = trained(x=x, y=y, offsets=np.cumsum([0, *lengths]))
+    found = predict(folder, tmp_path / "mine.npz", batch_size=3)
+    assert found.class_names == ("high", "low")
+    assert [len(steps) for steps in found.labels] == lengths
+    for steps, rows in zip(found.labels, found.values, strict=True):
+        assert steps == tuple(found.class_names[i] for i in rows.argmax(1))
+        np.testing.assert_allclose(rows.sum(1), 1, rtol=1e-5)
+
+
+def test_scaled_targets_are_predicted_in_their_units(trained, tmp_path):
+    x = sequences(30)
+    folder = trained({"scale_target": True}, x=x, y=1e6 + 10 * x.mean((1, 2)))
+    found = predict(folder, tmp_path / "mine.npz")
+    assert abs(found.values - 1e6).max() < 500
+    result = json.loads((folder / "result.json").read_text())
+    assert result["metric"] == "rmse" and 0 < result["test"] < 500
+
+
+@pytest.mark.parametrize(("way", "model"), [("step", "LEM"), ("channel", "LSTM")])
+def test_the_time_between_samples_counts(trained, tmp_path, way, model):
+    x, elapsed = sequences(30), np.tile([0.0, 2, 2, 2, 1, 2], (30, 1))
+    folder = trained({"elapsed": way}, model, x=x, y=x[:, 0, 0] > 6.5, elapsed=elapsed)
+    first = predict(folder, tmp_path / "mine.npz").values
+    np.savez(tmp_path / "fast.npz", x=x, elapsed=elapsed / 2)
+    assert not np.allclose(predict(folder, tmp_path / "fast.npz").values, first, rtol=1e-3)
+    np.savez(tmp_path / "bare.npz", x=x)
+    with pytest.raises(ValueError, match=r"bare.npz must hold the time between samples"):
+        predict(folder, tmp_path / "bare.npz")
 
 
 def test_run_on_another_task(tiny, environment, tmp_path):

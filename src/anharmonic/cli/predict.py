@@ -78,21 +78,20 @@ def csv_text(predictions: Predictions) -> str:
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    if predictions.labels is not None:
-        writer.writerow(["index", "prediction", *(f"p_{n}" for n in predictions.class_names)])
-        for index, (label, row) in enumerate(
-            zip(predictions.labels, predictions.values, strict=True)
-        ):
-            writer.writerow([index, label, *(f"{p:.6g}" for p in row)])
-        return text.getvalue()
-    per_step = isinstance(predictions.values, list)
-    width = predictions.values[0].shape[-1] if len(predictions.values) else 1
-    names = ["prediction"] if width == 1 else [f"prediction_{k}" for k in range(width)]
-    writer.writerow(["index", *(["step"] if per_step else []), *names])
-    for index, row in enumerate(predictions.values):
-        if not per_step:
-            writer.writerow([index, *(f"{v:.9g}" for v in row)])
-            continue
-        for step, values in enumerate(row):
-            writer.writerow([index, step, *(f"{v:.9g}" for v in values)])
+    labels, values, names = predictions.labels, predictions.values, predictions.class_names
+    width = values[0].shape[-1] if len(values) else 1
+    if labels is not None:
+        columns = ["prediction", *(f"p_{name}" for name in names)]
+    else:
+        columns = ["prediction"] if width == 1 else [f"prediction_{k}" for k in range(width)]
+    per_step = isinstance(values, list)
+    writer.writerow(["index", *(["step"] if per_step else []), *columns])
+    for index, found in enumerate(values):
+        for step, row in enumerate(found if per_step else [found]):
+            place = [index, step] if per_step else [index]
+            if labels is None:
+                writer.writerow([*place, *(f"{value:.9g}" for value in row)])
+            else:
+                label = labels[index][step] if per_step else labels[index]
+                writer.writerow([*place, label, *(f"{p:.6g}" for p in row)])
     return text.getvalue()

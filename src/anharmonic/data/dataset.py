@@ -20,31 +20,59 @@ class Batch(NamedTuple):
 
     Attributes:
         x: Inputs, float32 `[B, T, F]`; zero after the end of a shorter sequence.
-        y: Targets: int64 `[B]` (classes), float32 `[B, O]` (one value per sequence) or
-            float32 `[B, T, O]` (one value per step, zero after the end of a shorter sequence).
+        y: Targets: int64 `[B]` (classes) or `[B, T]` (a class per step), float32 `[B, O]` (one
+            value per sequence) or `[B, T, O]` (one per step); zero after the end of a shorter
+            sequence.
         lengths: int64 `[B]`, on the CPU as made; None where all sequences have `T` steps.
+        elapsed: Time since the previous sample in nominal steps, float32 `[B, T]`, 1 after the end
+            of a shorter sequence; None where all steps are nominal.
+        shift: Float32 `[B, O]`, what a model's output of 0 stands for in units of `y`; None for 0.
+        scale: Float32 `[B, O]`, what a model's output of 1 adds to that; None for 1. Both or none.
     """
 
     x: Tensor
     y: Tensor
     lengths: Tensor | None
+    elapsed: Tensor | None = None
+    shift: Tensor | None = None
+    scale: Tensor | None = None
 
     @property
-    def inputs(self) -> tuple[Tensor, Tensor | None]:
-        """What a model is called with."""
-        return self.x, self.lengths
+    def inputs(self) -> tuple[Tensor | None, ...]:
+        """What a model is called with: x, lengths and, where it is known, elapsed."""
+        known = () if self.elapsed is None else (self.elapsed,)
+        return self.x, self.lengths, *known
 
     def to(self, device: torch.device) -> Batch:
-        """The batch with inputs and targets on a device."""
+        """The batch on a device."""
         if device.type == "cpu":
             return self
         # Lengths stay on the CPU, where packing wants them; a GPU would have to be waited for.
-        x, y = (tensor.to(device, non_blocking=True) for tensor in (self.x, self.y))
-        return self._replace(x=x, y=y)
+        moved = {
+            name: tensor.to(device, non_blocking=True)
+            for name, tensor in self._asdict().items()
+            if tensor is not None and name != "lengths"
+        }
+        return self._replace(**moved)
+
+    def cut(self, first: int, last: int) -> Batch:
+        """The sequences `first` to `last - 1`.
+
+        Example:
+            >>> Batch(torch.zeros(5, 7, 1), torch.zeros(5, 2), None).cut(1, 3).x.shape
+            torch.Size([2, 7, 1])
+        """
+        parts = self._asdict().items()
+        return self._replace(**{n: part[first:last] for n, part in parts if part is not None})
 
     def select(self, prediction: Tensor) -> Tensor:
-        """The entries of a model's output that belong to the targets: all of them."""
-        return prediction
+        """A model's output as prediction of the targets, in their units."""
+        if self.shift is None or self.scale is None:
+            return prediction
+        shift, scale = self.shift, self.scale
+        if prediction.dim() == 3:
+            shift, scale = shift.unsqueeze(1), scale.unsqueeze(1)
+        return prediction * scale + shift
 
 
 AnyBatch = TypeVar("AnyBatch")
@@ -110,12 +138,15 @@ class SequenceDataset(Dataset[Batch]):
     Args:
         x: Dense `[N, T, F]`, or with `offsets` flat `[sum of lengths, F]`. Any dtype; batches are
             converted to float32.
-        y: `[N]` integer classes, `[N, O]` values, or values per step: `[N, T, O]`, flat
-            `[sum of lengths, O]` when ragged.
+        y: `[N]` integer classes, `[N, O]` values, or per step: classes `[N, T]` or values
+            `[N, T, O]`, flat `[sum of lengths]` or `[sum of lengths, O]` when ragged.
         offsets: int64 `[N + 1]`: sequence `i` is `x[offsets[i]:offsets[i + 1]]`; None when dense.
         per_step: Whether a ragged `y` holds one row per step.
         transform: Applied to the float32 `x` of a batch, e.g. to scale or to append steps.
             Dense data only.
+        elapsed: Time since the previous sample in nominal steps, `[N, T]`, flat
+            `[sum of lengths]` when ragged; None where all steps are nominal.
+        units: Shift and scale of a batch, each `[N, O]` (or `[1, O]` for all); None for 0 and 1.
 
     Example:
         >>> x, y = torch.arange(6.0).reshape(6, 1), torch.tensor([0, 1])
@@ -133,6 +164,8 @@ class SequenceDataset(Dataset[Batch]):
         offsets: Tensor | None = None,
         per_step: bool = False,
         transform: Callable[[Tensor], Tensor] | None = None,
+        elapsed: Tensor | None = None,
+        units: tuple[Tensor, Tensor] | None = None,
     ) -> None:
         self._count = x.shape[0] if offsets is None else offsets.shape[0] - 1
         rows = x.shape[0] if per_step and offsets is not None else self._count
@@ -149,6 +182,8 @@ class SequenceDataset(Dataset[Batch]):
         self.offsets = offsets
         self.per_step = per_step
         self.transform = transform
+        self.elapsed = elapsed
+        self.units = units
 
     def __len__(self) -> int:
         return self._count
@@ -160,18 +195,26 @@ class SequenceDataset(Dataset[Batch]):
 
     def take(self, indices: Tensor) -> Batch:
         """Makes one batch of the sequences `indices`, zero-padded to the longest of them."""
+        count, elapsed = len(indices), self.elapsed
+        units = {}
+        if self.units is not None:
+            for name, part in zip(("shift", "scale"), self.units, strict=True):
+                units[name] = part.expand(count, -1) if len(part) == 1 else part[indices]
         if self.offsets is None:
             x = self.x[indices].to(torch.float32)
             if self.transform is not None:
                 x = self.transform(x)
-            return Batch(x, as_target(self.y[indices]), None)
+            elapsed = None if elapsed is None else elapsed[indices]
+            return Batch(x, as_target(self.y[indices]), None, elapsed, **units)
         starts = self.offsets[indices]
         lengths = self.offsets[indices + 1] - starts
         steps = torch.arange(int(lengths.max()))
         mask = step_mask(lengths, len(steps))
         rows = (starts[:, None] + steps)[mask]
-        y = _pad(self.y[rows], mask) if self.per_step else self.y[indices]
-        return Batch(_pad(self.x[rows], mask).to(torch.float32), as_target(y), lengths)
+        y = as_target(_pad(self.y[rows], mask) if self.per_step else self.y[indices])
+        elapsed = None if elapsed is None else _pad(elapsed[rows], mask, 1.0)
+        x = _pad(self.x[rows], mask).to(torch.float32)
+        return Batch(x, y, lengths, elapsed, **units)
 
 
 def as_target(y: Tensor) -> Tensor:
@@ -201,7 +244,7 @@ def step_mask(lengths: Tensor, steps: int) -> Tensor:
     return torch.arange(steps, device=lengths.device) < lengths[:, None]
 
 
-def _pad(rows: Tensor, mask: Tensor) -> Tensor:
-    padded = rows.new_zeros(*mask.shape, rows.shape[1])
+def _pad(rows: Tensor, mask: Tensor, value: float = 0.0) -> Tensor:
+    padded = rows.new_full((*mask.shape, *rows.shape[1:]), value)
     padded[mask] = rows
     return padded

@@ -15,10 +15,16 @@ from anharmonic.data.base import Readout, SequenceDataset, Splits, Task
 from anharmonic.data.columns import Columns, Layout
 from anharmonic.data.npz import existing, read_npz
 from anharmonic.data.parts import Cut, SplitBy, cut_parts, warn_of_absent_classes
-from anharmonic.data.preprocessing import Missing, Preprocessing
+from anharmonic.data.preprocessing import Elapsed, Missing, Preprocessing
 from anharmonic.data.readers import file_digest, read_parts
-from anharmonic.data.sequences import Sequences, check_finite
-from anharmonic.data.targets import encode_classes, float_targets, output_width, target_kind
+from anharmonic.data.sequences import check_finite
+from anharmonic.data.targets import (
+    classes_by_step,
+    encode_classes,
+    float_targets,
+    output_width,
+    target_kind,
+)
 from anharmonic.data.ts import read_ts
 
 __all__ = ["FileTask", "file_digest", "read_inputs", "read_npz", "read_parts", "read_ts"]
@@ -37,8 +43,7 @@ class FileTask(Task):
         sha256: `file_digest(path)`: another file is refused. Not checked if None.
         target: "class" or "value" to decide what `y` means; "auto" by its type.
         standardise: Whether every input channel gets mean 0 and standard deviation 1, measured on
-            the training data. Targets stay as they are: bring values to the size of about 1
-            yourself.
+            the training data. Targets stay as they are, see `scale_target`.
         missing: "error" refuses NaN in the inputs; "mean" puts the channel's training mean there;
             "forward" the last known value of the sequence (the mean before the first); "mask" the
             mean, and for every channel with gaps a further one that is 1 there.
@@ -55,6 +60,11 @@ class FileTask(Task):
         fold: Which of them, 0 to folds - 1.
         difference: Whether the change of every channel since the step before is appended as a
             channel, 0 at the first step, scaled to a root mean square of 1 in training.
+        elapsed: What becomes of the time between samples, where the file has it: "ignore"; "step",
+            it multiplies the model's time step (for models that have one), the median in training
+            being 1; "channel", it is appended as a channel.
+        scale_target: Whether targets that are values get mean 0 and standard deviation 1 within the
+            model. The metric and predictions stay in units of `y`.
         target_column: Of a table, the column of the targets; None to find it by its name.
         id_column: Of a table, the column that says which sequence a row is of.
         time_column: Of a table, the column of times: numbers, or dates as in ISO 8601.
@@ -107,6 +117,8 @@ class FileTask(Task):
         folds: int | None = None,
         fold: int = 0,
         difference: bool = False,
+        elapsed: Elapsed = "ignore",
+        scale_target: bool = False,
         target_column: str | None = None,
         id_column: str | None = None,
         time_column: str | None = None,
@@ -116,6 +128,8 @@ class FileTask(Task):
         choice("target", target, ("auto", "class", "value"))
         boolean("standardise", standardise)
         boolean("difference", difference)
+        boolean("scale_target", scale_target)
+        choice("elapsed", elapsed, get_args(Elapsed))
         choice("missing", missing, get_args(Missing))
         groups = tuple(str(group) for group in test_groups)
         cut = Cut(split, groups, valid_share, folds, fold, split_seed)
@@ -126,8 +140,9 @@ class FileTask(Task):
             digest = file_digest(self.path)
             advice = "give the file of the run, or start a new run with this one"
             require(digest == sha256, f"sha256 of {self.path.name}", digest, sha256, advice)
-        parts = read_parts(self.path, columns=named)
-        self.columns = next(iter(parts.values())).columns
+        read = read_parts(self.path, columns=named)
+        self.columns = next(iter(read.values())).columns
+        parts = {name: classes_by_step(part, target) for name, part in read.items()}
         meant = {target_kind(part, target) for part in parts.values()}
         name = self.path.name
         came = {
@@ -153,20 +168,22 @@ class FileTask(Task):
             if target == "auto":
                 self.hint = _maybe_classes(list(codes.values()), self.path.name, self.readout)
         numbered = {name: replace(part, y=codes[name]) for name, part in parts.items()}
-        cuts = cut_parts(numbered, cut, self.class_names)
+        labels = self.class_names if self.readout == "last" else ()
+        cuts = cut_parts(numbered, cut, labels)
         train = cuts["train"]
         warn_of_absent_classes(train, self.class_names)
         self.sizes = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}
-        self.preprocessing = Preprocessing.fit(train, standardise, missing, difference=difference)
-        self.input_size = self.preprocessing.size
-        self._splits = Splits(
-            self._dataset(train),
-            self._dataset(cuts["valid"]) if "valid" in cuts else None,
-            self._dataset(cuts["test"]),
+        self.preprocessing = Preprocessing.fit(
+            train,
+            standardise,
+            missing,
+            difference=difference,
+            elapsed=elapsed,
+            scale_target=scale_target and self.target == "value",
         )
-
-    def _dataset(self, part: Sequences) -> SequenceDataset:
-        return part.dataset(self.preprocessing.transform(part))
+        self.input_size = self.preprocessing.size
+        made = {name: self.preprocessing.dataset(part) for name, part in cuts.items()}
+        self._splits = Splits(made["train"], made.get("valid"), made["test"])
 
     def summary(self) -> str:
         """Says how the data were understood; of a table also what its columns were taken for."""
@@ -199,7 +216,7 @@ def read_inputs(
     advice = "store the sequences to predict from as x"
     require("all" in parts, f"keys of {Path(path).name}", keys, "x", advice)
     bare = replace(parts["all"], y=None, per_step=False)
-    return bare.dataset(preprocessing.transform(bare))
+    return preprocessing.dataset(bare)
 
 
 def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -> str:

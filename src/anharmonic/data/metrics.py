@@ -69,8 +69,8 @@ class TaskMetric:
         """Adds a batch.
 
         Args:
-            prediction: The model's output: `[B, C]` scores of classes, or the shape of `batch.y`.
-                Of a batch with `rows`, the predictions of these rows.
+            prediction: What `batch.select` made of the model's output: scores of classes, `[B, C]`
+                or `[B, T, C]`, or the shape of `batch.y`.
             batch: The batch it was computed from.
 
         Raises:
@@ -98,15 +98,15 @@ class TaskMetric:
 
 
 def _hits(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int]:
-    _check_scores(scores, batch)
-    hits = (scores.argmax(1) == batch.y.to(scores.device)).sum()
+    scores, y = _real_scores(scores, batch)
+    hits = (scores.argmax(1) == y).sum()
     return _unless_nan(hits, scores), len(scores)
 
 
 def _log_losses(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int]:
-    _check_scores(scores, batch)
+    scores, y = _real_scores(scores, batch)
     scores = scores.to("cpu", torch.float64)
-    return functional.cross_entropy(scores, batch.y.cpu(), reduction="sum"), len(scores)
+    return functional.cross_entropy(scores, y.cpu(), reduction="sum"), len(scores)
 
 
 def _label_hits(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
@@ -135,15 +135,23 @@ def _real_steps(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, 
     return prediction, y
 
 
-def _check_scores(scores: Tensor, batch: Batch | GraphBatch) -> None:
-    if scores.dim() != 2 or batch.y.shape != scores.shape[:1]:
+def _real_scores(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
+    """Scores `[N, C]` and classes `[N]` of all sequences or real steps."""
+    if scores.dim() not in (2, 3) or batch.y.shape != scores.shape[:-1]:
         raise ValueError(
             message(
-                "prediction must be [B, C] and y [B]",
+                "prediction must be [B, C] and y [B], or [B, T, C] and [B, T]",
                 f"prediction {described(scores)}, y {described(batch.y)}",
-                "use readout 'last' or 'mean' for a class task",
+                "use readout 'last' or 'mean' for one class per sequence, 'all' for one per step",
             )
         )
+    y = batch.y.to(scores.device)
+    if scores.dim() == 2:
+        return scores, y
+    if isinstance(batch, Batch) and batch.lengths is not None:
+        inside = step_mask(batch.lengths.cpu(), y.shape[1])
+        return scores[inside], y[inside]
+    return scores.flatten(0, 1), y.flatten()
 
 
 def _check_shape(prediction: Tensor, batch: Batch | GraphBatch) -> None:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from anharmonic._checks import boolean, choice, require
+from anharmonic._checks import boolean, choice, message, number, require
+from anharmonic.data.base import SequenceDataset
 from anharmonic.data.sequences import Floats, Sequences, check_finite
 
 Missing = Literal["error", "mean", "forward", "mask"]
+Elapsed = Literal["ignore", "step", "channel"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,13 @@ class Preprocessing:
         masked: The channels that have such a mask: those with gaps in training.
         difference: Root mean square of every prepared channel's first difference in training; 1
             where it is 0. Empty if differences are not appended.
+        elapsed: What becomes of the time between samples: "ignore"; "step": it multiplies the
+            model's time step; "channel": it is appended as a channel.
+        nominal: The time between samples that counts as 1: the median in training.
+        target_shift: What a model's output of 0 stands for: the mean of every target in training.
+            Empty if targets are not scaled.
+        target_scale: What a model's output of 1 adds to that: the standard deviation of every
+            target in training; 1 where it is 0.
 
     Example:
         >>> x = np.array([[1.0], [3.0]], np.float32)
@@ -46,22 +56,35 @@ class Preprocessing:
     missing: str
     masked: tuple[int, ...] = ()
     difference: tuple[float, ...] = ()
+    elapsed: str = "ignore"
+    nominal: float = 1.0
+    target_shift: tuple[float, ...] = ()
+    target_scale: tuple[float, ...] = ()
 
     @classmethod
     def fit(
-        cls, train: Sequences, standardise: bool, missing: str, *, difference: bool = False
+        cls,
+        train: Sequences,
+        standardise: bool,
+        missing: str,
+        *,
+        difference: bool = False,
+        elapsed: str = "ignore",
+        scale_target: bool = False,
     ) -> Preprocessing:
         """Takes the numbers from training data.
 
         Args:
-            train: The training part.
+            train: The training part; its `y` are numbers.
             standardise: See above.
             missing: See above.
             difference: Whether every channel's first difference is appended as a further channel.
+            elapsed: See above.
+            scale_target: Whether targets, which are values, get mean 0 and standard deviation 1.
 
         Raises:
-            ValueError: If a value is infinite, missing where it may not be, or a channel is
-                missing everywhere.
+            ValueError: If a value is infinite, missing where it may not be, a channel is missing
+                everywhere, or the time between samples is not known.
         """
         check_finite(train, train.x, missing != "error")
         sums: list[tuple[float, float]] = []
@@ -73,26 +96,37 @@ class Preprocessing:
             std = float(known.std())
             sums.append((float(known.mean()), std if std > 0 else 1.0))
         gaps = np.flatnonzero(np.isnan(train.x).any(axis=0)).tolist() if missing == "mask" else []
-        numbers = tuple(m for m, _ in sums), tuple(s for _, s in sums)
-        plain = cls(*numbers, standardise, missing, tuple(gaps))
-        if not difference:
-            return plain
-        change = _differences(train, plain._filled(train))
-        count = max(1, len(change) - len(train))
-        size = np.sqrt(np.square(change, dtype=np.float64).sum(axis=0) / count)
-        sizes = tuple(np.where(size > 0, size, 1.0).tolist())
-        return cls(*numbers, standardise, missing, tuple(gaps), sizes)
+        made = cls(
+            tuple(m for m, _ in sums),
+            tuple(s for _, s in sums),
+            standardise,
+            missing,
+            tuple(gaps),
+            elapsed=elapsed,
+            nominal=1.0 if elapsed == "ignore" else _median_step(train),
+        )
+        if difference:
+            change = _differences(train, made._filled(train))
+            count = max(1, len(change) - len(train))
+            size = np.sqrt(np.square(change, dtype=np.float64).sum(axis=0) / count)
+            made = replace(made, difference=_ones_for_zeros(size))
+        if scale_target:
+            y = np.asarray(train.y, np.float64)
+            shift, scale = tuple(y.mean(axis=0).tolist()), _ones_for_zeros(y.std(axis=0))
+            made = replace(made, target_shift=shift, target_scale=scale)
+        return made
 
     @property
     def size(self) -> int:
         """Number of prepared channels."""
-        return len(self.mean) + len(self.masked) + len(self.difference)
+        appended = len(self.masked) + len(self.difference) + (self.elapsed == "channel")
+        return len(self.mean) + appended
 
     def transform(self, sequences: Sequences) -> Floats:
         """Prepares the inputs of sequences.
 
         Returns:
-            The channels, then the masks of `masked`, then the differences.
+            The channels, then the masks of `masked`, the differences, the time between samples.
 
         Raises:
             ValueError: If the number of channels is another, or a value is not finite.
@@ -110,7 +144,27 @@ class Preprocessing:
             columns.append(np.isnan(sequences.x[:, list(self.masked)]))
         if self.difference:
             columns.append(_differences(sequences, columns[0]) / np.array(self.difference))
+        if self.elapsed == "channel":
+            columns.append(self._steps(sequences)[:, None])
         return np.ascontiguousarray(np.concatenate(columns, axis=1), dtype=np.float32)
+
+    def dataset(self, sequences: Sequences) -> SequenceDataset:
+        """The data set of sequences, prepared."""
+        units = None
+        if self.target_scale:
+            shift, scale = (
+                np.array([v], np.float32) for v in (self.target_shift, self.target_scale)
+            )
+            units = torch.from_numpy(shift), torch.from_numpy(scale)
+        elapsed = self._steps(sequences) if self.elapsed == "step" else None
+        return sequences.dataset(self.transform(sequences), elapsed, units)
+
+    def _steps(self, sequences: Sequences) -> Floats:
+        """The time between samples in nominal steps; 1 for a first sample whose time is 0."""
+        steps = _elapsed_of(sequences) / np.float32(self.nominal)
+        first = sequences.offsets[:-1]
+        steps[first] = np.where(steps[first] == 0, 1.0, steps[first])
+        return steps
 
     def _filled(self, sequences: Sequences) -> NDArray[Any]:
         """The channels without gaps, standardised if wanted."""
@@ -152,7 +206,31 @@ class Preprocessing:
             choice("missing", values["missing"], get_args(Missing)),
             tuple(int(v) for v in values.get("masked", ())),
             tuple(float(v) for v in values.get("difference", ())),
+            choice("elapsed", values.get("elapsed", "ignore"), get_args(Elapsed)),
+            number("nominal", values.get("nominal", 1.0), low=0.0, low_open=True),
+            tuple(float(v) for v in values.get("target_shift", ())),
+            tuple(float(v) for v in values.get("target_scale", ())),
         )
+
+
+def _ones_for_zeros(sizes: NDArray[np.float64]) -> tuple[float, ...]:
+    return tuple(np.where(sizes > 0, sizes, 1.0).tolist())
+
+
+def _elapsed_of(sequences: Sequences) -> Floats:
+    if sequences.elapsed is None:
+        expected = f"{sequences.where} must hold the time between samples (elapsed)"
+        raise ValueError(message(expected, "none", "add it, or leave out the option elapsed"))
+    return sequences.elapsed
+
+
+def _median_step(sequences: Sequences) -> float:
+    elapsed = np.delete(_elapsed_of(sequences), sequences.offsets[:-1])
+    positive = elapsed[elapsed > 0]
+    advice = "store the time since the previous sample, or leave out the option elapsed"
+    name, expected = f"elapsed in {sequences.where}", "positive somewhere"
+    require(len(positive) > 0, name, "zeros only", expected, advice)
+    return float(np.median(positive))
 
 
 def _differences(sequences: Sequences, x: NDArray[Any]) -> NDArray[Any]:

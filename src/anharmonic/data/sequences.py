@@ -117,17 +117,34 @@ class Sequences:
         sequence = int(np.searchsorted(self.offsets, row, side="right")) - 1
         return sequence, row - int(self.offsets[sequence])
 
-    def dataset(self, x: Floats) -> SequenceDataset:
-        """Makes a data set of prepared inputs and numeric `y`; dense if all lengths are equal."""
+    def dataset(
+        self,
+        x: Floats,
+        elapsed: Floats | None = None,
+        units: tuple[torch.Tensor, torch.Tensor] | None = None,
+    ) -> SequenceDataset:
+        """Makes a data set of prepared inputs and numeric `y`; dense if all lengths are equal.
+
+        Args:
+            x: The prepared inputs, `[sum of lengths, F]`.
+            elapsed: Time between samples in nominal steps, `[sum of lengths]`, if it matters.
+            units: Shift and scale of the targets, as in `SequenceDataset`.
+        """
         y = np.zeros((len(self), 0), np.float32) if self.y is None else self.y
         inputs, targets = torch.from_numpy(x), torch.from_numpy(y)
+        steps = None if elapsed is None else torch.from_numpy(elapsed)
         if (self.lengths == self.lengths[0]).all():
             shape = (len(self), int(self.lengths[0]))
             if self.per_step:
-                targets = targets.reshape(*shape, -1)
-            return SequenceDataset(inputs.reshape(*shape, -1), targets)
+                targets = targets.reshape(*shape, *targets.shape[1:])
+            steps = None if steps is None else steps.reshape(shape)
+            inputs = inputs.reshape(*shape, -1)
+            return SequenceDataset(inputs, targets, elapsed=steps, units=units)
         offsets = torch.from_numpy(self.offsets.astype(np.int64))
-        return SequenceDataset(inputs, targets, offsets=offsets, per_step=self.per_step)
+        per_step = self.per_step
+        return SequenceDataset(
+            inputs, targets, offsets=offsets, per_step=per_step, elapsed=steps, units=units
+        )
 
 
 def joined(first: Sequences, second: Sequences) -> Sequences:

@@ -17,7 +17,7 @@ class TableBatch(Batch):
     """Rows that are computed together: x `[B, F]`, y `[B]` or `[B, O]`, no lengths."""
 
     @property
-    def inputs(self) -> tuple[Tensor]:  # type: ignore[override]
+    def inputs(self) -> tuple[Tensor]:
         """What a model is called with."""
         return (self.x,)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,36 @@ from numpy.typing import NDArray
 from anharmonic._checks import message, require
 from anharmonic.data.base import Target
 from anharmonic.data.sequences import Sequences
+
+
+def classes_by_step(part: Sequences, target: str) -> Sequences:
+    """Takes classes `[N, T]` as one per step of `x`; leaves other targets as they are.
+
+    Args:
+        part: Sequences, perhaps with targets.
+        target: As of `target_kind`.
+
+    Raises:
+        ValueError: If there are fewer classes than steps.
+
+    Example:
+        >>> x, y = np.zeros((3, 1), np.float32), np.array([[1, 0], [2, 9]])
+        >>> part = Sequences("here", x, np.array([0, 2, 3]), y)  # 9 belongs to no step
+        >>> classes_by_step(part, "auto").y.tolist()
+        [1, 0, 2]
+    """
+    y = part.y
+    if y is None or target == "value" or (target == "auto" and y.dtype.kind == "f"):
+        return part
+    if part.per_step:
+        return replace(part, y=y.reshape(-1)) if y.shape[1:] == (1,) else part
+    if y.ndim != 2 or y.shape[1] == 1:
+        return part
+    longest = int(part.lengths.max())
+    advice = "give one class per sequence or step, or pass target='value' if these are values"
+    expected = f"[N] for classes, or [N, T] for one per step with T at least {longest}"
+    require(y.shape[1] >= longest, f"y in {part.where}", list(y.shape), expected, advice)
+    return replace(part, y=y[np.arange(y.shape[1]) < part.lengths[:, None]], per_step=True)
 
 
 def target_kind(part: Sequences, target: str) -> Target:
@@ -35,9 +66,9 @@ def target_kind(part: Sequences, target: str) -> Target:
         require(kind not in "US", name, y.flat[:1].tolist(), "numbers for target='value'", advice)
         return "value"
     came = f"{dtype} {list(y.shape)}{', one row per step' if part.per_step else ''}"
-    fits = not part.per_step and (y.ndim == 1 or y.shape[1:] == (1,))
-    advice = "give one class per sequence, or pass target='value' if these are values"
-    require(fits, name, came, "[N] for classes", advice)
+    fits = y.ndim == 1 or y.shape[1:] == (1,)
+    advice = "give one class per sequence or step, or pass target='value' if these are values"
+    require(fits, name, came, "[N] for classes, or [N, T] for one per step", advice)
     whole = kind != "f" or bool((np.isfinite(y) & (y == np.round(y))).all())
     advice = "pass target='value', or store the classes as whole numbers"
     require(whole, name, came, "whole numbers or strings for target='class'", advice)
@@ -54,34 +85,38 @@ def encode_classes(
         where: The file, for messages.
 
     Returns:
-        The class names, sorted (as numbers if all are whole numbers), and int64 `[N]` per part.
+        The class names, sorted (as numbers if all are whole numbers), and int64 numbers per part,
+        one per sequence or step.
 
     Raises:
         ValueError: If there is only one class, or a class that training does not have.
     """
-    names = {key: _names(part.y) for key, part in parts.items()}
-    train = sorted(set(names["train" if "train" in names else "all"]))
-    if all(_is_whole(name) for name in train):
-        train.sort(key=int)
+    held = {key: _names(part.y) for key, part in parts.items()}
+    train = held["train" if "train" in held else "all"][0]
+    train = sorted(train, key=int if all(_is_whole(name) for name in train) else str)
     known = set(train)
-    for key, values in names.items():
-        extra = sorted(set(values) - known)
+    for key, (names, _) in held.items():
+        extra = sorted(set(names) - known)
         advice = "add training sequences of these classes, or remove them"
         require(not extra, f"classes only in {key} of {where}", extra[:5], "none", advice)
     advice = "add sequences of another class"
     require(len(train) > 1, f"classes of y in {where}", train, "two or more", advice)
-    number = {name: i for i, name in enumerate(train)}
-    codes = {key: np.array([number[v] for v in values]) for key, values in names.items()}
+    order = {name: i for i, name in enumerate(train)}
+    codes = {
+        key: np.array([order[name] for name in names])[places]
+        for key, (names, places) in held.items()
+    }
     return tuple(train), codes
 
 
-def _names(y: NDArray[Any] | None) -> list[str]:
-    flat = np.asarray(y).reshape(-1)
-    if flat.dtype.kind == "f":
-        flat = flat.astype(np.int64)
-    if flat.dtype.kind == "S":
-        return [value.decode("utf-8", "replace") for value in flat.tolist()]
-    return [str(value) for value in flat.tolist()]
+def _names(y: NDArray[Any] | None) -> tuple[list[str], NDArray[np.int64]]:
+    """The names of the classes, and which of them every entry is."""
+    values, places = np.unique(np.asarray(y).reshape(-1), return_inverse=True)
+    if values.dtype.kind == "f":
+        values = values.astype(np.int64)
+    if values.dtype.kind == "S":
+        return [value.decode("utf-8", "replace") for value in values.tolist()], places
+    return [str(value) for value in values.tolist()], places
 
 
 def _is_whole(name: str) -> bool:

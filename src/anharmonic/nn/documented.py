@@ -10,7 +10,7 @@ _ORDER = ("Args", "Attributes", "Shape", "Raises", "Note", "Example", "Reference
 _INHERITED = {"Shape", "Raises"}
 
 
-def complete(cls: type, arguments: Iterable[str]) -> None:
+def complete(cls: type, arguments: Iterable[str], *others: type) -> None:
     """Fills a class's docstring up with what its base classes say of the same things.
 
     Arguments that it does not describe, and a missing section "Shape" or "Raises", come from the
@@ -19,6 +19,7 @@ def complete(cls: type, arguments: Iterable[str]) -> None:
     Args:
         cls: The class; its docstring is in Google form.
         arguments: The arguments of its constructor, in their order.
+        *others: Classes to ask after its base classes, such as one that it wraps.
 
     Example:
         >>> class Base:
@@ -46,7 +47,7 @@ def complete(cls: type, arguments: Iterable[str]) -> None:
     summary, own = _sections(cls.__doc__)
     described = _entries(own)
     sections, texts = dict(own), dict(described)
-    for base in cls.__mro__[1:]:
+    for base in (*cls.__mro__[1:], *others):
         _, inherited = _sections(vars(base).get("__doc__") or "")
         texts = _entries(inherited) | texts
         sections = {name: inherited[name] for name in _INHERITED & inherited.keys()} | sections

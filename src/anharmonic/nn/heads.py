@@ -196,14 +196,10 @@ def check_lengths(lengths: Tensor, x: Tensor) -> None:
     Example:
         >>> check_lengths(torch.tensor([2, 1]), torch.zeros(2, 2, 1))
     """
-    if not isinstance(lengths, Tensor) or lengths.dtype != torch.int64:
-        raise TypeError(
-            _checks.message(
-                "lengths must be a torch.int64 tensor",
-                _checks.described(lengths),
-                "make it with torch.tensor([...])",
-            )
-        )
+    _checks.require(
+        isinstance(lengths, Tensor) and lengths.dtype == torch.int64, "lengths", lengths,
+        "a torch.int64 tensor", "make it with torch.tensor([...])", TypeError,
+    )  # fmt: skip
     if x.dim() != 3 or tuple(lengths.shape) != (x.shape[0],):
         raise ValueError(
             _checks.message(

@@ -75,9 +75,7 @@ def share_of(batch: Batch | GraphBatch, rank: int, world: int, loss: str) -> Sha
     weight = world / entries
     if first == last:
         first, last, weight = 0, 1, 0.0
-    lengths = None if batch.lengths is None else batch.lengths[first:last]
-    part = batch._replace(x=batch.x[first:last], y=batch.y[first:last], lengths=lengths)
-    return Share(part, weight, entries)
+    return Share(batch.cut(first, last), weight, entries)
 
 
 def count_entries(batch: Batch | GraphBatch, loss: str) -> int:
@@ -87,11 +85,11 @@ def count_entries(batch: Batch | GraphBatch, loss: str) -> int:
         >>> count_entries(Batch(torch.zeros(2, 7, 1), torch.zeros(2, 7, 3), None), "squared_error")
         42
     """
-    if loss == "cross_entropy":
-        return batch.y.shape[0]
-    if isinstance(batch, Batch) and batch.y.ndim == 3 and batch.lengths is not None:
-        return int(batch.lengths.sum()) * batch.y.shape[2]
-    return batch.y.numel()
+    y = batch.y
+    per_step = y.ndim == (2 if loss == "cross_entropy" else 3)
+    if isinstance(batch, Batch) and per_step and batch.lengths is not None:
+        return int(batch.lengths.sum()) * (1 if y.ndim == 2 else y.shape[2])
+    return y.numel()
 
 
 def summed_loss(
@@ -103,39 +101,47 @@ def summed_loss(
 ) -> Tensor:
     """Cross entropy, squared or absolute error, summed over all entries but padding.
 
+    Errors of values are taken in units of the batch's `scale`, if it has one.
+
     Args:
-        prediction: The model's output, of a graph task that of the batch's rows.
+        prediction: What `batch.select` made of the model's output.
         batch: The batch it belongs to.
         loss: The task's loss, by name.
         label_smoothing: Of cross entropy: the probability that goes to all classes evenly.
         class_weights: Of cross entropy: a factor on each class, [C]; None for 1.
 
     Shape:
-        - prediction: [B, C] for classes; [B, O] or [B, T, O] for values and labels.
+        - prediction: [B, C] or [B, T, C] for classes; [B, O] or [B, T, O] for values and labels.
 
     Example:
         >>> batch = Batch(torch.zeros(1, 3, 1), torch.zeros(1, 3, 1), torch.tensor([2]))
         >>> summed_loss(torch.ones(1, 3, 1), batch, "squared_error")
         tensor(2.)
     """
+    y, valid = batch.y, None
+    if isinstance(batch, Batch) and prediction.ndim == 3 and batch.lengths is not None:
+        valid = step_mask(batch.lengths, prediction.shape[1])
     if loss == "cross_entropy":
+        if valid is not None:
+            # The mask is made where lengths are, on the CPU: a GPU need not be waited for.
+            real = valid.flatten().nonzero().squeeze(1).to(prediction.device)
+            prediction, y = prediction.flatten(0, 1)[real], y.flatten()[real]
         return functional.cross_entropy(
-            prediction,
-            batch.y,
+            prediction.flatten(0, -2),
+            y.flatten(),
             weight=class_weights,
             reduction="sum",
             label_smoothing=label_smoothing,
         )
     if loss == "binary_cross_entropy":
-        return functional.binary_cross_entropy_with_logits(prediction, batch.y, reduction="sum")
-    if loss == "absolute_error":
-        return functional.l1_loss(prediction, batch.y, reduction="sum")
-    if prediction.ndim < 3 or not isinstance(batch, Batch) or batch.lengths is None:
-        return functional.mse_loss(prediction, batch.y, reduction="sum")
-    valid = step_mask(batch.lengths, prediction.shape[1]).to(prediction.device).unsqueeze(2)
-    # Padding is replaced, not multiplied by 0: it may hold anything, and 0 times NaN is NaN.
-    difference = torch.where(valid, prediction - batch.y, 0.0)
-    return difference.square().sum()
+        return functional.binary_cross_entropy_with_logits(prediction, y, reduction="sum")
+    difference = prediction - y
+    if valid is not None:
+        # Padding is replaced, not multiplied by 0: it may hold anything, and 0 times NaN is NaN.
+        difference = torch.where(valid.to(prediction.device).unsqueeze(2), difference, 0.0)
+    if isinstance(batch, Batch) and batch.scale is not None:
+        difference = difference / (batch.scale.unsqueeze(1) if y.ndim == 3 else batch.scale)
+    return difference.abs().sum() if loss == "absolute_error" else difference.square().sum()
 
 
 def balanced_weights(batches: Batches[Any], classes: int) -> Tensor:

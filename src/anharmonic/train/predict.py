@@ -29,13 +29,14 @@ class Predictions:
         N sequences, C classes, O values, T[i] steps of sequence i.
     """
 
-    labels: tuple[str, ...] | None
-    """Name of the likeliest class of every sequence; None where values are predicted."""
+    labels: tuple[str, ...] | list[tuple[str, ...]] | None
+    """Name of the likeliest class of every sequence, or of every step of every sequence; None
+    where values are predicted."""
     class_names: tuple[str, ...]
     """Names of the classes, in the order of the columns of ``values``; empty for values."""
     values: NDArray[np.float32] | list[NDArray[np.float32]]
     """Probabilities of the classes [N, C], or values [N, O], or, for a model that predicts at
-    every step, one array [T[i], O] per sequence."""
+    every step, one array [T[i], C] or [T[i], O] per sequence."""
 
 
 def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Predictions:
@@ -87,7 +88,7 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
     values: list[NDArray[np.float32]] = []
     with torch.no_grad():
         for batch in dataset.batches(batch_size):
-            output = model(batch.x, batch.lengths)
+            output = batch.select(model(*batch.inputs))
             if task["target"] == "class":
                 output = output.softmax(dim=-1)
             rows = output.numpy()
@@ -96,13 +97,17 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
                 continue
             steps = [rows.shape[1]] * len(rows) if batch.lengths is None else batch.lengths.tolist()
             values.extend(row[:count] for row, count in zip(rows, steps, strict=True))
-    if task["readout"] == "all":
-        return Predictions(None, (), values)
-    joined = np.concatenate(values)
+    joined = values if task["readout"] == "all" else np.concatenate(values)
     if task["target"] != "class":
         return Predictions(None, (), joined)
-    names = task["class_names"] or tuple(str(index) for index in range(joined.shape[1]))
-    return Predictions(tuple(names[i] for i in joined.argmax(axis=1)), names, joined)
+    names = task["class_names"] or tuple(str(index) for index in range(values[0].shape[1]))
+    if isinstance(joined, list):
+        return Predictions([_likeliest(rows, names) for rows in joined], names, joined)
+    return Predictions(_likeliest(joined, names), names, joined)
+
+
+def _likeliest(probabilities: NDArray[np.float32], names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(names[i] for i in probabilities.argmax(axis=1))
 
 
 def write_task(path: Path, task: Task) -> None:

@@ -36,15 +36,17 @@ def probe_of(batches: Batches[Any], loss: str) -> Probe:
     batch = batches[0]
     if not isinstance(batch, Batch):
         return Probe(batch.inputs)
-    x, y = batch.x[:SEQUENCES], batch.y[:SEQUENCES]
-    if batch.lengths is not None:
-        x = x[:, : int(batch.lengths[:SEQUENCES].min())]
-    if y.dim() == 3:  # a target at every step
+    few = batch.cut(0, SEQUENCES)
+    x, y = few.x, few.y
+    if few.lengths is not None:
+        x = x[:, : int(few.lengths.min())]
+    if y.dim() == (2 if loss == "cross_entropy" else 3):  # a target at every step
         y = y[:, x.shape[1] - 1]
-    few = Batch(x, y, None)
+    few = few._replace(x=x, y=y, lengths=None, elapsed=None)
 
     def last(prediction: Tensor) -> Tensor:
-        return summed_loss(prediction, few.to(prediction.device), loss)
+        here = few.to(prediction.device)
+        return summed_loss(here.select(prediction), here, loss)
 
     return Probe((x,), last)
 

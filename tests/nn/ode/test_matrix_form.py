@@ -199,12 +199,9 @@ def test_refusals_of_the_constructor():
     refuse(lambda: make(4, matrix_activation="relu"), ValueError, "matrix_activation must be one")
     refuse(lambda: make(4, normalisation="none"), ValueError, "normalisation must be one of")
     refuse(lambda: make(4, adjoint=1), TypeError, "adjoint must be True or False")
-    for words in ({"matrix_activation": "tanh"}, {"normalisation": "classification"}):
-        refuse(
-            lambda words=words: make(4, "regular", **words),
-            ValueError,
-            "need a state matrix; got dynamics='regular'.*take dynamics='skew'",
-        )
+    for name, value in (("matrix_activation", "tanh"), ("normalisation", "classification")):
+        words = f"{name} must be .* dynamics='regular'.*; got '{value}'; .*take dynamics='skew'"
+        refuse(lambda given={name: value}: make(4, "regular", **given), ValueError, words)
 
 
 def test_refusals_of_a_call():
@@ -215,12 +212,12 @@ def test_refusals_of_a_call():
     refuse(lambda: ode(bad), ValueError, "z must not contain NaN; got 1 NaN of 8")
     refuse(lambda: ode(good.double()), TypeError, "z must have the layer's dtype")
     refuse(lambda: ode([1.0]), TypeError, r"z must be a torch.Tensor; got list")
-    refuse(lambda: ode(good[:, :3]), ValueError, r"z must have shape \[B, 4\] or \[4\]; got shape")
-    refuse(lambda: ode(good[:0]), ValueError, r"z must have shape \[B, 4\]")
+    refuse(lambda: ode(good[:, :3]), ValueError, r"z must be of shape \[B, 4\] or \[4\]; got shape")
+    refuse(lambda: ode(good[:0]), ValueError, r"z must be of shape \[B, 4\]")
     refuse(lambda: ode.trajectory(good, [0.0, 0.0]), ValueError, "strictly increasing")
     refuse(lambda: ode.trajectory(good, [1.0, 0.0]), ValueError, "strictly increasing")
     regular = ah.NeuralODE(4, "regular")
-    refuse(lambda: regular.state_matrix(good, 0.0), ValueError, "state_matrix needs dynamics=")
+    refuse(lambda: regular.state_matrix(good, 0.0), ValueError, "for state_matrix; got 'regular'")
 
 
 def test_repr_names_what_differs():

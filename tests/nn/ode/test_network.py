@@ -60,9 +60,9 @@ def test_refusals():
     bad[2, 1] = float("nan")
     for x, error, words in (
         (bad, ValueError, "x must not contain NaN; got 1 NaN of 30"),
-        (rows()[0], ValueError, r"x must have shape \[B, 5\]; got shape \[5\].*x\[None\]"),
-        (rows(features=4), ValueError, r"x must have shape \[B, 5\]; got shape \[6, 4\]"),
-        (rows()[:0], ValueError, r"x must have shape \[B, 5\]"),
+        (rows()[0], ValueError, r"x must be of shape \[B, 5\]; got shape \[5\].*x\[None\]"),
+        (rows(features=4), ValueError, r"x must be of shape \[B, 5\]; got shape \[6, 4\]"),
+        (rows()[:0], ValueError, r"x must be of shape \[B, 5\]"),
         (rows().double(), TypeError, "x must have the layer's dtype"),
     ):
         with pytest.raises(error, match=words):

@@ -168,5 +168,5 @@ def test_refusals():
     layer = ah.UnICORNN(2, 4)
     with pytest.raises(ValueError, match=r"state.y must have shape \[1, 5, 4\]"):
         ah.hamiltonian(layer, (zero, zero), torch.zeros(5, 2))
-    with pytest.raises(ValueError, match="x_t must have shape"):
+    with pytest.raises(ValueError, match=r"x_t must be of shape \[B, 2\].*; got shape \[3, 3\]"):
         ah.hamiltonian(layer, (zero, zero), torch.zeros(3, 3))

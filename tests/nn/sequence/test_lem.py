@@ -179,10 +179,10 @@ def test_large_dt_warns_and_runs(kind):
     [
         ({"dt": 0.0}, "dt must be a finite number in (0, inf)"),
         ({"gate_floor": 1.5}, "gate_floor must be a finite number in [0, 1]"),
-        ({"gate_floor": 0.5, "multiscale": False}, "gate_floor needs learned gates"),
-        ({"chrono_length": 100, "multiscale": False}, "chrono_length needs learned gates"),
-        ({"chrono_length": 100, "bias": False}, "chrono_length needs learned gates"),
-        ({"chrono_length": 10, "dt": 0.2}, "chrono_length * dt must be > 2"),
+        ({"gate_floor": 0.5, "multiscale": False}, "gate_floor or set multiscale=True"),
+        ({"chrono_length": 100, "multiscale": False}, "multiscale=False, bias=True; got 100"),
+        ({"chrono_length": 100, "bias": False}, "multiscale=True, bias=False; got 100"),
+        ({"chrono_length": 10, "dt": 0.2}, "chrono_length must be > 2 / dt for dt=0.2; got 10"),
     ],
 )
 def test_refusals(options, words):

@@ -138,7 +138,7 @@ def test_initial_ranges():
         (
             {"memory": "reversible", "activation": "sin"},
             ValueError,
-            "activation='tanh'; got scheme='symplectic-euler' with activation='sin'",
+            "for scheme='symplectic-euler' with activation='sin'; got 'reversible'",
         ),
         ({"memory": "reversible", "scheme": "velocity-verlet"}, ValueError, "memory='chunked'"),
     ],

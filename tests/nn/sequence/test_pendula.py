@@ -141,7 +141,11 @@ def test_refusals():
         (lambda: network.simulate(zero.float(), dt=0.1), TypeError, "forces"),
         (lambda: network.simulate(zero, dt=0.1, state=(zero, zero)), ValueError, "state.y"),
         (lambda: network.simulate_reduced(zero, dt=0.1, sizes=[1]), ValueError, "the 2 pendula"),
-        (lambda: network.multilayer_oscillator([2, 1]), ValueError, "sizes must sum to"),
+        (
+            lambda: network.multilayer_oscillator([2, 1]),
+            ValueError,
+            "sum to the 2 pendula; got [2, 1]",
+        ),
         (lambda: network.oscillator(scheme="euler"), ValueError, "scheme must be one of"),
     ):
         with pytest.raises(error) as caught:

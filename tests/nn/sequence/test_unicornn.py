@@ -183,12 +183,12 @@ def test_tuned_settings_do_not_warn():
 @pytest.mark.parametrize(
     "options, error, words",
     [
-        ({"dt": [0.1]}, ValueError, "got 1 numbers for num_layers=3"),
+        ({"dt": [0.1]}, ValueError, "one for each of 3 layers (num_layers); got [0.1]"),
         ({"dt": [0.1, 0.1, -1.0]}, ValueError, "dt[2] must be a finite number in (0, inf)"),
         ({"dt": -1.0}, ValueError, "dt must be a finite number in (0, inf)"),
         ({"frequency": -1.0}, ValueError, "frequency must be a finite number in [0, inf)"),
         ({"skipped_layers": 1}, ValueError, "skipped_layers must be None or at least 2"),
-        ({"skipped_layers": 3}, ValueError, "skipped_layers=3, num_layers=3"),
+        ({"skipped_layers": 3}, ValueError, "below num_layers=3; got 3"),
         ({"trainable_timescales": 0}, TypeError, "trainable_timescales must be True or False"),
     ],
 )

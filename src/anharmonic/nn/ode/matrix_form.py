@@ -1,23 +1,4 @@
-r"""Neural ODEs in matrix form, with a skew-symmetric, an unrestricted or no state matrix.
-
-Equation (3.1), with z the state and d its size:
-
-.. math::
-    z' = f(z, t) = f(0, t) + A(z, t)\, z
-
-A network of (z, t) predicts the d x d numbers B(z, t), another of t alone predicts f(0, t):
-
-.. math::
-    A = B \;\text{(unrestricted)}, \qquad A = (B - B^T) / \sqrt 2 \;\text{(skew)}
-
-"regular" predicts f(z, t) by one network. Solved from t = 0 to ``end_time`` by torchdiffeq.
-
-Symbols: ``trunk`` and ``head`` are the network of B (or f); ``origin_trunk`` and ``origin_head``
-that of f(0, t); w is their width.
-
-Reference: Nestaas, Theoretically Motivated Neural ODE Architectures for Stable Adjoint Behavior,
-2022.
-"""
+"""Neural ODEs in matrix form, with a skew-symmetric, an unrestricted or no state matrix."""
 
 from __future__ import annotations
 
@@ -38,14 +19,15 @@ NORMALISATIONS = ("regression", "classification")
 
 
 class NeuralODE(Stored):
-    r"""The map from z(0) to z(end_time) of z' = f(0, t) + A(z, t) z, (3.1).
+    r"""The map from z(0) to z(end_time) of a neural ODE in matrix form, (3.1).
 
     .. math::
-        A = (B - B^T) / \sqrt 2 \;\text{("skew")}, \quad A = B \;\text{("unrestricted")}, \quad
-        f \;\text{itself predicted ("regular")}
+        z' = f(z, t) = f(0, t) + A(z, t)\, z, \qquad
+        A = (B - B^T) / \sqrt 2 \;\text{("skew") or } A = B \;\text{("unrestricted")}
 
-    B(z, t) (or f(z, t)) comes from ``num_layers`` tanh layers of ``width`` units and an affine
-    ``head``, f(0, t) from another such network of t.
+    The d x d numbers B(z, t) come from ``num_layers`` tanh layers (``trunk``) of ``width`` units w
+    and an affine ``head``, f(0, t) from another such network of t (``origin_trunk``,
+    ``origin_head``); "regular" predicts f(z, t) itself by the first of them.
 
     Args:
         hidden_size: Size of the state d, H >= 1.
@@ -125,20 +107,16 @@ class NeuralODE(Stored):
             "matrix_activation", matrix_activation, MATRIX_ACTIVATIONS
         )
         self.normalisation = _checks.choice("normalisation", normalisation, NORMALISATIONS)
-        if dynamics == "regular" and (matrix_activation, normalisation) != (
-            "identity",
-            "regression",
-        ):
-            chosen = f"matrix_activation={matrix_activation!r}"
-            if matrix_activation == "identity":
-                chosen = f"normalisation={normalisation!r}"
-            raise ValueError(
-                _checks.message(
-                    "matrix_activation and normalisation need a state matrix",
-                    f"dynamics='regular', {chosen}",
+        if dynamics == "regular":
+            for name, default in (
+                ("matrix_activation", "identity"),
+                ("normalisation", "regression"),
+            ):
+                _checks.require(
+                    getattr(self, name) == default, name, getattr(self, name),
+                    f"{default!r} for dynamics='regular', which has no state matrix",
                     "leave it out, or take dynamics='skew' or 'unrestricted'",
-                )
-            )
+                )  # fmt: skip
         self.end_time = _checks.number("end_time", end_time, low=0.0, low_open=True)
         self.problem = checked_solver(solver, rtol, atol, step_size, adjoint, max_evaluations)
         self.solver, self.rtol, self.atol, self.step_size, self.adjoint, self.max_evaluations = (
@@ -183,14 +161,10 @@ class NeuralODE(Stored):
         Raises:
             ValueError: If the dynamics are "regular", which have none.
         """
-        if self.dynamics == "regular":
-            raise ValueError(
-                _checks.message(
-                    "state_matrix needs dynamics='skew' or 'unrestricted'",
-                    "dynamics='regular'",
-                    "differentiate vector_field instead",
-                )
-            )
+        _checks.require(
+            self.dynamics != "regular", "dynamics", self.dynamics,
+            "'skew' or 'unrestricted' for state_matrix", "differentiate vector_field instead",
+        )  # fmt: skip
         B: Tensor = self.head(self.trunk(_with_time(z, t))).unflatten(-1, (self.hidden_size,) * 2)
         if self.matrix_activation == "tanh":
             B = torch.tanh(B)
@@ -243,14 +217,11 @@ class NeuralODE(Stored):
         """
         weight = self.head.weight
         z = _checks.tensor_like("z", z, dtype=weight.dtype, device=weight.device)
-        if z.dim() not in (1, 2) or z.shape[-1] != self.hidden_size or 0 in z.shape:
-            raise ValueError(
-                _checks.message(
-                    f"z must have shape [B, {self.hidden_size}] or [{self.hidden_size}]",
-                    _checks.described(z),
-                    "give one row per state",
-                )
-            )
+        d = self.hidden_size
+        _checks.require(
+            z.dim() in (1, 2) and z.shape[-1] == d and 0 not in z.shape, "z", z,
+            f"of shape [B, {d}] or [{d}]", "give one row per state",
+        )  # fmt: skip
         _checks.no_nan("z", z)
         rows = z if z.dim() == 2 else z[None]
         path, self.nfe = solve(_Derivative(self), rows, checked_times(times, z), self.problem)

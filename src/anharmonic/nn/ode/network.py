@@ -1,11 +1,4 @@
-r"""The network for tables of numbers: encoder, neural ODE, decoder.
-
-.. math::
-    z(0) = E x + e, \quad z' = f(0, t) + A(z, t)\, z, \quad \hat o = D z(t_1) + d
-
-Reference: Nestaas, Theoretically Motivated Neural ODE Architectures for Stable Adjoint Behavior,
-2022.
-"""
+"""The network for tables of numbers: encoder, neural ODE, decoder."""
 
 from __future__ import annotations
 
@@ -15,8 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks
+from anharmonic.nn.documented import complete
 from anharmonic.nn.ode.matrix_form import NeuralODE
-from anharmonic.nn.store import Stored
+from anharmonic.nn.store import Stored, constructor_arguments
 
 
 class NeuralODENetwork(Stored):
@@ -25,33 +19,17 @@ class NeuralODENetwork(Stored):
     .. math::
         z(0) = E x + e, \quad z' = f(0, t) + A(z, t)\, z, \quad \hat o = D z(t_1) + d
 
-    Classification takes one output per class (logits).
+    Classification takes one output per class (logits). See ``NeuralODE``, which this wraps.
 
     Args:
         input_size: Features of a row, F >= 1.
         output_size: Outputs O >= 1: classes, or target values.
         hidden_size: Size of the state, H >= 1.
-        dynamics: "skew", "unrestricted" or "regular"; see ``NeuralODE``, likewise for all below.
-        width: Units of a hidden layer of the networks that predict A and f(0, t), >= 1.
-        num_layers: Their hidden layers, >= 1.
-        matrix_activation: "identity" or "tanh", on the prediction of A.
-        normalisation: "regression" or "classification", how the last layers start.
-        end_time: Length t1 of the time interval, > 0.
-        solver: torchdiffeq's name of the solver.
-        rtol: Relative tolerance, > 0.
-        atol: Absolute tolerance, > 0.
-        step_size: Step of a solver with fixed steps, > 0; None for adaptive ones.
-        adjoint: Whether gradients come from the adjoint equation.
-        max_evaluations: Evaluations allowed in a solve, >= 1.
         device: Where the parameters live.
         dtype: Floating-point type of the parameters.
 
     Shape:
         x [B, F]; prediction [B, O].
-
-    Raises:
-        ValueError: If an argument is out of range or does not go with the others.
-        TypeError: If an argument is of the wrong kind.
 
     Note:
         The thesis does not say what z(0) is; here it is an affine image of the features.
@@ -90,25 +68,15 @@ class NeuralODENetwork(Stored):
         super().__init__()
         self.input_size = _checks.positive_int("input_size", input_size)
         self.output_size = _checks.positive_int("output_size", output_size)
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
         self.ode = NeuralODE(
-            hidden_size,
-            dynamics,
-            width=width,
-            num_layers=num_layers,
-            matrix_activation=matrix_activation,
-            normalisation=normalisation,
-            end_time=end_time,
-            solver=solver,
-            rtol=rtol,
-            atol=atol,
-            step_size=step_size,
-            adjoint=adjoint,
-            max_evaluations=max_evaluations,
-            device=device,
-            dtype=dtype,
-        )
-        self.encoder = nn.Linear(input_size, hidden_size, device=device, dtype=dtype)
-        self.decoder = nn.Linear(hidden_size, output_size, device=device, dtype=dtype)
+            hidden_size, dynamics,
+            width=width, num_layers=num_layers, matrix_activation=matrix_activation,
+            normalisation=normalisation, end_time=end_time, solver=solver, rtol=rtol, atol=atol,
+            step_size=step_size, adjoint=adjoint, max_evaluations=max_evaluations, **factory,
+        )  # fmt: skip
+        self.encoder = nn.Linear(input_size, hidden_size, **factory)
+        self.decoder = nn.Linear(hidden_size, output_size, **factory)
 
     def config(self) -> dict[str, Any]:
         """The constructor's arguments (without device and dtype) by name."""
@@ -129,13 +97,13 @@ class NeuralODENetwork(Stored):
         """
         weight = self.encoder.weight
         x = _checks.tensor_like("x", x, dtype=weight.dtype, device=weight.device)
-        if x.dim() != 2 or x.shape[1] != self.input_size or 0 in x.shape:
-            raise ValueError(
-                _checks.message(
-                    f"x must have shape [B, {self.input_size}]",
-                    _checks.described(x),
-                    "give one row of features per sample; a single one as x[None]",
-                )
-            )
+        _checks.require(
+            x.dim() == 2 and x.shape[1] == self.input_size and 0 not in x.shape, "x", x,
+            f"of shape [B, {self.input_size}]",
+            "give one row of features per sample; a single one as x[None]",
+        )  # fmt: skip
         _checks.no_nan("x", x)
         return self.decoder(self.ode(self.encoder(x)))  # type: ignore[no-any-return]
+
+
+complete(NeuralODENetwork, constructor_arguments(NeuralODENetwork), NeuralODE)

@@ -67,27 +67,20 @@ def checked_solver(
     _checks.choice("solver", method, (*ADAPTIVE, *FIXED))
     rtol = _checks.number("rtol", rtol, low=0.0, low_open=True)
     atol = _checks.number("atol", atol, low=0.0, low_open=True)
-    if (step_size is None) != (method in ADAPTIVE):
-        fixed = method in FIXED
-        raise ValueError(
-            _checks.message(
-                f"solver={method!r} {'needs a step_size' if fixed else 'chooses its own steps'}",
-                f"step_size={step_size}",
-                "pass a step, or take an adaptive solver such as 'dopri5'"
-                if fixed
-                else "set rtol and atol instead, or take a solver with fixed steps such as 'rk4'",
-            )
-        )
-    if step_size is not None:
+    if method in ADAPTIVE:
+        _checks.require(
+            step_size is None, "step_size", step_size, f"None for the adaptive solver {method!r}",
+            "set rtol and atol instead, or take a solver with fixed steps such as 'rk4'",
+        )  # fmt: skip
+    else:
+        _checks.require(
+            step_size is not None, "step_size", step_size, f"a number > 0 for solver={method!r}",
+            "pass a step, or take an adaptive solver such as 'dopri5'",
+        )  # fmt: skip
         step_size = _checks.number("step_size", step_size, low=0.0, low_open=True)
-    return Solver(
-        method,
-        rtol,
-        atol,
-        step_size,
-        _checks.boolean("adjoint", adjoint),
-        _checks.positive_int("max_evaluations", max_evaluations),
-    )
+    adjoint = _checks.boolean("adjoint", adjoint)
+    limit = _checks.positive_int("max_evaluations", max_evaluations)
+    return Solver(method, rtol, atol, step_size, adjoint, limit)
 
 
 def checked_times(times: Any, like: Tensor) -> Tensor:
@@ -105,14 +98,10 @@ def checked_times(times: Any, like: Tensor) -> Tensor:
         [0.0, 0.5, 1.0]
     """
     checked: Tensor = torch.as_tensor(times, dtype=like.dtype, device=like.device)
-    if checked.dim() != 1 or len(checked) < 2:
-        raise ValueError(
-            _checks.message(
-                "times must be a list of at least two, the initial state's first",
-                _checks.described(checked),
-                "pass for example [0.0, 1.0]",
-            )
-        )
+    _checks.require(
+        checked.dim() == 1 and len(checked) >= 2, "times", checked,
+        "a list of at least two, the initial state's first", "pass for example [0.0, 1.0]",
+    )  # fmt: skip
     if not checked.isfinite().all() or not (checked.diff() > 0).all():
         near = [f"{t:g}" for t in checked.tolist()[:5]] + ["..."] * (len(checked) > 5)
         raise ValueError(
@@ -155,11 +144,9 @@ class _Counted(nn.Module):
 
     def too_stiff(self, came: str) -> StiffError:
         solver = self.solver
-        how = (
-            f"rtol={solver.rtol:g}, atol={solver.atol:g}"
-            if solver.step_size is None
-            else f"step_size={solver.step_size:g}"
-        )
+        how = f"rtol={solver.rtol:g}, atol={solver.atol:g}"
+        if solver.step_size is not None:
+            how = f"step_size={solver.step_size:g}"
         return StiffError(
             _checks.message(
                 f"solver {solver.method!r} ({how}) must reach the end in steps that it can take",
@@ -204,13 +191,8 @@ def solve(
     options = None if solver.step_size is None else {"step_size": solver.step_size}
     method = torchdiffeq.odeint_adjoint if solver.adjoint else torchdiffeq.odeint
     path = method(
-        counted,
-        start,
-        times,
-        rtol=solver.rtol,
-        atol=solver.atol,
-        method=solver.method,
-        options=options,
-    )
+        counted, start, times,
+        rtol=solver.rtol, atol=solver.atol, method=solver.method, options=options,
+    )  # fmt: skip
     counted.check_finite(path)  # solvers with fixed steps go on through infinities
     return path, counted.evaluations

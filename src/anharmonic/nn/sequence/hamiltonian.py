@@ -58,22 +58,15 @@ def hamiltonian(
         >>> hamiltonian(layer, state, torch.ones(4, 2)).shape
         torch.Size([2, 4])
     """
-    if not isinstance(layer, UnICORNN | MultiLayerNeuralOscillator):
-        raise TypeError(
-            _checks.message(
-                "layer must be a UnICORNN or a MultiLayerNeuralOscillator",
-                type(layer).__name__,
-                "take one of these: damped or fully coupled oscillators have no such energy",
-            )
-        )
-    if layer.bidirectional:
-        raise ValueError(
-            _checks.message(
-                "hamiltonian needs a layer in one direction",
-                "bidirectional=True",
-                "make the layer with bidirectional=False",
-            )
-        )
+    _checks.require(
+        isinstance(layer, UnICORNN | MultiLayerNeuralOscillator), "layer", layer,
+        "a UnICORNN or a MultiLayerNeuralOscillator",
+        "take one of these: damped or fully coupled oscillators have no such energy", TypeError,
+    )  # fmt: skip
+    _checks.require(
+        not layer.bidirectional, "layer", layer, "in one direction",
+        "make the layer with bidirectional=False",
+    )  # fmt: skip
     x_t = checked_step(x_t, layer.input_size, layer._example)
     shape = (layer.num_layers, *x_t.shape[:-1], max(layer._sizes()))
     y, z = checked_state(state, shape, layer._example)

@@ -19,26 +19,17 @@ def checked_sequence(
     """Checks a layer's input sequence and returns it (in the layer's dtype under autocast)."""
     x = on_layer("x", x, example)
     layout = f"[B, T, {input_size}]" if batch_first else f"[T, B, {input_size}]"
-    allowed = (2,) if packed else (2, 3)
-    if x.dim() not in allowed or x.shape[-1] != input_size:
-        expected = f"{layout}, or [T, {input_size}] unbatched"
-        if packed:
-            expected = f"packed data [sum of lengths, {input_size}]"
-        raise ValueError(
-            _checks.message(
-                f"x must have shape {expected}",
-                _checks.described(x),
-                "put the features last and check input_size and batch_first",
-            )
-        )
-    if 0 in x.shape:
-        raise ValueError(
-            _checks.message(
-                f"x must hold at least one sequence and one time step, shape {layout}",
-                _checks.described(x),
-                "leave empty batches out",
-            )
-        )
+    expected = f"of shape {layout}, or [T, {input_size}] unbatched"
+    if packed:
+        expected = f"packed data [sum of lengths, {input_size}]"
+    _checks.require(
+        x.dim() in ((2,) if packed else (2, 3)) and x.shape[-1] == input_size, "x", x, expected,
+        "put the features last and check input_size and batch_first",
+    )  # fmt: skip
+    _checks.require(
+        0 not in x.shape, "x", x, "at least one sequence and one time step long",
+        "leave empty batches out",
+    )  # fmt: skip
     _checks.no_nan("x", x)
     return x
 
@@ -117,14 +108,10 @@ def refuse_elapsed(layer: torch.nn.Module, elapsed: Any) -> None:
     Example:
         >>> refuse_elapsed(torch.nn.RNN(1, 1), None)
     """
-    if elapsed is not None:
-        raise ValueError(
-            _checks.message(
-                "elapsed needs a layer with a step size, such as CoRNN, UnICORNN or LEM",
-                f"elapsed for {type(layer).__name__}",
-                "append the elapsed time to the features of x instead",
-            )
-        )
+    _checks.require(
+        elapsed is None, "elapsed", elapsed, f"None for {type(layer).__name__}",
+        "append it to the features of x, or take a layer with a step size, such as CoRNN or LEM",
+    )  # fmt: skip
 
 
 def padded_elapsed(elapsed: Any, lengths: Tensor, layer: Any) -> Tensor:
@@ -156,28 +143,21 @@ def check_can_step(layer: Any) -> None:
                 "a reverse direction must see the end first: call the layer on whole sequences",
             )
         )
-    if layer.training and layer.dropout > 0 and layer.num_layers > 1:
-        raise ValueError(
-            _checks.message(
-                "step() runs without dropout",
-                f"a layer in training mode with dropout={layer.dropout}",
-                "call layer.eval() first, or train on whole sequences",
-            )
-        )
+    _checks.require(
+        not (layer.training and layer.dropout > 0 and layer.num_layers > 1),
+        "dropout", layer.dropout, "0 for step() in training mode",
+        "call layer.eval() first, or train on whole sequences",
+    )  # fmt: skip
 
 
 def checked_step(x_t: Tensor, input_size: int, example: Tensor) -> Tensor:
     """Checks the features of one time step, [B, F] or [F], and returns them."""
     x_t = on_layer("x_t", x_t, example)
-    if x_t.dim() not in (1, 2) or x_t.shape[-1] != input_size or 0 in x_t.shape:
-        raise ValueError(
-            _checks.message(
-                f"x_t must have shape [B, {input_size}] or [{input_size}] "
-                "with at least one sequence",
-                _checks.described(x_t),
-                "pass the features of one time step",
-            )
-        )
+    _checks.require(
+        x_t.dim() in (1, 2) and x_t.shape[-1] == input_size and 0 not in x_t.shape, "x_t", x_t,
+        f"of shape [B, {input_size}] or [{input_size}] with at least one sequence",
+        "pass the features of one time step",
+    )  # fmt: skip
     _checks.no_nan("x_t", x_t)
     return x_t
 

@@ -31,28 +31,23 @@ class _TwoScales(_Recurrent):
         self.gate_floor = gate_floor
         if chrono_length is not None:
             _checks.positive_int("chrono_length", chrono_length)
-            if chrono_length * self.dt <= 2:
-                raise ValueError(
-                    _checks.message(
-                        "chrono_length * dt must be > 2",
-                        f"chrono_length={chrono_length}, dt={self.dt:g}",
-                        "give the longest dependency in steps, or a larger dt",
-                    )
-                )
+            _checks.require(
+                chrono_length * self.dt > 2, "chrono_length", chrono_length,
+                f"> 2 / dt for dt={self.dt:g}",
+                "give the longest dependency in steps, or a larger dt",
+            )  # fmt: skip
         self.chrono_length = chrono_length
-        given = {"gate_floor": gate_floor, "chrono_length": chrono_length}
-        for name, value in given.items():
-            if value is not None and not (
-                multiscale and (name != "chrono_length" or self._has_bias)
-            ):
-                needed = "multiscale=True" + (" and bias=True" if name == "chrono_length" else "")
-                raise ValueError(
-                    _checks.message(
-                        f"{name} needs learned gates, {needed}",
-                        f"{name}={value}, multiscale={multiscale}, bias={self._has_bias}",
-                        f"drop {name} or set {needed}",
-                    )
-                )
+        _checks.require(
+            gate_floor is None or multiscale, "gate_floor", gate_floor,
+            "None without learned gates, multiscale=False",
+            "drop gate_floor or set multiscale=True",
+        )  # fmt: skip
+        _checks.require(
+            chrono_length is None or (multiscale and self._has_bias), "chrono_length",
+            chrono_length, "None without learned gates and their bias, "
+            f"multiscale={multiscale}, bias={self._has_bias}",
+            "drop chrono_length or set multiscale=True and bias=True",
+        )  # fmt: skip
         self._warn_unstable()
 
     def _warn_unstable(self, longest: float = 1.0) -> bool:

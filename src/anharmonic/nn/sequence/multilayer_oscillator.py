@@ -95,36 +95,26 @@ class MultiLayerNeuralOscillator(_NeuralOscillators):
         self.hidden_sizes = None if hidden_sizes is None else self._checked_widths(hidden_sizes)
         self._set(dt, scheme, activation)
         unfit = only_reference(self.scheme, self.activation)
-        if memory == "reversible" and unfit is not None:
-            raise ValueError(
-                _checks.message(
-                    "memory='reversible' needs scheme='symplectic-euler' and activation='tanh'",
-                    unfit,
-                    "use memory='chunked'",
-                )
-            )
+        _checks.require(
+            memory != "reversible" or unfit is None, "memory", memory,
+            f"'stored', 'chunked' or 'auto' for {unfit}",
+            "use memory='chunked', or scheme='symplectic-euler' and activation='tanh'",
+        )  # fmt: skip
         self.make_parameters(device=device, dtype=dtype)
 
     def _checked_widths(self, hidden_sizes: list[int]) -> list[int]:
         """The width of every layer."""
-        if not isinstance(hidden_sizes, list | tuple):
-            raise TypeError(
-                _checks.message(
-                    "hidden_sizes must be a list of ints, one per layer, or None",
-                    f"hidden_sizes={hidden_sizes!r}",
-                    "list the widths from the bottom up",
-                )
-            )
+        _checks.require(
+            isinstance(hidden_sizes, list | tuple), "hidden_sizes", hidden_sizes,
+            "a list of ints, one per layer, or None", "list the widths from the bottom up",
+            TypeError,
+        )  # fmt: skip
         widths = [_checks.positive_int(f"hidden_sizes[{k}]", m) for k, m in enumerate(hidden_sizes)]
-        if len(widths) != self.num_layers or widths[-1] != self.hidden_size:
-            raise ValueError(
-                _checks.message(
-                    f"hidden_sizes must be {self.num_layers} widths (num_layers), the last of them "
-                    f"hidden_size={self.hidden_size}",
-                    f"{widths}",
-                    "make the three agree",
-                )
-            )
+        _checks.require(
+            len(widths) == self.num_layers and widths[-1] == self.hidden_size, "hidden_sizes",
+            widths, f"{self.num_layers} widths (num_layers), the last of them "
+            f"hidden_size={self.hidden_size}", "make the three agree",
+        )  # fmt: skip
         return widths
 
     def _sizes(self) -> list[int]:

@@ -55,36 +55,24 @@ def harmonic_oscillators(
     """
     if isinstance(frequencies, Tensor):
         frequencies = frequencies.tolist()
-    if not isinstance(frequencies, Sequence) or isinstance(frequencies, str):
-        raise TypeError(
-            _checks.message(
-                "frequencies must be a list of numbers",
-                f"{type(frequencies).__name__}",
-                "pass one frequency as [1.0]",
-            )
-        )
+    _checks.require(
+        isinstance(frequencies, Sequence) and not isinstance(frequencies, str), "frequencies",
+        frequencies, "a list of numbers", "pass one frequency as [1.0]", TypeError,
+    )  # fmt: skip
     given = {"input_size", "hidden_size", "num_layers", "bias"} & set(options)
-    if given:
-        raise TypeError(
-            _checks.message(
-                "sizes and bias of harmonic_oscillators follow from the frequencies",
-                ", ".join(sorted(given)),
-                "leave it out, or make a MultiLayerNeuralOscillator",
-            )
-        )
+    _checks.require(
+        not given, "options", sorted(given), "others than sizes and bias, which are given here",
+        "leave them out, or make a MultiLayerNeuralOscillator", TypeError,
+    )  # fmt: skip
     omega = [
         _checks.number(f"frequencies[{k}]", value, low=0.0, low_open=True)
         for k, value in enumerate(frequencies)
     ]
+    _checks.require(bool(omega), "frequencies", omega, "at least one number", "pass [1.0]")
     scale = _checks.number("input_scale", input_scale)
-    if not omega or scale == 0:
-        raise ValueError(
-            _checks.message(
-                "harmonic_oscillators needs at least one frequency and an input_scale other than 0",
-                f"{len(omega)} frequencies, input_scale={scale:g}",
-                "name the frequencies and drive them",
-            )
-        )
+    _checks.require(
+        scale != 0, "input_scale", scale, "another number than 0", "drive the oscillators"
+    )
     layer = MultiLayerNeuralOscillator(
         1, len(omega), 1, bias=False, activation=activation, **options
     )

@@ -79,11 +79,10 @@ class PendulumNetwork:
         couplings = _float64("couplings", couplings)
         _checks.has_shape("couplings", couplings, (count, count), "couple every pair of masses")
         symmetric = couplings.isfinite().all() and torch.equal(couplings, couplings.t())
-        if not symmetric or couplings.diagonal().any():
-            expected = "couplings must be finite, symmetric and zero on the diagonal"
-            raise ValueError(
-                _checks.message(expected, f"{couplings}", "the diagonal is filled in from the rest")
-            )
+        _checks.require(
+            bool(symmetric and not couplings.diagonal().any()), "couplings", couplings.tolist(),
+            "finite, symmetric and zero on the diagonal", "the diagonal is filled in from the rest",
+        )  # fmt: skip
         self.couplings = couplings - torch.diag(couplings.sum(dim=1))
         self.restoring = torch.diag(self.masses * self.gravity / self.lengths) + self.couplings
 
@@ -176,14 +175,10 @@ class PendulumNetwork:
     def _blocks(self, sizes: Sequence[int]) -> list[slice]:
         """The rows of every block."""
         widths = [_checks.positive_int(f"sizes[{k}]", size) for k, size in enumerate(sizes)]
-        if sum(widths) != len(self.masses):
-            raise ValueError(
-                _checks.message(
-                    f"sizes must sum to the {len(self.masses)} pendula",
-                    f"{widths}",
-                    "give every pendulum a block",
-                )
-            )
+        _checks.require(
+            sum(widths) == len(self.masses), "sizes", widths,
+            f"numbers that sum to the {len(self.masses)} pendula", "give every pendulum a block",
+        )  # fmt: skip
         return [slice(*ends) for ends in pairwise(accumulate([0, *widths]))]
 
     def _bidiagonal(self, sizes: Sequence[int]) -> Tensor:
@@ -196,14 +191,11 @@ class PendulumNetwork:
 
     def _checked_forces(self, forces: Tensor) -> Tensor:
         forces = _float64("forces", forces)
-        if forces.dim() != 3 or forces.shape[-1] != len(self.masses) or 0 in forces.shape:
-            raise ValueError(
-                _checks.message(
-                    f"forces must have shape [T, B, {len(self.masses)}]",
-                    _checks.described(forces),
-                    "give one force per step, sample and pendulum",
-                )
-            )
+        fits = forces.dim() == 3 and forces.shape[-1] == len(self.masses) and 0 not in forces.shape
+        _checks.require(
+            fits, "forces", forces, f"of shape [T, B, {len(self.masses)}]",
+            "give one force per step, sample and pendulum",
+        )  # fmt: skip
         return forces
 
     def _swing(
@@ -231,21 +223,20 @@ class PendulumNetwork:
 
 def _float64(name: str, value: Tensor) -> Tensor:
     """Checks for a tensor of float64 on the CPU."""
-    if not isinstance(value, Tensor) or value.dtype != torch.float64 or not value.is_cpu:
-        raise TypeError(
-            _checks.message(
-                f"{name} must be a float64 tensor on the CPU",
-                _checks.described(value),
-                "make it with torch.tensor(..., dtype=torch.float64)",
-            )
-        )
+    _checks.require(
+        isinstance(value, Tensor) and value.dtype == torch.float64 and value.is_cpu, name, value,
+        "a float64 tensor on the CPU", "make it with torch.tensor(..., dtype=torch.float64)",
+        TypeError,
+    )  # fmt: skip
     return value
 
 
 def _positive(name: str, value: Tensor) -> Tensor:
     """Checks for a vector of positive, finite float64 on the CPU."""
     value = _float64(name, value)
-    if value.dim() != 1 or not value.numel() or not (value.isfinite() & (value > 0)).all():
-        expected = f"{name} must be a vector of finite numbers > 0"
-        raise ValueError(_checks.message(expected, f"{value}", "give one number per pendulum"))
+    positive = bool((value.isfinite() & (value > 0)).all())
+    _checks.require(
+        value.dim() == 1 and value.numel() > 0 and positive, name, value.tolist(),
+        "a vector of finite numbers > 0", "give one number per pendulum",
+    )  # fmt: skip
     return value

@@ -36,14 +36,10 @@ class _IndependentOscillators(_Recurrent):
         self.frequency = _checks.number("frequency", frequency, low=0.0)
         self.trainable_timescales = _checks.boolean("trainable_timescales", trainable_timescales)
         if isinstance(dt, list | tuple):
-            if len(dt) != num_layers:
-                raise ValueError(
-                    _checks.message(
-                        "dt must be one number or one per layer",
-                        f"{len(dt)} numbers for num_layers={num_layers}",
-                        "give as many steps as layers",
-                    )
-                )
+            _checks.require(
+                len(dt) == num_layers, "dt", dt, f"one number or one for each of {num_layers} "
+                "layers (num_layers)", "give as many steps as layers",
+            )  # fmt: skip
             self.dt: float | list[float] = [
                 _checks.number(f"dt[{k}]", v, low=0.0, low_open=True) for k, v in enumerate(dt)
             ]
@@ -224,13 +220,10 @@ class UnICORNN(_IndependentOscillators, KernelLayer):
         self._set(dt, frequency, trainable_timescales, num_layers)
         if skipped_layers is not None:
             _checks.positive_int("skipped_layers", skipped_layers)
-            if not 2 <= skipped_layers < num_layers:
-                raise ValueError(
-                    _checks.message(
-                        "skipped_layers must be None or at least 2 and below num_layers",
-                        f"skipped_layers={skipped_layers}, num_layers={num_layers}",
-                        "stack more layers or skip fewer",
-                    )
-                )
+            _checks.require(
+                2 <= skipped_layers < num_layers, "skipped_layers", skipped_layers,
+                f"None or at least 2 and below num_layers={num_layers}",
+                "stack more layers or skip fewer",
+            )  # fmt: skip
         self.skipped_layers = skipped_layers
         self.make_parameters(device=device, dtype=dtype)
