@@ -1,9 +1,8 @@
 """The Python of README and docs runs as it stands, links lead somewhere, examples run."""
 
-import os
+import multiprocessing
 import re
-import subprocess
-import sys
+import runpy
 from pathlib import Path
 
 import pytest
@@ -20,38 +19,55 @@ EXAMPLES = [
 ]
 
 
-def run(arguments, folder):
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    result = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
+# Each document runs in a process of its own, forked from one that has imported what takes seconds.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(
+    ["anharmonic", "lightning.pytorch", "torchmetrics", "matplotlib.pyplot"]
+)
+
+START = """
+import os, sys, torch
+os.chdir({folder!r})
+torch.set_num_threads(1)
+sys.argv = ["script.py"]
+sys.stdout, sys.stderr = open("stdout.txt", "w"), open("stderr.txt", "w")
+"""
+
+
+def run(code, folder):
+    """What a script prints that begins in an empty folder."""
+    script = folder / "script.py"
+    script.write_text(START.format(folder=str(folder)) + code, "utf-8")
+    process = FORKS.Process(
+        target=runpy.run_path, args=(str(script),), kwargs={"run_name": "__main__"}
     )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+    process.start()
+    process.join(300)
+    late = process.is_alive()
+    process.kill()
+    process.join()
+    assert not late and process.exitcode == 0, (folder / "stderr.txt").read_text("utf-8")
+    return (folder / "stdout.txt").read_text("utf-8")
 
 
 def blocks(page):
     return re.findall(r"```python\n(.*?)```", page.read_text("utf-8"), re.DOTALL)
 
 
-# Each block starts with names of its own; one process per page, because importing takes seconds.
+# Each block starts with names of its own.
 RUN_BLOCKS = """
-import contextlib, io, sys
-for number, block in enumerate(sys.argv[1:]):
+import contextlib, io
+for number, block in enumerate({blocks!r}):
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        exec(compile(block, f"block {number}", "exec"), {"__name__": "__main__"})
-    assert out.getvalue().strip(), f"block {number} prints nothing"
+        exec(compile(block, f"block {{number}}", "exec"), {{"__name__": "__main__"}})
+    assert out.getvalue().strip(), f"block {{number}} prints nothing"
 """
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
 def test_python_blocks_run(page, tmp_path):
-    run(["-c", RUN_BLOCKS, *blocks(page)], tmp_path)
+    run(RUN_BLOCKS.format(blocks=blocks(page)), tmp_path)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -62,7 +78,8 @@ def test_links_lead_somewhere(page):
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.name)
 def test_examples_run(example, tmp_path):
-    assert run([example], tmp_path).strip()
+    code = f"import runpy; runpy.run_path({str(example)!r}, run_name='__main__')"
+    assert run(code, tmp_path).strip()
 
 
 def measured(table):
