@@ -1,4 +1,4 @@
-"""What is kept for the backward pass: every state, a state now and then, or the last one only.
+"""What is saved for the backward pass: every state, a state now and then, or the last one only.
 
 - *stored*: whatever the backward pass needs of every step. In the reference this is plain autograd.
 - *chunked*: the states at the start of every chunk of time; a chunk is walked again when its
@@ -21,7 +21,7 @@ GRID_LIMIT = 2.0**10
 """States of the reversible policy are smaller (GRID_LIMIT in csrc/unicornn.h)."""
 POLICIES = ("auto", "stored", "chunked", "reversible")
 STORED_WITH_OUTPUT = 2**30
-"""Bytes of states that auto stores where the caller holds the whole output anyway."""
+"""Bytes of states that auto stores where the caller holds all outputs anyway."""
 STORED_WITHOUT_OUTPUT = 8 * 2**20
 """Bytes of states that auto stores where only the end is asked for."""
 

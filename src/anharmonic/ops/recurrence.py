@@ -1,7 +1,7 @@
 """A step function run over time: tile by tile, all layers together.
 
 A model says one step and what a layer needs for it (``Layer``); ``stepwise`` makes a walk of it,
-which takes one layer over a few steps. Time is cut into the same tiles whatever is kept for the
+which takes one layer over a few steps. Time is cut into the same tiles whatever is saved for the
 backward pass (``replay.py``), so that every product has the same operands.
 """
 

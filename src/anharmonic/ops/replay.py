@@ -33,7 +33,7 @@ def run_chain(
     memory: str,
     undo: Walk | None = None,
     tile: int = TILE,
-) -> tuple[Tensor | None, Any]:
+) -> tuple[Any, ...]:
     """Runs a stack in one direction under a memory policy: the body of every reference.
 
     Args:
@@ -51,7 +51,7 @@ def run_chain(
 
     Shape:
         x [T, B, F]; state [L, B, H] each; lengths [B]; masks L - 1 times [B, H]; elapsed [T, B].
-        Returns outputs [T, B, H] or None, and the final state.
+        Returns outputs [T, B, H] or None, and the variables of the final state.
     """
     valid = None
     if lengths is not None:
@@ -61,9 +61,10 @@ def run_chain(
     policy = resolve(memory, return_sequence, state_bytes(len(x), state))
     reason = transformed()
     if policy == "chunked" and (not torch.is_grad_enabled() or (reason and memory == "auto")):
-        policy = "stored"  # nothing is kept at all, or the graph is not ours to build
+        policy = "stored"  # nothing is saved at all, or the graph is not ours to build
     if policy == "stored":
-        return walk_stack(walk, weights, masks, steps, state, return_sequence, tile)
+        output, end = walk_stack(walk, weights, masks, steps, state, return_sequence, tile)
+        return output, *end
     if reason:
         raise ValueError(
             message(f"memory={policy!r} needs plain autograd", reason, "use memory='stored'")
@@ -73,12 +74,11 @@ def run_chain(
     plan = _Replay(
         walk, undo, masks, return_sequence, length, [type(w) for w in weights], type(state)
     )
-    output, *end = _Replayed.apply(plan, valid, x, elapsed, *state, *flat)  # type: ignore[no-untyped-call]
-    return output, type(state)(*end)
+    return tuple(_Replayed.apply(plan, valid, x, elapsed, *state, *flat))  # type: ignore[no-untyped-call]
 
 
 def chunk_length(steps: int) -> int:
-    """Steps of a chunk, whole tiles: near sqrt(T) / 2, since a graph step keeps about four states.
+    """Steps of a chunk, full tiles: near sqrt(T) / 2, since a graph step holds about four states.
 
     Example:
         >>> chunk_length(100), chunk_length(1_000_000)
@@ -92,7 +92,7 @@ class _Replay(NamedTuple):
 
     Attributes:
         walk: Runs one layer over a few steps.
-        undo: Runs it back and so finds where a chunk started; None if the starts are kept.
+        undo: Runs it back and so finds where a chunk started; None if the starts are saved.
         masks: Factors between layers, or None.
         return_sequence: Whether the outputs are wanted.
         length: Steps of a chunk.

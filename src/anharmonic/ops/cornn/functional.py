@@ -91,8 +91,7 @@ def _reference(
 ) -> tuple[Tensor | None, Tensor, Tensor]:
     terms = [CoRNNTerms(*weight, dt, frequency, damping) for weight in weights]
     walk = stepwise(cornn_layer, partial(cornn_step, scheme=scheme))
-    output, state = run_chain(walk, x, terms, State(y0, z0), **shared)
-    return output, *state
+    return run_chain(walk, x, terms, State(y0, z0), **shared)
 
 
 def cornn_native(

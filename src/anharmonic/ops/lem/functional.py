@@ -87,8 +87,7 @@ def _reference(
     **shared: Any,
 ) -> tuple[Tensor | None, Tensor, Tensor]:
     walk = stepwise(partial(lem_layer, dt=dt), partial(lem_step, gate_floor=gate_floor))
-    output, state = run_chain(walk, x, weights, State(y0, z0), **shared)
-    return output, *state
+    return run_chain(walk, x, weights, State(y0, z0), **shared)
 
 
 def _native(

@@ -137,8 +137,7 @@ def _reference(
         terms[-1] = terms[-1]._replace(output=0)
     step = euler_step if scheme == "symplectic-euler" else verlet_step
     walk = stepwise(partial(oscillator_layer, dt=dt), partial(step, activation=activation))
-    output, state = run_chain(walk, x, terms, State(y0, z0), **shared)
-    return output, *state
+    return run_chain(walk, x, terms, State(y0, z0), **shared)
 
 
 def _native(

@@ -63,8 +63,7 @@ def _reference(
     x: Tensor, weights: Sequence[SkewWeights], y0: Tensor, *, dt: float, **shared: Any
 ) -> tuple[Tensor | None, Tensor]:
     walk = stepwise(partial(skew_layer, dt=dt), skew_step)
-    output, state = run_chain(walk, x, weights, HiddenState(y0), **shared)
-    return output, *state
+    return run_chain(walk, x, weights, HiddenState(y0), **shared)
 
 
 register("skew", "reference", _reference)

@@ -120,11 +120,10 @@ def unicornn_reference(
     if shared["memory"] == "reversible":
         start = State(grid.rounded(y0), grid.rounded(z0))
         walk, undo = (partial(way, frequency=frequency) for way in (grid.walk, grid.undo))
-        output, (y, z) = run_chain(walk, x, terms, start, undo=undo, **shared)
+        output, y, z = run_chain(walk, x, terms, start, undo=undo, **shared)
         return output, y.to(y0.dtype), z.to(z0.dtype)
     steps = stepwise(unicornn_layer, partial(unicornn_step, frequency=frequency))
-    output, state = run_chain(steps, x, terms, State(y0, z0), **shared)
-    return output, *state
+    return run_chain(steps, x, terms, State(y0, z0), **shared)
 
 
 def unicornn_native(
