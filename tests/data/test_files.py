@@ -147,13 +147,13 @@ def test_read_inputs_does_as_in_training(tmp_path: Path) -> None:
     task = FileTask(save(tmp_path, x=numbered(10), y=np.arange(10) % 2))
     saved = Preprocessing.from_dict(task.preprocessing.to_dict())
     np.savez(tmp_path / "new.npz", x=numbered(3))
-    data = read_inputs(tmp_path / "new.npz", saved)
+    data = read_inputs(tmp_path / "new.npz", saved).dataset
     batch = data.take(torch.arange(3))
     expected = (np.arange(3) - saved.mean[0]) / saved.std[0]
     np.testing.assert_allclose(batch.x[:, 0, 0].numpy(), expected, rtol=1e-6)
     assert batch.y.shape == (3, 0)
     (tmp_path / "new.ts").write_text(HEADER + "0,0,0,0:a\n1,1:b\n")
-    ragged = read_inputs(tmp_path / "new.ts", saved)
+    ragged = read_inputs(tmp_path / "new.ts", saved).dataset
     assert ragged.lengths is not None
     assert ragged.lengths.tolist() == [4, 2]
     np.testing.assert_allclose(ragged.x[-1, 0].numpy(), expected[1], rtol=1e-6)
@@ -347,7 +347,7 @@ def test_more_channels(tmp_path: Path) -> None:
     task = FileTask(path, missing="mask", difference=True)
     assert task.input_size == 5
     assert task.loaders(0, 4).train(0)[0].x.shape == (4, 6, 5)
-    new = read_inputs(path, Preprocessing.from_dict(task.preprocessing.to_dict()))
+    new = read_inputs(path, Preprocessing.from_dict(task.preprocessing.to_dict())).dataset
     assert new.x.shape == (20, 6, 5)
 
 
@@ -366,3 +366,40 @@ def test_columns_are_of_tables_only(tmp_path):
     np.savez(tmp_path / "mine.npz", x=np.zeros((9, 2)), y=np.arange(9) % 2)
     with pytest.raises(ValueError, match=r"mine.npz .*'target_column': 'label'"):
         FileTask(tmp_path / "mine.npz", target_column="label")
+
+
+def test_windows_of_one_recording(tmp_path: Path) -> None:
+    path = save(tmp_path, x=np.arange(400.0)[None], y=np.arange(400)[None] % 3)
+    task = FileTask(path, standardise=False, window=20, stride=10)
+    assert task.sizes == {"train": 27, "valid": 5, "test": 5}
+    assert (task.target, task.readout, task.output_size) == ("class", "all", 3)
+    spans = [(part.x.min(), part.x.max()) for part in task.splits() if part is not None]
+    assert spans == [(0, 279), (280, 339), (340, 399)]
+    for part in task.splits():
+        assert part is not None
+        assert torch.equal(part.y, part.x[:, :, 0].long() % 3)
+
+
+def test_forecasts(tmp_path: Path) -> None:
+    t = np.arange(200.0)
+    path = save(tmp_path, x=np.stack([t, 100 - 2 * t], axis=1)[None], channels=["up", "down"])
+    task = FileTask(path, horizon=3, window=5, forecast=["down"])
+    assert (task.target, task.readout, task.metric) == ("value", "last", "rmse")
+    assert (task.input_size, task.output_size) == (2, 3)
+    assert task.sizes == {"train": 133, "valid": 28, "test": 28}
+    for part in task.splits():
+        assert part is not None
+        batch = part.take(torch.arange(4))
+        last = batch.y[:, :1] + 2
+        # An output of 0 means the last known value.
+        assert torch.allclose(batch.select(torch.zeros(4, 3)), last.expand(4, 3))
+        scale = np.sqrt((4 + 16 + 36) / 3)
+        output = torch.tensor([[-2.0, -4.0, -6.0]]).expand(4, 3) / scale
+        assert torch.allclose(batch.select(output), batch.y, atol=1e-3)
+    bare = FileTask(path, horizon=4)
+    assert (bare.preprocessing.window, bare.output_size) == (16, 8)
+    saved = Preprocessing.from_dict(task.preprocessing.to_dict())
+    assert saved == task.preprocessing
+    ahead = read_inputs(path, saved).dataset.take(torch.tensor([0]))
+    assert ahead.x.shape == (1, 5, 2)
+    assert ahead.select(torch.zeros(1, 3)).tolist() == [[-298] * 3]

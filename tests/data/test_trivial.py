@@ -55,3 +55,16 @@ def test_labels_and_absolute_errors():
         False,
     ]
     assert constant_answer(Absolute(), torch.tensor([[1.0], [2.0], [9.0]])).tolist() == [2.0]
+
+
+def test_classes_per_step_and_forecasts(tmp_path):
+    # Of the 3 real steps 2 are of class 1; the rest is padding.
+    y = np.tile([1, 0, 1, 0, 0], (20, 1))
+    task = task_of(tmp_path / "steps.npz", x=np.zeros((20, 5)), y=y, lengths=[3] * 20)
+    assert trivial_score(task, task.loaders(0, 4)) == pytest.approx(200 / 3)
+    ragged = task_of(tmp_path / "steps.npz", x=np.zeros((20, 5)), y=y, lengths=[3, 1] * 10)
+    assert trivial_score(ragged, ragged.loaders(0, 4)) > 65
+    np.savez(tmp_path / "ramp.npz", x=np.arange(100.0)[None])
+    ramp = FileTask(tmp_path / "ramp.npz", horizon=2)
+    # The last value of a ramp is wrong by 1, then by 2.
+    assert trivial_score(ramp, ramp.loaders(0, 8)) == pytest.approx(np.sqrt(2.5))

@@ -102,6 +102,35 @@ def test_the_time_between_samples_counts(trained, tmp_path, way, model):
         predict(folder, tmp_path / "bare.npz")
 
 
+def test_a_recording_gets_the_mean_of_its_windows(trained, tmp_path):
+    x = np.random.default_rng(0).random((20, 23, 2))
+    folder = trained({"window": 5}, x=x, y=x[:, 0, 0] > 0.5)
+    whole = predict(folder, tmp_path / "mine.npz")
+    assert whole.values.shape == (20, 2)
+    np.savez(tmp_path / "few.npz", x=x[3, [*range(20), *range(18, 23)]].reshape(5, 5, 2))
+    few = predict(folder, tmp_path / "few.npz").values
+    np.testing.assert_allclose(whole.values[3], few.mean(axis=0), rtol=1e-5)
+
+
+def test_every_step_of_a_recording_is_predicted_once(trained, tmp_path):
+    x = np.random.default_rng(0).random((2, 103, 2))
+    folder = trained({"window": 10}, x=x, y=(x[:, :, 0] > 0.5).astype(int))
+    found = predict(folder, tmp_path / "mine.npz")
+    assert [len(steps) for steps in found.labels] == [103, 103]
+    np.savez(tmp_path / "end.npz", x=x[:, -10:])
+    end = predict(folder, tmp_path / "end.npz").values
+    np.testing.assert_allclose(found.values[1][-3:], end[1][-3:], rtol=1e-5)
+
+
+def test_forecast(trained, tmp_path):
+    t = np.arange(120.0)
+    folder = trained({"horizon": 2}, x=np.stack([t, t + 50]))
+    found = predict(folder, tmp_path / "mine.npz")
+    assert found.labels is None
+    assert found.values.shape == (2, 2)
+    np.testing.assert_allclose(found.values - [[119], [169]], 0, atol=6)
+
+
 def test_run_on_another_task(tiny, environment, tmp_path):
     fit(tiny(epochs=1), environment)
     new = tmp_path / "new.npz"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from anharmonic._checks import boolean, choice, require
 from anharmonic.data.base import Readout, SequenceDataset, Splits, Task
 from anharmonic.data.columns import Columns, Layout
+from anharmonic.data.forecast import Windows
 from anharmonic.data.npz import existing, read_npz
 from anharmonic.data.parts import Cut, SplitBy, cut_parts, warn_of_absent_classes
 from anharmonic.data.preprocessing import Elapsed, Missing, Preprocessing
 from anharmonic.data.readers import file_digest, read_parts
-from anharmonic.data.sequences import check_finite
+from anharmonic.data.sequences import Integers, Sequences, check_finite
 from anharmonic.data.targets import (
     classes_by_step,
     encode_classes,
@@ -51,7 +52,9 @@ class FileTask(Task):
             alone.
         split: "random", every class in its share; "groups", no group of the file in two parts;
             "time", the earliest sequences train, the latest test (by `times`, else in the order
-            of the file); "auto": by groups where the file has them, else random.
+            of the file; with `window` or `horizon`, the beginning of every sequence trains, its end
+            tests); "auto": by groups where the file has them, else random, but windows of fewer
+            than 10 sequences by time.
         test_groups: The groups that are the test part; empty to draw them.
         valid_share: Share of the sequences that validates, in [0, 1); 0 for no validation: all but
             the test part trains. None: the file's own validation part, or 0.15.
@@ -71,6 +74,14 @@ class FileTask(Task):
         group_column: Of a table, the column of subjects or recordings.
         layout: Of a table: "wide", a row per sequence; "long", a row per step; "nested", a row per
             sequence whose cells are lists; "auto" to find out.
+        window: Steps of the windows that sequences are cut into, after they are cut into parts: no
+            window is in two parts. A prediction for a sequence is then the mean over its windows.
+            None for whole sequences; with `horizon`, 4 horizons where the series are long enough.
+        stride: Steps from one window to the next; None for `window`, with `horizon` 1.
+        horizon: Steps to forecast: from a window of the past the next values of the channels
+            `forecast`. `y` is not read. Targets are scaled, and an output of 0 stands for the last
+            known value. None if nothing is forecast.
+        forecast: Channels to forecast, by name or number from 0; empty for all.
 
     Shape:
         x `[B, T, F]` zero-padded to the longest of the batch, y `[B]`, `[B, O]` or `[B, T, O]`,
@@ -124,6 +135,10 @@ class FileTask(Task):
         time_column: str | None = None,
         group_column: str | None = None,
         layout: Layout = "auto",
+        window: int | None = None,
+        stride: int | None = None,
+        horizon: int | None = None,
+        forecast: Sequence[str] = (),
     ) -> None:
         choice("target", target, ("auto", "class", "value"))
         boolean("standardise", standardise)
@@ -131,8 +146,9 @@ class FileTask(Task):
         boolean("scale_target", scale_target)
         choice("elapsed", elapsed, get_args(Elapsed))
         choice("missing", missing, get_args(Missing))
+        self.windows = Windows(window, stride, horizon, tuple(str(name) for name in forecast))
         groups = tuple(str(group) for group in test_groups)
-        cut = Cut(split, groups, valid_share, folds, fold, split_seed)
+        cut = Cut(split, groups, valid_share, folds, fold, split_seed, window, horizon)
         named = Columns(target_column, id_column, time_column, group_column, layout)
         self.path = existing(path)
         self.source = self.path.name
@@ -140,22 +156,50 @@ class FileTask(Task):
             digest = file_digest(self.path)
             advice = "give the file of the run, or start a new run with this one"
             require(digest == sha256, f"sha256 of {self.path.name}", digest, sha256, advice)
-        read = read_parts(self.path, columns=named)
+        read = read_parts(self.path, targets=horizon is None, columns=named)
         self.columns = next(iter(read.values())).columns
-        parts = {name: classes_by_step(part, target) for name, part in read.items()}
+        if horizon is None:
+            parts = self._labelled(read, target)
+        else:
+            parts = {name: part.with_targets(None) for name, part in read.items()}
+            self.target, self.readout, self.metric = "value", "last", "rmse"
+            cut = replace(cut, window=self.windows.length(parts))
+        for part in parts.values():
+            # Before the cut: it names the file's places.
+            check_finite(part, part.x, missing != "error")
+        labels = self.class_names if self.readout == "last" else ()
+        cuts = cut_parts(parts, cut, labels)
+        warn_of_absent_classes(cuts["train"], self.class_names)
+        self.preprocessing = Preprocessing.fit(
+            cuts["train"],
+            standardise,
+            missing,
+            difference=difference,
+            elapsed=elapsed,
+            scale_target=scale_target and self.target == "value" and horizon is None,
+        )
+        if cut.window is not None:
+            self.preprocessing, cuts = self.windows.cut(self.preprocessing, cuts, cut.window)
+        if horizon is not None:
+            self.output_size = np.asarray(cuts["train"].y).shape[1]
+        self.sizes = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}
+        self.input_size = self.preprocessing.size
+        made = {name: self.preprocessing.dataset(part) for name, part in cuts.items()}
+        self._splits = Splits(made["train"], made.get("valid"), made["test"])
+
+    def _labelled(self, parts: Mapping[str, Sequences], target: str) -> dict[str, Sequences]:
+        """The sequences with numbers as targets; what they are is now known of the task."""
+        parts = {name: classes_by_step(part, target) for name, part in parts.items()}
         meant = {target_kind(part, target) for part in parts.values()}
-        name = self.path.name
         came = {
             key: f"{y.dtype} {list(y.shape)}"
             for key, part in parts.items()
             if (y := part.y) is not None
         }
         fits = len(meant) == len({part.per_step for part in parts.values()}) == 1
-        require(fits, f"y in {name}", came, "of one kind in all parts", "store it alike")
+        name, advice = f"y in {self.path.name}", "store it alike"
+        require(fits, name, came, "of one kind in all parts", advice)
         (self.target,) = meant
-        for part in parts.values():
-            # Before the cut: it names the file's places.
-            check_finite(part, part.x, missing != "error")
         self.readout = "all" if parts["train" if "train" in parts else "all"].per_step else "last"
         self.metric = "accuracy" if self.target == "class" else "rmse"
         codes: Mapping[str, NDArray[Any]]
@@ -167,23 +211,7 @@ class FileTask(Task):
             self.output_size = output_width(codes, self.path.name)
             if target == "auto":
                 self.hint = _maybe_classes(list(codes.values()), self.path.name, self.readout)
-        numbered = {name: replace(part, y=codes[name]) for name, part in parts.items()}
-        labels = self.class_names if self.readout == "last" else ()
-        cuts = cut_parts(numbered, cut, labels)
-        train = cuts["train"]
-        warn_of_absent_classes(train, self.class_names)
-        self.sizes = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}
-        self.preprocessing = Preprocessing.fit(
-            train,
-            standardise,
-            missing,
-            difference=difference,
-            elapsed=elapsed,
-            scale_target=scale_target and self.target == "value",
-        )
-        self.input_size = self.preprocessing.size
-        made = {name: self.preprocessing.dataset(part) for name, part in cuts.items()}
-        self._splits = Splits(made["train"], made.get("valid"), made["test"])
+        return {name: replace(part, y=codes[name]) for name, part in parts.items()}
 
     def summary(self) -> str:
         """Says how the data were understood; of a table also what its columns were taken for."""
@@ -194,18 +222,26 @@ class FileTask(Task):
         raise NotImplementedError("the data were read when the task was made")
 
 
+class Inputs(NamedTuple):
+    """What is predicted from."""
+
+    dataset: SequenceDataset
+    """The sequences in their order, or their windows; `y` has no columns."""
+    owners: Integers
+    """The sequence every entry of the data set is of."""
+    fresh: Integers
+    """Steps at the end of every entry that are in none before it."""
+
+
 def read_inputs(
     path: Path | str, preprocessing: Preprocessing, columns: Columns | None = None
-) -> SequenceDataset:
+) -> Inputs:
     """Reads only the inputs of a file, to predict from them; `y` may be there or not.
 
     Args:
         path: A file as for training (no partner is looked for); an `.npz` archive with `x`.
         preprocessing: Of the training data: `FileTask(...).preprocessing`.
         columns: Of the training data: `FileTask(...).columns`. A table is read like that one.
-
-    Returns:
-        The sequences in their order; `y` has no columns.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -215,8 +251,8 @@ def read_inputs(
     keys = [f"x_{name}" for name in parts]
     advice = "store the sequences to predict from as x"
     require("all" in parts, f"keys of {Path(path).name}", keys, "x", advice)
-    bare = replace(parts["all"], y=None, per_step=False)
-    return preprocessing.dataset(bare)
+    pieces = preprocessing.pieces(parts["all"].with_targets(None))
+    return Inputs(preprocessing.dataset(pieces.part), pieces.owners, pieces.fresh)
 
 
 def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -> str:

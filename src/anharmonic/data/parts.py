@@ -16,6 +16,7 @@ from anharmonic.data.splits import Indices, split_groups, split_indices
 
 SplitBy = Literal["auto", "random", "groups", "time"]
 TEST_SHARE = VALID_SHARE = 0.15
+FEW_RECORDINGS = 10
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class Cut:
     Attributes:
         by: "random" (every class in its share), "groups" (no group in two parts), "time" (the
             earliest sequences train, the latest test), or "auto": by groups where the file has
-            them, else random.
+            them, else random; windows of fewer than 10 recordings, and forecasts, by time.
         test_groups: The groups that are the test part; empty to draw them.
         valid_share: Share of the sequences that the validation part gets (of those of the training
             part where the file has a test part), in [0, 1); 0 for none at all. None: the file's own
@@ -34,6 +35,10 @@ class Cut:
             for validation; None for one validation part.
         fold: Which of them, 0 to folds - 1.
         seed: Decides what is drawn, in `[0, 2**32)`. The test part depends on nothing else.
+        window: Steps per window, if sequences are recordings that are cut into windows later: by
+            "time" then means that every recording's beginning trains and its end tests.
+        horizon: Steps that are forecast after a window; the windows before the first steps of a
+            part may then reach back into the part before. None if nothing is forecast.
 
     Raises:
         ValueError: If a value is out of range, or two exclude each other.
@@ -46,6 +51,8 @@ class Cut:
     folds: int | None = None
     fold: int = 0
     seed: int = 1234
+    window: int | None = None
+    horizon: int | None = None
 
     def __post_init__(self) -> None:
         choice("split", self.by, ("auto", "random", "groups", "time"))
@@ -64,9 +71,12 @@ class Cut:
         require(alone, "valid_share", self.valid_share, "None with folds", advice)
 
     def way(self, part: Sequences) -> str:
-        """How a part is cut: "random", "groups" or "time"."""
+        """How a part is cut: by "random", "groups", "time" or, inside recordings, "steps"."""
+        if self.horizon is not None or (self.window is not None and self.by == "time"):
+            return "steps"
         if self.by == "auto":
-            return "random" if part.groups is None else "groups"
+            few = self.window is not None and len(part) < FEW_RECORDINGS
+            return "groups" if part.groups is not None else "steps" if few else "random"
         known = self.by != "groups" or part.groups is not None
         advice = "store groups, one per sequence, or leave out split='groups'"
         require(known, f"groups in {part.where}", None, "known for split='groups'", advice)
@@ -93,7 +103,8 @@ def cut_parts(
     own_valid = cut.valid_share is None and cut.folds is None
     if "all" in parts:
         whole = parts["all"]
-        if cut.way(whole) == "random" and not cut.test_groups and cut.folds is None:
+        apart = cut.way(whole) in ("random", "steps")
+        if apart and not cut.test_groups and cut.folds is None:
             names = (
                 ("train", "valid", "test") if _valid_size(cut, len(whole)) else ("train", "test")
             )
@@ -128,6 +139,8 @@ def _test_part(
     whole: Sequences, cut: Cut, class_names: tuple[str, ...], rng: np.random.Generator
 ) -> dict[str, Sequences]:
     """Training and test part of an uncut file."""
+    advice, came = "leave it out: the last steps of every series test", list(cut.test_groups)
+    require(not came or cut.horizon is None, "test_groups", came, "empty with horizon", advice)
     if not cut.test_groups:
         return _divide(whole, ("train", "test"), cut, class_names, rng)
     if whole.groups is None:
@@ -154,6 +167,8 @@ def _divide(
     total: int | None = None,
 ) -> dict[str, Sequences]:
     """Cuts sequences into a training part and the further parts of their shares of `total`."""
+    if cut.way(part) == "steps":
+        return _along_steps(part, names, cut)
     expected = f"at least {len(names)}, to be cut into {', '.join(names)}"
     advice = "add sequences, or store x_train, x_valid and x_test"
     require(len(part) >= len(names), f"sequences in {part.where}", len(part), expected, advice)
@@ -169,10 +184,37 @@ def _divide(
     return {name: part.select(rows) for name, rows in zip(names, chosen, strict=True)}
 
 
+def _along_steps(part: Sequences, names: tuple[str, ...], cut: Cut) -> dict[str, Sequences]:
+    """Cuts every recording into its beginning, which trains, and later parts."""
+    valid = VALID_SHARE if cut.valid_share is None else cut.valid_share
+    shares = {"valid": valid, "test": TEST_SHARE}
+    lengths, rows = part.lengths, np.arange(len(part))
+    sizes = [np.round(shares[name] * lengths).astype(np.int64) for name in names[1:]]
+    stops = np.cumsum([lengths - sum(sizes), *sizes], axis=0)
+    window, horizon = cut.window or 1, cut.horizon or 0
+    made = {}
+    for place, name in enumerate(names):
+        starts = stops[place - 1] if place else np.zeros_like(rows)
+        if horizon:  # what came before is known when a forecast is made
+            starts = np.maximum(starts - window, 0)
+        shortest, needed = int((stops[place] - starts).min()), window + horizon
+        if shortest < needed:
+            raise ValueError(
+                message(
+                    f"every recording in {part.where}, cut into {listed(names)} by time, must have "
+                    f"at least {needed} steps in each",
+                    f"{shortest} for {name} of a recording of {int(lengths.min())}",
+                    "choose a smaller window or horizon, or give longer recordings",
+                )
+            )
+        made[name] = part.slices(rows, starts, stops[place])
+    return made
+
+
 def _fold(part: Sequences, cut: Cut, class_names: tuple[str, ...]) -> dict[str, Sequences]:
     folds, way = cut.folds or 2, cut.way(part)
     advice = "use valid_share: the past must not be predicted from the future"
-    require(way != "time", "folds", folds, "None with split='time'", advice)
+    require(way not in ("time", "steps"), "folds", folds, "None with split='time'", advice)
     enough, advice = len(part) >= folds, "choose fewer folds"
     name = f"sequences to fold in {part.where}"
     require(enough, name, len(part), f"at least folds={folds}", advice)

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anharmonic._checks import boolean, choice, message, number, require
+from anharmonic._checks import boolean, choice, message, natural, number, require
 from anharmonic.data.base import SequenceDataset
 from anharmonic.data.sequences import Floats, Sequences, check_finite
+from anharmonic.data.windows import Pieces, covering_windows, last_windows
 
 Missing = Literal["error", "mean", "forward", "mask"]
 Elapsed = Literal["ignore", "step", "channel"]
@@ -38,7 +39,11 @@ class Preprocessing:
         target_shift: What a model's output of 0 stands for: the mean of every target in training.
             Empty if targets are not scaled.
         target_scale: What a model's output of 1 adds to that: the standard deviation of every
-            target in training; 1 where it is 0.
+            target in training; 1 where it is 0. Of a forecast, per channel the root mean square of
+            its change since the last known value, which an output of 0 stands for.
+        window: Steps per window, if recordings are cut into windows; 0 if they are not.
+        horizon: Steps forecast after a window; 0 if nothing is forecast.
+        forecast: The channels that are forecast.
 
     Example:
         >>> x = np.array([[1.0], [3.0]], np.float32)
@@ -60,6 +65,9 @@ class Preprocessing:
     nominal: float = 1.0
     target_shift: tuple[float, ...] = ()
     target_scale: tuple[float, ...] = ()
+    window: int = 0
+    horizon: int = 0
+    forecast: tuple[int, ...] = ()
 
     @classmethod
     def fit(
@@ -148,16 +156,49 @@ class Preprocessing:
             columns.append(self._steps(sequences)[:, None])
         return np.ascontiguousarray(np.concatenate(columns, axis=1), dtype=np.float32)
 
+    def forecasting(
+        self, train: Sequences, window: int, horizon: int, channels: tuple[int, ...]
+    ) -> Preprocessing:
+        """The same for a forecast.
+
+        Args:
+            train: Windows of the training part with the next values as targets.
+            window: Steps per window.
+            horizon: Steps to forecast.
+            channels: Those that are forecast.
+        """
+        change = np.asarray(train.y, np.float64).reshape(len(train), horizon, -1)
+        change = change - self._last_known(train, channels)[:, None]
+        scale = _ones_for_zeros(np.sqrt(np.square(change).mean(axis=(0, 1))))
+        made = replace(self, window=window, horizon=horizon, forecast=channels)
+        return replace(made, target_scale=scale)
+
     def dataset(self, sequences: Sequences) -> SequenceDataset:
         """The data set of sequences, prepared."""
         units = None
         if self.target_scale:
-            shift, scale = (
-                np.array([v], np.float32) for v in (self.target_shift, self.target_scale)
-            )
-            units = torch.from_numpy(shift), torch.from_numpy(scale)
+            shift, scale = np.array([self.target_shift]), np.array([self.target_scale])
+            if self.horizon:
+                shift = np.tile(self._last_known(sequences, self.forecast), self.horizon)
+                scale = np.tile(scale, self.horizon)
+            units = torch.from_numpy(shift).float(), torch.from_numpy(scale).float()
         elapsed = self._steps(sequences) if self.elapsed == "step" else None
         return sequences.dataset(self.transform(sequences), elapsed, units)
+
+    def pieces(self, sequences: Sequences) -> Pieces:
+        """What the model is called with to predict for sequences: windows, if it learnt from them.
+
+        Args:
+            sequences: Without targets.
+        """
+        if self.horizon:
+            return last_windows(sequences, self.window)
+        return covering_windows(sequences, self.window or int(sequences.lengths.max()))
+
+    def _last_known(self, sequences: Sequences, channels: tuple[int, ...]) -> NDArray[np.float64]:
+        """The last known value of the channels in every sequence, their mean if there is none."""
+        last = _carried_forward(sequences)[sequences.offsets[1:] - 1]
+        return np.where(np.isnan(last), np.array(self.mean), last)[:, list(channels)]
 
     def _steps(self, sequences: Sequences) -> Floats:
         """The time between samples in nominal steps; 1 for a first sample whose time is 0."""
@@ -210,6 +251,9 @@ class Preprocessing:
             number("nominal", values.get("nominal", 1.0), low=0.0, low_open=True),
             tuple(float(v) for v in values.get("target_shift", ())),
             tuple(float(v) for v in values.get("target_scale", ())),
+            natural("window", values.get("window", 0)),
+            natural("horizon", values.get("horizon", 0)),
+            tuple(int(v) for v in values.get("forecast", ())),
         )
 
 

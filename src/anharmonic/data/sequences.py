@@ -99,9 +99,13 @@ class Sequences:
 
     def select(self, rows: Integers) -> Sequences:
         """The sequences `rows`, in this order."""
-        lengths = self.lengths[rows]
+        return self.slices(rows, np.zeros_like(rows), self.lengths[rows])
+
+    def slices(self, rows: Integers, starts: Integers, stops: Integers) -> Sequences:
+        """Steps `starts` to `stops` - 1 of the sequences `rows`, each a sequence of its own."""
+        lengths = stops - starts
         ends = np.concatenate([[0], np.cumsum(lengths)])
-        steps = np.arange(ends[-1]) + np.repeat(self.offsets[rows] - ends[:-1], lengths)
+        steps = np.arange(ends[-1]) + np.repeat(self.offsets[rows] + starts - ends[:-1], lengths)
         return replace(
             self,
             x=self.x[steps],
@@ -111,6 +115,10 @@ class Sequences:
             groups=None if self.groups is None else self.groups[rows],
             times=None if self.times is None else self.times[rows],
         )
+
+    def with_targets(self, y: NDArray[Any] | None) -> Sequences:
+        """The sequences with one target each, or none."""
+        return replace(self, y=y, per_step=False)
 
     def place(self, row: int) -> tuple[int, int]:
         """Sequence and step of a row of `x`."""

@@ -15,7 +15,7 @@ def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
     """The metric that a constant answer, taken from the training data, has on the test data.
 
     The answer is the most frequent class, for labels each label's more frequent value, for values
-    their mean, or their median where the metric is "mae".
+    their mean, or their median where the metric is "mae". Of a forecast it is the last known value.
 
     Args:
         task: Has the metric.
@@ -33,7 +33,10 @@ def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
     metric = TaskMetric(task.metric, task.metric_scale)
     for batch in loaders.test:
         shape = batch.y.shape if task.target != "class" else (*batch.y.shape, task.output_size)
-        metric.update(answer.expand(shape), batch)
+        if isinstance(batch, Batch) and batch.shift is not None:  # what an output of 0 stands for
+            metric.update(batch.select(torch.zeros(shape)), batch)
+        else:
+            metric.update(answer.expand(shape), batch)
     return metric.value()
 
 
@@ -59,7 +62,8 @@ def constant_answer(task: Task, targets: Tensor) -> Tensor:
 
 def _targets(batch: Any) -> Tensor:
     y: Tensor = batch.y
-    if isinstance(batch, Batch) and batch.lengths is not None and y.shape[:2] == batch.x.shape[:2]:
-        y = y[step_mask(batch.lengths, y.shape[1])]
-    per_step = isinstance(batch, Batch) and y.dim() == 3
-    return y.flatten(0, 1) if per_step else y
+    if not isinstance(batch, Batch) or y.dim() < (3 if y.is_floating_point() else 2):
+        return y
+    if batch.lengths is not None:
+        return y[step_mask(batch.lengths, y.shape[1])]
+    return y.flatten(0, 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from anharmonic import _checks
 from anharmonic.data.base import Task
 from anharmonic.data.columns import Columns
-from anharmonic.data.files import read_inputs
+from anharmonic.data.files import Inputs, read_inputs
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import folder as folders
@@ -84,26 +85,41 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
             )
         )
     model = from_pretrained(folder / folders.BEST).eval()
-    dataset = read_inputs(data, task["preprocessing"], task["columns"])
-    values: list[NDArray[np.float32]] = []
+    inputs = read_inputs(data, task["preprocessing"], task["columns"])
+    found: list[NDArray[np.float32]] = []
     with torch.no_grad():
-        for batch in dataset.batches(batch_size):
+        for batch in inputs.dataset.batches(batch_size):
             output = batch.select(model(*batch.inputs))
             if task["target"] == "class":
                 output = output.softmax(dim=-1)
             rows = output.numpy()
             if task["readout"] != "all":
-                values.append(rows)
+                found.append(rows)
                 continue
             steps = [rows.shape[1]] * len(rows) if batch.lengths is None else batch.lengths.tolist()
-            values.extend(row[:count] for row, count in zip(rows, steps, strict=True))
-    joined = values if task["readout"] == "all" else np.concatenate(values)
+            found.extend(row[:count] for row, count in zip(rows, steps, strict=True))
+    values = _by_sequence(found, inputs, task["readout"] == "all")
     if task["target"] != "class":
-        return Predictions(None, (), joined)
-    names = task["class_names"] or tuple(str(index) for index in range(values[0].shape[1]))
-    if isinstance(joined, list):
-        return Predictions([_likeliest(rows, names) for rows in joined], names, joined)
-    return Predictions(_likeliest(joined, names), names, joined)
+        return Predictions(None, (), values)
+    names = task["class_names"] or tuple(str(index) for index in range(values[0].shape[-1]))
+    if isinstance(values, list):
+        return Predictions([_likeliest(rows, names) for rows in values], names, values)
+    return Predictions(_likeliest(values, names), names, values)
+
+
+def _by_sequence(
+    found: list[NDArray[np.float32]], inputs: Inputs, per_step: bool
+) -> NDArray[np.float32] | list[NDArray[np.float32]]:
+    """Puts the predictions for windows together: the mean, or every step once."""
+    ends = np.flatnonzero(np.diff(inputs.owners)) + 1
+    if not per_step:
+        firsts = np.concatenate([[0], ends])
+        sums = np.add.reduceat(np.concatenate(found), firsts)
+        counts = np.diff(np.append(firsts, len(inputs.owners)))
+        return np.asarray(sums / counts[:, None], np.float32)
+    rows = [row[len(row) - new :] for row, new in zip(found, inputs.fresh, strict=True)]
+    edges = [0, *ends.tolist(), len(rows)]
+    return [np.concatenate(rows[a:b]) for a, b in itertools.pairwise(edges)]
 
 
 def _likeliest(probabilities: NDArray[np.float32], names: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,0 +1,111 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+from anharmonic.data.forecast import Windows
+from anharmonic.data.parts import Cut, cut_parts
+from anharmonic.data.sequences import Sequences
+from anharmonic.data.windows import (
+    channel_numbers,
+    covering_windows,
+    cut_windows,
+    forecast_windows,
+    last_windows,
+)
+
+
+def recordings(lengths: list[int], **known: Any) -> Sequences:
+    """Recordings whose values count on, 1000 more for every next one."""
+    x = np.concatenate([1000.0 * i + np.arange(n) for i, n in enumerate(lengths)])
+    return Sequences("here", x[:, None].astype(np.float32), np.cumsum([0, *lengths]), **known)
+
+
+def pieces(part: Sequences) -> list[list[float]]:
+    return [rows[:, 0].tolist() for rows in np.split(part.x, part.offsets[1:-1])]
+
+
+def test_windows_stay_within_recordings() -> None:
+    part = cut_windows(recordings([5, 2, 4], y=np.array([7, 8, 9])), 3, 2)
+    assert pieces(part) == [[0, 1, 2], [2, 3, 4], [1000, 1001], [2000, 2001, 2002]]
+    assert part.y is not None
+    assert part.y.tolist() == [7, 7, 8, 9]
+
+
+def test_targets_and_times_of_steps_go_with_them() -> None:
+    steps = np.arange(7.0)[:, None]
+    whole = recordings([4, 3], y=steps, per_step=True, elapsed=np.arange(7, dtype=np.float32))
+    part = cut_windows(whole, 2, 2)
+    assert part.y is not None and part.elapsed is not None
+    assert part.y[:, 0].tolist() == part.elapsed.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("window", [1, 2, 3, 5, 8])
+def test_covering_windows_hold_every_step_once_as_fresh(window: int) -> None:
+    lengths = [5, 1, 6]
+    part, owners, fresh = covering_windows(recordings(lengths), window)
+    seen: list[list[float]] = [[], [], []]
+    for owner, new, rows in zip(owners, fresh, pieces(part), strict=True):
+        assert len(rows) == min(window, lengths[owner])
+        seen[owner] += rows[len(rows) - new :]
+    assert [row for rows in seen for row in rows] == recordings(lengths).x[:, 0].tolist()
+
+
+def test_forecasts_come_after_their_windows() -> None:
+    x = np.stack([np.arange(8.0), -np.arange(8.0)], axis=1).astype(np.float32)
+    x[6, 1] = np.nan
+    part = Sequences("here", x, np.array([0, 8]), channels=("up", "down"))
+    made = forecast_windows(part, 3, 1, 2, channel_numbers(part, ("down", "up")))
+    # Windows whose next values are not all known are left out: those before steps 5 and 6.
+    assert made.x.reshape(-1, 3, 2)[:, :, 0].tolist() == [[0, 1, 2], [1, 2, 3]]
+    assert made.y is not None
+    assert made.y.tolist() == [[-3, 3, -4, 4], [-4, 4, -5, 5]]
+    assert pieces(last_windows(recordings([5, 2]), 3).part) == [[2, 3, 4], [1000, 1001]]
+    with pytest.raises(ValueError, match=r"windows of 7 steps with 2 .* got none, .* 8 steps;"):
+        forecast_windows(part, 7, 1, 2, (0,))
+    with pytest.raises(ValueError, match="channel to forecast of here must be one of '0', '1',"):
+        channel_numbers(part, ("left",))
+
+
+def test_recordings_are_cut_into_parts_before_windows() -> None:
+    whole = recordings([100, 200], y=np.array([0, 1]))
+    made = cut_parts({"all": whole}, Cut(window=10), ("a", "b"))
+    assert {name: part.lengths.tolist() for name, part in made.items()} == {
+        "train": [70, 140], "valid": [15, 30], "test": [15, 30],
+    }  # fmt: skip
+    joined = [np.concatenate([pieces(made[n])[i] for n in made]).tolist() for i in (0, 1)]
+    assert joined == pieces(whole)
+    # Enough recordings are not cut themselves, nor those of groups.
+    many = recordings([30] * 12, y=np.arange(12) % 2)
+    assert set(cut_parts({"all": many}, Cut(window=5), ())["test"].lengths.tolist()) == {30}
+    few = recordings([30] * 4, groups=np.arange(4))
+    assert set(cut_parts({"all": few}, Cut(window=5), ())["test"].lengths.tolist()) == {30}
+    with pytest.raises(ValueError, match=r"at least 20 steps in each; got 15 for valid .* 100;"):
+        cut_parts({"all": whole}, Cut(window=20), ())
+
+
+def test_only_the_past_of_a_forecast_reaches_into_another_part() -> None:
+    made = cut_parts({"all": recordings([100])}, Cut(window=8, horizon=4), ())
+    ranges = {name: (part.x[0, 0], part.x[-1, 0]) for name, part in made.items()}
+    assert ranges == {"train": (0, 69), "valid": (62, 84), "test": (77, 99)}
+    bare = cut_parts({"all": recordings([100])}, Cut(window=8, horizon=4, valid_share=0.0), ())
+    assert [(part.x[0, 0], part.x[-1, 0]) for part in bare.values()] == [(0, 84), (77, 99)]
+    for more, text in (
+        ({"folds": 2}, "folds must be None"),
+        ({"test_groups": ("a",)}, "test_groups must be empty with horizon"),
+    ):
+        with pytest.raises(ValueError, match=text):
+            cut_parts({"all": recordings([100])}, Cut(window=8, horizon=4, **more), ())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"stride": 2}, "stride must be None without window"),
+        ({"forecast": ("a",)}, "forecast must be empty without horizon"),
+        ({"window": 0}, "window must be an int >= 1"),
+    ],
+)
+def test_options(given: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        Windows(**given)
