@@ -5,7 +5,14 @@ import numpy as np
 import pytest
 
 from anharmonic.data.base import Task
-from anharmonic.data.registry import describe_tasks, list_tasks, make_task, task_class, task_options
+from anharmonic.data.registry import (
+    OWN_DATA,
+    describe_tasks,
+    list_tasks,
+    make_task,
+    task_class,
+    task_options,
+)
 
 NAMES = [
     "adding",
@@ -47,6 +54,7 @@ NAMES = [
     "breast-cancer",
     "beijing-air",
     "file",
+    "graph",
 ]
 
 
@@ -58,8 +66,9 @@ def test_names() -> None:
 @pytest.mark.papers
 @pytest.mark.parametrize("name", NAMES)
 def test_the_name_given_is_the_class_built(name: str, tmp_path: Path) -> None:
-    np.savez(tmp_path / "mine.npz", x=np.zeros((9, 2)), y=np.arange(9) % 2)
-    file = tmp_path / "mine.npz" if name == "file" else None
+    graph = {"edge_index": np.zeros((2, 1), int)} if name == "graph" else {}
+    np.savez(tmp_path / "mine.npz", x=np.ones((9, 2)), y=np.arange(9) % 2, **graph)
+    file = tmp_path / "mine.npz" if name in OWN_DATA else None
     task = make_task(name, {}, data_dir=tmp_path, file=file)
     assert type(task) is task_class(name)
     assert task.name == name
@@ -126,7 +135,7 @@ def test_describe_reads_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         "nodes",
         "graphs",
     ]
-    assert infos["file"].sizes == {}
+    assert infos["file"].sizes == infos["graph"].sizes == {}
     assert all(info.summary.endswith(".") for info in infos.values())
     assert list(tmp_path.iterdir()) == []
 

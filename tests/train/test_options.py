@@ -18,7 +18,7 @@ from anharmonic.train.options import (
 
 KINDS = ("sequence", "graph", "tabular")
 ADDED = {name for kind in KINDS for name in _plugins.names(f"anharmonic.{kind}_models")}
-OWN = [("task", name) for name in ("adding", "digits", "cora", "file")]
+OWN = [("task", name) for name in ("adding", "digits", "cora", "file", "graph")]
 OWN += [("model", name) for kind in KINDS for name in list_models(kind) if name not in ADDED]
 
 

@@ -38,7 +38,8 @@ def write_predictions(
 
     Args:
         run: The folder of a finished run, e.g. runs/file-LEM-0123456789ab.
-        data: The sequences, in a file as for training; targets in it are not looked at.
+        data: The sequences, or the graph, in a file as for training; targets in it are not looked
+            at.
         output: The CSV to write, in a folder that exists; it replaces a file that is there. -
             writes to standard output.
         batch_size: Sequences computed together, at least 1.

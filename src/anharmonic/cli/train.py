@@ -10,10 +10,11 @@ from typing import Annotated, Any
 
 from anharmonic._checks import choice, listed, message, require
 from anharmonic.cli.flags import fields_of, options_of, run_command
-from anharmonic.data.files import file_digest
+from anharmonic.data.files import FileTask, file_digest
+from anharmonic.data.graphs.own import GraphFileTask
 from anharmonic.data.readers import FILE_SUFFIXES
-from anharmonic.data.registry import list_tasks, task_class
-from anharmonic.nn.registry import canonical_name, model_class
+from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
+from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.fit import fit
 from anharmonic.train.options import (
     check_model_options,
@@ -179,8 +180,9 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
         FileNotFoundError: If the file does not exist.
     """
     name = canonical_name(model)
+    graph = model_kind(name) == "graph"
     path = Path(task)
-    known = [t for t in list_tasks() if t != "file"]
+    known = [t for t in list_tasks() if t not in OWN_DATA]
     if task.lower() in known:
         return name, task.lower(), None
     if path.suffix.lower() not in FILE_SUFFIXES:
@@ -190,7 +192,9 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
             message(
                 f"your own data must be a file that ends in {listed(FILE_SUFFIXES, 'or')}",
                 f"{path}{' (a folder)' * path.is_dir()}",
-                f"save them as one of these, or name a task: {', '.join(known)}",
+                "save the graph with anharmonic.data.save_graph(path, data)"
+                if graph
+                else f"save them as one of these, or name a task: {', '.join(known)}",
             )
         )
     require(
@@ -201,7 +205,7 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
         "check the path; `anharmonic list tasks` shows the tasks that need no file",
         FileNotFoundError,
     )
-    return name, "file", path
+    return name, GraphFileTask.name if graph else FileTask.name, path
 
 
 def train(run: Run, environment: RunEnvironment) -> Result:
@@ -223,7 +227,7 @@ def train(run: Run, environment: RunEnvironment) -> Result:
     # A result may be known from the results file while its folder is elsewhere or deleted.
     if folder.is_dir():
         lines["run folder"] = str(folder)
-        if run.task == "file":
+        if run.task in OWN_DATA:
             suffix = environment.file.suffix if environment.file else FILE_SUFFIXES[0]
             words = f"{folder} DATA{suffix} --output predictions.csv"
             lines["to predict"] = f"anharmonic predict {words}"

@@ -27,6 +27,7 @@ from anharmonic.data.graphs.archives import node_features, stored_split
 from anharmonic.data.graphs.base import GraphTask, NodeData, NodeTask
 from anharmonic.data.graphs.cora import CitationTask
 from anharmonic.data.graphs.edges import coalesce, to_undirected
+from anharmonic.data.graphs.own import GraphFileTask, read_graph, save_graph
 from anharmonic.data.graphs.pyg import pyg_source
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
@@ -46,6 +47,7 @@ __all__ = [
     "FileTask",
     "GraphBatch",
     "GraphDataset",
+    "GraphFileTask",
     "GraphTask",
     "MetricName",
     "NodeData",
@@ -69,6 +71,8 @@ __all__ = [
     "make_task",
     "node_features",
     "pyg_source",
+    "read_graph",
+    "save_graph",
     "save_npz",
     "seeded_rng",
     "sequences_from",

@@ -51,7 +51,7 @@ def read_npz(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
             or arrays that do not fit together.
     """
     path = existing(path)
-    arrays = _load(path)
+    arrays = load_archive(path)
     for key in arrays:
         choice(f"key in {path.name}", key, _KNOWN)
     parts = [part for part in _PARTS if f"x_{part}" in arrays]
@@ -76,7 +76,12 @@ def existing(path: Path | str) -> Path:
     return path
 
 
-def _load(path: Path) -> dict[str, NDArray[Any]]:
+def load_archive(path: Path) -> dict[str, NDArray[Any]]:
+    """All arrays of an archive; none that holds Python objects.
+
+    Raises:
+        ValueError: If it is no sound archive, or holds pickled objects.
+    """
     came, advice = "no zip archive, or a cut one", "write it with numpy.savez(file, x=..., y=...)"
     require(zipfile.is_zipfile(path), path.name, came, "an .npz archive", advice)
     arrays: dict[str, NDArray[Any]] = {}

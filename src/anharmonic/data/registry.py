@@ -14,9 +14,14 @@ from anharmonic.data.base import Task, counted
 from anharmonic.data.digits import Digits
 from anharmonic.data.files import FileTask
 from anharmonic.data.graphs.cora import Cora
+from anharmonic.data.graphs.own import GraphFileTask
 from anharmonic.data.synthetic import AddingProblem
 
-_OWN: dict[str, type[Task]] = {kind.name: kind for kind in (AddingProblem, Digits, Cora, FileTask)}
+_OWN: dict[str, type[Task]] = {
+    kind.name: kind for kind in (AddingProblem, Digits, Cora, FileTask, GraphFileTask)
+}
+OWN_DATA = (FileTask.name, GraphFileTask.name)
+"""Tasks on a file of the user's."""
 # What a constructor takes besides options: places, which do not change the numbers.
 PATH_ARGUMENTS = ("data_dir", "path")
 
@@ -69,14 +74,14 @@ def make_task(
     file: Path | None = None,
     progress: bool = True,
 ) -> Task:
-    """Makes a task from its name and options. No data are read, except for "file".
+    """Makes a task from its name and options. No data are read, except the user's own file.
 
     Args:
         name: One of `list_tasks()`.
         options: The task's options by name, see `task_options`.
         data_dir: The folder that holds `sequence/` and `graph/`; else `ANHARMONIC_DATA` or a
             per-user cache.
-        file: The user's data, for the task "file" only.
+        file: The user's data, for the tasks "file" and "graph" only.
         progress: Whether a download shows a progress bar.
 
     Raises:
@@ -100,7 +105,7 @@ def make_task(
         require(file is not None, "file", file, f"given for the task {name!r}", advice)
         given["path"] = file
     else:
-        advice = "use the task 'file' for your own data"
+        advice = "use the task 'file', or 'graph' for one graph, for your own data"
         require(file is None, "file", str(file), f"None for the task {name!r}", advice)
     task = kind(**given)
     task.progress = progress
@@ -147,16 +152,16 @@ def describe_tasks() -> list[TaskInfo]:
 def _describe(name: str) -> TaskInfo:
     kind = task_class(name)
     summary = (inspect.getdoc(kind) or "").split("\n", 1)[0]
-    if kind is FileTask:
+    if name in OWN_DATA:
         return TaskInfo(
             name=name,
             summary=summary,
             sizes={},
-            samples="sequences",
+            samples="nodes" if kind.kind == "graph" else "sequences",
             input="as in the file",
             target="classes or values, as in the file",
             metric="accuracy or rmse",
-            source="your file",
+            source="your .npz file" if kind.kind == "graph" else "your file",
             licence=kind.licence,
         )
     task = kind()

@@ -9,6 +9,7 @@ from typing import Any
 
 from anharmonic import __version__, pages
 from anharmonic._checks import message, require
+from anharmonic.data.registry import OWN_DATA
 from anharmonic.diagnostics.base import Panel, Probe, Section
 from anharmonic.diagnostics.registry import applicable, describe
 from anharmonic.nn.store import from_pretrained
@@ -50,7 +51,7 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
     Args:
         folder: The run's folder.
         data_dir: Folder of the data sets, as in ``RunEnvironment``.
-        file: The data file of a run on the task "file".
+        file: The data file of a run on the user's own data.
 
     Raises:
         FileNotFoundError: If the folder holds no finished run, or its data are missing.
@@ -72,7 +73,7 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
     result = Result.from_json((folder / folders.RESULT).read_text(encoding="utf-8"))
     run = result.run
     require(
-        run.task != "file" or file is not None,
+        run.task not in OWN_DATA or file is not None,
         "file",
         file,
         "the data file that the run was trained on",

@@ -17,7 +17,7 @@ from importlib import resources
 from typing import Any, Literal, NoReturn, get_args
 
 from anharmonic import _checks
-from anharmonic.data.registry import PATH_ARGUMENTS, task_class
+from anharmonic.data.registry import OWN_DATA, PATH_ARGUMENTS, task_class
 from anharmonic.nn.registry import list_models, model_class, model_kind
 
 _DEFAULT_HIDDEN_SIZE = 128
@@ -40,8 +40,8 @@ def check_task_options(task: str, given: Any) -> dict[str, Any]:
     """
     options = _options("task_options", given, task_option_parameters(task))
     _checks.require(
-        task != "file" or isinstance(options.get("sha256"), str),
-        'task_options of the task "file"',
+        task not in OWN_DATA or isinstance(options.get("sha256"), str),
+        f'task_options of the task "{task}"',
         sorted(options),
         'a mapping that holds "sha256"',
         "take it from anharmonic.data.files.file_digest(path): the run is one with its data",

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor, nn
 
 from anharmonic import _checks
 from anharmonic.data.base import Task
 from anharmonic.data.columns import Columns
 from anharmonic.data.files import Inputs, read_inputs
+from anharmonic.data.graphs.own import GraphFileTask, read_node_inputs
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train.files import write_atomically
+from anharmonic.train.run import Run
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """Predictions for the sequences of a file, in the file's order.
+    """Predictions for the sequences, or the nodes of a graph, of a file, in the file's order.
 
     Shape:
         N sequences, C classes, O values, T[i] steps of sequence i.
@@ -41,14 +45,14 @@ class Predictions:
 
 
 def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Predictions:
-    """Predicts from the sequences of a file with a finished run's model.
+    """Predicts from the sequences, or the graph, of a file with a finished run's model.
 
     Inputs are prepared as they were for training: a run on the task "file" keeps the means and
     deviations it measured.
 
     Args:
         run_folder: The run's folder, which holds ``best`` and ``task.json``.
-        data: The file; targets in it are not looked at.
+        data: The file, as for training; targets in it are not looked at.
         batch_size: Sequences computed together, at least 1.
 
     Raises:
@@ -67,10 +71,11 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
             )
         )
     task = _read_task(folder / folders.TASK)
-    if task["readout"] not in ("last", "all"):
+    nodes = task["task"] == GraphFileTask.name
+    if task["readout"] not in ("last", "all") and not nodes:
         raise ValueError(
             _checks.message(
-                "predict takes the run of a model for sequences",
+                "predict takes the run of a model for sequences, or one on your own graph",
                 f"{folder}, a run on the task {task['task']}",
                 f"call anharmonic.from_pretrained({str(folder / folders.BEST)!r}) and the model",
             )
@@ -85,26 +90,50 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
             )
         )
     model = from_pretrained(folder / folders.BEST).eval()
-    inputs = read_inputs(data, task["preprocessing"], task["columns"])
-    found: list[NDArray[np.float32]] = []
-    with torch.no_grad():
-        for batch in inputs.dataset.batches(batch_size):
-            output = batch.select(model(*batch.inputs))
-            if task["target"] == "class":
-                output = output.softmax(dim=-1)
-            rows = output.numpy()
-            if task["readout"] != "all":
-                found.append(rows)
-                continue
-            steps = [rows.shape[1]] * len(rows) if batch.lengths is None else batch.lengths.tolist()
-            found.extend(row[:count] for row, count in zip(rows, steps, strict=True))
-    values = _by_sequence(found, inputs, task["readout"] == "all")
+    values = (
+        _of_nodes(model, file, task, folder)
+        if nodes
+        else _of_sequences(model, file, task, batch_size)
+    )
     if task["target"] != "class":
         return Predictions(None, (), values)
     names = task["class_names"] or tuple(str(index) for index in range(values[0].shape[-1]))
     if isinstance(values, list):
         return Predictions([_likeliest(rows, names) for rows in values], names, values)
     return Predictions(_likeliest(values, names), names, values)
+
+
+def _of_nodes(
+    model: nn.Module, file: Path, task: Mapping[str, Any], folder: Path
+) -> NDArray[np.float32]:
+    """Predictions for all nodes of a graph, prepared as for training."""
+    run = Run.from_json((folder / folders.RUN).read_text(encoding="utf-8"))
+    undirected = bool(run.task_options.get("undirected", False))
+    with torch.no_grad():
+        return _meant(task, model(*read_node_inputs(file, task["preprocessing"], undirected)))
+
+
+def _of_sequences(
+    model: nn.Module, file: Path, task: Mapping[str, Any], batch_size: int
+) -> NDArray[np.float32] | list[NDArray[np.float32]]:
+    """Predictions for all sequences of a file, or all their steps."""
+    inputs = read_inputs(file, task["preprocessing"], task["columns"])
+    found: list[NDArray[np.float32]] = []
+    with torch.no_grad():
+        for batch in inputs.dataset.batches(batch_size):
+            rows = _meant(task, batch.select(model(*batch.inputs)))
+            if task["readout"] != "all":
+                found.append(rows)
+                continue
+            steps = [rows.shape[1]] * len(rows) if batch.lengths is None else batch.lengths.tolist()
+            found.extend(row[:count] for row, count in zip(rows, steps, strict=True))
+    return _by_sequence(found, inputs, task["readout"] == "all")
+
+
+def _meant(task: Mapping[str, Any], output: Tensor) -> NDArray[np.float32]:
+    """What a model's outputs mean: probabilities of classes, or values."""
+    shares = output.softmax(dim=-1) if task["target"] == "class" else output
+    return cast("NDArray[np.float32]", shares.numpy())
 
 
 def _by_sequence(

@@ -69,6 +69,7 @@ class GCNII(GraphNetwork):
         dropout: float = 0.0,
         level: str = "node",
         pool: str = "sum",
+        scale_rows: bool = False,
         input_dropout: float = 0.0,
         output_dropout: float = 0.0,
         encoder_activation: str = "relu",
@@ -78,7 +79,7 @@ class GCNII(GraphNetwork):
     ) -> None:
         super().__init__(
             input_size, output_size, hidden_size, num_layers, level, pool, input_dropout,
-            output_dropout, encoder_activation, output_activation,
+            output_dropout, encoder_activation, output_activation, scale_rows,
         )  # fmt: skip
         self.alpha = _checks.number("alpha", alpha, low=0.0, high=1.0)
         self.theta = _checks.number("theta", theta, low=0.0, low_open=True)

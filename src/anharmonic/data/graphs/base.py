@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from anharmonic.data.base import Readout, Splits, Target, Task, counted
 from anharmonic.data.graph_batch import NodeDataset
-from anharmonic.data.graphs.edges import to_undirected
+from anharmonic.data.graphs.edges import reciprocity, to_undirected
 from anharmonic.data.splits import Indices
 from anharmonic.ops.adjacency import Adjacency
 
@@ -44,7 +44,9 @@ class GraphTask(Task):
         if isinstance(datasets[0], NodeDataset):
             graph = datasets[0].batch.graph
             edges = counted(graph.num_edges, "directed edge")
-            return [f"{counted(graph.num_nodes, 'node')} ({parts})", edges]
+            answered = reciprocity(graph.edge_index.numpy())
+            how = "each with its reverse" if answered == 1 else f"{answered:.0%} with their reverse"
+            return [f"{counted(graph.num_nodes, 'node')} ({parts})", f"{edges} ({how})"]
         nodes = torch.cat([part.node_ends.diff() for part in datasets])
         low, high = int(nodes.min()), int(nodes.max())
         extent = [

@@ -43,3 +43,18 @@ def subgraph(edges: NDArray[Any], mask: NDArray[np.bool_]) -> Edges:
     """
     number = np.cumsum(mask) - 1
     return np.asarray(number[edges[:, mask[edges].all(0)]], np.int64)
+
+
+def reciprocity(edges: NDArray[Any]) -> float:
+    """The share of distinct edges whose reverse is there too, self-loops not counted.
+
+    1 for an undirected graph, and for one without such edges.
+
+    Example:
+        >>> reciprocity(np.array([[0, 1, 1, 2], [1, 0, 2, 2]]))
+        0.6666666666666666
+    """
+    others = edges[:, edges[0] != edges[1]].astype(np.int64)
+    n = int(others.max(initial=0)) + 1
+    one, back = np.unique(others[0] * n + others[1]), np.unique(others[1] * n + others[0])
+    return float(np.isin(one, back).mean()) if len(one) else 1.0

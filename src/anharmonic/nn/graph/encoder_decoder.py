@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -36,6 +37,8 @@ class GraphNetwork(Stored):
         shared: Whether all layers share one convolution.
         level: One prediction per "node" or per "graph".
         pool: "sum", "mean" or "max" over a graph's nodes, of their predictions.
+        scale_rows: Whether the features of every node are scaled to a root mean square of 1, so
+            that long and short texts, or counts and shares, weigh alike; rows of zeros stay.
         input_dropout: Dropout in [0, 1) on the input features.
         output_dropout: Dropout in [0, 1) before the decoder.
         encoder_activation: After the encoder, by name.
@@ -65,6 +68,7 @@ class GraphNetwork(Stored):
         output_dropout: float,
         encoder_activation: str,
         output_activation: str,
+        scale_rows: bool = False,
     ) -> None:
         super().__init__()
         self.input_size = _checks.positive_int("input_size", input_size)
@@ -73,6 +77,7 @@ class GraphNetwork(Stored):
         self.num_layers = _checks.positive_int("num_layers", num_layers)
         self.level = _checks.choice("level", level, ("node", "graph"))
         self.pool = _checks.choice("pool", pool, POOLS)
+        self.scale_rows = _checks.boolean("scale_rows", scale_rows)
         self.input_dropout = _rate("input_dropout", input_dropout)
         self.output_dropout = _rate("output_dropout", output_dropout)
         self.encoder_activation, self.output_activation = encoder_activation, output_activation
@@ -134,6 +139,8 @@ class GraphNetwork(Stored):
         )  # fmt: skip
         if membership is not None:
             _check_membership(membership, x.shape[0], num_graphs)
+        if self.scale_rows:
+            x = functional.normalize(x) * math.sqrt(self.input_size)
         x = functional.dropout(x, self.input_dropout, self.training)
         x = self._block(self._encoder_sigma(self.encoder(x)), graph, membership)
         x = functional.dropout(x, self.output_dropout, self.training)

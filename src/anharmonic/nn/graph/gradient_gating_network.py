@@ -49,6 +49,7 @@ class GradientGatingNetwork(GraphNetwork):
         group_mean: bool = False,
         level: str = "node",
         pool: str = "sum",
+        scale_rows: bool = False,
         input_dropout: float = 0.0,
         output_dropout: float = 0.0,
         encoder_activation: str = "relu",
@@ -59,7 +60,7 @@ class GradientGatingNetwork(GraphNetwork):
     ) -> None:
         super().__init__(
             input_size, output_size, hidden_size, num_layers, level, pool, input_dropout,
-            output_dropout, encoder_activation, output_activation,
+            output_dropout, encoder_activation, output_activation, scale_rows,
         )  # fmt: skip
         made = self._convs(conv, heads, shared, None, group_mean)
         self.separate_gate = _checks.boolean("separate_gate", separate_gate)

@@ -50,6 +50,7 @@ class GraphCONNetwork(GraphNetwork):
         trainable_damping: bool = False,
         level: str = "node",
         pool: str = "sum",
+        scale_rows: bool = False,
         input_dropout: float = 0.0,
         output_dropout: float = 0.0,
         encoder_activation: str = "relu",
@@ -60,7 +61,7 @@ class GraphCONNetwork(GraphNetwork):
     ) -> None:
         super().__init__(
             input_size, output_size, hidden_size, num_layers, level, pool, input_dropout,
-            output_dropout, encoder_activation, output_activation,
+            output_dropout, encoder_activation, output_activation, scale_rows,
         )  # fmt: skip
         made = self._convs(conv, heads, shared, residual, group_mean)
         self.residual, self.group_mean = residual, group_mean

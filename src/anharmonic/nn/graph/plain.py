@@ -54,6 +54,7 @@ class PlainGNN(GraphNetwork):
         jump: str | None = None,
         level: str = "node",
         pool: str = "sum",
+        scale_rows: bool = False,
         input_dropout: float = 0.0,
         output_dropout: float = 0.0,
         encoder_activation: str = "relu",
@@ -63,7 +64,7 @@ class PlainGNN(GraphNetwork):
     ) -> None:
         super().__init__(
             input_size, output_size, hidden_size, num_layers, level, pool, input_dropout,
-            output_dropout, encoder_activation, output_activation,
+            output_dropout, encoder_activation, output_activation, scale_rows,
         )  # fmt: skip
         made = self._convs(conv, heads, shared, None, False)
         self.activation = activation

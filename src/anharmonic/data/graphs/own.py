@@ -1,0 +1,388 @@
+"""The user's own graph: one `.npz` archive with features, edges and classes of nodes."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from anharmonic._checks import boolean, choice, listed, message, natural, require
+from anharmonic.data.base import Splits, counted, seeded_rng
+from anharmonic.data.graphs.base import NodeData, NodeTask
+from anharmonic.data.graphs.edges import Edges, coalesce, reciprocity, to_undirected
+from anharmonic.data.npz import existing, load_archive
+from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.data.readers import file_digest
+from anharmonic.data.sequences import Sequences
+from anharmonic.data.splits import Indices, split_indices
+from anharmonic.ops.adjacency import Adjacency
+
+_MASKS = {"train": ("train_mask",), "valid": ("valid_mask", "val_mask"), "test": ("test_mask",)}
+_KEYS = ("x", "edge_index", "y", *(name for names in _MASKS.values() for name in names))
+
+
+@dataclass(frozen=True)
+class NodeGraph:
+    """One graph as read from a file.
+
+    Attributes:
+        where: The file, for messages.
+        x: float32 `[N, F]`, finite.
+        edges: int64 `[2, E]`, every edge once, sources in row 0.
+        y: Targets `[N]` or `[N, O]` as stored; None if not wanted.
+        masks: bool `[N]` or `[N, number of splits]` by part; empty if the file has no split.
+    """
+
+    where: str
+    x: NDArray[np.float32]
+    edges: Edges
+    y: NDArray[Any] | None
+    masks: dict[str, NDArray[np.bool_]]
+
+    @property
+    def features(self) -> Sequences:
+        """The features in the form that `Preprocessing` takes."""
+        return Sequences(self.where, self.x, np.array([0, len(self.x)]))
+
+
+def read_graph(path: Path | str, *, targets: bool = True) -> NodeGraph:
+    """Reads one graph from an archive written with `numpy.savez` or `save_graph`.
+
+    Keys:
+        x: Features of the nodes, real numbers `[N, F]`.
+        edge_index: Whole numbers `[2, E]`, sources in row 0 and targets in row 1, in `[0, N)`;
+            edges listed twice count once.
+        y: Whole numbers or strings `[N]` (classes; whole numbers below 0 where not known), or
+            numbers with a point `[N]` or `[N, O]` (values).
+        train_mask, valid_mask (or val_mask), test_mask: Optional, bool `[N]`, or
+            `[N, number of splits]`.
+
+    Args:
+        path: The archive.
+        targets: Whether `y` and the masks are wanted; else they are not looked at.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is no sound archive, a key is unknown or missing, or arrays do not
+            fit together. The messages say what and where.
+    """
+    path = existing(path)
+    name = path.name
+    advice = "save a torch_geometric Data with anharmonic.data.save_graph(path, data)"
+    require(path.suffix.lower() == ".npz", "a graph's file", name, "an .npz archive", advice)
+    arrays = load_archive(path)
+    for key in arrays:
+        choice(f"key in {name}", key, _KEYS)
+    needed = ("x", "edge_index", "y") if targets else ("x", "edge_index")
+    advice = "write it with numpy.savez(file, x=..., edge_index=..., y=...)"
+    require(set(needed) <= set(arrays), f"keys of {name}", sorted(arrays), listed(needed), advice)
+    x = _features(name, arrays["x"])
+    edges = _edges(name, arrays["edge_index"], len(x))
+    if not targets:
+        return NodeGraph(name, x, edges, None, {})
+    y = arrays["y"]
+    advice = "give one target, or row of targets, for every node"
+    fits = y.ndim in (1, 2) and len(y) == len(x)
+    require(fits, f"y in {name}", list(y.shape), f"of {len(x)} rows, as x", advice)
+    return NodeGraph(name, x, edges, y, _masks(name, arrays, len(x)))
+
+
+def read_node_inputs(
+    path: Path | str, preprocessing: Preprocessing, undirected: bool
+) -> tuple[Tensor, Adjacency]:
+    """Reads features and edges of a graph, to predict from them; `y` may be there or not.
+
+    Args:
+        path: The archive.
+        preprocessing: Of the training data: `GraphFileTask(...).preprocessing`.
+        undirected: Whether the reverse of every edge is added.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is damaged, or its features are not those of training.
+    """
+    graph = read_graph(path, targets=False)
+    count = len(graph.x)
+    edges = to_undirected(graph.edges, count) if undirected else graph.edges
+    x = torch.from_numpy(preprocessing.transform(graph.features))
+    return x, Adjacency(torch.from_numpy(edges), count)
+
+
+def save_graph(path: Path | str, data: Any) -> None:
+    """Writes a graph of PyTorch Geometric as the archive that `anharmonic train` takes.
+
+    A saved `.pt` file is a pickle, which may run code when it is read, so it is not taken.
+
+    Args:
+        path: Where to, ending in .npz.
+        data: A `torch_geometric.data.Data`, or anything with its attributes `x`, `edge_index`, `y`
+            and, if there is a split, `train_mask`, `val_mask`, `test_mask`. Other attributes are
+            left out, with a warning.
+
+    Raises:
+        ValueError: If `x`, `edge_index` or `y` is missing, or they do not fit together.
+
+    Example:
+        >>> import tempfile, torch
+        >>> from types import SimpleNamespace
+        >>> edges, y = torch.tensor([[0, 1], [1, 2]]), torch.tensor([0, 1, 1])
+        >>> path = Path(tempfile.mkdtemp()) / "mine.npz"
+        >>> save_graph(path, SimpleNamespace(x=torch.eye(3), edge_index=edges, y=y))
+        >>> read_graph(path).edges.tolist()
+        [[0, 1], [1, 2]]
+    """
+    target = Path(path)
+    expected, advice = "a path that ends in .npz", "name it so"
+    require(target.suffix == ".npz", "path", str(path), expected, advice)
+    found = {key: getattr(data, key, None) for key in _KEYS}
+    lacking = [key for key in ("x", "edge_index", "y") if found[key] is None]
+    advice = "set them, e.g. data.x = torch.eye(data.num_nodes)"
+    require(not lacking, "data", f"no {listed(lacking or ['x'])}", "x, edge_index and y", advice)
+    others = sorted(set(data.keys()) - set(_KEYS)) if callable(getattr(data, "keys", None)) else []
+    if others:
+        text = message("a graph's file holds nodes and edges", listed(others), "these are left out")
+        warnings.warn(text, stacklevel=2)
+    arrays = {key: np.asarray(value) for key, value in found.items() if value is not None}
+    if arrays["y"].ndim == 2 and arrays["y"].shape[1] == 1:
+        arrays["y"] = arrays["y"][:, 0]
+    _edges("edge_index", arrays["edge_index"], len(_features("x", arrays["x"])))
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)  # type: ignore[arg-type]  # numpy types all as bool
+    # Whole or not at all.
+    made = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        made.write_bytes(content.getvalue())
+        os.replace(made, target)
+    finally:
+        made.unlink(missing_ok=True)
+
+
+class GraphFileTask(NodeTask):
+    """Your own graph, from an `.npz` archive: a class, or numbers, to predict for every node.
+
+    Whole numbers and strings as targets are classes, below 0 where not known; numbers with a point
+    are values. The metric is accuracy in percent, or root mean squared error in units of `y`.
+
+    Args:
+        path: The archive, with keys as in `anharmonic.data.read_graph`.
+        sha256: `file_digest(path)`: another file is refused. Not checked if None.
+        split: Number of the stored split, where masks have several columns.
+        split_seed: Decides what the file leaves open of the split, in `[0, 2**32)`.
+        undirected: Whether the reverse of every edge is added.
+        standardise: Whether every feature gets mean 0 and standard deviation 1 over all nodes;
+            "auto": if no more than half of all entries are 0, as in words or kinds they are.
+
+    Shape:
+        x `[N, F]`, y `[R]` classes or `[R, O]` values, rows `[R]`, no membership.
+
+    Split: the masks of the file (validation, if it has none, is a fifth of the training nodes),
+    else 60 % training, 20 % validation, 20 % test of the known nodes, every class in its share.
+
+    Attributes:
+        preprocessing: What was done to the features; `anharmonic predict` does it to new graphs.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is damaged, its content does not fit together, or it is not the
+            file of `sha256`.
+
+    Example:
+        >>> import tempfile
+        >>> path, rng = Path(tempfile.mkdtemp()) / "mine.npz", np.random.default_rng(0)
+        >>> edges = rng.integers(0, 30, (2, 90))
+        >>> np.savez(path, x=rng.random((30, 4)), edge_index=edges, y=["a", "b", "c"] * 10)
+        >>> task = GraphFileTask(path)
+        >>> task.sizes, task.class_names, task.input_size
+        ({'train': 18, 'valid': 6, 'test': 6}, ('a', 'b', 'c'), 4)
+    """
+
+    name = "graph"
+    licence = "yours"
+
+    def __init__(
+        self,
+        path: Path | str,
+        sha256: str | None = None,
+        split: int = 0,
+        split_seed: int = 1234,
+        undirected: bool = False,
+        standardise: Literal["auto", "yes", "no"] = "auto",
+    ) -> None:
+        natural("split", split)
+        self.undirected = boolean("undirected", undirected)
+        choice("standardise", standardise, ("auto", "yes", "no"))
+        self.path = existing(path)
+        self.source = self.path.name
+        if sha256 is not None:
+            digest = file_digest(self.path)
+            advice = "give the file of the run, or start a new run with this one"
+            require(digest == sha256, f"sha256 of {self.path.name}", digest, sha256, advice)
+        graph = read_graph(self.path)
+        y, known = self._targets(graph)
+        rng = seeded_rng("graph split", natural("split_seed", split_seed))
+        labels = y if self.target == "class" else None
+        rows = _split(graph, split, known, labels, rng)
+        if labels is not None:
+            _check_classes(graph.where, self.class_names, labels, rows)
+        self.sizes = {
+            part: len(r) for part, r in zip(("train", "valid", "test"), rows, strict=True)
+        }
+        self.input_size = graph.x.shape[1]
+        dense = bool(2 * np.count_nonzero(graph.x) > graph.x.size)
+        scaled = dense if standardise == "auto" else standardise == "yes"
+        self.preprocessing = Preprocessing.fit(graph.features, scaled, "error")
+        x = self.preprocessing.transform(graph.features)
+        self._data = NodeData(x, graph.edges, y, Splits(*rows))
+        if not undirected and graph.edges.shape[1] and reciprocity(graph.edges) == 0:
+            self.hint = (
+                f"Every edge in {graph.where} is stored in one direction only, so nodes hear only "
+                "from the sources of their edges; if edges have no direction, add --undirected."
+            )
+
+    def _targets(self, graph: NodeGraph) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Numbered classes `[N]` or values `[N, O]`, and which nodes have one."""
+        y, name = np.asarray(graph.y), f"y in {graph.where}"
+        require(y.dtype.kind in "biufUS", name, str(y.dtype), "numbers or strings", "convert it")
+        if y.dtype.kind == "f":
+            self.target, self.metric = "value", "rmse"
+            with np.errstate(over="ignore"):
+                values = np.ascontiguousarray(y.reshape(len(y), -1), np.float32)
+            self.output_size = values.shape[1]
+            return values, np.logical_and.reduce(np.isfinite(values), axis=1)
+        advice = "store one class per node, or values as numbers with a point"
+        require(y.ndim == 1, name, list(y.shape), "[N] for classes", advice)
+        self.target, self.metric = "class", "accuracy"
+        known = y >= 0 if y.dtype.kind == "i" else np.ones(len(y), bool)
+        classes, numbers = np.unique(y[known], return_inverse=True)
+        advice = "add nodes of another class"
+        came = [str(value) for value in classes]
+        require(len(classes) > 1, f"classes of {name}", came, "two or more", advice)
+        self.class_names = tuple(
+            c.decode("utf-8", "replace") if isinstance(c, bytes) else str(c)
+            for c in classes.tolist()
+        )
+        self.output_size = len(classes)
+        codes = np.full(len(y), -1, np.int64)
+        codes[known] = numbers
+        return codes, known
+
+    def _read(self) -> NodeData:
+        return self._data
+
+
+def _features(name: str, x: NDArray[Any]) -> NDArray[np.float32]:
+    where = f"x in {name}"
+    came = f"{x.dtype} {list(x.shape)}"
+    fits = x.dtype.kind in "fiub" and x.ndim == 2 and min(x.shape) > 0
+    advice = "give every node one row of features; without any, numpy.eye(N)"
+    require(fits, where, came, "an array of real numbers [N, F]", advice)
+    with np.errstate(over="ignore"):
+        x = np.ascontiguousarray(x, np.float32)
+    bad = np.argwhere(~np.isfinite(x))
+    if len(bad):
+        row, column = bad[0].tolist()
+        came = f"{x[row, column]} at node {row}, feature {column} ({len(bad)} such entries)"
+        raise ValueError(message(f"{where} must be finite", came, "fill in or remove these"))
+    return x
+
+
+def _edges(name: str, edges: NDArray[Any], nodes: int) -> Edges:
+    where = f"edge_index in {name}"
+    fits = edges.dtype.kind in "iu" and edges.ndim == 2 and edges.shape[0] == 2
+    advice = "store sources in row 0 and targets in row 1 (transpose a list of pairs)"
+    require(fits, where, f"{edges.dtype} {list(edges.shape)}", "whole numbers [2, E]", advice)
+    bad = np.flatnonzero(((edges < 0) | (edges >= nodes)).any(0))
+    came = "" if not len(bad) else f"{edges[:, bad[0]].tolist()} at edge {bad[0]}"
+    advice = "number the nodes from 0 in the order of the rows of x"
+    require(not len(bad), where, came, f"numbers of nodes in [0, {nodes})", advice)
+    return coalesce(edges, nodes)
+
+
+def _masks(name: str, arrays: dict[str, NDArray[Any]], nodes: int) -> dict[str, NDArray[np.bool_]]:
+    masks: dict[str, NDArray[np.bool_]] = {}
+    for part, keys in _MASKS.items():
+        here = [key for key in keys if key in arrays]
+        require(len(here) < 2, f"keys of {name}", here, "only one of these", "remove the other")
+        for key in here:
+            mask = arrays[key]
+            zero_one = mask.dtype.kind == "b" or (
+                mask.dtype.kind in "iu" and bool(np.isin(mask, (0, 1)).all())
+            )
+            fits = zero_one and mask.ndim in (1, 2) and len(mask) == nodes
+            came = f"{mask.dtype} {list(mask.shape)}"
+            advice = "make it with numpy.isin(numpy.arange(N), numbers_of_the_nodes)"
+            expected = f"bool [{nodes}], or one column for every split"
+            require(fits, f"{key} in {name}", came, expected, advice)
+            masks[part] = mask.astype(bool)
+    both = not masks or {"train", "test"} <= set(masks)
+    advice = "add the other, or leave all masks out"
+    require(both, f"masks in {name}", sorted(masks), "train_mask and test_mask", advice)
+    return masks
+
+
+def _split(
+    graph: NodeGraph,
+    number: int,
+    known: NDArray[np.bool_],
+    labels: NDArray[Any] | None,
+    rng: np.random.Generator,
+) -> list[Indices]:
+    """The rows of the parts: those of the masks, and what they leave open drawn."""
+    where = graph.where
+    if not graph.masks:
+        rows = np.flatnonzero(known)
+        advice = "add nodes with a target"
+        require(len(rows) >= 5, f"known nodes in {where}", len(rows), "five or more", advice)
+        fifth = round(len(rows) / 5)
+        return _cut(rows, [len(rows) - 2 * fifth, fifth, fifth], labels, rng)
+    parts: dict[str, Indices] = {}
+    for part, mask in graph.masks.items():
+        columns = 1 if mask.ndim == 1 else mask.shape[1]
+        advice = f"pass --split 0 to {columns - 1}"
+        require(mask.ndim == 1 or number < columns, "split", number, f"below {columns}", advice)
+        parts[part] = np.flatnonzero(mask if mask.ndim == 1 else mask[:, number])
+        unknown = parts[part][~known[parts[part]]]
+        advice = "take them out of the mask, or give them a target"
+        name = f"nodes without a target in the {part} mask of {where}"
+        require(not len(unknown), name, unknown[:5].tolist(), "none", advice)
+        require(len(parts[part]) > 0, f"the {part} mask of {where}", "no node", "one or more",
+                "set it where nodes belong to that part")  # fmt: skip
+    if "valid" not in parts:
+        train = parts["train"]
+        advice = "add training nodes, or a valid_mask"
+        require(len(train) > 1, f"training nodes in {where}", len(train), "two or more", advice)
+        fifth = max(1, round(len(train) / 5))
+        cut = _cut(train, [len(train) - fifth, fifth], labels, rng)
+        parts |= {"train": cut[0], "valid": cut[1]}
+    every = np.concatenate(list(parts.values()))
+    twice = np.flatnonzero(np.bincount(every) > 1)
+    advice = "give every node to one part at most"
+    came = f"{counted(len(twice), 'node')} in two parts, the first {twice[:1].tolist()}"
+    require(not len(twice), f"masks in {where}", came, "disjoint", advice)
+    return [parts["train"], parts["valid"], parts["test"]]
+
+
+def _cut(
+    rows: Indices, sizes: Sequence[int], labels: NDArray[Any] | None, rng: np.random.Generator
+) -> list[Indices]:
+    mine = None if labels is None else labels[rows]
+    return [np.sort(rows[part]) for part in split_indices(len(rows), sizes, rng, mine)]
+
+
+def _check_classes(
+    where: str, names: Sequence[str], labels: NDArray[Any], rows: Sequence[Indices]
+) -> None:
+    taught = set(labels[rows[0]].tolist())
+    for part, mine in zip(("valid", "test"), rows[1:], strict=True):
+        extra = [names[i] for i in sorted(set(labels[mine].tolist()) - taught)]
+        advice = "add training nodes of these classes, or take them out of the masks"
+        require(not extra, f"classes only in the {part} part of {where}", extra[:5], "none", advice)

@@ -1,0 +1,190 @@
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from anharmonic.data.files import file_digest
+from anharmonic.data.graphs.own import GraphFileTask, read_graph, save_graph
+
+NODES = 40
+
+
+def arrays(**changes: Any) -> dict[str, Any]:
+    """A ring whose nodes have a class and features that name the node."""
+    ring = np.arange(NODES)
+    found = {
+        "x": np.stack([ring, ring**2], 1).astype(float),
+        "edge_index": np.stack([ring, (ring + 1) % NODES]),
+        "y": np.array(["b", "a"])[ring % 2],
+    }
+    return {key: value for key, value in {**found, **changes}.items() if value is not None}
+
+
+def save(folder: Path, **changes: Any) -> Path:
+    np.savez(folder / "mine.npz", **arrays(**changes))
+    return folder / "mine.npz"
+
+
+def masks(**changes: Any) -> dict[str, Any]:
+    place = np.arange(NODES) % 4
+    found = {"train_mask": place < 2, "val_mask": place == 2, "test_mask": place == 3}
+    return found | changes
+
+
+def test_nodes_are_split_by_seed_with_every_class_in_its_share(tmp_path: Path) -> None:
+    path = save(tmp_path)
+    task = GraphFileTask(path, standardise="no")
+    assert task.sizes == {"train": 24, "valid": 8, "test": 8}
+    assert (task.class_names, task.output_size, task.input_size) == (("a", "b"), 2, 2)
+    rows = []
+    for part in task.splits():
+        batch = part.batches(1)[0]
+        # Odd nodes are "a", that is class 0; features are those of the file.
+        assert torch.equal(batch.y, 1 - batch.rows % 2)
+        assert batch.x[:, 0].tolist() == list(range(NODES))
+        assert abs(int(batch.y.sum()) * 2 - len(batch.y)) <= 2
+        rows += batch.rows.tolist()
+    assert sorted(rows) == list(range(NODES))
+    again, other = GraphFileTask(path), GraphFileTask(path, split_seed=7)
+    first = task.splits().test.batch.rows
+    assert torch.equal(first, again.splits().test.batch.rows)
+    assert not torch.equal(first, other.splits().test.batch.rows)
+
+
+def test_masks_of_the_file_are_the_split(tmp_path: Path) -> None:
+    task = GraphFileTask(save(tmp_path, **masks()))
+    assert [part.batch.rows.tolist() for part in task.splits()] == [
+        np.flatnonzero(mask).tolist() for mask in masks().values()
+    ]
+    two = {key: np.stack([mask, np.roll(mask, 4)], 1) for key, mask in masks().items()}
+    second = GraphFileTask(save(tmp_path, **two), split=1)
+    assert second.splits().test.batch.rows.tolist() == list(range(3, NODES, 4))
+    with pytest.raises(ValueError, match=r"split .*2; got 2; .*--split"):
+        GraphFileTask(save(tmp_path, **two), split=2)
+
+
+def test_without_a_validation_mask_training_nodes_are_cut(tmp_path: Path) -> None:
+    found = masks()
+    del found["val_mask"]
+    task = GraphFileTask(save(tmp_path, **found))
+    assert task.sizes == {"train": 16, "valid": 4, "test": 10}
+
+
+def test_unknown_classes_are_in_no_part(tmp_path: Path) -> None:
+    y = np.arange(NODES) % 3 - 1
+    task = GraphFileTask(save(tmp_path, y=y))
+    assert task.class_names == ("0", "1")
+    assert sum(task.sizes.values()) == (y >= 0).sum()
+    assert all((y[part.batch.rows] >= 0).all() for part in task.splits())
+    with pytest.raises(ValueError, match=r"without a target in the train mask.*\[0, 9, 12"):
+        GraphFileTask(save(tmp_path, y=y, **masks()))
+
+
+def test_values(tmp_path: Path) -> None:
+    y = np.linspace(0, 1, NODES)
+    y[3] = np.nan
+    task = GraphFileTask(save(tmp_path, y=y))
+    assert (task.target, task.metric, task.output_size) == ("value", "rmse", 1)
+    assert sum(task.sizes.values()) == NODES - 1
+    batch = task.splits().valid.batch
+    assert np.allclose(batch.y[:, 0], y[batch.rows])
+
+
+def test_dense_features_are_standardised_and_words_are_not(tmp_path: Path) -> None:
+    dense = GraphFileTask(save(tmp_path))
+    x = dense.splits().test.batch.x
+    assert torch.allclose(x.mean(0), torch.zeros(2), atol=1e-6)
+    assert torch.allclose(x.std(0, correction=0), torch.ones(2))
+    words = GraphFileTask(save(tmp_path, x=np.eye(NODES)))
+    assert torch.equal(words.splits().test.batch.x, torch.eye(NODES))
+    assert not words.preprocessing.standardise
+
+
+def test_direction_is_told_and_can_be_taken_away(tmp_path: Path) -> None:
+    path = save(tmp_path)
+    one, both = GraphFileTask(path), GraphFileTask(path, undirected=True)
+    assert "40 directed edges (0% with their reverse)" in one.summary()
+    assert "--undirected" in one.hint
+    assert "80 directed edges (each with its reverse)" in both.summary()
+    assert both.hint == ""
+
+
+def test_edges_count_once(tmp_path: Path) -> None:
+    edges = np.array([[0, 0, 1], [1, 1, 1]])
+    graph = read_graph(save(tmp_path, edge_index=edges))
+    assert graph.edges.tolist() == [[0, 1], [1, 1]]
+
+
+def test_another_file_is_refused(tmp_path: Path) -> None:
+    path = save(tmp_path)
+    digest = file_digest(path)
+    GraphFileTask(path, sha256=digest)
+    save(tmp_path, x=np.ones((NODES, 2)))
+    with pytest.raises(ValueError, match=r"sha256.*mine\.npz"):
+        GraphFileTask(path, sha256=digest)
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({"x": np.ones(NODES)}, ["x in", "[40]", "[N, F]"]),
+        ({"x": np.full((NODES, 2), np.nan)}, ["x in", "nan at node 0, feature 0"]),
+        ({"x": np.full((NODES, 1), "text")}, ["x in", "<U4"]),
+        ({"x": None}, ["keys", "x, edge_index and y"]),
+        ({"features": np.ones(3)}, ["key in", "'features'"]),
+        ({"edge_index": np.zeros((5, 2), int)}, ["edge_index", "[5, 2]", "transpose"]),
+        ({"edge_index": np.array([[0, 1], [1, NODES]])}, ["[1, 40] at edge 1", "[0, 40)"]),
+        ({"edge_index": np.array([[0, -1], [1, 2]])}, ["[-1, 2] at edge 1", "[0, 40)"]),
+        ({"edge_index": np.array([[0.0], [1.0]])}, ["edge_index", "float64", "whole numbers"]),
+        ({"y": np.zeros(NODES, int)}, ["classes", "['0']", "two or more"]),
+        ({"y": np.full(NODES, -1)}, ["classes", "two or more"]),
+        ({"y": np.zeros(3, int)}, ["y in", "[3]", "40 rows"]),
+        ({"y": np.zeros((NODES, 2), int)}, ["y in", "[40, 2]", "classes"]),
+        ({"y": np.zeros(NODES, complex)}, ["y in", "complex"]),
+        ({"train_mask": np.ones(NODES, bool)}, ["masks", "train_mask and test_mask"]),
+        (masks(train_mask=np.ones(NODES, bool)), ["masks", "two parts", "disjoint"]),
+        (masks(test_mask=np.zeros(NODES, bool)), ["test mask", "no node"]),
+        (masks(test_mask=np.arange(5)), ["test_mask", "int64 [5]", "bool [40]"]),
+        (masks(valid_mask=np.ones(NODES, bool)), ["valid_mask", "val_mask", "only one"]),
+        (masks(y=np.where(np.arange(NODES) % 4 == 3, "c", "d")), ["test part", "['c']", "none"]),
+    ],
+)
+def test_what_does_not_fit_is_named(
+    tmp_path: Path, changes: dict[str, Any], names: list[str]
+) -> None:
+    with pytest.raises(ValueError) as caught:
+        GraphFileTask(save(tmp_path, **changes))
+    for name in names:
+        assert name in str(caught.value)
+
+
+def test_a_pickle_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    path = tmp_path / "mine.pt"
+    torch.save({"x": torch.ones(2)}, path)
+    with pytest.raises(ValueError, match="save_graph"):
+        GraphFileTask(path)
+
+
+def test_a_graph_of_pytorch_geometric_is_saved(tmp_path: Path) -> None:
+    library = pytest.importorskip("torch_geometric.data", reason="it makes the graph")
+    given = {key: torch.from_numpy(mask) for key, mask in masks().items()}
+    found = arrays(y=np.arange(NODES)[:, None] % 2)
+    given |= {key: torch.from_numpy(value) for key, value in found.items()}
+    save_graph(tmp_path / "mine.npz", library.Data(**given))
+    task = GraphFileTask(tmp_path / "mine.npz")
+    assert task.sizes == {"train": 20, "valid": 10, "test": 10}
+    assert task.splits().test.batch.y.tolist() == [1] * 10
+    more = library.Data(**given, edge_attr=torch.ones(NODES, 3))
+    with pytest.warns(UserWarning, match="edge_attr"):
+        save_graph(tmp_path / "mine.npz", more)
+
+
+def test_what_is_no_graph_is_not_saved(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"data .*no y"):
+        save_graph(tmp_path / "a.npz", SimpleNamespace(x=torch.eye(2), edge_index=torch.eye(2)))
+    with pytest.raises(ValueError, match=r"path .*\.npz"):
+        save_graph(tmp_path / "a.pt", SimpleNamespace())
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,83 @@
+"""From the file of a graph to predictions for its nodes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic.data.files import file_digest
+from anharmonic.data.graphs.own import GraphFileTask
+from anharmonic.train.fit import fit
+from anharmonic.train.predict import predict
+from anharmonic.train.run import Run, RunEnvironment
+
+pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+
+
+def communities(folder: Path, nodes: int = 120) -> Path:
+    """Three groups; most edges join nodes of one, and features tell the group through noise."""
+    rng = np.random.default_rng(0)
+    y = np.arange(nodes) % 3
+    source = rng.integers(0, nodes, 6 * nodes)
+    target = rng.integers(0, nodes, 6 * nodes)
+    kept = (y[source] == y[target]) | (rng.random(6 * nodes) < 0.1)
+    x = np.eye(3)[y] + rng.normal(size=(nodes, 3))
+    path = folder / "groups.npz"
+    edges = np.stack([source, target])[:, kept]
+    np.savez(path, x=x, edge_index=edges, y=np.array(["red", "green", "blue"])[y])
+    return path
+
+
+def trained(path: Path, folder: Path, **options):
+    task = {"sha256": file_digest(path), **options}
+    model = {"hidden_size": 8, "num_layers": 2}
+    run = Run("graph", "PlainGNN", task, model, epochs=40, lr=0.02)
+    environment = RunEnvironment(out=folder / "runs", file=path, progress=False, threads=1)
+    return fit(run, environment), environment.out / run.folder_name
+
+
+@pytest.mark.parametrize("undirected", [False, True])
+def test_predictions_are_those_of_the_model_on_the_graph_as_trained(tmp_path, undirected):
+    path = communities(tmp_path)
+    result, folder = trained(path, tmp_path, undirected=undirected)
+    found = predict(folder, path)
+    task = GraphFileTask(path, undirected=undirected)
+    batch = task.splits().test.batch
+    with torch.no_grad():
+        output = ah.from_pretrained(folder / "best").eval()(batch.x, batch.graph)
+    assert torch.allclose(torch.from_numpy(found.values), output.softmax(-1), atol=1e-6)
+    assert found.class_names == ("blue", "green", "red")
+    labels = np.array(found.labels)[batch.rows]
+    truth = np.array(found.class_names)[batch.y]
+    assert 100 * (labels == truth).mean() == pytest.approx(result.test)
+    # A third is one class: what was learnt is far above it.
+    assert result.test > 60
+
+
+def test_targets_are_not_needed_and_features_must_be_those_of_training(tmp_path):
+    path = communities(tmp_path)
+    _, folder = trained(path, tmp_path)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    np.savez(tmp_path / "new.npz", x=arrays["x"], edge_index=arrays["edge_index"])
+    assert predict(folder, tmp_path / "new.npz").labels == predict(folder, path).labels
+    np.savez(tmp_path / "bad.npz", x=arrays["x"][:, :2], edge_index=arrays["edge_index"])
+    with pytest.raises(ValueError, match=r"bad\.npz .*3.*2"):
+        predict(folder, tmp_path / "bad.npz")
+
+
+def test_from_the_command_line(tmp_path, cli):
+    path = communities(tmp_path)
+    words = ("--hidden-size", "4", "--epochs", "2", "--threads", "1")
+    code, out, err = cli("train", "plaingnn", path, *words)
+    assert code == 0, err
+    assert "120 nodes (72 train, 24 valid, 24 test)" in err
+    (folder,) = (tmp_path / "runs").glob("graph-PlainGNN-*")
+    code, out, _ = cli("predict", folder, path, "--output", "-")
+    assert code == 0
+    assert out.splitlines()[0] == "index,prediction,p_blue,p_green,p_red"
+    assert len(out.splitlines()) == 121
+    code, _, err = cli("train", "plaingnn", tmp_path / "graph.pt")
+    assert code != 0 and "save_graph" in err
