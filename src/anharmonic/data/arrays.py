@@ -55,6 +55,9 @@ def sequences_from(
         >>> sequences_from(rng.random((4, 3, 50)), channels_first=True).x.shape
         (200, 3)
     """
+    advice = "give one part at a time, as in save_npz(path, {'train': ..., 'test': ...})"
+    parts = list(x) if isinstance(x, Mapping) else None
+    require(parts is None, "x", parts, "one array, list or table", advice)
     if any(hasattr(x, name) for name in _FRAME):
         apart = {"y": y, "elapsed": elapsed, "groups": groups, "times": times}
         came = [name for name, values in apart.items() if values is not None]

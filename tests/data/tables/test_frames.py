@@ -135,6 +135,10 @@ def test_a_hugging_face_data_set():
     data = datasets.Dataset.from_dict({"x": [[1, 2], [3]], "label": [1, 0]}, features=features)
     part = sequences_from(data)
     assert part.y.tolist() == ["yes", "no"] and part.x[:, 0].tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match=r"save_npz.*train"):
+        sequences_from(datasets.DatasetDict({"train": data}))
+    with pytest.raises(ValueError, match="split that is in memory"):
+        sequences_from(data.to_iterable_dataset())
     chosen = sequences_from(data.select([1]))
     assert chosen.y.tolist() == ["no"]
 
@@ -143,3 +147,22 @@ def test_columns_may_be_named():
     table = pa.table({"who": ["p", "q"], "a0": [1, 2], "a1": [3, 4], "kind": ["x", "y"]})
     part = sequences_from(table, columns=Columns(target="kind", group="who"))
     assert part.groups.tolist() == ["p", "q"] and part.y.tolist() == ["x", "y"]
+
+
+def test_categories_and_extension_types_are_what_they_stand_for():
+    words = pa.array(["a", "b", "a"], pa.string_view()).cast(pa.string())
+    categories = pa.DictionaryArray.from_arrays([1, 0, 1], words.cast(pa.string_view())[:2])
+    table = pa.table({"v0": pa.array([0.5, 1, 2], pa.float16()), "label": categories})
+    assert sequences_from(table).y.tolist() == ["b", "a", "b"]
+
+
+def test_the_only_dates_are_the_times():
+    dates = np.array(["2024-01-01", "2024-01-02", "2024-01-04"], "M8[s]")
+    part = sequences_from(pa.table({"when": dates, "v": [1, 2, 3], "y": [0.1, 0.2, 0.3]}))
+    assert part.columns.time == "when" and part.elapsed.tolist() == [0, 86400, 2 * 86400]
+
+
+def test_text_that_never_comes_again_is_no_target():
+    table = pa.table({"quarter": ["1970 Q1", "1970 Q2", "1970 Q3"], "a": [1, 2, 3], "b": [4, 5, 6]})
+    with pytest.raises(ValueError, match=r"'quarter'.*time_column"):
+        sequences_from(table)

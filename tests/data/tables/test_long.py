@@ -70,6 +70,11 @@ def test_dates_are_counted_in_seconds(dates):
     assert part.times.astype("M8[D]").astype(str).tolist() == ["2024-01-01"]
 
 
+def test_months_are_dates():
+    part = read(date=["2024-01", "2024-02", "2024-03"], v=[1, 2, 3], y=[0.1, 0.2, 0.3])
+    assert part.elapsed.tolist() == [0, 31 * 86400, 29 * 86400]
+
+
 def test_a_target_that_changes_is_one_per_step():
     part = read(id=[1, 1, 2], v=[1, 2, 3], label=["a", "b", "a"])
     assert part.per_step and part.y.tolist() == [["a"], ["b"], ["a"]]

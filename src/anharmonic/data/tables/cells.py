@@ -55,8 +55,12 @@ class Table:
         column = self.arrow.column(name).combine_chunks()
         if isinstance(column, pa.ChunkedArray):  # of no or of too many chunks
             column = pa.concat_arrays(column.chunks) if column.num_chunks else column.chunk(0)
+        if isinstance(column.type, pa.BaseExtensionType):
+            column = column.storage
         if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
+            words = column.dictionary
+            words = words.cast(pa.string()) if _is_text(words.type) else words
+            column = pa.DictionaryArray.from_arrays(column.indices, words).dictionary_decode()
         return column.cast(pa.string()) if _is_text(column.type) else column
 
     def select(self, rows: NDArray[np.int64]) -> Table:
@@ -238,7 +242,8 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
     made: list[datetime] = []
     for row, cell in enumerate(cells):
         try:
-            date = datetime.fromisoformat(cell.strip())
+            month = re.fullmatch(r"\d{4}-\d{2}", cell.strip())
+            date = datetime.fromisoformat(cell.strip() + "-01" if month else cell.strip())
         except ValueError:
             came = f"{cell!r} in {table.place(row)}, column {name!r}"
             expected = f"times in {table.where} must be numbers or dates like 2024-01-31T12:30:00"
@@ -252,6 +257,13 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
     if zoned[0]:
         made = [date.astimezone(UTC).replace(tzinfo=None) for date in made]
     return np.array(made, dtype="datetime64[us]").astype("datetime64[ns]")
+
+
+def date_columns(table: Table, names: Sequence[str]) -> list[str]:
+    """Those of the columns that hold dates by their type."""
+    kinds = {name: table.arrow.schema.field(name).type for name in names}
+    types = pa.types
+    return [name for name in names if types.is_date(kinds[name]) or types.is_timestamp(kinds[name])]
 
 
 def text_columns(table: Table, names: Sequence[str]) -> list[str]:

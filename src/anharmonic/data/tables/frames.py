@@ -10,11 +10,6 @@ from anharmonic._checks import message, require
 from anharmonic.data.tables.cells import Table
 
 
-def is_frame(x: Any) -> bool:
-    """Whether something is a table with named columns."""
-    return hasattr(x, "__arrow_c_stream__") or hasattr(x, "features") or _is_pandas(x)
-
-
 def _is_pandas(x: Any) -> bool:
     return hasattr(x, "to_numpy") and hasattr(x, "columns") and hasattr(x, "reset_index")
 
@@ -56,7 +51,7 @@ def _from_pandas(frame: Any) -> Any:
 
 def _from_hugging_face(data: Any) -> Any:
     require(
-        hasattr(data, "with_format"),
+        hasattr(data, "num_rows"),
         "data",
         type(data).__name__,
         "one split of a Hugging Face data set",

@@ -15,6 +15,7 @@ from anharmonic.data.sequences import Sequences
 from anharmonic.data.tables.arff import read_arff
 from anharmonic.data.tables.cells import (
     Table,
+    date_columns,
     is_list,
     is_numeric,
     numbers,
@@ -71,6 +72,10 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
     free = [
         name for name in table.names if name not in roles.values() and not _is_index(table, name)
     ]
+    dates = [] if given.found or "time" in roles else date_columns(table, free)
+    if len(dates) == 1:
+        roles["time"] = dates[0]
+        free.remove(dates[0])
     layout = given.layout if given.layout != "auto" else _layout(table, roles, free)
     if given.found:
         free = _values_again(table, given, free)
@@ -127,8 +132,17 @@ def _layout(table: Table, roles: dict[str, str], free: list[str]) -> Layout:
 
 def _guessed_target(table: Table, layout: Layout, free: list[str], targets: bool) -> dict[str, str]:
     """The target where no name says it: the only text, or numbered classes beside a series."""
+    if not free:
+        return {}  # the lack of values is said by who reads them
     text = text_columns(table, free)
     if len(text) == 1:
+        distinct = len(set(table.column(text[0]).to_pylist()))
+        came = f"{distinct} different ones in the {len(table)} rows of {text[0]!r}"
+        expected = f"targets of {table.where} must come again in several rows"
+        advice = "say what is what with target_column, time_column or id_column "
+        advice += "(--target-column ... on the command line)"
+        if targets and 2 < distinct == len(table):
+            raise ValueError(message(expected, came, advice))
         return {"target": text[0]}
     advice = f"say which with target_column=... (--target-column {(text or free)[-1]!r})"
     if text and (targets or layout != "nested"):
