@@ -261,16 +261,29 @@ def test_summary(tmp_path: Path) -> None:
     task = FileTask(save(tmp_path, x=np.zeros((sum(lengths), 2)), y=y, offsets=offsets))
     assert task.summary() == (
         "mine.npz: 60 sequences (42 train, 9 valid, 9 test), 5 to 19 steps, 2 channels, "
-        "3 classes per sequence"
+        "3 classes per sequence\nclasses a 20, b 20, c 20; split at random"
     )
     assert task.hint == ""
     x = numbered(10)
     assert FileTask(save(tmp_path, x=x, y=x[:, 0])).summary() == (
         "mine.npz: 10 sequences (6 train, 2 valid, 2 test), 4 steps, 1 channel, "
-        "1 value per sequence"
+        "1 value per sequence\nsplit at random"
     )
     stepped = FileTask(save(tmp_path, x=x, y=np.zeros((10, 4, 2))))
-    assert stepped.summary().endswith("2 values per step")
+    assert "2 values per step" in stepped.summary()
+    x[0, :2] = np.nan
+    known = {"x": x, "y": np.arange(10) % 2, "groups": [*"abcdeabcde"]}
+    groups = FileTask(save(tmp_path, **known), missing="mean", test_groups=["a", "b"])
+    assert groups.summary().endswith(
+        "classes 0 5, 1 5; 5 % of the inputs missing (mean); split by groups (5, a and b for test)"
+    )
+    series = FileTask(save(tmp_path, x=np.arange(90.0)[None]), horizon=3, window=8)
+    first, second = series.summary().split("\n")
+    assert first.endswith("8 steps, 1 channel, the next 3 steps of 1 channel")
+    assert second == "windows of 8 steps of 1 recording; split by time"
+    given = {f"x_{part}": numbered(4) for part in ("train", "valid", "test")}
+    given |= {f"y_{part}": np.array([0, 1, 1, 0]) for part in ("train", "valid", "test")}
+    assert FileTask(save(tmp_path, **given)).summary().endswith("\nclasses 0 6, 1 6")
 
 
 def test_hint_that_values_may_be_classes(tmp_path: Path) -> None:
@@ -356,8 +369,9 @@ def test_a_table_says_what_its_columns_were_taken_for(tmp_path):
     rows = "".join(f"{i % 4},{i / 9},1.5,2,{'up' if i % 2 else 'down'}\n" for i in range(24))
     (tmp_path / "mine.csv").write_text("who,v0,v1,v2,state\n" + rows)
     task = FileTask(tmp_path / "mine.csv", target_column="state", group_column="who")
-    first, second = task.summary().split("\n")
+    first, second, third = task.summary().split("\n")
     assert "24 sequences" in first and task.class_names == ("down", "up")
+    assert third == "classes down 12, up 12; split by groups (4)"
     assert "'state'" in second and "'who'" in second and "wide" in second
     assert task.sizes["train"] % 6 == 0  # whole groups of six
 
@@ -403,3 +417,27 @@ def test_forecasts(tmp_path: Path) -> None:
     ahead = read_inputs(path, saved).dataset.take(torch.tensor([0]))
     assert ahead.x.shape == (1, 5, 2)
     assert ahead.select(torch.zeros(1, 3)).tolist() == [[-298] * 3]
+
+
+def test_what_is_far_from_training_is_said(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x, elapsed = rng.normal(10, 2, (30, 8, 2)), np.tile([0.0, *[0.5] * 7], (30, 1))
+    known = {"channels": ["speed", "height"], "elapsed": elapsed}
+    task = FileTask(save(tmp_path, x=x, y=np.arange(30) % 2, **known), elapsed="step")
+    saved = Preprocessing.from_dict(task.preprocessing.to_dict())
+
+    def read(**arrays: Any) -> None:
+        np.savez(tmp_path / "new.npz", **{"elapsed": elapsed, **arrays})
+        read_inputs(tmp_path / "new.npz", saved)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(x=x + 3)
+    with pytest.warns(UserWarning, match=r"new.npz should .* channel height has mean .* units"):
+        read(x=x * [1, 1000])
+    with pytest.warns(UserWarning, match=r"channel speed has .* deviation 0.00"):
+        read(x=10 + (x - 10) * [0.001, 1])
+    with pytest.warns(UserWarning, match=r"median time is 500 between samples, in training 0.5"):
+        read(x=x, elapsed=1000 * elapsed)
+    with pytest.raises(ValueError, match=r"channels of x in new.npz must be \['speed', 'height'\]"):
+        read(x=x, channels=["height", "speed"])

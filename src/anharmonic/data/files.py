@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import boolean, choice, require
-from anharmonic.data.base import Readout, SequenceDataset, Splits, Task
+from anharmonic._checks import boolean, choice, message, require
+from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, counted
 from anharmonic.data.columns import Columns, Layout
 from anharmonic.data.forecast import Windows
 from anharmonic.data.npz import existing, read_npz
@@ -169,6 +170,10 @@ class FileTask(Task):
             check_finite(part, part.x, missing != "error")
         labels = self.class_names if self.readout == "last" else ()
         cuts = cut_parts(parts, cut, labels)
+        self._facts = self._understood(parts, cuts, missing)
+        if set(parts) != set(cuts):
+            cut_by = cut.describe(parts["all" if "all" in parts else "train"])
+            self._facts.append(f"split {cut_by}")
         warn_of_absent_classes(cuts["train"], self.class_names)
         self.preprocessing = Preprocessing.fit(
             cuts["train"],
@@ -179,6 +184,8 @@ class FileTask(Task):
             scale_target=scale_target and self.target == "value" and horizon is None,
         )
         if cut.window is not None:
+            count = sum(len(part) for part in parts.values())
+            self._facts.insert(0, f"windows of {cut.window} steps of {counted(count, 'recording')}")
             self.preprocessing, cuts = self.windows.cut(self.preprocessing, cuts, cut.window)
         if horizon is not None:
             self.output_size = np.asarray(cuts["train"].y).shape[1]
@@ -213,10 +220,34 @@ class FileTask(Task):
                 self.hint = _maybe_classes(list(codes.values()), self.path.name, self.readout)
         return {name: replace(part, y=codes[name]) for name, part in parts.items()}
 
+    def _understood(
+        self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences], missing: Missing
+    ) -> list[str]:
+        """What a user wants to see of the data at once, in words."""
+        facts = []
+        if self.readout == "last" and 0 < len(self.class_names) <= 10:
+            y = np.concatenate([np.asarray(part.y) for part in cuts.values()])
+            counts = np.bincount(y, minlength=len(self.class_names))
+            named = zip(self.class_names, counts, strict=True)
+            facts.append("classes " + ", ".join(f"{name} {count}" for name, count in named))
+        gaps = sum(int(np.isnan(part.x).sum()) for part in parts.values())
+        if gaps:
+            share = 100 * gaps / sum(part.x.size for part in parts.values())
+            facts.append(f"{share:.2g} % of the inputs missing ({missing})")
+        return facts
+
+    @property
+    def output(self) -> str:
+        """What is predicted, in words."""
+        if self.windows.horizon is None:
+            return super().output
+        channels = counted(len(self.preprocessing.forecast), "channel")
+        return f"the next {counted(self.windows.horizon, 'step')} of {channels}"
+
     def summary(self) -> str:
         """Says how the data were understood; of a table also what its columns were taken for."""
-        said = super().summary()
-        return said if self.columns is None else f"{said}\n{self.columns.describe()}"
+        facts = [] if self.columns is None else [self.columns.describe()]
+        return "\n".join([super().summary(), *facts, *filter(None, ["; ".join(self._facts)])])
 
     def _build(self) -> Splits[SequenceDataset]:
         raise NotImplementedError("the data were read when the task was made")
@@ -244,6 +275,7 @@ def read_inputs(
         columns: Of the training data: `FileTask(...).columns`. A table is read like that one.
 
     Raises:
+        UserWarning: If a channel or the time between samples is far from what training had.
         FileNotFoundError: If there is no such file.
         ValueError: If the file is damaged, or its channels are not those of training.
     """
@@ -251,8 +283,14 @@ def read_inputs(
     keys = [f"x_{name}" for name in parts]
     advice = "store the sequences to predict from as x"
     require("all" in parts, f"keys of {Path(path).name}", keys, "x", advice)
-    pieces = preprocessing.pieces(parts["all"].with_targets(None))
-    return Inputs(preprocessing.dataset(pieces.part), pieces.owners, pieces.fresh)
+    bare = parts["all"].with_targets(None)
+    pieces = preprocessing.pieces(bare)
+    made = preprocessing.dataset(pieces.part)
+    if doubts := preprocessing.doubts(bare):
+        expected = f"{bare.where} should be like the training data"
+        advice = "check units and sampling, or the predictions say little"
+        warnings.warn(message(expected, "; ".join(doubts), advice), stacklevel=2)
+    return Inputs(made, pieces.owners, pieces.fresh)
 
 
 def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -> str:

@@ -82,6 +82,21 @@ class Cut:
         require(known, f"groups in {part.where}", None, "known for split='groups'", advice)
         return self.by
 
+    def describe(self, part: Sequences) -> str:
+        """Says how a part is cut, in words.
+
+        Example:
+            >>> part = Sequences("here", np.zeros((2, 1), np.float32), np.array([0, 1, 2]))
+            >>> Cut().describe(part)
+            'at random'
+        """
+        way = self.way(part)
+        if way == "groups" or self.test_groups:
+            named = f", {listed(self.test_groups)} for test" if self.test_groups else ""
+            return f"by groups ({len(np.unique(np.asarray(part.groups)))}{named})"
+        order = "" if part.times is not None or way == "steps" else ", as the file is ordered"
+        return "at random" if way == "random" else f"by time{order}"
+
 
 def cut_parts(
     parts: Mapping[str, Sequences], cut: Cut, class_names: tuple[str, ...]

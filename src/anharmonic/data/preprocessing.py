@@ -44,6 +44,7 @@ class Preprocessing:
         window: Steps per window, if recordings are cut into windows; 0 if they are not.
         horizon: Steps forecast after a window; 0 if nothing is forecast.
         forecast: The channels that are forecast.
+        channels: Name of every channel as read; empty if not known.
 
     Example:
         >>> x = np.array([[1.0], [3.0]], np.float32)
@@ -68,6 +69,7 @@ class Preprocessing:
     window: int = 0
     horizon: int = 0
     forecast: tuple[int, ...] = ()
+    channels: tuple[str, ...] = ()
 
     @classmethod
     def fit(
@@ -112,6 +114,7 @@ class Preprocessing:
             tuple(gaps),
             elapsed=elapsed,
             nominal=1.0 if elapsed == "ignore" else _median_step(train),
+            channels=train.channels,
         )
         if difference:
             change = _differences(train, made._filled(train))
@@ -146,6 +149,10 @@ class Preprocessing:
         advice = "give the same channels in the same order"
         fits = channels == len(self.mean)
         require(fits, f"channels of x in {sequences.where}", channels, expected, advice)
+        names, known = list(sequences.channels), list(self.channels)
+        alike = not names or not known or names == known
+        expected = f"{known}, as in training"
+        require(alike, f"channels of x in {sequences.where}", names, expected, advice)
         check_finite(sequences, sequences.x, self.missing != "error")
         columns = [self._filled(sequences)]
         if self.masked:
@@ -194,6 +201,32 @@ class Preprocessing:
         if self.horizon:
             return last_windows(sequences, self.window)
         return covering_windows(sequences, self.window or int(sequences.lengths.max()))
+
+    def doubts(self, sequences: Sequences) -> list[str]:
+        """What of new sequences is so far from training that it may be in another unit.
+
+        Args:
+            sequences: The sequences to predict for; their channels are those of training.
+        """
+        found = []
+        for place, channel in enumerate(sequences.x.T):
+            known = channel[np.isfinite(channel)].astype(np.float64)
+            if len(known) < 2:
+                continue
+            mean, std = float(known.mean()), float(known.std())
+            away = abs(mean - self.mean[place]) > 5 * self.std[place]
+            if away or std > 10 * self.std[place] or 0 < 10 * std < self.std[place]:
+                name = self.channels[place] if self.channels else place
+                found.append(
+                    f"channel {name} has mean {mean:.3g} and standard deviation {std:.3g}, in "
+                    f"training {self.mean[place]:.3g} and {self.std[place]:.3g}"
+                )
+        if self.elapsed != "ignore" and (sequences.lengths > 1).any():
+            median = _median_step(sequences)
+            if not 0.1 <= median / self.nominal <= 10:
+                times = f"{median:.3g} between samples, in training {self.nominal:.3g}"
+                found.append(f"the median time is {times}")
+        return found
 
     def _last_known(self, sequences: Sequences, channels: tuple[int, ...]) -> NDArray[np.float64]:
         """The last known value of the channels in every sequence, their mean if there is none."""
@@ -254,6 +287,7 @@ class Preprocessing:
             natural("window", values.get("window", 0)),
             natural("horizon", values.get("horizon", 0)),
             tuple(int(v) for v in values.get("forecast", ())),
+            tuple(str(v) for v in values.get("channels", ())),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -187,8 +188,9 @@ def _read_task(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text(encoding="utf-8"))
         size = _checks.positive_int("input_size", content["input_size"])
         prepared = content["preprocessing"]
+        # Tasks other than "file" prepare nothing, and have not measured their inputs.
         content["preprocessing"] = (
-            Preprocessing((0.0,) * size, (1.0,) * size, standardise=False, missing="error")
+            Preprocessing((0.0,) * size, (math.nan,) * size, standardise=False, missing="error")
             if prepared is None
             else Preprocessing.from_dict(prepared)
         )
