@@ -39,6 +39,9 @@ class Columns:
         values: The columns of the channels, where they have names.
         header: Whether a text file begins with the names of its columns; None is found out.
         width: Number of columns; 0 if not known.
+        windows: Whether sequences are to be cut: rows without ids are then steps of one recording,
+            if columns do not number the steps.
+        forecast: Whether values are forecast: then a column of numbers is no target by its name.
         found: Whether this was found in a table: then a role without a column has none.
 
     Example:
@@ -55,9 +58,14 @@ class Columns:
     header: bool | None = None
     width: int = 0
     found: bool = False
+    windows: bool = False
+    forecast: bool = False
 
     def __post_init__(self) -> None:
         choice("layout", self.layout, ("auto", "wide", "long", "nested"))
+        advice = "name what is forecast with forecast=... (--forecast)"
+        free = self.found or not self.forecast or self.target is None
+        require(free, "target_column with horizon", self.target, "None", advice)
         roles: dict[str, str] = {}
         for role in ROLES:
             name = getattr(self, role)

@@ -150,7 +150,15 @@ class FileTask(Task):
         self.windows = Windows(window, stride, horizon, tuple(str(name) for name in forecast))
         groups = tuple(str(group) for group in test_groups)
         cut = Cut(split, groups, valid_share, folds, fold, split_seed, window, horizon)
-        named = Columns(target_column, id_column, time_column, group_column, layout)
+        named = Columns(
+            target_column,
+            id_column,
+            time_column,
+            group_column,
+            layout,
+            windows=window is not None or horizon is not None,
+            forecast=horizon is not None,
+        )
         self.path = existing(path)
         self.source = self.path.name
         if sha256 is not None:

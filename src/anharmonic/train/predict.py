@@ -85,7 +85,7 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
     if not file.is_file():
         raise FileNotFoundError(
             _checks.message(
-                f"the data {file} must be an .npz or .ts file",
+                f"the data {file} must be a file",
                 folders.described(file),
                 "check the path",
             )

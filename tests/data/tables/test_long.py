@@ -130,3 +130,22 @@ def test_what_does_not_fit_is_said_with_its_place(columns, texts):
         read(**columns)
     for text in texts:
         assert text in str(error.value)
+
+
+def test_rows_of_a_recording_to_be_cut_are_steps():
+    columns = {"a": [1, 2, 3], "b": [4, 5, 6], "label": ["x", "x", "y"]}
+    part = read(given=Columns(windows=True), **columns)
+    assert part.lengths.tolist() == [3] and part.channels == ("a", "b") and part.per_step
+    numbered = read(given=Columns(windows=True), v0=[1, 2], v1=[3, 4], v2=[5, 6], label=["x", "y"])
+    assert numbered.lengths.tolist() == [3, 3]
+
+
+def test_what_is_forecast_is_no_target_by_its_name():
+    columns = {"unique_id": ["p", "p", "q"], "ds": ["2024-01-01", "2024-01-02", "2024-01-01"]}
+    given = Columns(windows=True, forecast=True)
+    part = read(False, given, **columns, y=[1.5, 2.5, 3.5], label=["a", "a", "b"])
+    assert part.channels == ("y",) and part.y is None and part.x[:, 0].tolist() == [1.5, 2.5, 3.5]
+    again = read(False, part.columns, **columns, y=[1.5, 2.5, 3.5])
+    assert again.x.tolist() == part.x.tolist()
+    with pytest.raises(ValueError, match=r"target_column with horizon .*'y'.*--forecast"):
+        Columns(target="y", forecast=True)

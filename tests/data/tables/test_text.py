@@ -164,3 +164,9 @@ def test_what_the_csv_module_writes_comes_back(tmp_path):
     part = read_parts(tmp_path / "x.csv")["all"]
     np.testing.assert_array_equal(part.x.reshape(30, 7), x.astype(np.float32))
     assert part.y.tolist() == y.tolist()
+
+
+def test_what_is_forecast_is_a_channel(read):
+    content = "ds,y,temp\n2024-01-01,1.5,7\n2024-01-02,2.5,8\n"
+    part = read(content, targets=False, windows=True, forecast=True)
+    assert part.channels == ("y", "temp") and part.x.tolist() == [[1.5, 7], [2.5, 8]]

@@ -67,6 +67,9 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
     require(not twice, f"column names given twice in {table.where}", twice, "none", advice)
     require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
     roles = by_name(table.names, given, table.where, targets)
+    if given.forecast and not given.found and "target" in roles:
+        if is_numeric(table.column(roles["target"])):
+            del roles["target"]
     if given.found and not table.header and len(table.names) < given.width:
         roles.pop("target", None)  # columns without names: one less is the one of the targets
     free = [
@@ -76,7 +79,7 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
     if len(dates) == 1:
         roles["time"] = dates[0]
         free.remove(dates[0])
-    layout = given.layout if given.layout != "auto" else _layout(table, roles, free)
+    layout = given.layout if given.layout != "auto" else _layout(table, roles, free, given.windows)
     if given.found:
         free = _values_again(table, given, free)
     else:
@@ -98,8 +101,11 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
     ):
         part = replace(part, y=part.y.astype(np.int64))  # classes are often written 1.0000000e+00
     found = Columns(
-        **{role: known.get(role) for role in ("target", "id", "time", "group")},
-        layout=layout,
+        known.get("target"),
+        known.get("id"),
+        known.get("time"),
+        known.get("group"),
+        layout,
         values=() if layout == "wide" else tuple(free),
         header=table.header,
         width=len(table.names),
@@ -119,7 +125,7 @@ def _is_index(table: Table, name: str) -> bool:
     return bool((counted == counted[0]).all())
 
 
-def _layout(table: Table, roles: dict[str, str], free: list[str]) -> Layout:
+def _layout(table: Table, roles: dict[str, str], free: list[str], windows: bool) -> Layout:
     if any(is_list(table.column(name).type) for name in free):
         return "nested"
     if "id" in roles:
@@ -127,7 +133,8 @@ def _layout(table: Table, roles: dict[str, str], free: list[str]) -> Layout:
         return "long" if distinct < len(table) else "wide"
     # Without ids, times are those of one recording's steps, unless steps are columns.
     steps = len(free) > 2 and series(free) is not None
-    return "long" if "time" in roles and not steps else "wide"
+    recording = "time" in roles or (windows and table.header)
+    return "long" if recording and not steps else "wide"
 
 
 def _guessed_target(table: Table, layout: Layout, free: list[str], targets: bool) -> dict[str, str]:

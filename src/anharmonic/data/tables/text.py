@@ -141,7 +141,7 @@ def _parsed(
 ) -> pa.Table:
     data = text.encode()
     kept = {}
-    if header and not comma:  # "01" and "1.0" may be names
+    if header and not comma and not given.forecast:  # "01" and "1.0" may be names
         roles = by_name(names, given, path.name, targets=False)
         kept = {name: pa.string() for role, name in roles.items() if role != "time"}
     try:
