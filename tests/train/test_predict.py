@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 import torch
 
+from anharmonic.cli.predict import csv_text
 from anharmonic.data.files import file_digest
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import fit, predict
@@ -212,4 +213,7 @@ def test_a_long_table_is_read_by_its_names(tiny, environment, tmp_path):
     folder = run_folder(run, environment)
     new = tmp_path / "new.parquet"
     parquet.write_table(pa.table({name: table[name] for name in ("b", "a", "id")}), new)
-    np.testing.assert_array_equal(predict(folder, new).values, predict(folder, path).values)
+    found = predict(folder, new)
+    np.testing.assert_array_equal(found.values, predict(folder, path).values)
+    assert found.ids == tuple(f"r{i}" for i in range(20))
+    assert csv_text(found).split("\n")[2].startswith("1,r1,")

@@ -70,9 +70,9 @@ def write_predictions(
 def csv_text(predictions: Predictions) -> str:
     """Predictions as CSV.
 
-    The columns are ``index`` and ``prediction``; for classes also ``p_NAME``, the probability of
-    each; for several values ``prediction_0``, ``prediction_1`` and so on; for predictions at every
-    step ``step`` (from 0) after ``index``.
+    The columns are ``index``, ``id`` where the file names its sequences, and ``prediction``; for
+    classes also ``p_NAME``, the probability of each; for several values ``prediction_0``,
+    ``prediction_1`` and so on; for predictions at every step ``step`` (from 0) before them.
 
     Args:
         predictions: What ``train.predict`` gave.
@@ -86,10 +86,13 @@ def csv_text(predictions: Predictions) -> str:
     else:
         columns = ["prediction"] if width == 1 else [f"prediction_{k}" for k in range(width)]
     per_step = isinstance(values, list)
-    writer.writerow(["index", *(["step"] if per_step else []), *columns])
+    ids = predictions.ids
+    writer.writerow(
+        ["index", *([] if ids is None else ["id"]), *(["step"] if per_step else []), *columns]
+    )
     for index, found in enumerate(values):
         for step, row in enumerate(found if per_step else [found]):
-            place = [index, step] if per_step else [index]
+            place = [index, *([] if ids is None else [ids[index]]), *([step] if per_step else [])]
             if labels is None:
                 writer.writerow([*place, *(f"{value:.9g}" for value in row)])
             else:

@@ -270,6 +270,8 @@ class Inputs(NamedTuple):
     """The sequence every entry of the data set is of."""
     fresh: Integers
     """Steps at the end of every entry that are in none before it."""
+    ids: NDArray[Any] | None
+    """What the file calls its sequences; None if it has no names for them."""
 
 
 def read_inputs(
@@ -298,7 +300,7 @@ def read_inputs(
         expected = f"{bare.where} should be like the training data"
         advice = "check units and sampling, or the predictions say little"
         warnings.warn(message(expected, "; ".join(doubts), advice), stacklevel=2)
-    return Inputs(made, pieces.owners, pieces.fresh)
+    return Inputs(made, pieces.owners, pieces.fresh, bare.ids)
 
 
 def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -> str:

@@ -36,6 +36,7 @@ class Sequences:
         channels: Name of every channel; empty if not known.
         interval: Usual time between two samples, in the file's unit (seconds for dates). None if
             not known.
+        ids: `[N]` whole numbers or strings: what the file calls a sequence. None if not known.
         columns: What the columns of the table were taken for. None if it was no table.
 
     Raises:
@@ -53,6 +54,7 @@ class Sequences:
     channels: tuple[str, ...] = ()
     interval: float | None = None
     columns: Columns | None = None
+    ids: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         size = {"sequences": len(self), "channels": self.x.shape[1]}
@@ -66,7 +68,11 @@ class Sequences:
             shape, advice = list(self.y.shape), "give one target per sequence or one per step"
             require(shape[0] == rows, f"y in {self.where}", shape, f"of {rows} rows, as x", advice)
         self._check_elapsed()
-        for name, values in (("groups", self.groups), ("times", self.times)):
+        for name, values in (
+            ("groups", self.groups),
+            ("times", self.times),
+            ("ids", self.ids),
+        ):
             if values is not None:
                 came, form = list(values.shape), f"[{len(self)}], one per sequence"
                 advice = "give one for every sequence, or leave it out"
@@ -113,6 +119,7 @@ class Sequences:
             y=None if self.y is None else self.y[steps if self.per_step else rows],
             elapsed=None if self.elapsed is None else self.elapsed[steps],
             groups=None if self.groups is None else self.groups[rows],
+            ids=None if self.ids is None else self.ids[rows],
             times=None if self.times is None else self.times[rows],
         )
 
@@ -178,6 +185,7 @@ def joined(first: Sequences, second: Sequences) -> Sequences:
         y=both("y"),
         elapsed=both("elapsed"),
         groups=both("groups"),
+        ids=both("ids"),
         times=both("times"),
     )
 

@@ -43,6 +43,8 @@ class Predictions:
     values: NDArray[np.float32] | list[NDArray[np.float32]]
     """Probabilities of the classes [N, C], or values [N, O], or, for a model that predicts at
     every step, one array [T[i], C] or [T[i], O] per sequence."""
+    ids: tuple[str, ...] | None = None
+    """What the file calls its sequences, e.g. in a table's column of ids; None if it does not."""
 
 
 def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Predictions:
@@ -91,17 +93,20 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
             )
         )
     model = from_pretrained(folder / folders.BEST).eval()
-    values = (
-        _of_nodes(model, file, task, folder)
-        if nodes
-        else _of_sequences(model, file, task, batch_size)
-    )
+    values: NDArray[np.float32] | list[NDArray[np.float32]]
+    ids = None
+    if nodes:
+        values = _of_nodes(model, file, task, folder)
+    else:
+        inputs = read_inputs(file, task["preprocessing"], task["columns"])
+        values = _of_sequences(model, inputs, task, batch_size)
+        ids = None if inputs.ids is None else tuple(str(name) for name in inputs.ids)
     if task["target"] != "class":
-        return Predictions(None, (), values)
+        return Predictions(None, (), values, ids)
     names = task["class_names"] or tuple(str(index) for index in range(values[0].shape[-1]))
     if isinstance(values, list):
-        return Predictions([_likeliest(rows, names) for rows in values], names, values)
-    return Predictions(_likeliest(values, names), names, values)
+        return Predictions([_likeliest(rows, names) for rows in values], names, values, ids)
+    return Predictions(_likeliest(values, names), names, values, ids)
 
 
 def _of_nodes(
@@ -115,10 +120,9 @@ def _of_nodes(
 
 
 def _of_sequences(
-    model: nn.Module, file: Path, task: Mapping[str, Any], batch_size: int
+    model: nn.Module, inputs: Inputs, task: Mapping[str, Any], batch_size: int
 ) -> NDArray[np.float32] | list[NDArray[np.float32]]:
     """Predictions for all sequences of a file, or all their steps."""
-    inputs = read_inputs(file, task["preprocessing"], task["columns"])
     found: list[NDArray[np.float32]] = []
     with torch.no_grad():
         for batch in inputs.dataset.batches(batch_size):

@@ -25,7 +25,11 @@ def test_rows_are_gathered_by_id_in_the_order_ids_come_and_sorted_by_time():
     assert part.lengths.tolist() == [2, 3] and part.x[:, 0].tolist() == [10, 11, 24, 25, 26]
     assert part.y.tolist() == ["x", "y"] and not part.per_step
     assert part.elapsed is None and part.interval == 1.0  # equal steps
-    assert part.times.tolist() == [0, 4] and part.channels == ("v",)
+    assert (
+        part.ids.tolist() == ["b", "a"]
+        and part.times.tolist() == [0, 4]
+        and part.channels == ("v",)
+    )
 
 
 def test_random_rows_come_back_whatever_their_order():

@@ -49,6 +49,7 @@ def read_long(table: Table, roles: dict[str, str], values: Sequence[str]) -> Seq
         times=None if clock is None else clock[order][steps.offsets[:-1]],
         channels=tuple(values),
         interval=interval,
+        ids=names[order][steps.offsets[:-1]] if "id" in roles else None,
     )
 
 

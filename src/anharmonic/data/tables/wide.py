@@ -124,8 +124,6 @@ def _rows(
         y = _per_step(table, roles["target"], offsets)
     elif "target" in roles:
         y = known_labels(table, roles["target"])
-    if "id" in roles:
-        keys(table, roles["id"], "id")  # read for its gaps only
     with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
         single = np.ascontiguousarray(x, dtype=np.float32)
     return Sequences(
@@ -136,6 +134,7 @@ def _rows(
         per_step,
         groups=keys(table, roles["group"], "group") if "group" in roles else None,
         times=times(table, roles["time"]) if "time" in roles else None,
+        ids=keys(table, roles["id"], "id") if "id" in roles else None,
         channels=channels,
     )
 
