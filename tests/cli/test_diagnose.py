@@ -57,7 +57,7 @@ def test_the_page_may_be_elsewhere_and_without_a_log(cli, tmp_path):
 
 
 def test_what_a_layer_does_not_have_is_said_and_the_rest_is_there(cli, tmp_path):
-    folder = trained(cli, tmp_path, "cornn", "--bidirectional")
+    folder = trained(cli, tmp_path, "cornn", "--bidirectional", "True")
     code, out, err = cli("diagnose", folder)
     assert code == 0, err
     assert out.count("not measured  bidirectional must be False") == 3
@@ -102,7 +102,7 @@ def test_few_values_make_no_power_law():
 
 def test_a_run_on_the_user_s_file_needs_it(cli, data, tmp_path):
     words = ("--hidden-size", "3", "--epochs", "1", "--threads", "1", "--no-progress")
-    code, out, err = cli("train", "lem", data, *words)
+    code, out, err = cli("train", "lem", data, *words, "--bidirectional", "False")
     assert code == 0, err
     folder = tmp_path / re.search(r"run folder +(.*)", out)[1]
     code, _, err = cli("diagnose", folder)

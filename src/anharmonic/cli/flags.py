@@ -8,10 +8,12 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import typing
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
+AUTO = "auto"
+"""The value of a flag that was left open."""
 
 
 def run_command(
@@ -66,8 +68,45 @@ def fields_of(kind: type, **fixed: Any) -> Any:
     return conf.arg(constructor=made)
 
 
+def open_fields_of(kind: type, **fixed: Any) -> Any:
+    """A dataclass as flags, for ``Annotated``: a dictionary of what was typed.
+
+    Fields without a flag are "auto": left open, to be filled later.
+
+    Args:
+        kind: The dataclass; nothing of it is checked here.
+        fixed: Fields that are no flags.
+    """
+    from tyro import conf
+
+    hints = typing.get_type_hints(kind)
+    names = [field.name for field in dataclasses.fields(kind) if field.name not in fixed]
+    bases = {"__post_init__": lambda self: None, "__annotations__": {}}
+    fields: list[Any] = [(name, _or_auto(hints[name]), _with_default(AUTO)) for name in names]
+    no_flag: Any = conf.Fixed
+    fields += [(name, no_flag[Any], _with_default(value)) for name, value in fixed.items()]
+    made = dataclasses.make_dataclass(
+        kind.__name__, fields, bases=(kind,), namespace=bases, frozen=True, eq=False
+    )
+    made.__doc__ = kind.__doc__
+    return conf.arg(constructor=made)
+
+
+def typed(fields: Any, names: Iterable[str]) -> dict[str, Any]:
+    """What was typed of the flags of `open_fields_of`.
+
+    Args:
+        fields: What they gave.
+        names: The fields to look at.
+    """
+    return {name: value for name in names if (value := getattr(fields, name)) != AUTO}
+
+
 def options_of(
-    kind: type, parameters: Mapping[str, inspect.Parameter], defaults: Mapping[str, Any]
+    kind: type,
+    parameters: Mapping[str, inspect.Parameter],
+    defaults: Mapping[str, Any],
+    left_open: Collection[str] = (),
 ) -> Any:
     """Parameters of a constructor as flags, for ``Annotated``: a dictionary of what differs.
 
@@ -75,15 +114,22 @@ def options_of(
         kind: The class; its docstring is in Google form.
         parameters: The parameters that are flags.
         defaults: Their defaults.
+        left_open: Parameters whose flags are "auto" unless typed.
     """
     from tyro import conf
+
+    defaults = {**defaults, **dict.fromkeys(left_open, AUTO)}
 
     def options(**values: Any) -> dict[str, Any]:
         return {name: v for name, v in values.items() if v != defaults.get(name, v)}
 
     given = [
         parameter.replace(
-            kind=parameter.KEYWORD_ONLY, default=defaults.get(name, parameter.default)
+            kind=parameter.KEYWORD_ONLY,
+            default=defaults.get(name, parameter.default),
+            annotation=_or_auto(parameter.annotation)
+            if name in left_open
+            else parameter.annotation,
         )
         for name, parameter in parameters.items()
     ]
@@ -92,6 +138,10 @@ def options_of(
     options.__annotations__ = {parameter.name: parameter.annotation for parameter in given}
     options.__doc__ = f"{text.partition(chr(10))[0]}\n\nArgs:{text.partition('Args:')[2]}"
     return conf.arg(constructor=options)
+
+
+def _or_auto(hint: Any) -> Any:
+    return hint | Literal["auto"]
 
 
 def _with_default(value: Any) -> Any:

@@ -3,13 +3,14 @@
 # Without postponed annotations: tyro reads those of a function made for the two names.
 import dataclasses
 import statistics
+import sys
 from collections.abc import Mapping, Sequence
 from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
 
 from anharmonic._checks import choice, listed, message, require
-from anharmonic.cli.flags import fields_of, options_of, run_command
+from anharmonic.cli.flags import fields_of, open_fields_of, options_of, run_command, typed
 from anharmonic.data.files import FileTask, file_digest
 from anharmonic.data.graphs.own import GraphFileTask
 from anharmonic.data.readers import FILE_SUFFIXES
@@ -22,6 +23,7 @@ from anharmonic.train.options import (
     model_option_parameters,
     task_option_parameters,
 )
+from anharmonic.train.recipe import FILLED_OPTIONS, fill, folds_of, refitted
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
 
@@ -61,30 +63,60 @@ def run(words: Sequence[str]) -> int:
         "called with a model and a task first",
         f"for example {PROG} lem digits --epochs 5; see {PROG} --help, and `anharmonic list`",
     )
-    first, environment, seeds = read(words)
-    results = [train(dataclasses.replace(first, seed=seed), environment) for seed in seeds]
+    asked = read(words)
+    first = fill(asked.model, asked.task, asked.given, asked.environment)
+    if asked.environment.progress:
+        print(first.describe(), file=sys.stderr)
+    seeds = asked.seeds or (first.run.seed,)
+    runs = [dataclasses.replace(first.run, seed=seed) for seed in seeds]
+    if asked.folds is not None:
+        runs = [fold for run in runs for fold in folds_of(run, asked.folds)]
+    results = [train(run, asked.environment) for run in runs]
     if len(results) > 1:
-        values = [result.test for result in results]
-        print(
-            f"test {results[0].metric} over seeds {' '.join(map(str, seeds))}: "
-            f"{statistics.fmean(values):.6g} ± {statistics.stdev(values):.2g} "
-            "(mean ± standard deviation)"
-        )
+        print(spread(results))
+    if asked.refit:
+        train(refitted(results), asked.environment)
     return 0
 
 
+def spread(results: Sequence[Result]) -> str:
+    """Mean and standard deviation over seeds and folds, in a line.
+
+    Args:
+        results: Those of runs that differ in seed and fold only; two or more.
+    """
+    metric = results[0].metric
+    parts = []
+    for name in ("test", "valid"):
+        values = [value for r in results if (value := getattr(r, name)) is not None]
+        if len(values) == len(results):
+            what = "validation" if name == "valid" else name
+            mean, deviation = statistics.fmean(values), statistics.stdev(values)
+            parts.append(f"{what} {metric} {mean:.6g} ± {deviation:.2g}")
+    return f"{', '.join(parts)} (mean ± standard deviation of {len(results)} runs)"
+
+
 def train_anything(
-    run: Annotated[Run, fields_of(Run, **_NAMED)],
+    run: Annotated[Run, open_fields_of(Run, **_NAMED)],
     environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=None)],
     seeds: tuple[int, ...] = (),
+    folds: int | None = None,
+    refit: bool = False,
 ) -> int:
     """Options of every run. `anharmonic train MODEL TASK --help` adds those of the two.
+
+    What is "auto" is chosen from the data, and printed.
 
     Args:
         run: What is trained.
         environment: Where it is trained.
         seeds: Several seeds, one after the other, instead of --seed: --seeds 0 1 2. Prints mean and
             standard deviation.
+        folds: Of your own file: cuts all but the test part into so many parts (classes in their
+            shares, groups whole), trains once for each as validation part, and prints mean and
+            standard deviation.
+        refit: Of your own file: in the end trains on training and validation data together, for
+            as many epochs as were best.
     """
     return 0
 
@@ -111,8 +143,22 @@ def train_stored(run: Path, environment: RunEnvironment) -> int:
     return 0
 
 
-def read(words: Sequence[str]) -> tuple[Run, RunEnvironment, tuple[int, ...]]:
-    """The run, the environment and the seeds that a command line names.
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What a command line of ``train`` names."""
+
+    model: str
+    task: str
+    given: dict[str, Any]
+    """Fields of the run that were typed."""
+    environment: RunEnvironment
+    seeds: tuple[int, ...]
+    folds: int | None
+    refit: bool
+
+
+def read(words: Sequence[str]) -> Asked:
+    """Reads a command line.
 
     Args:
         words: What was typed after ``anharmonic train``; the first two are model and task.
@@ -126,15 +172,24 @@ def read(words: Sequence[str]) -> tuple[Run, RunEnvironment, tuple[int, ...]]:
     named = {"task": task, "model": model, "task_options": digest, "model_options": {}}
 
     def settings(
-        run: Annotated[Run, fields_of(Run, **named)],
-        model: Annotated[dict[str, Any], model_flags(model)],
-        task: Annotated[dict[str, Any], task_flags(task)],
+        run: Annotated[Any, open_fields_of(Run, **named)],
+        model_options: Annotated[dict[str, Any], model_flags(model)],
+        task_options: Annotated[dict[str, Any], task_flags(task)],
         environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=file)],
         seeds: tuple[int, ...] = (),
-    ) -> tuple[Run, RunEnvironment, tuple[int, ...]]:
-        fields = {field.name: getattr(run, field.name) for field in dataclasses.fields(Run)}
-        options = {"task_options": {**task, **digest}, "model_options": model}
-        return Run(**fields | options), environment, tuple(dict.fromkeys(seeds)) or (run.seed,)
+        folds: int | None = None,
+        refit: bool = False,
+    ) -> Asked:
+        known = [field.name for field in dataclasses.fields(Run) if field.name not in named]
+        options = {"task_options": {**task_options, **digest}, "model_options": model_options}
+        if folds is not None or refit:
+            name = "--folds" if folds is not None else "--refit"
+            advice = f"leave {name} out, or train on a file"
+            require(task == "file", name, folds or refit, "left out but for your own file", advice)
+        if folds is not None:
+            options["task_options"]["folds"] = folds
+        distinct = tuple(dict.fromkeys(seeds))
+        return Asked(model, task, typed(run, known) | options, environment, distinct, folds, refit)
 
     settings.__doc__ = f"Trains {model} on the task {task}.\n\n{_arguments(train_anything)}"
     return run_command(settings, words[2:], f"{PROG} {words[0]} {words[1]}")
@@ -152,7 +207,7 @@ def model_flags(model: str) -> Any:
     """
     known = model_option_parameters(model)
     defaults = frozen_defaults("model", model) | check_model_options(model, {})
-    return options_of(model_class(model), known, defaults)
+    return options_of(model_class(model), known, defaults, FILLED_OPTIONS.intersection(known))
 
 
 def task_flags(task: str) -> Any:
@@ -163,9 +218,12 @@ def task_flags(task: str) -> Any:
     """
     # The hash of a file is computed, not typed.
     known: Mapping[str, Parameter] = {
-        name: p for name, p in task_option_parameters(task).items() if name != "sha256"
+        name: p
+        for name, p in task_option_parameters(task).items()
+        if name not in ("sha256", "folds", "fold")
     }
-    return options_of(task_class(task), known, frozen_defaults("task", task))
+    filled = FILLED_OPTIONS.intersection(known)
+    return options_of(task_class(task), known, frozen_defaults("task", task), filled)
 
 
 def names(model: str, task: str) -> tuple[str, str, Path | None]:
@@ -218,9 +276,13 @@ def train(run: Run, environment: RunEnvironment) -> Result:
     result = fit(run, environment)
     folder = environment.out / run.folder_name
     unit = " %" if result.metric == "accuracy" else ""
-    lines = {
-        f"test {result.metric}": f"{result.test:.6g}{unit} (seed {run.seed})",
-        f"validation {result.metric}": f"{result.valid:.6g}{unit} (epoch {result.best_epoch})",
+    lines = {f"test {result.metric}": f"{result.test:.6g}{unit} (seed {run.seed})"}
+    if result.trivial is not None:
+        lines["trivial answer"] = f"{result.trivial:.6g}{unit}{_not_better(result)}"
+    if result.valid is not None:
+        valid = f"{result.valid:.6g}{unit} (epoch {result.best_epoch})"
+        lines[f"validation {result.metric}"] = valid
+    lines |= {
         "parameters": str(result.parameters),
         "seconds": f"{result.seconds:.1f}",
     }
@@ -235,3 +297,11 @@ def train(run: Run, environment: RunEnvironment) -> Result:
     for name, value in lines.items():
         print(f"{name.ljust(width)}  {value}")
     return result
+
+
+def _not_better(result: Result) -> str:
+    assert result.trivial is not None
+    gain = result.test - result.trivial
+    if gain > 0 if result.higher_is_better else gain < 0:
+        return ""
+    return " - the model is NOT better: train longer, change lr, or try another model"

@@ -7,6 +7,7 @@ from anharmonic.train.losses import DivergedError
 from anharmonic.train.machine import commit, versions
 from anharmonic.train.predict import Predictions, predict
 from anharmonic.train.probes import read_diagnostics
+from anharmonic.train.recipe import Recipe, fill, folds_of, recipe, refitted
 from anharmonic.train.results import Result, read_results
 from anharmonic.train.rows import Row, fit_rows, without_results
 from anharmonic.train.run import Run, RunEnvironment
@@ -19,16 +20,21 @@ __all__ = [
     "DivergedError",
     "Predictions",
     "Range",
+    "Recipe",
     "Result",
     "Row",
     "Run",
     "RunEnvironment",
     "commit",
+    "fill",
     "fit",
     "fit_rows",
+    "folds_of",
     "predict",
     "read_diagnostics",
     "read_results",
+    "recipe",
+    "refitted",
     "run_folder",
     "search",
     "versions",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 
@@ -49,7 +50,7 @@ class Notices:
             return ""
         usual, largest = statistics.median(curve["grad_norm"]), curve["grad_norm_max"][-1]
         clip = self._run.clip_norm
-        if largest <= _SPIKE * usual or (clip is not None and clip <= 10 * usual):
+        if min(largest, math.inf if clip is None else clip) <= _SPIKE * usual:
             return ""
         remedy = "set clip_norm" if clip is None else f"lower clip_norm ({clip:g})"
         return (

@@ -37,7 +37,7 @@ class ProgressBar(Callback):
         self._bar: Any = None
         self._notices = Notices(run)
         self._title = f"{run.model} on {run.task}"
-        self._steps = 0
+        self._steps = self._lines = 0
         self._total = 1
         self._first_step = 0
         self._began = time.monotonic()
@@ -53,6 +53,7 @@ class ProgressBar(Callback):
         """Opens the bar where a resumed run stands."""
         self._total = self._run.epochs * int(trainer.num_training_batches)
         self._steps = self._first_step = trainer.current_epoch * int(trainer.num_training_batches)
+        self._lines = self._steps * _LINES // self._total
         self._began = time.monotonic()
         if trainer.is_global_zero and sys.stderr.isatty():
             self._bar = tqdm(
@@ -77,7 +78,7 @@ class ProgressBar(Callback):
         if self._bar is not None:
             if self._bar.update():
                 self._bar.set_postfix_str(self._numbers(trainer, pl_module), refresh=False)
-        elif self._crosses_a_line(self._steps - 1) and batch_idx + 1 < trainer.num_training_batches:
+        elif batch_idx + 1 < trainer.num_training_batches and self._crosses_a_line():
             # (The line of an epoch's last step waits for the epoch's validation.)
             self._line(trainer, pl_module)
 
@@ -85,11 +86,9 @@ class ProgressBar(Callback):
         """Shows the new validation value, and says what looks wrong."""
         if trainer.is_global_zero and (text := self._notices.of(self._state.curve)):
             tqdm.write(text, file=sys.stderr)
-        batches = int(trainer.num_training_batches)
-        before = max(self._steps - batches, self._first_step)
         if self._bar is not None:
             self._bar.set_postfix_str(self._numbers(trainer, pl_module))
-        elif self._crosses_a_line(before):
+        elif self._crosses_a_line():
             self._line(trainer, pl_module)
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -102,8 +101,10 @@ class ProgressBar(Callback):
         """Closes the bar."""
         self._close()
 
-    def _crosses_a_line(self, before: int) -> bool:
-        return self._steps * _LINES // self._total != before * _LINES // self._total
+    def _crosses_a_line(self) -> bool:
+        """Whether a further twentieth of the steps is done since the last line."""
+        before, self._lines = self._lines, self._steps * _LINES // self._total
+        return self._lines > before
 
     def _close(self) -> None:
         if self._bar is not None:

@@ -1,0 +1,262 @@
+"""Settings that follow from the data: what a user leaves open is filled, so that a model learns.
+
+The rules were found on public data sets and are explained, with the measurements behind them, in
+docs/which-model.md. They change with better knowledge; a `Run` that they gave does not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from anharmonic import _checks
+from anharmonic.data.base import Task
+from anharmonic.data.files import FileTask
+from anharmonic.nn.registry import canonical_name, model_kind
+from anharmonic.train.options import model_option_parameters
+from anharmonic.train.results import Result
+from anharmonic.train.run import Run, RunEnvironment
+
+# Below this a validation set of 15 % would be too small to choose an epoch by, and too many
+# sequences to go without.
+_FEW_SEQUENCES = 300
+_HIDDEN_SIZE = 64
+FILLED_OPTIONS = frozenset(
+    {
+        "hidden_size",
+        "num_layers",
+        "bidirectional",
+        "dropout",
+        "dt",
+        "frequency",
+        "damping",
+        "difference",
+        "elapsed",
+        "missing",
+        "scale_target",
+        "valid_share",
+    }
+)
+"""Options of models and tasks that a recipe may fill."""
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """What the rules look at.
+
+    Args:
+        sequences: Number N of training sequences.
+        steps: Steps T of the longest.
+        channels: Features F per step.
+    """
+
+    sequences: int
+    steps: int
+    channels: int
+
+    @classmethod
+    def of(cls, task: Task) -> DataFacts:
+        """Looks at a task's data; reads them if that was not done yet.
+
+        Args:
+            task: A task on sequences.
+        """
+        batch = task.loaders(0, 1).test[0]
+        steps = batch.x.shape[1]
+        train = task.splits().train
+        if train is not None and train.lengths is not None:
+            steps = int(train.lengths.max())
+        return cls(task.sizes["train"], steps, task.input_size)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A complete run, and what of it was not asked for."""
+
+    run: Run
+    """The run."""
+    chosen: dict[str, Any]
+    """What was filled, by name of the field or option."""
+
+    def describe(self) -> str:
+        """The choices in one line.
+
+        Example:
+            >>> from anharmonic.data import make_task
+            >>> recipe("LEM", make_task("digits")).describe()[:22]
+            'Chosen from the data: '
+        """
+        if not self.chosen:
+            return "Nothing was left open."
+        parts = [f"{name} {_short(value)}" for name, value in self.chosen.items()]
+        return f"Chosen from the data: {', '.join(parts)}."
+
+
+def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Recipe:
+    """Fills the settings that a user left open.
+
+    Args:
+        model: Name of the model.
+        task: The task, made with the options that were given.
+        given: Fields of `Run` that stay as they are; of "model_options" and "task_options" each
+            entry counts by itself.
+
+    Raises:
+        ValueError: If a given value is out of range.
+
+    Example:
+        >>> from anharmonic.data import make_task
+        >>> made = recipe("LEM", make_task("digits"), {"lr": 0.01})
+        >>> made.run.lr, made.run.schedule, "lr" in made.chosen
+        (0.01, 'one_cycle', False)
+    """
+    given = dict(given or {})
+    name = canonical_name(model)
+    options = {key: dict(given.pop(key, {})) for key in ("model_options", "task_options")}
+    fields, model_options, task_options = _settings(name, task, given | options)
+    known = model_option_parameters(name)
+    model_options = {key: value for key, value in model_options.items() if key in known}
+    chosen = {key: value for key, value in fields.items() if key not in given}
+    run = Run(
+        task=task.name,
+        model=name,
+        model_options=model_options | options["model_options"],
+        task_options=task_options | options["task_options"],
+        **(fields | given),
+    )
+    for kind, found in (("model_options", model_options), ("task_options", task_options)):
+        chosen |= {key: value for key, value in found.items() if key not in options[kind]}
+    return Recipe(run, chosen)
+
+
+def fill(model: str, task: str, given: Mapping[str, Any], environment: RunEnvironment) -> Recipe:
+    """Makes a task by its name and fills the settings that were left open.
+
+    Args:
+        model: Name of the model.
+        task: Name of the task.
+        given: As of `recipe`.
+        environment: Says where the data are.
+
+    Raises:
+        ValueError: If a given value is out of range, or the data cannot be used.
+    """
+    options = dict(given.get("task_options", {}))
+    # Values may be missing; whether any are is seen when they are allowed to be.
+    may_miss = {} if task != "file" or "missing" in options else {"missing": "mask"}
+    probe = Run(task, model, task_options=options | may_miss).make_task(environment)
+    return recipe(model, probe, given)
+
+
+def folds_of(run: Run, folds: int) -> list[Run]:
+    """A run for every fold of the user's file.
+
+    Args:
+        run: A run on the task "file".
+        folds: Number of folds, at least 2.
+
+    Example:
+        >>> run = Run("file", "LEM", {"sha256": "0" * 64})
+        >>> [one.task_options["fold"] for one in folds_of(run, 3)]
+        [0, 1, 2]
+    """
+    _checks.require(folds >= 2, "folds", folds, "at least 2", "give a whole number such as 5")
+    options = [run.task_options | {"folds": folds, "fold": fold} for fold in range(folds)]
+    return [dataclasses.replace(run, task_options=one) for one in options]
+
+
+def refitted(results: Sequence[Result]) -> Run:
+    """A run on training and validation data together, for as many epochs as were best.
+
+    Args:
+        results: Those of a run, or of runs that differ in fold or seed.
+    """
+    first = results[0].run
+    options = {k: v for k, v in first.task_options.items() if k not in ("folds", "fold")}
+    epochs = round(statistics.fmean(result.best_epoch for result in results))
+    return dataclasses.replace(
+        first,
+        task_options=options | {"valid_share": 0.0},
+        epochs=epochs,
+        select="last",
+        patience=None,
+    )
+
+
+def _settings(
+    model: str, task: Task, given: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Fields of the run, options of the model and options of the task."""
+    if model_kind(model) == "sequence":
+        facts = DataFacts.of(task)
+        task_options = _preparation(task, facts, given) if isinstance(task, FileTask) else {}
+        validated = task.sizes["valid"] > 0 and task_options.get("valid_share") != 0
+        fields = _training(task, facts, given, validated)
+        return fields, _model(model, task, facts), task_options
+    if model_kind(model) == "graph":
+        return {}, {}, {}
+    return {}, {}, {}
+
+
+def _training(
+    task: Task, facts: DataFacts, given: Mapping[str, Any], validated: bool
+) -> dict[str, Any]:
+    """Optimiser, budget and readout for sequences."""
+    batch_size = given.get("batch_size", 16 if facts.sequences < 1000 else 32)
+    # The budget is one of optimiser steps, however many epochs they are.
+    steps = 1500 if facts.sequences < 1000 else 3000
+    batches = math.ceil(facts.sequences / batch_size)
+    fields: dict[str, Any] = {
+        "epochs": max(5, round(steps / batches)),
+        "batch_size": batch_size,
+        "lr": 5e-3,
+        "schedule": "one_cycle",
+        "optimizer": "adamw",
+        "weight_decay": 0.01,
+        "clip_norm": 1.0,
+        "select": "best" if validated else "last",
+    }
+    if task.target == "class" and task.readout != "all":
+        fields |= {"readout": "mean", "label_smoothing": 0.1}
+    if facts.sequences < 1000 and task.name == "file":
+        fields |= {"input_noise": 0.05, "amplitude_noise": 0.1}
+    if "lr_drop_epoch" in given:
+        fields["schedule"] = "constant"
+    return fields
+
+
+def _model(model: str, task: Task, facts: DataFacts) -> dict[str, Any]:
+    """Width, direction and time step, so that the memory fits the length."""
+    options: dict[str, Any] = {"hidden_size": _HIDDEN_SIZE}
+    if task.readout != "all" and task.target == "class":
+        options["bidirectional"] = True
+    if model == "LEM":
+        options["dt"] = 0.5
+    elif model == "CoRNN":
+        options["dt"] = 0.3
+    elif model == "UnICORNN":
+        options |= {"dt": 0.1, "num_layers": 2}
+    return options
+
+
+def _preparation(task: FileTask, facts: DataFacts, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of the task "file"."""
+    options: dict[str, Any] = {"difference": True}
+    prepared = task.preprocessing
+    if prepared.masked:
+        options["missing"] = "mask"
+    chooses = given.get("select", "last") != "last" or given.get("patience") is not None
+    folded = "folds" in given["task_options"]
+    if facts.sequences < _FEW_SEQUENCES and not chooses and not folded:
+        options["valid_share"] = 0.0
+    if task.target == "value":
+        options["scale_target"] = True
+    return options
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

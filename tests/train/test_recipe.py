@@ -1,0 +1,117 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from anharmonic.data import FileTask, file_digest
+from anharmonic.data.registry import make_task
+from anharmonic.nn.registry import list_models
+from anharmonic.train import Run, RunEnvironment, fit
+from anharmonic.train.recipe import DataFacts, fill, folds_of, recipe, refitted
+
+
+@pytest.fixture
+def waves(tmp_path):
+    """Writes two kinds of waves with a random phase and amplitude."""
+
+    def write(count=60, steps=40, channels=1, gaps=False, values=False):
+        rng = np.random.default_rng(0)
+        y = np.arange(count) % 2
+        t = np.arange(steps)[None, :, None] / steps
+        phase = rng.random((count, 1, channels))
+        amplitude = 1 + 0.3 * rng.random((count, 1, channels))
+        x = amplitude * np.sin(2 * np.pi * ((2 + 2 * y[:, None, None]) * t + phase))
+        x += 0.1 * rng.standard_normal(x.shape)
+        if gaps:
+            x[rng.random(x.shape) < 0.1] = np.nan
+        path = tmp_path / f"waves-{count}-{steps}-{channels}-{gaps}-{values}.npz"
+        np.savez(path, x=x, y=100.0 + 50.0 * x[:, -1, 0] if values else y)
+        return path
+
+    return write
+
+
+def filled(model, path, **given):
+    digest = {"sha256": file_digest(path)}
+    given["task_options"] = digest | given.get("task_options", {})
+    return fill(model, "file", given, RunEnvironment(file=path))
+
+
+def test_facts():
+    x = DataFacts.of(make_task("adding", {"length": 30, "valid_size": 5, "steps_per_epoch": 7}))
+    assert x == DataFacts(sequences=350, steps=30, channels=2)
+
+
+def test_facts_of_ragged_data(tmp_path):
+    lengths = np.array([3, 9, 4, 2, 5, 6, 7, 8, 9, 9])
+    x = np.zeros((lengths.sum(), 2))
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    np.savez(tmp_path / "a.npz", x=x, offsets=ends, y=np.arange(10) % 2)
+    facts = DataFacts.of(FileTask(tmp_path / "a.npz"))
+    assert (facts.sequences, facts.channels) == (6, 2) and facts.steps in lengths
+
+
+@pytest.mark.parametrize("model", list_models("sequence"))
+def test_every_model_gets_a_complete_run(waves, model):
+    found = filled(model, waves())
+    assert found.run.model == model and found.run.schedule != "constant"
+    assert Run.from_json(found.run.to_json()) == found.run
+    for name, value in found.chosen.items():
+        places = (vars(found.run), found.run.model_options, found.run.task_options)
+        assert any(place.get(name) == value for place in places)
+        assert name in found.describe()
+
+
+def test_what_is_given_stays(waves):
+    given = {"lr": 0.1, "epochs": 3, "schedule": "cosine", "clip_norm": None, "readout": "last"}
+    options = {"model_options": {"dt": 0.7}, "task_options": {"difference": False}}
+    found = filled("LEM", waves(), **given, **options)
+    for name, value in given.items():
+        assert getattr(found.run, name) == value and name not in found.chosen
+    assert found.run.model_options["dt"] == 0.7 and "dt" not in found.chosen
+    assert found.run.task_options["difference"] is False and "difference" not in found.chosen
+
+
+def test_few_sequences_do_without_validation_unless_it_is_wanted(waves):
+    few, many = waves(60), waves(800)
+    assert filled("LEM", few).run.task_options["valid_share"] == 0
+    assert filled("LEM", few).run.select == "last"
+    assert "valid_share" not in filled("LEM", many).run.task_options
+    assert filled("LEM", many).run.select == "best"
+    for wanted in ({"select": "best"}, {"patience": 3}, {"task_options": {"folds": 3}}):
+        run = filled("LEM", few, **wanted).run
+        assert "valid_share" not in run.task_options and run.select == "best"
+
+
+def test_the_budget_is_one_of_steps(waves):
+    runs = [filled("LEM", waves(count)).run for count in (60, 120, 240)]
+    sizes = [60 - 9, 120 - 18, 240 - 36]
+    steps = [run.epochs * -(-n // run.batch_size) for run, n in zip(runs, sizes, strict=True)]
+    assert max(steps) < 1.2 * min(steps)
+
+
+def test_gaps_and_values_are_prepared(waves):
+    assert filled("LEM", waves(gaps=True)).run.task_options["missing"] == "mask"
+    assert "missing" not in filled("LEM", waves()).run.task_options
+    run = filled("LEM", waves(values=True)).run
+    assert run.task_options["scale_target"] is True
+    assert run.label_smoothing == 0 and run.readout == "last"
+
+
+def test_folds_and_refit(waves, tmp_path):
+    path = waves()
+    small = {"epochs": 3, "model_options": {"hidden_size": 4}}
+    run = filled("LEM", path, select="best", **small, task_options={"folds": 3}).run
+    environment = RunEnvironment(out=tmp_path / "runs", file=path, progress=False)
+    results = [fit(one, environment) for one in folds_of(run, 3)]
+    assert len({result.hash for result in results}) == 3
+    again = refitted([dataclasses.replace(results[0], best_epoch=n) for n in (2, 4)])
+    assert (again.epochs, again.select) == (3, "last")
+    assert {"folds", "fold"}.isdisjoint(again.task_options)
+    assert again.make_task(environment).sizes == {"train": 51, "valid": 0, "test": 9}
+    with pytest.raises(ValueError, match="folds must be at least 2; got 1"):
+        folds_of(run, 1)
+
+
+def test_other_tasks_keep_their_defaults():
+    assert recipe("NeuralODE", make_task("breast-cancer")).chosen == {}
