@@ -80,6 +80,7 @@ def test_every_field_changes_the_hash():
         "patience": 1,
         "select": "last",
         "readout": "mean",
+        "patch": 2,
         "optimizer": "adamw",
         "betas": (0.8, 0.99),
         "schedule": "cosine",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -87,6 +89,7 @@ def measure(model: Any, probe: Probe, names: Sequence[str]) -> dict[str, dict[st
         >>> measure(model, Probe((torch.zeros(1, 5, 2),)), ["weights"])["weights"].keys()
         dict_keys(['norms'])
     """
+    model, probe = _without_patches(model, probe)
     found: dict[str, dict[str, Any]] = {}
     for name in names:
         try:
@@ -105,11 +108,22 @@ def describe(model: Any, probe: Probe, name: str, log: Log) -> Section:
         name: Of ``DIAGNOSTICS``.
         log: What the diagnostic measured while the model was trained; may be empty.
     """
+    model, probe = _without_patches(model, probe)
     try:
         return DIAGNOSTICS[name].describe(model, probe, log)
     except (ValueError, TypeError) as error:
         reason = " ".join(str(error).split())
         return Section(name.capitalize(), DIAGNOSTICS[name].about, {"not measured": reason})
+
+
+def _without_patches(model: Any, probe: Probe) -> tuple[Any, Probe]:
+    """The same model and data with patches of steps as steps."""
+    if getattr(model, "patch", 1) == 1:
+        return model, probe
+    x = model.patches(probe.inputs[0])[0]
+    same = copy.copy(model)  # with the same layer and weights
+    same.patch, same.input_size = 1, x.shape[-1]
+    return same, dataclasses.replace(probe, inputs=(x,))
 
 
 def _plain(value: Any) -> Any:

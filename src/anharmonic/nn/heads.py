@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from anharmonic import _checks
@@ -25,7 +26,9 @@ class SequenceModel(Stored):
         \hat o = Q\, r + q, \quad r = y_N \text{ ("last")}, \;
         \tfrac{1}{N} \sum_n y_n \text{ ("mean")}, \; y_n \text{ at every step ("all")}
 
-    N is each sequence's own length. Classification takes one output per class (logits).
+    N is each sequence's own length. Classification takes one output per class (logits). With
+    ``patch`` p the layer sees p successive steps as one of p times the features, so that a long
+    signal is shorter for it: T / p steps, rounded up, the last filled with zeros.
 
     Args:
         layer: Name of the layer, one of ``anharmonic.list_models()``.
@@ -33,6 +36,7 @@ class SequenceModel(Stored):
         output_size: Outputs O >= 1: classes, or target values.
         hidden_size: Neurons per layer, H >= 1.
         readout: "last" valid step, "mean" over valid steps, or "all" steps.
+        patch: Successive steps that the layer takes as one, >= 1; 1 with readout "all".
         device: Where the parameters live.
         dtype: Floating-point type of the parameters.
         **layer_options: Further arguments of the layer (``num_layers``, ``dt``, ...).
@@ -66,6 +70,7 @@ class SequenceModel(Stored):
         *,
         hidden_size: int,
         readout: str = "last",
+        patch: int = 1,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
         **layer_options: Any,
@@ -77,9 +82,13 @@ class SequenceModel(Stored):
             _checks.choice(f"option of {self.name}", option, set(known) - _SET_HERE)
         self.output_size = _checks.positive_int("output_size", output_size)
         self.readout = _checks.choice("readout", readout, READOUTS)
+        self.patch = _checks.positive_int("patch", patch)
+        advice = "leave patch out, or take another readout"
+        fits = patch == 1 or readout != "all"
+        _checks.require(fits, "patch", patch, '1 with readout "all"', advice)
         self.layer_options = layer_options
         self.layer: Any = layer_class(self.name)(
-            input_size,
+            _checks.positive_int("input_size", input_size) * patch,
             hidden_size,
             **layer_options,
             batch_first=True,
@@ -99,6 +108,7 @@ class SequenceModel(Stored):
             "output_size": self.output_size,
             "hidden_size": self.hidden_size,
             "readout": self.readout,
+            **({} if self.patch == 1 else {"patch": self.patch}),
             **self.layer_options,
         }
 
@@ -131,11 +141,14 @@ class SequenceModel(Stored):
             )
         if elapsed is not None:
             check_elapsed_shape(elapsed, x)
+        if lengths is not None:
+            check_lengths(lengths, x)
+        if self.patch > 1:
+            x, lengths, elapsed = self.patches(x, lengths, elapsed)
         wanted = "last" if self.readout == "last" else "all"
         if lengths is None:
             features, _ = self.layer(x, elapsed=elapsed, output=wanted)
         else:
-            check_lengths(lengths, x)
             features, _ = self.layer(
                 _packed(x, lengths),
                 elapsed=None if elapsed is None else _packed(elapsed, lengths),
@@ -148,6 +161,34 @@ class SequenceModel(Stored):
         # Read out first: what torch pads has O numbers a step then, not H.
         prediction = features._replace(data=self.linear(features.data))
         return pad_packed_sequence(prediction, batch_first=True, total_length=x.shape[1])[0]
+
+    def patches(
+        self, x: Tensor, lengths: Tensor | None = None, elapsed: Tensor | None = None
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """What the layer sees: every ``patch`` steps as one.
+
+        Args:
+            x: As of ``forward``.
+            lengths: As of ``forward``.
+            elapsed: As of ``forward``; of the steps of a patch their mean counts.
+
+        Shape:
+            x [B, T / patch, patch * F], elapsed [B, T / patch], T / patch rounded up.
+        """
+        p, (B, T, F) = self.patch, x.shape
+        expected = f"a tensor [B, T, {self.input_size}]"
+        advice = "give the features that the model was made for"
+        _checks.require(F == self.input_size, "x", x, expected, advice)
+        if lengths is not None:
+            inside = torch.arange(T, device=x.device) < lengths.to(x.device)[:, None]
+            x = torch.where(inside[:, :, None], x, 0.0)  # padding may hold anything
+            lengths = -(-lengths // p)
+        missing = -T % p
+        x = functional.pad(x, (0, 0, 0, missing)).reshape(B, -1, p * F)
+        if elapsed is not None:
+            elapsed = functional.pad(elapsed[:, None], (0, missing), mode="replicate")[:, 0]
+            elapsed = elapsed.reshape(B, -1, p).mean(dim=2)
+        return x, lengths, elapsed
 
 
 def _packed(values: Tensor, lengths: Tensor) -> PackedSequence:

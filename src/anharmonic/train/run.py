@@ -41,6 +41,7 @@ from anharmonic.train.serialization import structure_json
 
 _ADDED_LATER: tuple[str, ...] = (
     "readout",
+    "patch",
     "optimizer",
     "betas",
     "schedule",
@@ -104,6 +105,9 @@ class Run:
     readout: Literal["last", "mean"] = "last"
     """What a prediction per sequence is made from: the last valid step's output, or the mean over
     all valid steps. Tasks with a target at every step read out every step."""
+    patch: int = 1
+    """Successive steps of a sequence that the model takes as one, at least 1: a long signal becomes
+    shorter for it. Only where a sequence has one target."""
     optimizer: Literal["adam", "adamw"] = "adam"
     """Adam, or AdamW, whose weight decay is no part of the gradient."""
     betas: tuple[float, float] = (0.9, 0.999)
@@ -164,6 +168,10 @@ class Run:
         _checks.choice("select", self.select, ("best", "last", "loss"))
         _checks.choice("readout", self.readout, ("last", "mean"))
         check_readout(self.task, getattr(task_class(self.task), "readout", None), self.readout)
+        _checks.positive_int("patch", self.patch)
+        sequences = task_class(self.task).kind == "sequence"
+        advice, expected = "leave patch out", "1 where the inputs are no sequences"
+        _checks.require(sequences or self.patch == 1, "patch", self.patch, expected, advice)
         self._check_optimiser()
         self._check_loss()
         _checks.boolean("reduced", self.reduced)
@@ -266,7 +274,7 @@ class Run:
         if kind == "sequence":
             readout = "all" if task.readout == "all" else self.readout
             sizes = (task.input_size, task.output_size)
-            return SequenceModel(self.model, *sizes, readout=readout, **options)
+            return SequenceModel(self.model, *sizes, readout=readout, patch=self.patch, **options)
         if kind == "graph":
             options["level"] = task.readout
         return model_class(self.model)(task.input_size, task.output_size, **options)
