@@ -31,6 +31,7 @@ from anharmonic.data.graphs.own import GraphFileTask, read_graph, save_graph
 from anharmonic.data.graphs.pyg import pyg_source
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
+from anharmonic.data.scores import ClassScores, ScoreTable, score_table
 from anharmonic.data.sources import Arrays, RemoteFile, Source, load_arrays
 from anharmonic.data.splits import split_indices
 from anharmonic.data.tabular import TableDataset, TabularTask
@@ -41,6 +42,7 @@ __all__ = [
     "Batch",
     "Batches",
     "CitationTask",
+    "ClassScores",
     "Columns",
     "Dataset",
     "DownloadError",
@@ -55,6 +57,7 @@ __all__ = [
     "NodeTask",
     "Readout",
     "RemoteFile",
+    "ScoreTable",
     "SequenceDataset",
     "Source",
     "Splits",
@@ -74,6 +77,7 @@ __all__ = [
     "read_graph",
     "save_graph",
     "save_npz",
+    "score_table",
     "seeded_rng",
     "sequences_from",
     "split_indices",

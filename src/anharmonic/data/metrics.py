@@ -98,13 +98,13 @@ class TaskMetric:
 
 
 def _hits(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int]:
-    scores, y = _real_scores(scores, batch)
+    scores, y = real_scores(scores, batch)
     hits = (scores.argmax(1) == y).sum()
     return _unless_nan(hits, scores), len(scores)
 
 
 def _log_losses(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int]:
-    scores, y = _real_scores(scores, batch)
+    scores, y = real_scores(scores, batch)
     scores = scores.to("cpu", torch.float64)
     return functional.cross_entropy(scores, y.cpu(), reduction="sum"), len(scores)
 
@@ -121,11 +121,11 @@ def _unless_nan(hits: Tensor, scores: Tensor) -> Tensor:
 
 
 def _relative_squares(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
-    prediction, y = _real_steps(prediction, batch)
+    prediction, y = real_steps(prediction, batch)
     return (prediction - y).square().sum(), y.square().sum()
 
 
-def _real_steps(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
+def real_steps(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
     """Predictions and targets in float64, padding left out."""
     _check_shape(prediction, batch)
     prediction, y = (part.to("cpu", torch.float64) for part in (prediction, batch.y))
@@ -135,7 +135,7 @@ def _real_steps(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, 
     return prediction, y
 
 
-def _real_scores(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
+def real_scores(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
     """Scores `[N, C]` and classes `[N]` of all sequences or real steps."""
     if scores.dim() not in (2, 3) or batch.y.shape != scores.shape[:-1]:
         raise ValueError(
@@ -166,9 +166,9 @@ _INPUTS: dict[str, Callable[[Tensor, Batch | GraphBatch], tuple[Tensor, Tensor |
     "accuracy": _hits,
     "f1": _label_hits,
     "cross_entropy": _log_losses,
-    "mse": _real_steps,
-    "rmse": _real_steps,
+    "mse": real_steps,
+    "rmse": real_steps,
     "nrmse": _relative_squares,
-    "nmse": _real_steps,
-    "mae": _real_steps,
+    "nmse": real_steps,
+    "mae": real_steps,
 }

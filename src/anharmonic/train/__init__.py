@@ -1,5 +1,6 @@
 """Training: ``fit(run)`` trains a model on a task, resumes exactly, and keeps results."""
 
+from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.files import write_atomically
 from anharmonic.train.fit import fit
 from anharmonic.train.folder import BEST, DIAGNOSTICS, run_folder
@@ -26,6 +27,7 @@ __all__ = [
     "Run",
     "RunEnvironment",
     "commit",
+    "detailed_scores",
     "fill",
     "fit",
     "fit_rows",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from anharmonic.data.base import Batches, Task
+from anharmonic.data.scores import ScoreTable, score_table
 from anharmonic.train.losses import count_entries, summed_loss
 
 
@@ -35,16 +38,61 @@ def evaluate(model: nn.Module, batches: Batches[Any], task: Task, device: torch.
     metric = TaskMetric(task.metric, task.metric_scale)
     losses: list[Tensor] = []
     entries = 0
+    with _judged(model):
+        for batch in batches:
+            batch = batch.to(device)
+            prediction = batch.select(model(*batch.inputs))
+            metric.update(prediction, batch)
+            losses.append(summed_loss(prediction, batch, task.loss))
+            entries += count_entries(batch, task.loss)
+    return Scores(float(metric.value()), float(torch.stack(losses).double().sum()) / entries)
+
+
+def detailed_scores(
+    model: nn.Module, batches: Batches[Any], task: Task, device: torch.device | None = None
+) -> ScoreTable:
+    """All metrics that fit the task over all batches, without dropout and without gradients.
+
+    Args:
+        model: Maps a batch's inputs to predictions; comes back in the mode it had.
+        batches: The data set.
+        task: Says what is predicted.
+        device: Where the model is; None for the CPU.
+
+    Example:
+        >>> from anharmonic.data.synthetic import AddingProblem
+        >>> from anharmonic.nn.heads import SequenceModel
+        >>> task = AddingProblem(length=10, test_size=8)
+        >>> model = SequenceModel("LEM", 2, 1, hidden_size=3)
+        >>> found = detailed_scores(model, task.loaders(0, 4).test, task)
+        >>> found.count, list(found.metrics)
+        (8, ['mse', 'rmse', 'mae', 'r2'])
+    """
+    from anharmonic.data.metrics import real_scores, real_steps
+
+    device = torch.device("cpu") if device is None else device
+    found: list[tuple[Tensor, Tensor]] = []
+    with _judged(model):
+        for batch in batches:
+            batch = batch.to(device)
+            prediction = batch.select(model(*batch.inputs))
+            if task.target == "class":
+                scores, y = real_scores(prediction, batch)
+                # Their sum is 1: shares of one sequence can be compared with those of another.
+                found.append((scores.to("cpu", torch.float64).softmax(1), y.cpu()))
+            else:
+                values, y = real_steps(prediction, batch)
+                found.append((values.flatten(0, -2), y.flatten(0, -2)))
+    prediction, y = (torch.cat(parts) for parts in zip(*found, strict=True))
+    return score_table(task.target, prediction, y, task.class_names)
+
+
+@contextlib.contextmanager
+def _judged(model: nn.Module) -> Iterator[None]:
     was_training = model.training
     model.eval()
     try:
         with torch.no_grad():
-            for batch in batches:
-                batch = batch.to(device)
-                prediction = batch.select(model(*batch.inputs))
-                metric.update(prediction, batch)
-                losses.append(summed_loss(prediction, batch, task.loss))
-                entries += count_entries(batch, task.loss)
+            yield
     finally:
         model.train(was_training)
-    return Scores(float(metric.value()), float(torch.stack(losses).double().sum()) / entries)

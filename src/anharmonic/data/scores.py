@@ -1,0 +1,198 @@
+"""All metrics that fit what is predicted, over a whole set, and what they are of every class.
+
+The one metric that chooses weights and stands in results is in `anharmonic.data.metrics`; these
+are for people who judge a model. They are those of torchmetrics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from anharmonic._checks import choice, missing_extra, require
+from anharmonic.data.base import Target
+
+
+class ClassScores(NamedTuple):
+    """How well one class, or one label, is recognised."""
+
+    name: str
+    """Of the class."""
+    precision: float
+    """Percent of those predicted as this class that are of it; 0 where none is predicted."""
+    recall: float
+    """Percent of those of this class that are predicted as it; 0 where there is none."""
+    f1: float
+    """Harmonic mean of the two, in percent."""
+    support: int
+    """How many are of this class."""
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """All that is measured of the predictions for a set."""
+
+    count: int
+    """Sequences, real steps, nodes, graphs or rows that were predicted."""
+    metrics: dict[str, float]
+    """By name. Classes: "accuracy", "balanced_accuracy" (mean recall of the classes that occur) and
+    "f1" (mean over the classes), in percent, and "auroc" (area under the ROC curve, in [0, 1],
+    mean over the classes, each against the rest). Labels: "accuracy" (over all labels), "f1_micro",
+    "f1" and "auroc". Values: "mse", "rmse", "mae" over all outputs, and "r2" (mean over the
+    outputs)."""
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Metrics that say nothing of this set, and why."""
+    classes: tuple[ClassScores, ...] = ()
+    """Of every class or label; empty for values."""
+    confusion: tuple[tuple[int, ...], ...] = ()
+    """Of classes: row i counts what those of class i were predicted as; else empty."""
+
+
+def score_table(
+    target: Target, prediction: Tensor, y: Tensor, names: Sequence[str] = ()
+) -> ScoreTable:
+    """Measures predictions with all metrics that fit.
+
+    Args:
+        target: What is predicted: "class", "labels" or "value".
+        prediction: Probabilities of the classes, scores of the labels (a label is predicted where
+            its score is above 0), or values.
+        y: The truth.
+        names: Name of every class or label; numbered if there are none.
+
+    Shape:
+        - prediction: `[N, C]`, `[N, L]` or `[N, O]`; per step, all real steps one after another.
+        - y: `[N]` numbers of classes, `[N, L]` labels 0 and 1, or `[N, O]`.
+
+    Raises:
+        ValueError: If the shapes do not fit, there is nothing to measure, or a prediction is not
+            finite.
+        ImportError: If torchmetrics is missing.
+
+    Example:
+        >>> found = score_table("value", torch.tensor([[1.0], [3.0]]), torch.tensor([[1.0], [2.0]]))
+        >>> found.metrics
+        {'mse': 0.5, 'rmse': 0.7071067811865476, 'mae': 0.5, 'r2': -1.0}
+        >>> shares = torch.tensor([[0.9, 0.1], [0.6, 0.4], [0.2, 0.8]])
+        >>> found = score_table("class", shares, torch.tensor([0, 1, 1]), ("no", "yes"))
+        >>> found.metrics["balanced_accuracy"], found.confusion
+        (75.0, ((1, 0), (1, 1)))
+    """
+    choice("target", target, ("class", "labels", "value"))
+    prediction, y = prediction.detach().to("cpu", torch.float64), y.detach().cpu()
+    wanted = prediction.shape[:1] if target == "class" else prediction.shape
+    fits = prediction.dim() == 2 and y.shape == wanted
+    advice = "give a row per prediction, padding left out"
+    require(fits, "y", y, f"of shape {list(wanted)} as the predictions have", advice)
+    require(len(y) > 0, "predictions", len(y), "at least one", "give data to measure on")
+    bad = int((~prediction.isfinite()).any(1).sum())
+    advice = "look for extreme values in the data, or train with a lower lr"
+    require(not bad, "predictions that are infinite or NaN", bad, "none", advice)
+    if target == "value":
+        return _of_values(prediction, y.to(torch.float64))
+    names = tuple(names) or tuple(str(i) for i in range(prediction.shape[1]))
+    advice = "name every class once"
+    size = prediction.shape[1]
+    require(len(names) == size, "names", len(names), f"{size}, as there are scores", advice)
+    if target == "labels":
+        return _of_labels(prediction, (y > 0.5).long(), names)
+    return _of_classes(prediction, y.long(), names)
+
+
+def _of_classes(shares: Tensor, y: Tensor, names: tuple[str, ...]) -> ScoreTable:
+    metrics = _torchmetrics()
+    many = {"num_classes": len(names)}
+    guess = shares.argmax(1)
+    counts = metrics.multiclass_confusion_matrix(guess, y, **many)
+    classes = _class_scores(metrics.multiclass_stat_scores(guess, y, average="none", **many), names)
+    present = [one.recall for one in classes if one.support]
+    # (A class that neither occurs nor is predicted does not count, as in scikit-learn.)
+    met = (counts.sum(0) + counts.sum(1)).tolist()
+    f1 = [one.f1 for one, seen in zip(classes, met, strict=True) if seen]
+    found = {
+        "accuracy": 100.0 * float(counts.diag().sum()) / len(y),
+        "balanced_accuracy": sum(present) / len(present),
+        "f1": sum(f1) / len(f1),
+    }
+    absent = [one.name for one in classes if not one.support]
+    left_out = {}
+    if absent:
+        left_out["auroc"] = _lacking(absent, "does not occur")
+    else:
+        found["auroc"] = float(metrics.multiclass_auroc(shares, y, **many))
+    confusion = tuple(tuple(row) for row in counts.tolist())
+    return ScoreTable(len(y), found, left_out, classes, confusion)
+
+
+def _of_labels(scores: Tensor, y: Tensor, names: tuple[str, ...]) -> ScoreTable:
+    metrics = _torchmetrics()
+    many = {"num_labels": len(names)}
+    guess = (scores > 0).long()
+    counts = metrics.multilabel_stat_scores(guess, y, average="none", **many)
+    classes = _class_scores(counts, names)
+    hits, false, _, missed, _ = counts.sum(0).tolist()
+    found = {
+        "accuracy": 100.0 * float((guess == y).double().mean()),
+        "f1_micro": _percent(2 * hits, 2 * hits + false + missed),
+        "f1": sum(one.f1 for one in classes) / len(classes),
+    }
+    same = [name for name, column in zip(names, y.T, strict=True) if column.unique().numel() < 2]
+    left_out = {}
+    if same:
+        left_out["auroc"] = _lacking(same, "is the same everywhere")
+    else:
+        found["auroc"] = float(metrics.multilabel_auroc(scores.sigmoid(), y, **many))
+    return ScoreTable(len(y), found, left_out, classes)
+
+
+def _class_scores(counts: Tensor, names: tuple[str, ...]) -> tuple[ClassScores, ...]:
+    # In Python's numbers: torchmetrics divides its counts in float32.
+    return tuple(
+        ClassScores(
+            name,
+            precision=_percent(hits, hits + false),
+            recall=_percent(hits, support),
+            f1=_percent(2 * hits, 2 * hits + false + missed),
+            support=support,
+        )
+        for name, (hits, false, _, missed, support) in zip(names, counts.tolist(), strict=True)
+    )
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100.0 * part / whole if whole else 0.0
+
+
+def _of_values(prediction: Tensor, y: Tensor) -> ScoreTable:
+    from torchmetrics.functional import mean_absolute_error, mean_squared_error, r2_score
+
+    mse = float(mean_squared_error(prediction, y))
+    found = {
+        "mse": mse,
+        "rmse": math.sqrt(mse),
+        "mae": float(mean_absolute_error(prediction, y)),
+    }
+    # R² is one minus the error over the spread of the truth.
+    same = [str(i) for i, column in enumerate(y.T) if column.unique().numel() < 2]
+    if same:
+        what = f"output {same[0]}" if y.shape[1] > 1 else "the target"
+        return ScoreTable(len(y), found, {"r2": f"{what} is the same everywhere"})
+    return ScoreTable(len(y), found | {"r2": float(r2_score(prediction, y))})
+
+
+def _lacking(names: Sequence[str], what: str) -> str:
+    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    return f"{names[0]!r}{more} {what}"
+
+
+def _torchmetrics() -> Any:
+    try:
+        from torchmetrics.functional import classification
+    except ImportError as error:
+        raise missing_extra("torchmetrics", "train", "measuring a model") from error
+    return classification
