@@ -55,7 +55,7 @@ class Answering(torch.nn.Module):
 def per_step():
     """Two batches of classes per step; what is padding is wrong."""
     task = AddingProblem()
-    task.target, task.class_names = "class", ("a", "b")
+    task.target, task.metric, task.class_names = "class", "accuracy", ("a", "b")
     right = torch.tensor([[9.0, 0.0], [0.0, 9.0]])  # a score of both classes for each class
     first = Batch(
         right[torch.tensor([[0, 1, 0], [1, 0, 0]])], torch.tensor([[0, 1, 1], [0, 1, 1]]), None
