@@ -1,0 +1,136 @@
+"""What a run on graphs gets where the user left it open.
+
+How good these settings are on five graphs is measured by `benchmarks/learning_graphs.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from anharmonic.data.base import Task
+from anharmonic.data.graph_batch import GraphBatch, NodeDataset
+
+# Cora, Citeseer and Pubmed lie at 0.6 and above, Film, Chameleon, Squirrel, Texas, Wisconsin,
+# Minesweeper, Tolokers and Twitch at 0.15 and below.
+_ALIKE = 0.3
+# Fewer edges between nodes whose class is known say nothing.
+_ENOUGH_EDGES = 10
+# For graphs whose edges join nodes of one class: smooth over neighbours.
+_SMOOTHING: dict[str, dict[str, Any]] = {
+    "PlainGNN": {"conv": "GCN", "num_layers": 2},
+    "GraphCON": {"conv": "GCN", "num_layers": 8, "dt": 0.5},
+    # GCN makes nodes with equal neighbourhoods equal, so their gate would stay shut; with SAGE
+    # and one rate per node it opens.
+    "GradientGating": {
+        "conv": "SAGE",
+        "num_layers": 2,
+        "shared": False,
+        "p": 1.0,
+        "single_rate": True,
+    },
+}
+# For others: a node's own features have weights of their own.
+_SEPARATING: dict[str, dict[str, Any]] = {
+    "PlainGNN": {"conv": "SAGE", "num_layers": 1},
+    "GraphCON": {"conv": "GCN", "num_layers": 1, "residual": "v2"},
+    "GradientGating": {
+        "conv": "SAGE",
+        "num_layers": 2,
+        "p": 4.0,
+        "separate_gate": True,
+        "aggr": "mean",
+        "neighbours": "out",
+    },
+}
+
+
+def graph_settings(model: str, task: Task) -> tuple[dict[str, Any], dict[str, Any], str]:
+    """Chooses fields of the run and options of the model for a task on graphs.
+
+    One graph is trained for 200 steps; with fewer training nodes than features, at strong weight
+    decay and dropout. Features that are mostly 0, such as words, are scaled to equal size at every
+    node. If edges join nodes of one class more often than chance (training and validation nodes
+    are looked at, no test node), layers smooth over neighbours; if not, a node's own features get
+    weights of their own. Tasks of many graphs get a moderate rate and number of steps, customary
+    values that no measurement here supports.
+
+    Args:
+        model: Canonical name of a graph model. One that is not this package's gets options that
+            every network for graphs takes.
+        task: A task on graphs; its data are read.
+
+    Returns:
+        Fields of `Run`, options of the model, and one sentence that says why.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from anharmonic.data.graphs.own import GraphFileTask
+        >>> path, ring = tempfile.mkdtemp() + "/ring.npz", np.arange(40)
+        >>> edges = np.stack([ring, np.roll(ring, 1)])
+        >>> np.savez(path, x=np.eye(40), edge_index=edges, y=ring // 20)
+        >>> fields, options, why = graph_settings("GraphCON", GraphFileTask(path))
+        >>> fields["epochs"], options["dt"], why.split(", ")[1]
+        (200, 0.5, 'edges join nodes of one class (homophily 0.91')
+    """
+    train, valid, _ = task.splits()
+    if not isinstance(train, NodeDataset):
+        return _many_graphs(model, task)
+    x = train.batch.x
+    few = len(train) < x.shape[1]
+    fields: dict[str, Any] = {"epochs": 200, "select": "loss"}
+    fields |= {"lr": 2e-3, "weight_decay": 3e-2} if few else {"lr": 5e-3, "weight_decay": 5e-4}
+    parts = [train.batch] if valid is None else [train.batch, valid.batch]
+    alike = _homophily(parts) if task.target == "class" else None
+    smooth = alike is None or alike >= _ALIKE
+    options: dict[str, Any] = {"hidden_size": 64}
+    options |= (_SMOOTHING if smooth else _SEPARATING).get(model, {})
+    # PlainGNN has dropout after every layer, the last one included.
+    options["dropout" if model == "PlainGNN" else "output_dropout"] = 0.5 if few else 0.2
+    if few:
+        options["input_dropout"] = 0.5
+        if smooth:
+            options["encoder_activation"] = "identity"
+    if float((x != 0).float().mean()) <= 0.5:
+        options["scale_rows"] = True
+    size = (
+        f"{'fewer' if few else 'as many'} training nodes ({len(train)}) {'than' if few else 'as'}"
+    )
+    what = (
+        "nothing known of edges and classes"
+        if alike is None
+        else f"edges {'' if smooth else 'seldom '}join nodes of one class "
+        f"(homophily {alike:.2f}, 0 is chance)"
+    )
+    how = "smooth over neighbours" if smooth else "keep a node's own features apart"
+    return fields, options, f"{size} features, {what}: layers {how}."
+
+
+def _many_graphs(model: str, task: Task) -> tuple[dict[str, Any], dict[str, Any], str]:
+    count = task.sizes["train"]
+    epochs = max(20, min(200, round(3000 / max(1, count / 64))))
+    fields = {"lr": 1e-3, "schedule": "cosine", "clip_norm": 1.0, "epochs": epochs}
+    options = {"dt": 0.5} if model == "GraphCON" else {}
+    return fields, options, f"{count} training graphs: {epochs} epochs of 64 a step, cosine decay."
+
+
+def _homophily(parts: list[GraphBatch]) -> float | None:
+    """How much more often than chance edges join known nodes of one class; 1 is always.
+
+    (share of such edges - c) / (1 - c), where c is the share that random pairs would have, classes
+    being as frequent as at the ends of these edges. None where too few edges tell.
+    """
+    graph = parts[0].graph
+    classes = torch.full((graph.num_nodes,), -1)
+    for part in parts:
+        classes[part.rows] = part.y
+    source, target = classes[graph.edge_index]
+    told = (source >= 0) & (target >= 0) & (graph.edge_index[0] != graph.edge_index[1])
+    if int(told.sum()) < _ENOUGH_EDGES:
+        return None
+    ends = torch.bincount(torch.cat([source[told], target[told]])).double()
+    chance = float((ends / ends.sum()).square().sum())
+    same = float((source[told] == target[told]).double().mean())
+    return (same - chance) / (1 - chance) if chance < 1 else None

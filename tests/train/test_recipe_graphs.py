@@ -1,0 +1,91 @@
+"""Settings for graphs follow from the data, fit the models, and learn."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anharmonic.data.files import file_digest
+from anharmonic.data.graphs.own import GraphFileTask
+from anharmonic.train.fit import fit
+from anharmonic.train.recipe_graphs import graph_settings
+from anharmonic.train.run import Run, RunEnvironment
+
+MODELS = ("PlainGNN", "GraphCON", "GradientGating")
+
+
+def graph(folder: Path, *, same: float, words: int = 300, nodes: int = 240) -> Path:
+    """Two thirds of one class; a share `same` of edges within a class; words that hint at it."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(nodes) % 3 < 2, 0, 1)
+    source, target = rng.integers(0, nodes, (2, 40 * nodes))
+    within = y[source] == y[target]
+    edges = np.concatenate(
+        [
+            np.stack([source, target])[:, kind][:, :count]
+            for kind, count in ((within, round(same * 1200)), (~within, round((1 - same) * 1200)))
+        ],
+        axis=1,
+    )
+    # Of 12 words 3 come from the half of the vocabulary that is the class's.
+    half = words // 2
+    x = np.zeros((nodes, words), np.float32)
+    for node, label in enumerate(y):
+        x[node, rng.integers(0, words, 9)] = 1
+        x[node, label * half + rng.integers(0, half, 3)] = 1
+    path = folder / "graph.npz"
+    np.savez(path, x=x, edge_index=edges, y=y)
+    return path
+
+
+def test_what_decides(tmp_path):
+    alike = GraphFileTask(graph(tmp_path, same=0.9))
+    fields, options, why = graph_settings("PlainGNN", alike)
+    assert options["conv"] == "GCN" and options["scale_rows"]
+    assert "smooth" in why and "fewer training nodes (144)" in why
+    unlike = GraphFileTask(graph(tmp_path, same=0.2))
+    assert graph_settings("PlainGNN", unlike)[1]["conv"] == "SAGE"
+    # Half of the edges within a class is what chance gives two thirds and one third.
+    chance = GraphFileTask(graph(tmp_path, same=0.55))
+    assert graph_settings("PlainGNN", chance)[1]["conv"] == "SAGE"
+    short = graph_settings("PlainGNN", GraphFileTask(graph(tmp_path, same=0.9, words=40)))
+    assert short[0]["weight_decay"] < fields["weight_decay"]
+
+
+def test_test_classes_are_not_looked_at(tmp_path):
+    path = graph(tmp_path, same=0.9)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    rows = GraphFileTask(path).splits().test.batch.rows.numpy()
+    masks = {f"{part}_mask": np.zeros(240, bool) for part in ("train", "valid", "test")}
+    for name, part in zip(masks, GraphFileTask(path).splits(), strict=True):
+        masks[name][part.batch.rows] = True
+    said = []
+    for shift in (0, 1):
+        arrays["y"][rows] = (arrays["y"][rows] + shift) % 2
+        np.savez(path, **arrays, **masks)
+        said.append(graph_settings("GraphCON", GraphFileTask(path)))
+    assert said[0] == said[1]
+
+
+def test_values_and_graphs_without_edges_have_settings(tmp_path):
+    path = graph(tmp_path, same=0.9)
+    with np.load(path) as stored:
+        arrays = dict(stored)
+    for changes in ({"y": np.linspace(0, 1, 240)}, {"edge_index": np.zeros((2, 0), int)}):
+        np.savez(path, **(arrays | changes))
+        fields, options, why = graph_settings("GraphCON", GraphFileTask(path))
+        assert "nothing known" in why
+        Run("graph", "GraphCON", {"sha256": "0" * 64}, options, **fields)
+
+
+@pytest.mark.parametrize("same", [0.9, 0.1])
+@pytest.mark.parametrize("model", MODELS)
+def test_the_default_beats_the_majority_class_by_far(model, same, tmp_path):
+    pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+    path = graph(tmp_path, same=same)
+    fields, options, _ = graph_settings(model, GraphFileTask(path))
+    run = Run("graph", model, {"sha256": file_digest(path)}, options, **fields)
+    environment = RunEnvironment(out=tmp_path, file=path, progress=False, threads=1)
+    # Two thirds are of one class.
+    assert fit(run, environment).test > 100 * 2 / 3 + 15
