@@ -18,6 +18,7 @@ from anharmonic.data.base import Task
 from anharmonic.data.files import FileTask
 from anharmonic.nn.registry import canonical_name, model_kind
 from anharmonic.train.options import model_option_parameters
+from anharmonic.train.recipe_graphs import graph_settings
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
 
@@ -198,7 +199,8 @@ def _settings(
         fields = _training(task, facts, given, validated)
         return fields, _model(model, task, facts), task_options
     if model_kind(model) == "graph":
-        return {}, {}, {}
+        fields, options, _ = graph_settings(model, task)
+        return fields, options, {}
     return {}, {}, {}
 
 
