@@ -96,6 +96,7 @@ class FileTask(Task):
     Attributes:
         preprocessing: What was done to the inputs; `read_inputs` does the same to new data.
         columns: What the columns of a table were taken for; None if the file is no table.
+        has_times: Whether the file says the time between samples.
 
     Raises:
         FileNotFoundError: If a file is missing.
@@ -167,6 +168,7 @@ class FileTask(Task):
             require(digest == sha256, f"sha256 of {self.path.name}", digest, sha256, advice)
         read = read_parts(self.path, targets=horizon is None, columns=named)
         self.columns = next(iter(read.values())).columns
+        self.has_times = any(part.elapsed is not None for part in read.values())
         if horizon is None:
             parts = self._labelled(read, target)
         else:

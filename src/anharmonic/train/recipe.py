@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from anharmonic import _checks
 from anharmonic.data.base import Task
 from anharmonic.data.files import FileTask
@@ -26,6 +28,10 @@ from anharmonic.train.run import Run, RunEnvironment
 # sequences to go without.
 _FEW_SEQUENCES = 300
 _HIDDEN_SIZE = 64
+# Optimiser steps for small data sets, half of those for larger ones.
+_STEPS = 2000
+# Sequences longer than one and a half times this are seen in patches, to be about this long.
+_PATCHED_STEPS = 600
 FILLED_OPTIONS = frozenset(
     {
         "hidden_size",
@@ -51,7 +57,7 @@ class DataFacts:
 
     Args:
         sequences: Number N of training sequences.
-        steps: Steps T of the longest.
+        steps: Steps T that 95 % of them do not exceed.
         channels: Features F per step.
     """
 
@@ -70,7 +76,7 @@ class DataFacts:
         steps = batch.x.shape[1]
         train = task.splits().train
         if train is not None and train.lengths is not None:
-            steps = int(train.lengths.max())
+            steps = math.ceil(np.quantile(train.lengths.numpy(), 0.95))
         return cls(task.sizes["train"], steps, task.input_size)
 
 
@@ -194,10 +200,13 @@ def _settings(
     """Fields of the run, options of the model and options of the task."""
     if model_kind(model) == "sequence":
         facts = DataFacts.of(task)
-        task_options = _preparation(task, facts, given) if isinstance(task, FileTask) else {}
+        task_options = _preparation(model, task, facts, given) if isinstance(task, FileTask) else {}
         validated = task.sizes["valid"] > 0 and task_options.get("valid_share") != 0
         fields = _training(task, facts, given, validated)
-        return fields, _model(model, task, facts), task_options
+        if model == "UnICORNN":
+            fields["lr"] = 1e-2
+        patch = given.get("patch", fields.get("patch", 1))
+        return fields, _model(model, task, math.ceil(facts.steps / patch)), task_options
     if model_kind(model) == "graph":
         fields, options, _ = graph_settings(model, task)
         return fields, options, {}
@@ -208,15 +217,15 @@ def _training(
     task: Task, facts: DataFacts, given: Mapping[str, Any], validated: bool
 ) -> dict[str, Any]:
     """Optimiser, budget and readout for sequences."""
-    batch_size = given.get("batch_size", 16 if facts.sequences < 1000 else 32)
+    few = facts.sequences < 1000
+    batch_size = given.get("batch_size", 16 if few else 32)
     # The budget is one of optimiser steps, however many epochs they are.
-    steps = 1500 if facts.sequences < 1000 else 3000
-    batches = math.ceil(facts.sequences / batch_size)
+    steps = _STEPS if few else 2 * _STEPS
     fields: dict[str, Any] = {
-        "epochs": max(5, round(steps / batches)),
+        "epochs": max(5, round(steps / math.ceil(facts.sequences / batch_size))),
         "batch_size": batch_size,
         "lr": 5e-3,
-        "schedule": "one_cycle",
+        "schedule": "constant" if given.get("lr_drop_epoch") else "one_cycle",
         "optimizer": "adamw",
         "weight_decay": 0.01,
         "clip_norm": 1.0,
@@ -224,33 +233,38 @@ def _training(
     }
     if task.target == "class" and task.readout != "all":
         fields |= {"readout": "mean", "label_smoothing": 0.1}
-    if facts.sequences < 1000 and task.name == "file":
+        if facts.steps > 1.5 * _PATCHED_STEPS:
+            fields["patch"] = round(facts.steps / _PATCHED_STEPS)
+    if few and isinstance(task, FileTask):
         fields |= {"input_noise": 0.05, "amplitude_noise": 0.1}
-    if "lr_drop_epoch" in given:
-        fields["schedule"] = "constant"
     return fields
 
 
-def _model(model: str, task: Task, facts: DataFacts) -> dict[str, Any]:
-    """Width, direction and time step, so that the memory fits the length."""
+def _model(model: str, task: Task, steps: int) -> dict[str, Any]:
+    """Width, direction and time step for sequences of so many steps, after patching."""
     options: dict[str, Any] = {"hidden_size": _HIDDEN_SIZE}
-    if task.readout != "all" and task.target == "class":
+    if task.target == "class" and task.readout != "all":
         options["bidirectional"] = True
     if model == "LEM":
+        # With 1 gradients explode over some hundred steps, and a seed in a few learns nothing.
         options["dt"] = 0.5
     elif model == "CoRNN":
-        options["dt"] = 0.3
+        # Short series need a step that sees more than a part of an oscillation.
+        options |= {"dt": min(0.5, max(0.1, 12 / steps)), "frequency": 3.0, "damping": 3.0}
     elif model == "UnICORNN":
-        options |= {"dt": 0.1, "num_layers": 2}
+        options |= {"dt": min(0.5, max(0.1, 12 / steps)), "num_layers": 2}
     return options
 
 
-def _preparation(task: FileTask, facts: DataFacts, given: Mapping[str, Any]) -> dict[str, Any]:
+def _preparation(
+    model: str, task: FileTask, facts: DataFacts, given: Mapping[str, Any]
+) -> dict[str, Any]:
     """Options of the task "file"."""
     options: dict[str, Any] = {"difference": True}
-    prepared = task.preprocessing
-    if prepared.masked:
+    if task.preprocessing.masked:
         options["missing"] = "mask"
+    if task.has_times:
+        options["elapsed"] = "step" if "dt" in model_option_parameters(model) else "channel"
     chooses = given.get("select", "last") != "last" or given.get("patience") is not None
     folded = "folds" in given["task_options"]
     if facts.sequences < _FEW_SEQUENCES and not chooses and not folded:
