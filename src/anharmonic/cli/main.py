@@ -14,6 +14,7 @@ from anharmonic._checks import choice, message, missing_extra
 
 COMMANDS = {
     "train": "train a model on a task or on your own file",
+    "compare": "train several models on a task or file; a table and a page say which does best",
     "predict": "apply a trained model to a file and write a CSV",
     "diagnose": "look into a trained run: gradients, time scales, energies; numbers and a page",
     "list": "list models and tasks, and with anharmonic-papers tables and figures",

@@ -1,5 +1,6 @@
 """Training: ``fit(run)`` trains a model on a task, resumes exactly, and keeps results."""
 
+from anharmonic.train.compare import Comparison, compare
 from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.files import write_atomically
 from anharmonic.train.fit import fit
@@ -18,6 +19,7 @@ __all__ = [
     "BEST",
     "DIAGNOSTICS",
     "BestTrial",
+    "Comparison",
     "DivergedError",
     "Predictions",
     "Range",
@@ -27,6 +29,7 @@ __all__ = [
     "Run",
     "RunEnvironment",
     "commit",
+    "compare",
     "detailed_scores",
     "fill",
     "fit",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,6 +95,21 @@ def read_graph(path: Path | str, *, targets: bool = True) -> NodeGraph:
     fits = y.ndim in (1, 2) and len(y) == len(x)
     require(fits, f"y in {name}", list(y.shape), f"of {len(x)} rows, as x", advice)
     return NodeGraph(name, x, edges, y, _masks(name, arrays, len(x)))
+
+
+def is_graph_file(path: Path) -> bool:
+    """Whether a file holds a graph, as far as the names in it say.
+
+    Args:
+        path: The file; it need not exist.
+    """
+    if path.suffix.lower() != ".npz" or not path.is_file():
+        return False
+    try:
+        with np.load(path) as archive:
+            return "edge_index" in archive.files
+    except (OSError, ValueError, zipfile.BadZipFile):  # whoever reads it says what is wrong
+        return False
 
 
 def read_node_inputs(

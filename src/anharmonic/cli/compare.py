@@ -1,0 +1,128 @@
+"""``anharmonic compare TASK``: trains several models and says which does best."""
+
+# Without postponed annotations: tyro reads those of a function made for the task.
+import dataclasses
+import functools
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from anharmonic import pages
+from anharmonic._checks import require
+from anharmonic.cli.flags import fields_of, open_fields_of, run_command, typed
+from anharmonic.cli.main import is_debugging, one_line
+from anharmonic.cli.train import names, task_flags
+from anharmonic.data.graphs.own import is_graph_file
+from anharmonic.data.registry import OWN_DATA, list_tasks
+from anharmonic.train.compare import MODELS, carry_out, plan
+from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.verdict import HEAD, about, table, verdict
+
+PROG = "anharmonic compare"
+_RUN: dict[str, Any] = {
+    "task": "digits", "model": "LEM", "task_options": {}, "model_options": {}, "seed": 0
+}  # fmt: skip
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the command.
+
+    Args:
+        words: What was typed after ``anharmonic compare``.
+
+    Returns:
+        The exit code: 1 if a run failed.
+
+    Raises:
+        ValueError: If a name or an option is wrong, or every run failed.
+    """
+    if not words or words[0].startswith("-"):
+        example = f"for example {PROG} digits, or {PROG} mine.csv --models lem lstm; {PROG} --help"
+        came = " ".join(words) or "nothing"
+        helps = bool({"-h", "--help"} & set(words))
+        require(helps, PROG, came, "called with a task or a file first", example)
+        print(f"usage: {PROG} TASK [OPTIONS]\n       {PROG} FILE [OPTIONS]\n")
+        return run_command(compare_anything, ["--help"], f"{PROG} TASK", compact=True)
+    task, file = task_named(words[0])
+
+    def settings(
+        run: Annotated[Any, open_fields_of(Run, **_RUN)],
+        task_options: Annotated[dict[str, Any], task_flags(task)],
+        environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=file)],
+        models: tuple[str, ...] = (),
+        seeds: tuple[int, ...] = (0, 1, 2),
+        folds: int | None = None,
+        hidden_size: int | None = None,
+    ) -> int:
+        fields = [field.name for field in dataclasses.fields(Run) if field.name not in _RUN]
+        given = typed(run, fields) | {"task_options": task_options}
+        if hidden_size is not None:
+            given["model_options"] = {"hidden_size": hidden_size}
+        made = plan(task, environment, models=models, given=given, seeds=seeds, folds=folds)
+        if environment.progress:
+            for model, recipe in made.recipes.items():
+                print(f"{model}: {recipe.describe()}", file=sys.stderr)
+        # Where no bar can be drawn, the line about each training is enough.
+        shown = environment.progress and sys.stderr.isatty()
+        found = carry_out(
+            made,
+            dataclasses.replace(environment, progress=shown),
+            say=functools.partial(print, file=sys.stderr, flush=True)
+            if environment.progress
+            else lambda text: None,
+            describe=one_line,
+            debug=is_debugging(),
+        )
+        print(pages.text(verdict(found)), end="\n\n")
+        print(pages.text(pages.grid(HEAD, table(found), fixed=HEAD), about(found)))
+        for failure in found.failures:
+            print(f"failed: {failure}")
+        return 1 if found.failures else 0
+
+    settings.__doc__ = compare_anything.__doc__
+    return run_command(settings, words[1:], f"{PROG} {words[0]}")
+
+
+def compare_anything(
+    run: Annotated[Run, open_fields_of(Run, **_RUN)],
+    environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=None)],
+    models: tuple[str, ...] = (),
+    seeds: tuple[int, ...] = (0, 1, 2),
+    folds: int | None = None,
+    hidden_size: int | None = None,
+) -> int:
+    """Trains several models on one task or file and says which does best.
+
+    What is "auto" follows from the data, for each model. Start the same command again after an
+    interruption: what has a result is not trained again.
+
+    Args:
+        run: What is the same for all models.
+        environment: Where they are trained.
+        models: Names of models. Default: LEM, CoRNN, UnICORNN, LSTM, GRU; for graphs PlainGNN,
+            GraphCON, GradientGating.
+        seeds: Every model is trained once with each.
+        folds: Of your own file: cuts all but the test part into so many parts, and trains once for
+            each as validation part.
+        hidden_size: Width of every model. Default: as the recipe chooses.
+    """
+    return 0
+
+
+def task_named(word: str) -> tuple[str, Path | None]:
+    """The task, and the user's file if the word names one.
+
+    Args:
+        word: A task's name in any case, or the path of a file.
+
+    Raises:
+        ValueError: If there is no such task.
+        FileNotFoundError: If there is no such file.
+    """
+    known = [name for name in list_tasks() if name not in OWN_DATA]
+    if word.lower() in known:
+        return word.lower(), None
+    kind = "graph" if is_graph_file(Path(word)) else "sequence"
+    _, task, file = names(MODELS[kind][0], word)
+    return task, file

@@ -1,0 +1,317 @@
+"""Several models on one task, each with the settings that the recipe gives it, over some seeds."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from anharmonic._checks import require
+from anharmonic.data.base import Task
+from anharmonic.data.files import file_digest
+from anharmonic.data.registry import OWN_DATA, task_class
+from anharmonic.nn.registry import canonical_name
+from anharmonic.train.estimate import expected_seconds, in_words
+from anharmonic.train.recipe import Recipe, fill, folds_of
+from anharmonic.train.results import Result, read_results
+from anharmonic.train.rows import Row, fit_rows, without_results
+from anharmonic.train.run import RunEnvironment
+
+MODELS = {
+    "sequence": ("LEM", "CoRNN", "UnICORNN", "LSTM", "GRU"),
+    "graph": ("PlainGNN", "GraphCON", "GradientGating"),
+    "tabular": ("NeuralODE",),
+}
+"""What is compared where no models are named, by the kind of the task."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a comparison trains."""
+
+    title: str
+    """Name of the data, for people."""
+    task: Task
+    """The task."""
+    recipes: dict[str, Recipe]
+    """A recipe for every model."""
+    rows: tuple[Row, ...]
+    """The runs; all models have their first seed before any has its second."""
+    refused: tuple[str, ...] = ()
+    """A line for each model that cannot be trained on this task."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and standard deviation of some values; one value has no deviation."""
+
+    mean: float
+    deviation: float | None
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """That of some values.
+
+        Args:
+            values: At least one.
+
+        Example:
+            >>> Spread.of([1.0, 3.0]).mean, Spread.of([1.0]).deviation
+            (2.0, None)
+        """
+        deviation = statistics.stdev(values) if len(values) > 1 else None
+        return cls(statistics.fmean(values), deviation)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What one model reached."""
+
+    model: str
+    """Its name."""
+    results: tuple[Result, ...]
+    """Results over seeds and folds, at least one."""
+
+    @property
+    def test(self) -> Spread:
+        """The test metric."""
+        return Spread.of([result.test for result in self.results])
+
+    @property
+    def valid(self) -> Spread | None:
+        """The validation metric; None without a validation set."""
+        values = [result.valid for result in self.results if result.valid is not None]
+        return Spread.of(values) if len(values) == len(self.results) else None
+
+    @property
+    def seconds(self) -> float:
+        """Mean time of a training."""
+        return statistics.fmean(result.seconds for result in self.results)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came out of a comparison."""
+
+    plan: Plan
+    """What was trained."""
+    standings: tuple[Standing, ...]
+    """The models, best first."""
+    judged_by: Literal["validation", "test"]
+    """What the order goes by: test only where there is no validation set."""
+    failures: tuple[str, ...] = field(default=())
+    """A line for each model or run that failed."""
+
+    @property
+    def metric(self) -> str:
+        """Name of the metric."""
+        return self.standings[0].results[0].metric
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether larger values are better."""
+        return self.standings[0].results[0].higher_is_better
+
+    @property
+    def trivial(self) -> float | None:
+        """What the trivial answer reaches on the test data; None if a result does not say."""
+        values = [r.trivial for s in self.standings for r in s.results if r.trivial is not None]
+        return statistics.fmean(values) if values else None
+
+
+def plan(
+    task: str | Path,
+    environment: RunEnvironment,
+    *,
+    models: Sequence[str] = (),
+    given: Mapping[str, Any] | None = None,
+    seeds: Sequence[int] = (0, 1, 2),
+    folds: int | None = None,
+) -> Plan:
+    """Fills the settings of every model, before anything is trained.
+
+    Args:
+        task: Name of the task; "file" or "graph" is that of ``environment.file``.
+        environment: Where it will be trained.
+        models: Names of models; those of ``MODELS`` if there are none.
+        given: Fields of `Run` and options that are the same for all models, as of `recipe`.
+        seeds: The seeds of every model, at least one.
+        folds: Of your own file: every model is trained once for each of so many validation parts.
+
+    Raises:
+        ValueError: If a name is unknown, a value is out of range, or no model can be trained.
+    """
+    name = str(task).lower()
+    kind = task_class(name).kind
+    require(len(seeds) > 0, "seeds", seeds, "at least one", "leave them out for 0, 1 and 2")
+    advice = "leave it out, or compare on a file"
+    require(folds is None or name == "file", "folds", folds, "None but for your own file", advice)
+    given = dict(given or {})
+    options = dict(given.get("task_options", {}))
+    if name in OWN_DATA and environment.file is not None:
+        options["sha256"] = file_digest(environment.file)
+    if folds is not None:
+        options["folds"] = folds
+    given["task_options"] = options
+    recipes: dict[str, Recipe] = {}
+    errors: dict[str, Exception] = {}
+    for model in dict.fromkeys(map(canonical_name, models or MODELS[kind])):
+        try:
+            recipes[model] = fill(model, name, given, environment)
+        except (ValueError, TypeError) as error:
+            errors[model] = error
+    if not recipes:
+        raise next(iter(errors.values()))
+    made = next(iter(recipes.values())).run.make_task(environment)
+    title = name if environment.file is None else environment.file.stem.removesuffix("_TRAIN")
+    refused = tuple(f"{model}: {error}" for model, error in errors.items())
+    return Plan(title, made, recipes, tuple(_rows(recipes, seeds, folds)), refused)
+
+
+def _rows(recipes: Mapping[str, Recipe], seeds: Sequence[int], folds: int | None) -> list[Row]:
+    rows = []
+    for seed in dict.fromkeys(seeds):
+        for model, found in recipes.items():
+            run = dataclasses.replace(found.run, seed=seed)
+            if folds is None:
+                rows.append(Row(f"{model}, seed {seed}", run))
+                continue
+            for fold, one in enumerate(folds_of(run, folds)):
+                rows.append(Row(f"{model}, seed {seed}, fold {fold}", one))
+    return rows
+
+
+def estimate(made: Plan, environment: RunEnvironment) -> float:
+    """Seconds that the runs without a result will take, from a few steps of every model.
+
+    Args:
+        made: The plan.
+        environment: Where they will be trained.
+    """
+    first = next(iter(made.recipes.values())).run
+    tasks = {json.dumps(first.task_options): made.task}
+    total = 0.0
+    missing = _missing(made, environment)
+    for model in made.recipes:
+        runs = [row.run for row in missing if row.run.model == model]
+        if runs:
+            key = json.dumps(runs[0].task_options)
+            if key not in tasks:
+                tasks[key] = runs[0].make_task(environment)
+            total += len(runs) * expected_seconds(runs[0], tasks[key], environment)
+    return total
+
+
+def _missing(made: Plan, environment: RunEnvironment) -> list[Row]:
+    return without_results(made.rows, read_results(environment.results_path))
+
+
+def carry_out(
+    made: Plan,
+    environment: RunEnvironment,
+    *,
+    say: Callable[[str], None] = lambda text: None,
+    describe: Callable[[Exception], str] = str,
+    debug: bool = False,
+) -> Comparison:
+    """Trains what has no result yet; a run that fails stops no other.
+
+    Args:
+        made: The plan.
+        environment: Where it is trained. Its results file says what is done: after an interruption
+            the same call goes on.
+        say: Takes a line before the first training, and about each.
+        describe: How an error is said.
+        debug: Whether the trace of an error is printed on standard error.
+
+    Raises:
+        ValueError: If every run failed.
+    """
+    missing = _missing(made, environment)
+    if missing:
+        done = len(made.rows) - len(missing)
+        known = f" ({done} have a result already)" if done else ""
+        try:
+            words = in_words(estimate(made, environment))
+        except (ValueError, RuntimeError):  # the run that fails says why
+            words = "unknown"
+        say(f"{len(missing)} trainings of {len(made.rows)}{known}; time: {words}")
+    failed = fit_rows(missing, environment, say=say, describe=describe, debug=debug)
+    failures = (*made.refused, *failed)
+    found = {result.hash: result for result in read_results(environment.results_path)}
+    standings = []
+    for model in made.recipes:
+        runs = [row.run for row in made.rows if row.run.model == model]
+        results = tuple(found[run.hash] for run in runs if run.hash in found)
+        if results:
+            standings.append(Standing(model, results))
+    came = "; ".join(failures) or "no result; another process may be training them"
+    require(bool(standings), "a comparison", came, "at least one finished run", "see the errors")
+    return ordered(made, standings, failures)
+
+
+def ordered(made: Plan, standings: Sequence[Standing], failures: Sequence[str] = ()) -> Comparison:
+    """Puts the models in order.
+
+    Args:
+        made: What was trained.
+        standings: What every model reached, at least one.
+        failures: What failed.
+    """
+    validated = all(standing.valid is not None for standing in standings)
+    sign = -1 if standings[0].results[0].higher_is_better else 1
+
+    def place(standing: Standing) -> float:
+        judged = standing.valid if validated else standing.test
+        assert judged is not None
+        return sign * judged.mean
+
+    by: Literal["validation", "test"] = "validation" if validated else "test"
+    return Comparison(made, tuple(sorted(standings, key=place)), by, tuple(failures))
+
+
+def compare(
+    task: str | Path,
+    environment: RunEnvironment | None = None,
+    *,
+    models: Sequence[str] = (),
+    given: Mapping[str, Any] | None = None,
+    seeds: Sequence[int] = (0, 1, 2),
+    folds: int | None = None,
+    say: Callable[[str], None] = print,
+) -> Comparison:
+    """Trains several models on one task and says which does best.
+
+    Started again after an interruption, it goes on where it stopped.
+
+    Args:
+        task: Name of the task; "file" is ``environment.file``, a file of sequences, and "graph"
+            one of a graph.
+        environment: Where they are trained.
+        models: Names of models. Default: LEM, CoRNN, UnICORNN, LSTM and GRU; for graphs PlainGNN,
+            GraphCON and GradientGating.
+        given: Fields of `Run` and options that are the same for all models; all others follow from
+            the data, see `recipe`.
+        seeds: The seeds of every model, at least one.
+        folds: Of your own file: every model is trained once for each of so many validation parts.
+        say: Takes a line with the expected time, and one about each training.
+
+    Raises:
+        ValueError: If a name is unknown, a value is out of range, or every run failed.
+
+    Example:
+        >>> import tempfile
+        >>> environment = RunEnvironment(out=tempfile.mkdtemp(), progress=False)
+        >>> given = {"epochs": 1, "model_options": {"hidden_size": 4}}
+        >>> models, quiet = ("LEM", "LSTM"), lambda text: None
+        >>> found = compare("digits", environment, models=models, given=given, seeds=[0], say=quiet)
+        >>> len(found.standings), found.metric, found.judged_by
+        (2, 'accuracy', 'validation')
+    """
+    environment = RunEnvironment() if environment is None else environment
+    made = plan(task, environment, models=models, given=given, seeds=seeds, folds=folds)
+    return carry_out(made, environment, say=say)

@@ -1,0 +1,182 @@
+"""What a comparison found, in words and as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from anharmonic._checks import listed
+from anharmonic.train.compare import Comparison, Spread, Standing
+
+# Of the way from the trivial answer to a perfect one: a model that goes less has not learned.
+_LEARNED = 0.05
+
+
+def unit(metric: str) -> str:
+    """What stands behind a metric's values.
+
+    Args:
+        metric: Its name.
+
+    Example:
+        >>> unit("accuracy"), unit("mse")
+        (' %', '')
+    """
+    return " %" if metric in ("accuracy", "f1") else ""
+
+
+def shown(spread: Spread | float, metric: str) -> str:
+    """A metric's mean and deviation, as many digits as are of interest.
+
+    Args:
+        spread: The values.
+        metric: The metric's name.
+
+    Example:
+        >>> shown(Spread(97.333, 1.16), "accuracy"), shown(Spread(0.012345, None), "mse")
+        ('97.3 ± 1.2', '0.0123')
+    """
+    mean, deviation = (spread, None) if isinstance(spread, float) else _both(spread)
+    form = ".1f" if unit(metric) else ".3g"
+    after = "" if deviation is None else f" ± {deviation:{'.1f' if unit(metric) else '.2g'}}"
+    return f"{mean:{form}}{after}"
+
+
+def learned(comparison: Comparison, standing: Standing) -> bool:
+    """Whether a model does better on the test data than the trivial answer, beyond its spread.
+
+    Args:
+        comparison: The comparison.
+        standing: One of its models.
+    """
+    if comparison.trivial is None:
+        return True
+    perfect = 100.0 if unit(comparison.metric) else float(comparison.higher_is_better)
+    way = perfect - comparison.trivial
+    gain = (standing.test.mean - comparison.trivial) * (1 if way > 0 else -1)
+    return gain > max(_LEARNED * abs(way), standing.test.deviation or 0.0)
+
+
+def verdict(comparison: Comparison) -> str:
+    """What was found, in a few sentences.
+
+    Args:
+        comparison: The comparison.
+    """
+    best, *others = comparison.standings
+    metric, title = comparison.metric, comparison.plan.title
+    reached = f"{_named(metric)}{shown(best.test, metric)}{unit(metric)}"
+    constant = ""
+    if comparison.trivial is not None:
+        constant = f"{trivial_words(comparison)} gives {_value(comparison.trivial, metric)}"
+    if not learned(comparison, best) and not any(learned(comparison, one) for one in others):
+        return (
+            f"No model did better on {title} than the trivial answer: {constant}, and {best.model} "
+            f"reached {reached}. More epochs, another lr or more data may change that."
+        )
+    count = len(comparison.standings)
+    place = f", the best of {count} models" if others else ""
+    if others and comparison.judged_by == "validation":
+        place += " by validation"
+    said = [f"{best.model} reached {reached} on {title}{place}{'; ' * bool(constant)}{constant}."]
+    said += _comparisons(comparison, best, others)
+    if others and comparison.judged_by == "test":
+        said.append("There is no validation set, so the order goes by the test data themselves.")
+    if comparison.failures:
+        said.append(f"{len(comparison.failures)} failed, see below.")
+    return " ".join(said)
+
+
+def _comparisons(comparison: Comparison, best: Standing, others: Sequence[Standing]) -> list[str]:
+    metric, said = comparison.metric, []
+    sign = 1 if comparison.higher_is_better else -1
+    able = [one for one in others if learned(comparison, one)]
+    higher = [one for one in able if sign * (one.test.mean - best.test.mean) > 0]
+    if higher:
+        top = max(higher, key=lambda one: sign * one.test.mean)
+        said.append(f"On the test data {top.model} reached {_value(top.test, metric)}.")
+    near = [one.model for one in able if _overlap(best.test, one.test)]
+    if near:
+        said.append(f"The difference to {listed(near)} is within the spread.")
+    far = [one for one in able if one.model not in near and one not in higher]
+    if far:
+        reached = [f"{one.model} {_value(one.test, metric)}" for one in far]
+        said.append(f"{listed(reached)}.")
+    stuck = [one for one in (best, *others) if not learned(comparison, one)]
+    if stuck:
+        reached = [f"{one.model} ({_value(one.test, metric)})" for one in stuck]
+        said.append(f"{listed(reached)} did no better than the trivial answer.")
+    if others and best.test.deviation is None:
+        said.append("With one run of each, how much of this is luck is not known.")
+    return said
+
+
+def _both(spread: Spread) -> tuple[float, float | None]:
+    return spread.mean, spread.deviation
+
+
+def _named(metric: str) -> str:
+    """The metric's name before its value, where the unit does not say it."""
+    return "" if metric == "accuracy" else f"{metric} "
+
+
+def _value(spread: Spread | float, metric: str) -> str:
+    return f"{shown(spread, metric)}{unit(metric)}"
+
+
+def _overlap(first: Spread, second: Spread) -> bool:
+    if first.deviation is None or second.deviation is None:
+        return False
+    return abs(first.mean - second.mean) <= first.deviation + second.deviation
+
+
+def trivial_words(comparison: Comparison) -> str:
+    """What the trivial answer is, in words.
+
+    Args:
+        comparison: The comparison.
+    """
+    task = comparison.plan.task
+    if task.target == "class":
+        return "always answering the most frequent class"
+    if task.target == "labels":
+        return "always answering each label's more frequent value"
+    if getattr(task, "horizon", None):
+        return "answering that nothing changes"
+    return f"always answering the {'median' if task.metric == 'mae' else 'mean'}"
+
+
+HEAD = ("model", "test", "validation", "parameters", "seconds")
+
+
+def table(comparison: Comparison) -> list[list[str]]:
+    """Rows of strings: the models in order, then the trivial answer.
+
+    Args:
+        comparison: The comparison; the columns are those of ``HEAD``.
+    """
+    metric = comparison.metric
+    rows = []
+    for one in comparison.standings:
+        valid = "–" if one.valid is None else shown(one.valid, metric)
+        parameters = f"{one.results[0].parameters:,}"
+        seconds = f"{one.seconds:.0f}" if one.seconds >= 10 else f"{one.seconds:.1f}"
+        rows.append([one.model, shown(one.test, metric), valid, parameters, seconds])
+    if comparison.trivial is not None:
+        rows.append(["(trivial answer)", shown(comparison.trivial, metric), "", "", ""])
+    return rows
+
+
+def about(comparison: Comparison) -> str:
+    """What the numbers of the table are.
+
+    Args:
+        comparison: The comparison.
+    """
+    runs = len(comparison.standings[0].results)
+    spread = "one run each" if runs == 1 else f"mean ± standard deviation of {runs} runs"
+    percent = " in percent" if unit(comparison.metric) else ""
+    way = "higher" if comparison.higher_is_better else "lower"
+    order = "sorted by validation"
+    if comparison.judged_by == "test":
+        order = "sorted by test, because there is no validation set: the best number is flattered"
+    return f"{comparison.metric}{percent}, {way} is better; {spread}; {order}"

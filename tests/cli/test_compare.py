@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+
+from anharmonic.cli.compare import task_named
+from anharmonic.train import read_results
+
+QUICK = ("--epochs", "1", "--hidden-size", "4", "--threads", "1", "--no-progress")
+
+
+def test_a_table_says_what_was_found(cli, tmp_path):
+    words = ("compare", "digits", "--models", "lem", "lstm", "--seeds", "0", *QUICK)
+    code, out, err = cli(*words)
+    assert code == 0 and err == ""
+    assert "on digits" in out or "No model did better on digits" in out
+    lines = out.splitlines()
+    assert {"LEM", "LSTM", "(trivial"} <= {line.split()[0] for line in lines if line}
+    assert "sorted by validation" in out
+    assert len(read_results(tmp_path / "runs" / "results.jsonl")) == 2
+    assert cli(*words)[1] == out  # nothing to do
+
+
+def test_a_file_and_its_options(cli, data):
+    words = ("--models", "lem", "--seeds", "0", "--valid-share", "0.2", *QUICK)
+    code, out, _ = cli("compare", data, *words)
+    assert code == 0 and "on mine" in out and "sorted by validation" in out
+
+
+def test_time_and_settings_are_said_before(cli, data):
+    words = ("--models", "lem", "lstm", "--seeds", "0", "--epochs", "1", "--threads", "1")
+    _, _, err = cli("compare", data, *words)
+    said = err.splitlines()
+    assert said[0].startswith("LEM: Chosen from the data: ")
+    assert said[2].startswith("2 trainings of 2; time: ") and said[3] == "[1/2] LEM, seed 0"
+
+
+def test_a_failure_is_said_and_the_others_stand(cli):
+    words = ("compare", "digits", "--models", "lem", "graphcon", "--seeds", "0", *QUICK)
+    code, out, _ = cli(*words)
+    assert code == 1 and "LEM" in out and "failed: GraphCON: " in out
+
+
+def test_a_graph_is_known_by_what_is_in_the_file(data, tmp_path):
+    graph = tmp_path / "graph.npz"
+    np.savez(graph, x=np.eye(3), edge_index=np.zeros((2, 1), int), y=np.arange(3))
+    assert task_named(str(graph)) == ("graph", graph)
+    assert task_named(str(data)) == ("file", data)
+    assert task_named("Digits") == ("digits", None)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ((), "a task or a file first; got 'nothing'; for example"),
+        (("--seeds", "0"), "got '--seeds 0'"),
+        (("digitz",), "did you mean 'digits'"),
+        (("no.csv",), "must be an existing file; got 'no.csv'"),
+        (("digits", "--models", "lam"), "model must be one of 'CoRNN'"),
+        (("digits", "--folds", "3"), "folds must be None but for your own file; got 3"),
+    ],
+)
+def test_wrong_words_are_one_line_and_exit_code_2(cli, words, text):
+    code, _, err = cli("compare", *words)
+    assert code == 2 and len(err.splitlines()) == 1 and text in err
+
+
+def test_help(cli):
+    code, out, _ = cli("compare", "--help")
+    assert code == 0 and out.startswith("usage: anharmonic compare TASK")
+    assert "--models" in out and "--folds" in out
+    assert "--length" in cli("compare", "adding", "--help")[1]

@@ -1,0 +1,147 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from anharmonic.train import RunEnvironment, compare, read_results
+from anharmonic.train import compare as package_function
+from anharmonic.train.compare import MODELS, Spread, Standing, estimate, ordered, plan
+from anharmonic.train.recipe import Recipe
+from anharmonic.train.run import Run
+from anharmonic.train.search import with_seed
+
+SMALL = {
+    "epochs": 1,
+    "task_options": {"length": 8, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2},
+    "model_options": {"hidden_size": 4},
+}
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return RunEnvironment(out=tmp_path / "runs", threads=1, progress=False)
+
+
+def small(environment, **changes):
+    lines = []
+    options = {"models": ["lem", "lstm"], "seeds": [0, 1], "given": SMALL, **changes}
+    return compare("adding", environment, say=lines.append, **options), lines
+
+
+def test_every_model_is_trained_with_every_seed_and_what_it_asked_for(environment):
+    found, lines = small(environment)
+    assert {standing.model for standing in found.standings} == {"LEM", "LSTM"}
+    for standing in found.standings:
+        assert [result.run.seed for result in standing.results] == [0, 1]
+        assert all(result.run.epochs == 1 for result in standing.results)
+        assert standing.test.mean == np.mean([result.test for result in standing.results])
+        deviation = np.std([result.test for result in standing.results], ddof=1)
+        assert standing.test.deviation == pytest.approx(deviation)
+    assert found.metric == "mse" and not found.higher_is_better
+    known = [result.trivial for one in found.standings for result in one.results]
+    assert found.trivial == pytest.approx(np.mean(known))
+    assert lines[0].startswith("4 trainings of 4; time: ")
+    # All models have one seed before any has two: after an interruption they can be compared.
+    assert [row.name for row in found.plan.rows] == [
+        "LEM, seed 0", "LSTM, seed 0", "LEM, seed 1", "LSTM, seed 1",
+    ]  # fmt: skip
+
+
+def test_what_has_a_result_is_not_trained_again(environment):
+    first, _ = small(environment, seeds=[0])
+    again, lines = small(environment)
+    assert lines[0].startswith("2 trainings of 4 (2 have a result already)")
+    assert len(read_results(environment.results_path)) == 4
+    kept = {result.hash: result for one in again.standings for result in one.results}
+    for standing in first.standings:
+        assert all(kept[result.hash] == result for result in standing.results)
+    assert small(environment)[1] == []
+
+
+def test_a_failure_stops_no_other(environment):
+    # The chrono LSTM has no such width; the other is trained.
+    given = {**SMALL, "model_options": {"hidden_size": 4, "multiscale": True}}
+    found, _ = small(environment, given=given, seeds=[0])
+    assert [standing.model for standing in found.standings] == ["LEM"]
+    assert len(found.failures) == 1 and "LSTM" in found.failures[0]
+    assert "multiscale" in found.failures[0]
+
+
+def test_a_run_that_fails_while_it_trains_stops_no_other(environment, monkeypatch):
+    from anharmonic.train import rows
+
+    def fit(run, environment):
+        if run.model == "LEM":
+            raise RuntimeError("the machine is on fire")
+        return trained(run, environment)
+
+    trained = rows.fit
+    monkeypatch.setattr(rows, "fit", fit)
+    found, _ = small(environment, seeds=[0])
+    assert [standing.model for standing in found.standings] == ["LSTM"]
+    assert found.failures == ("LEM, seed 0: the machine is on fire",)
+    with pytest.raises(ValueError, match="the machine is on fire"):
+        small(environment, models=["lem"], seeds=[0])
+
+
+def of(make_result, model, tests, valid, **changes):
+    results = []
+    for seed, test in enumerate(tests):
+        result = make_result(with_seed(Run("adding", model), seed), test=test, **changes)
+        results.append(dataclasses.replace(result, valid=valid))
+    return Standing(model, tuple(results))
+
+
+def a_plan(environment):
+    run = Run("adding", "LEM")
+    return dataclasses.replace(
+        plan("adding", environment, models=["LEM"]), recipes={"LEM": Recipe(run, {})}
+    )
+
+
+@pytest.mark.parametrize(("higher", "first"), [(False, "LSTM"), (True, "LEM")])
+def test_order_goes_by_validation(make_result, environment, higher, first):
+    standings = [
+        of(make_result, "LEM", [0.1], 0.5, higher_is_better=higher),
+        of(make_result, "LSTM", [0.2], 0.3, higher_is_better=higher),
+    ]
+    found = ordered(a_plan(environment), standings)
+    assert found.judged_by == "validation" and found.standings[0].model == first
+
+
+def test_order_goes_by_test_only_where_nothing_validates(make_result, environment):
+    standings = [of(make_result, "LEM", [0.3], 0.1), of(make_result, "LSTM", [0.2], None)]
+    found = ordered(a_plan(environment), standings)
+    assert found.judged_by == "test" and found.standings[0].model == "LSTM"
+    assert found.standings[0].valid is None
+
+
+def test_folds_of_a_file(data, tmp_path):
+    environment = RunEnvironment(out=tmp_path / "runs", file=data, progress=False)
+    made = plan("file", environment, models=["gru"], seeds=[3], folds=3)
+    assert [row.run.task_options["fold"] for row in made.rows] == [0, 1, 2]
+    assert {row.run.seed for row in made.rows} == {3} and made.title == "mine"
+    with pytest.raises(ValueError, match=r"folds must be .* got 3"):
+        plan("adding", RunEnvironment(), folds=3)
+
+
+def test_default_models_are_those_of_the_kind(environment):
+    assert tuple(plan("digits", environment).recipes) == MODELS["sequence"]
+    with pytest.raises(ValueError, match=r"must be one for sequences.*|sequences"):
+        plan("digits", environment, models=["GraphCON"])
+
+
+def test_time_is_that_of_what_is_left(environment):
+    made = plan("adding", environment, models=["lem"], given=SMALL, seeds=[0])
+    assert estimate(made, environment) > 0
+    small(environment, models=["lem"], seeds=[0])
+    assert estimate(made, environment) == 0
+
+
+def test_spread():
+    assert Spread.of([2.0]) == Spread(2.0, None)
+    assert Spread.of([1.0, 2.0, 3.0]) == Spread(2.0, 1.0)
+
+
+def test_the_package_gives_the_function():
+    assert callable(package_function)

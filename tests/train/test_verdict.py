@@ -1,0 +1,102 @@
+"""What is said must follow from the numbers."""
+
+import dataclasses
+
+import pytest
+
+from anharmonic.data import make_task
+from anharmonic.train.compare import Comparison, Plan, Spread, Standing
+from anharmonic.train.run import Run
+from anharmonic.train.verdict import about, learned, shown, table, verdict
+
+
+@pytest.fixture
+def comparison(make_result):
+    """A comparison from test values by model; in the order given."""
+
+    def make(trivial=10.0, metric="accuracy", task="digits", judged="validation", **tests):
+        standings = []
+        for model, values in tests.items():
+            results = []
+            for seed, value in enumerate(values):
+                run = Run(task, model, seed=seed)
+                higher = metric == "accuracy"
+                result = make_result(run, test=value, metric=metric, higher_is_better=higher)
+                valid = None if judged == "test" else value
+                results.append(dataclasses.replace(result, trivial=trivial, valid=valid))
+            standings.append(Standing(model, tuple(results)))
+        plan = Plan("GunPoint", make_task(task), {}, ())
+        return Comparison(plan, tuple(standings), judged)
+
+    return make
+
+
+def test_the_best_is_named_with_its_number_and_the_trivial_answer(comparison):
+    said = verdict(comparison(LEM=[96.0, 98.0], LSTM=[80.0, 81.0], trivial=50.7))
+    assert said.startswith(
+        "LEM reached 97.0 ± 1.4 % on GunPoint, the best of 2 models by validation; always "
+        "answering the most frequent class gives 50.7 %."
+    )
+    assert "LSTM 80.5 ± 0.7 %" in said and "spread" not in said and "luck" not in said
+
+
+def test_a_difference_within_the_spread_is_said(comparison):
+    said = verdict(comparison(LEM=[90.0, 98.0], LSTM=[91.0, 95.0], GRU=[50.0, 51.0]))
+    assert "The difference to LSTM is within the spread." in said
+    assert "GRU 50.5 ± 0.7 %" in said
+
+
+def test_one_run_each_is_said(comparison):
+    assert "luck" in verdict(comparison(LEM=[90.0], LSTM=[91.0]))
+
+
+def test_models_that_learned_nothing_are_named(comparison):
+    said = verdict(comparison(LEM=[90.0, 91.0], LSTM=[10.3, 11.0]))
+    assert "LSTM (10.7 ± 0.5 %) did no better than the trivial answer" in said
+
+
+def test_nothing_learned_at_all_comes_first(comparison):
+    said = verdict(comparison(LEM=[10.0, 10.4], LSTM=[9.0, 9.0]))
+    assert said.startswith("No model did better on GunPoint than the trivial answer")
+    assert "10.0 %" in said and "10.2 ± 0.3 %" in said
+
+
+def test_a_model_that_tests_better_than_the_best_by_validation_is_said(comparison):
+    said = verdict(comparison(LEM=[90.0, 91.0], LSTM=[98.0, 99.0]))
+    assert "LEM reached 90.5" in said and "On the test data LSTM reached 98.5 ± 0.7 %" in said
+
+
+def test_an_order_by_test_is_said(comparison):
+    found = comparison(LEM=[90.0, 91.0], LSTM=[80.0, 80.0], judged="test")
+    assert "no validation set" in verdict(found) and "no validation set" in about(found)
+    assert "by validation" not in verdict(found)
+    assert table(found)[0][2] == "–"
+
+
+def test_errors_get_smaller(comparison):
+    found = comparison(trivial=0.167, metric="mse", task="adding", LEM=[0.001], LSTM=[0.166])
+    best, other = found.standings
+    assert learned(found, best) and not learned(found, other)
+    said = verdict(found)
+    assert "LEM reached mse 0.001 on" in said and "always answering the mean gives 0.167" in said
+    assert "LSTM (0.166) did no better" in said and "lower is better" in about(found)
+
+
+@pytest.mark.parametrize(
+    ("values", "better"),
+    [([10.4, 10.4], False), ([60.0, 60.0], True), ([10.0, 60.0], False), ([5.0, 5.0], False)],
+)
+def test_learning_is_more_than_luck(comparison, values, better):
+    found = comparison(LEM=values)
+    assert learned(found, found.standings[0]) is better
+
+
+def test_table_ends_with_the_trivial_answer(comparison):
+    rows = table(comparison(LEM=[90.0, 91.0], LSTM=[80.0, 80.0]))
+    assert rows[0] == ["LEM", "90.5 ± 0.7", "90.5 ± 0.7", "1,234", "30"]
+    assert rows[-1][:2] == ["(trivial answer)", "10.0"]
+
+
+def test_numbers_have_the_digits_that_matter():
+    assert shown(Spread(0.00012345, 0.0000678), "mse") == "0.000123 ± 6.8e-05"
+    assert shown(98.76, "f1") == "98.8"
