@@ -39,7 +39,13 @@ def test_numbers_and_one_page_that_needs_nothing_else(cli, tmp_path, model):
     code, out, err = cli("diagnose", folder)
     assert code == 0, err
     page = (folder / "diagnosis.html").read_text(encoding="utf-8")
-    assert re.findall("<h2>(.*?)</h2>", page) == ["Training", *TITLES[model], "The run"]
+    assert re.findall("<h2>(.*?)</h2>", page) == [
+        "Training",
+        "Metrics",
+        *TITLES[model],
+        "The run",
+    ]
+    assert re.search(r"\nMetrics\n  MSE .*\n  RMSE .*\n  MAE .*\n  R² ", out)
     for title in TITLES[model]:
         assert f"\n{title}\n" in out
     assert page.count("<img ") == 1 + len(TITLES[model])
@@ -110,6 +116,10 @@ def test_a_run_on_the_user_s_file_needs_it(cli, data, tmp_path):
     code, out, err = cli("diagnose", folder, "--file", data)
     assert code == 0, err
     assert "Gates" in out
+    assert re.search(r"\nclass +precision +recall +F1 +support\n", out)
+    page = (folder / "diagnosis.html").read_text(encoding="utf-8")
+    assert re.search(r"<tr><td>\w+</td>(<td>[\d.]+ %</td>){3}<td>\d+</td></tr>", page)
+    assert re.search(r'<img [^>]*alt="Metrics: Over \d+ predictions for the test set.', page)
 
 
 def test_what_is_no_finished_run_is_said_in_one_line(cli, tmp_path):

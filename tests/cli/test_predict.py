@@ -1,11 +1,17 @@
 import csv
 import io
+import re
 
 import numpy as np
 import pytest
+import torch
 
-from anharmonic.cli.predict import csv_text
+from anharmonic.cli.predict import csv_text, evaluation_text
+from anharmonic.data.scores import score_table
+from anharmonic.train.evaluate_run import Evaluation
 from anharmonic.train.predict import Predictions
+
+TRUTH = torch.tensor([[1.0], [2.0]])
 
 
 def rows(text):
@@ -63,3 +69,43 @@ def test_a_missing_folder_of_the_output_is_refused_and_not_made(cli, data, tmp_p
     assert "--output must be a file in an existing folder" in err
     assert "got 'none/p.csv'; make the folder none first" in err
     assert not (tmp_path / "none").exists()
+
+
+def trained(cli, data):
+    words = ("--hidden-size", "3", "--epochs", "1", "--threads", "1", "--no-progress")
+    code, out, err = cli("train", "lem", data, *words)
+    assert code == 0, err
+    return re.search(r"run folder +(.*)", out)[1]
+
+
+def test_evaluating_prints_tables_and_writes_predictions(cli, data, tmp_path):
+    folder = trained(cli, data)
+    arrays = dict(np.load(data))
+    np.savez(tmp_path / "new.npz", **arrays, groups=np.arange(len(arrays["y"])))
+    code, out, err = cli("predict", folder, "new.npz", "--evaluate")
+    assert code == 0, err
+    assert re.search(rf"^of {len(arrays['y'])} +model +trivial answer \(always \w+\)$", out, re.M)
+    assert re.search(r"^accuracy +[\d.]+ % +[\d.]+ %$", out, re.M)
+    assert re.search(r"^AUROC, macro +[\d.]+ +0.5$", out, re.M)
+    for name, count in zip(*np.unique(arrays["y"], return_counts=True), strict=True):
+        assert re.search(rf"^{name} +([\d.]+ % +){{3}}{count}$", out, re.M)
+    assert re.search(r"^true, predicted as +", out, re.M)
+    assert (tmp_path / "predictions.csv").is_file()
+    code, out, err = cli("predict", folder, "new.npz", "--evaluate", "--output", "-")
+    assert code == 0 and out.startswith("index,") and "trivial answer" in err
+
+
+def test_evaluating_needs_targets(cli, data, tmp_path):
+    folder = trained(cli, data)
+    np.savez(tmp_path / "new.npz", x=np.load(data)["x"])
+    code, _, err = cli("predict", folder, "new.npz", "--evaluate")
+    assert code == 2 and len(err.splitlines()) == 1
+    assert "keys of new.npz must be x and y" in err and "add the targets" in err
+    assert not (tmp_path / "predictions.csv").exists()
+
+
+def test_a_model_that_is_not_better_is_called_so():
+    scores, trivial = (score_table("value", torch.tensor([[v], [0.0]]), TRUTH) for v in (5.0, 1.0))
+    nothing = Predictions(None, (), np.zeros((2, 1), "f4"))
+    assert "NOT better" in evaluation_text(Evaluation(nothing, scores, trivial, "their mean"))
+    assert "NOT better" not in evaluation_text(Evaluation(nothing, trivial, scores, "their mean"))

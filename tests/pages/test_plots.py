@@ -83,3 +83,16 @@ def test_panels_stand_in_rows(axes, count, shape):
     grid = found[0].get_gridspec()
     assert (grid.nrows, grid.ncols) == shape
     assert sum(axis.get_visible() for axis in figure.axes) == count
+
+
+@pytest.mark.parametrize(("size", "numbers", "named"), [(2, 4, 2), (12, 144, 12), (70, 0, 24)])
+def test_a_matrix_shows_shares_of_rows(axes, size, numbers, named):
+    _, (axis,) = axes
+    counts = [[3 * (i == j) + (j == 0) for j in range(size)] for i in range(size)]
+    plots.matrix(axis, counts, [f"class {i}" for i in range(size)], x="guess", y="truth")
+    (drawn,) = axis.get_images()
+    assert drawn.get_array()[1, 0] == 0.25 and drawn.get_array()[1, 1] == 0.75
+    assert len(axis.texts) == numbers
+    assert [label.get_text() for label in axis.get_yticklabels()][:1] == ["class 0"]
+    assert len(axis.get_yticks()) == named
+    assert (axis.get_xlabel(), axis.get_ylabel()) == ("guess", "truth")

@@ -7,13 +7,18 @@ import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from tyro.conf import Positional
 
 from anharmonic._checks import require
 from anharmonic.cli.flags import run_command
+from anharmonic.train.evaluate_run import Evaluation, evaluate_run
 from anharmonic.train.files import write_atomically
 from anharmonic.train.predict import Predictions, predict
+
+# A wider matrix of what was taken for what would not fit a terminal.
+_MOST_CLASSES = 10
 
 
 def run(words: Sequence[str]) -> int:
@@ -33,19 +38,22 @@ def write_predictions(
     data: Positional[Path],
     output: Path = Path("predictions.csv"),
     batch_size: int = 256,
+    evaluate: bool = False,
 ) -> int:
     """Writes a trained model's predictions for a file of sequences as CSV.
 
     Args:
         run: The folder of a finished run, e.g. runs/file-LEM-0123456789ab.
         data: The sequences, or the graph, in a file as for training; targets in it are not looked
-            at.
+            at without --evaluate.
         output: The CSV to write, in a folder that exists; it replaces a file that is there. -
             writes to standard output.
         batch_size: Sequences computed together, at least 1.
+        evaluate: Also measures the predictions against the targets in the data, beside the
+            trivial answer, over all and per class.
 
     Raises:
-        ValueError: If the run or the data are damaged.
+        ValueError: If the run or the data are damaged, or the data to evaluate on have no targets.
         FileNotFoundError: If the run, the data or the folder of the output are not there.
     """
     require(
@@ -56,8 +64,11 @@ def write_predictions(
         f"make the folder {output.parent} first or choose another",
         FileNotFoundError,
     )
-    predictions = predict(run, data, batch_size)
+    found = evaluate_run(run, data, batch_size) if evaluate else None
+    predictions = predict(run, data, batch_size) if found is None else found.predictions
     text = csv_text(predictions)
+    if found is not None:
+        print(evaluation_text(found), file=sys.stderr if str(output) == "-" else sys.stdout)
     if str(output) == "-":
         sys.stdout.write(text)
         return 0
@@ -65,6 +76,26 @@ def write_predictions(
     write_atomically(output, text)
     print(f"{done} {output}: {len(predictions.values)} sequences")
     return 0
+
+
+def evaluation_text(found: Evaluation) -> str:
+    """The metrics beside those of the trivial answer, then every class.
+
+    Args:
+        found: What ``train.evaluate_run`` gave.
+    """
+    from anharmonic.pages import CLASS_HEAD, class_rows, confusion_rows, grid, metric_rows, text
+
+    head = (f"of {found.scores.count}", "model", f"trivial answer ({found.trivial_answer})")
+    rows = metric_rows(found.scores, found.trivial)
+    parts: list[Any] = [grid(head, rows)]
+    if not found.is_better:
+        parts.append("The model is NOT better than the trivial answer.")
+    if found.scores.classes:
+        parts += ["", grid(CLASS_HEAD, class_rows(found.scores), fixed=CLASS_HEAD[1:])]
+    if 0 < len(found.scores.confusion) <= _MOST_CLASSES:
+        parts += ["", grid(*confusion_rows(found.scores))]
+    return text(*parts)
 
 
 def csv_text(predictions: Predictions) -> str:

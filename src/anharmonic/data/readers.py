@@ -14,7 +14,11 @@ from anharmonic.data.ts import read_ts
 
 
 def read_parts(
-    path: Path | str, *, targets: bool = True, columns: Columns | None = None
+    path: Path | str,
+    *,
+    targets: bool = True,
+    columns: Columns | None = None,
+    pair: bool = True,
 ) -> dict[str, Sequences]:
     """Reads the sequences of a file, by the reader of its ending.
 
@@ -23,6 +27,7 @@ def read_parts(
             the other one is read too.
         targets: Whether targets are wanted; else only this file's inputs are read.
         columns: Of a table, which column is what; what is left open is found.
+        pair: Whether the other file of a pair is wanted too, if targets are.
 
     Returns:
         The sequences by part: "all", or "train", "test" and perhaps "valid".
@@ -36,7 +41,7 @@ def read_parts(
     path = existing(path)
     given = columns or Columns()
     parts: dict[str, Sequences] = {}
-    for name, file in _files(path, pair=targets).items():
+    for name, file in _files(path, pair=targets and pair).items():
         read = READERS[_form(path)](file, targets, given)
         parts |= {name if key == "all" else key: part for key, part in read.items()}
         given = next(iter(read.values())).columns or given  # both files of a pair are read alike

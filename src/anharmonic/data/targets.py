@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import message, require
+from anharmonic._checks import listed, message, require
 from anharmonic.data.base import Target
 from anharmonic.data.sequences import Sequences
 
@@ -107,6 +107,69 @@ def encode_classes(
         for key, (names, places) in held.items()
     }
     return tuple(train), codes
+
+
+def encode_like(y: NDArray[Any], names: Sequence[str], where: str) -> NDArray[np.int64]:
+    """Numbers classes as training numbered them.
+
+    Args:
+        y: Classes as read.
+        names: The classes of training.
+        where: The file, for messages.
+
+    Raises:
+        ValueError: If a class is none of these.
+
+    Example:
+        >>> encode_like(np.array(["up", "down"]), ("down", "up"), "here").tolist()
+        [1, 0]
+    """
+    held, places = _names(y)
+    extra = [name for name in held if name not in names]
+    known = f"{listed(names[:10])}{' ...' if len(names) > 10 else ''}"
+    advice = "remove what is of another class, or train with it"
+    expected = f"among those of training, {known}"
+    require(not extra, f"classes of y in {where}", extra[:5], expected, advice)
+    order = {name: i for i, name in enumerate(names)}
+    return np.array([order[name] for name in held], np.int64)[places]
+
+
+def targets_like(
+    part: Sequences, target: Target, names: Sequence[str], width: int, per_step: bool
+) -> NDArray[Any]:
+    """Targets of new sequences as training had them.
+
+    Args:
+        part: The sequences.
+        target: What training took its targets for.
+        names: The classes of training, if it had any.
+        width: Number of outputs.
+        per_step: Whether training had a target for every step.
+
+    Returns:
+        int64 numbers of classes `[N]`, or float32 values `[N, O]`; per step, `[sum of lengths]` or
+        `[sum of lengths, O]`. A class that is given once for a sequence is that of all its steps.
+
+    Raises:
+        ValueError: If there are no targets, or they are not like those of training.
+    """
+    if part.y is None:
+        advice = "add them, or predict without evaluating"
+        raise ValueError(message(f"{part.where} must hold targets to evaluate on", "none", advice))
+    part = classes_by_step(part, target)
+    target_kind(part, target)
+    came = "one per step" if part.per_step else "one per sequence"
+    expected, advice = f"one per {'step' if per_step else 'sequence'}, as in training", "give these"
+    fits = part.per_step == per_step or (per_step and target == "class")
+    require(fits, f"targets in {part.where}", came, expected, advice)
+    if target == "class":
+        codes = encode_like(np.asarray(part.y), names, part.where)
+        return codes if part.per_step == per_step else np.repeat(codes, part.lengths)
+    values = float_targets(part)
+    expected, advice = f"{width}, as in training", "give the same outputs in the same order"
+    found = values.shape[1]
+    require(found == width, f"outputs of y in {part.where}", found, expected, advice)
+    return values
 
 
 def _names(y: NDArray[Any] | None) -> tuple[list[str], NDArray[np.int64]]:

@@ -49,6 +49,23 @@ class Panel:
 
 
 @dataclass(frozen=True)
+class Matrix:
+    """Counts of pairs, as dark as they are many in their row.
+
+    Args:
+        counts: Whole numbers, row by row.
+        names: Of the rows and the columns.
+        x: What the columns are.
+        y: What the rows are.
+    """
+
+    counts: Sequence[Sequence[int]]
+    names: Sequence[str]
+    x: str
+    y: str
+
+
+@dataclass(frozen=True)
 class Section:
     """What a diagnostic says of a trained model.
 
@@ -56,13 +73,17 @@ class Section:
         title: Its heading.
         about: What is shown, in a sentence or two.
         numbers: Names and values.
-        panels: What to draw, if anything.
+        panels: What to draw, if anything: panels only, or one matrix.
+        head: Names of the columns of a table, if there is one.
+        rows: Its rows.
     """
 
     title: str
     about: str
     numbers: dict[str, str]
-    panels: tuple[Panel, ...] = ()
+    panels: tuple[Panel | Matrix, ...] = ()
+    head: tuple[str, ...] = ()
+    rows: Sequence[Sequence[str]] = ()
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,33 @@
 """Pages, figures and terminal tables: one style for all that the commands show."""
 
 from anharmonic.pages.html import TEMPLATES, image, render
-from anharmonic.pages.plots import COLOURS, lines, network, panels, save
+from anharmonic.pages.plots import COLOURS, lines, matrix, network, panels, save
+from anharmonic.pages.scores import (
+    CLASS_HEAD,
+    class_rows,
+    confusion_rows,
+    metric_rows,
+    worst_confusion,
+)
 from anharmonic.pages.terminal import bullets, grid, text, unwrapped
 
 __all__ = [
+    "CLASS_HEAD",
     "COLOURS",
     "TEMPLATES",
     "bullets",
+    "class_rows",
+    "confusion_rows",
     "grid",
     "image",
     "lines",
+    "matrix",
+    "metric_rows",
     "network",
     "panels",
     "render",
     "save",
     "text",
     "unwrapped",
+    "worst_confusion",
 ]

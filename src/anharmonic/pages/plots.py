@@ -26,6 +26,8 @@ DASHES: tuple[Any, ...] = (
     (0, (3, 1, 1, 1, 1, 1)),
 )
 FORMATS = ("svg", "png")
+# A matrix wider than this has names for some rows only, and no room for numbers.
+_NAMES_SHOWN, _NUMBERS_SHOWN = 30, 12
 _STYLE = {
     "font.size": 9,
     "font.sans-serif": ["DejaVu Sans"],
@@ -124,6 +126,36 @@ def lines(
             axes.set_ylim(bottom=low)
         if legend and len(curves) > 1:
             axes.legend(handlelength=2.6)
+
+
+def matrix(
+    axes: Any, counts: Sequence[Sequence[int]], names: Sequence[str], *, x: str, y: str
+) -> None:
+    """Draws counts as squares, as dark as their share of the row; with numbers if they are few.
+
+    Args:
+        axes: Where.
+        counts: Row by row.
+        names: Of the rows and the columns; of many every so manieth is shown.
+        x: What the columns are.
+        y: What the rows are.
+    """
+    matplotlib = _matplotlib()
+    shares = [[number / max(1, sum(row)) for number in row] for row in counts]
+    size = len(names)
+    places = range(0, size, math.ceil(size / _NAMES_SHOWN))
+    shown = [names[i] if len(names[i]) <= 14 else f"{names[i][:13]}…" for i in places]
+    with matplotlib.rc_context(_STYLE):
+        axes.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
+        axes.grid(visible=False)
+        axes.set(xlabel=x, ylabel=y)
+        long = max(map(len, shown)) * len(shown) > 40
+        axes.set_xticks(places, shown, rotation=90 if long else 0)
+        axes.set_yticks(places, shown)
+        for i, row in enumerate(counts if size <= _NUMBERS_SHOWN else ()):
+            for j, number in enumerate(row):
+                colour = "white" if shares[i][j] > 0.5 else "0.2"
+                axes.text(j, i, str(number), ha="center", va="center", color=colour, fontsize=8)
 
 
 def network(

@@ -2,6 +2,7 @@
 
 from anharmonic.train.compare import Comparison, compare
 from anharmonic.train.evaluate import detailed_scores
+from anharmonic.train.evaluate_run import Evaluation, evaluate_run
 from anharmonic.train.files import write_atomically
 from anharmonic.train.fit import fit
 from anharmonic.train.folder import BEST, DIAGNOSTICS, run_folder
@@ -21,6 +22,7 @@ __all__ = [
     "BestTrial",
     "Comparison",
     "DivergedError",
+    "Evaluation",
     "Predictions",
     "Range",
     "Recipe",
@@ -31,6 +33,7 @@ __all__ = [
     "commit",
     "compare",
     "detailed_scores",
+    "evaluate_run",
     "fill",
     "fit",
     "fit_rows",

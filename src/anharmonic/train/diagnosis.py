@@ -10,10 +10,12 @@ from typing import Any
 from anharmonic import __version__, pages
 from anharmonic._checks import message, require
 from anharmonic.data.registry import OWN_DATA
-from anharmonic.diagnostics.base import Panel, Probe, Section
+from anharmonic.data.scores import ScoreTable
+from anharmonic.diagnostics.base import Matrix, Panel, Probe, Section
 from anharmonic.diagnostics.registry import applicable, describe
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import folder as folders
+from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.files import write_atomically
 from anharmonic.train.probes import probe_of, read_diagnostics
 from anharmonic.train.results import Result
@@ -30,6 +32,9 @@ class Trained:
         model: Its model.
         probe: Validation data.
         log: What was measured while it trained.
+        scored: Name of the set that `scores` are of: "validation", or "test" where nothing
+            validates.
+        scores: How the model does on that set.
     """
 
     folder: Path
@@ -37,6 +42,8 @@ class Trained:
     model: Any
     probe: Probe
     log: list[dict[str, Any]]
+    scored: str
+    scores: ScoreTable
 
     @property
     def title(self) -> str:
@@ -83,17 +90,21 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
     loaders = task.loaders(run.seed, run.batch_size)
     probe = probe_of(loaders.valid or loaders.train(0), task.loss)
     model = from_pretrained(folder / folders.BEST).eval()
-    return Trained(folder, result, model, probe, read_diagnostics(folder / folders.DIAGNOSTICS))
+    log = read_diagnostics(folder / folders.DIAGNOSTICS)
+    scored = "validation" if len(loaders.valid) else "test"
+    scores = detailed_scores(model, loaders.valid or loaders.test, task)
+    return Trained(folder, result, model, probe, log, scored, scores)
 
 
 def sections(trained: Trained, say: Callable[[str], None] = lambda text: None) -> Iterator[Section]:
-    """The training, then every diagnostic that applies to the run's model.
+    """The training, how good the model is, then every diagnostic that applies to it.
 
     Args:
         trained: The run.
         say: Is told what is measured next.
     """
     yield _training(trained.result)
+    yield _scores(trained.scored, trained.scores)
     for name in applicable(trained.result.run.model):
         say(name)
         log = [{"epoch": e["epoch"], **e[name]} for e in trained.log if name in e]
@@ -126,16 +137,30 @@ def _training(result: Result) -> Section:
     return Section("Training", "Loss and validation metric by epoch.", numbers, tuple(panels))
 
 
+def _scores(scored: str, scores: ScoreTable) -> Section:
+    numbers = {name: value for name, value in pages.metric_rows(scores)}
+    about = f"Over {scores.count} predictions for the {scored} set."
+    if not scores.classes:
+        return Section("Metrics", about, numbers)
+    panels: tuple[Matrix, ...] = ()
+    names = [one.name for one in scores.classes]
+    if scores.confusion:
+        worst = pages.worst_confusion(names, scores.confusion)
+        about = f"{about} {worst} Picture: of each true class, what it was predicted as."
+        panels = (Matrix(scores.confusion, names, "predicted class", "true class"),)
+    return Section("Metrics", about, numbers, panels, pages.CLASS_HEAD, pages.class_rows(scores))
+
+
 def terminal(section: Section) -> str:
     """A section's numbers as plain text.
 
     Args:
         section: The section.
     """
-    return pages.text(
-        section.title,
-        pages.grid((), ((f"  {name}", value) for name, value in section.numbers.items())),
-    )
+    parts = [pages.grid((), ((f"  {name}", value) for name, value in section.numbers.items()))]
+    if section.rows:
+        parts.append(pages.grid(section.head, section.rows))
+    return pages.text(section.title, *parts)
 
 
 def write_page(path: Path, trained: Trained, parts: list[Section]) -> None:
@@ -165,7 +190,9 @@ def write_page(path: Path, trained: Trained, parts: list[Section]) -> None:
 def _image(section: Section) -> str | None:
     if not section.panels:
         return None
-    drawn, axes = pages.panels(len(section.panels))
+    square = isinstance(section.panels[0], Matrix)
+    drawn, axes = pages.panels(len(section.panels), **({"height": 5.0} if square else {}))
     for axis, panel in zip(axes, section.panels, strict=True):
-        pages.lines(axis, **vars(panel))
+        draw = pages.matrix if isinstance(panel, Matrix) else pages.lines
+        draw(axis, **vars(panel))
     return pages.image(drawn, f"{section.title}: {section.about}")

@@ -63,6 +63,38 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
         ValueError: If a file is damaged, or the inputs are not like those of training.
     """
     _checks.positive_int("batch_size", batch_size)
+    folder, task, file = opened(run_folder, data)
+    model = from_pretrained(folder / folders.BEST).eval()
+    values: NDArray[np.float32] | list[NDArray[np.float32]]
+    ids = None
+    if task["task"] == GraphFileTask.name:
+        values = _of_nodes(model, file, task, folder)
+    else:
+        inputs = read_inputs(file, task["preprocessing"], task["columns"])
+        values = _of_sequences(model, inputs, task, batch_size)
+        ids = None if inputs.ids is None else tuple(str(name) for name in inputs.ids)
+    if task["target"] != "class":
+        return Predictions(None, (), values, ids)
+    names = task["class_names"] or tuple(str(index) for index in range(values[0].shape[-1]))
+    if isinstance(values, list):
+        return Predictions([_likeliest(rows, names) for rows in values], names, values, ids)
+    return Predictions(_likeliest(values, names), names, values, ids)
+
+
+def opened(run_folder: str | Path, data: str | Path) -> tuple[Path, dict[str, Any], Path]:
+    """Looks whether there are a finished run and a data file.
+
+    Args:
+        run_folder: As of `predict`.
+        data: As of `predict`.
+
+    Returns:
+        The folder, what `write_task` kept of the task, and the file.
+
+    Raises:
+        FileNotFoundError: If one is not there.
+        ValueError: If the run is damaged, or not one to predict with from a file.
+    """
     folder = Path(run_folder)
     if not (folder / folders.TASK).is_file() or not (folder / folders.BEST).is_dir():
         raise FileNotFoundError(
@@ -92,21 +124,7 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
                 "check the path",
             )
         )
-    model = from_pretrained(folder / folders.BEST).eval()
-    values: NDArray[np.float32] | list[NDArray[np.float32]]
-    ids = None
-    if nodes:
-        values = _of_nodes(model, file, task, folder)
-    else:
-        inputs = read_inputs(file, task["preprocessing"], task["columns"])
-        values = _of_sequences(model, inputs, task, batch_size)
-        ids = None if inputs.ids is None else tuple(str(name) for name in inputs.ids)
-    if task["target"] != "class":
-        return Predictions(None, (), values, ids)
-    names = task["class_names"] or tuple(str(index) for index in range(values[0].shape[-1]))
-    if isinstance(values, list):
-        return Predictions([_likeliest(rows, names) for rows in values], names, values, ids)
-    return Predictions(_likeliest(values, names), names, values, ids)
+    return folder, task, file
 
 
 def _of_nodes(

@@ -1,0 +1,180 @@
+"""``evaluate_run``: how well a trained run does on data with known targets, from a file."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from anharmonic import _checks
+from anharmonic.data.graphs.own import GraphFileTask, read_graph
+from anharmonic.data.readers import file_digest, read_parts
+from anharmonic.data.scores import ScoreTable, score_table
+from anharmonic.data.targets import encode_like, targets_like
+from anharmonic.data.windows import forecast_windows
+from anharmonic.nn.store import from_pretrained
+from anharmonic.train import folder as folders
+from anharmonic.train.predict import Predictions, opened, predict
+from anharmonic.train.run import Run
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Predictions for a file, and how good they are."""
+
+    predictions: Predictions
+    """What `predict` gives."""
+    scores: ScoreTable
+    """All metrics that fit, over all sequences, steps or nodes with a known target; of a forecast,
+    over all windows of the series."""
+    trivial: ScoreTable
+    """The same of the trivial answer: of what was measured the most frequent class or the mean; of
+    a forecast the last known value."""
+    trivial_answer: str
+    """The trivial answer in words."""
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the model beats the trivial answer, by accuracy or RMSE."""
+        mine, other = self.scores.metrics, self.trivial.metrics
+        if "accuracy" in mine:
+            return mine["accuracy"] > other["accuracy"]
+        return mine["rmse"] < other["rmse"]
+
+
+def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Evaluation:
+    """Predicts for a file with a finished run's model, and measures that against its targets.
+
+    Args:
+        run_folder: The run's folder, which holds ``best`` and ``task.json``.
+        data: The file, as for training, with targets. Of a graph with a test mask, only the nodes
+            in it are measured.
+        batch_size: Sequences computed together, at least 1.
+
+    Raises:
+        UserWarning: If the run was trained on this file.
+        FileNotFoundError: If the folder holds no finished run, or there is no such data file.
+        ValueError: If a file is damaged, the data have no targets or classes that training did not
+            have, or the inputs are not like those of training.
+
+    Example:
+        >>> import tempfile
+        >>> from anharmonic.train.fit import fit
+        >>> from anharmonic.train.run import RunEnvironment
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> x = np.random.default_rng(0).random((40, 9))
+        >>> np.savez(folder / "old.npz", x=x[:30], y=x[:30, 0] > 0.5)
+        >>> np.savez(folder / "new.npz", x=x[30:], y=x[30:, 0] > 0.5)
+        >>> run = Run("file", "LEM", {"sha256": file_digest(folder / "old.npz")}, epochs=1)
+        >>> where = RunEnvironment(file=folder / "old.npz", out=folder, progress=False)
+        >>> result = fit(run, where)
+        >>> found = evaluate_run(folder / run.folder_name, folder / "new.npz")
+        >>> found.scores.count, len(found.predictions.labels), found.trivial_answer
+        (10, 10, 'always True')
+    """
+    folder, task, file = opened(run_folder, data)
+    run = Run.from_json((folder / folders.RUN).read_text(encoding="utf-8"))
+    if task["task"] == GraphFileTask.name:
+        rows, truth = _of_nodes(file, task, run)
+        predictions = predict(folder, file, batch_size)
+        return _evaluation(predictions, torch.from_numpy(predictions.values[rows]), truth, task)
+    _warn_of_training_data(file, run)
+    if task["preprocessing"].horizon:
+        return _of_forecasts(folder, file, task, batch_size)
+    truth = _of_sequences(file, task)
+    predictions = predict(folder, file, batch_size)
+    values = predictions.values
+    flat = np.concatenate(values) if isinstance(values, list) else values
+    return _evaluation(predictions, torch.from_numpy(flat), truth, task)
+
+
+def _of_sequences(file: Path, task: Mapping[str, Any]) -> NDArray[Any]:
+    """The targets of a file in its order, those of all steps one after another."""
+    parts = read_parts(file, columns=task["columns"], pair=False)
+    came, advice = sorted(parts), "store the sequences to evaluate on as x and y"
+    _checks.require("all" in parts, f"parts of {file.name}", came, "one", advice)
+    per_step = task["readout"] == "all"
+    names = class_names(task)
+    return targets_like(parts["all"], task["target"], names, task["output_size"], per_step)
+
+
+def _of_nodes(file: Path, task: Mapping[str, Any], run: Run) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Nodes of a graph with a known target, and their targets."""
+    graph = read_graph(file)
+    y = np.asarray(graph.y)
+    if task["target"] == "class":
+        known = y >= 0 if y.dtype.kind == "i" else np.ones(len(y), bool)
+    else:
+        y = np.asarray(y, np.float32).reshape(len(y), -1)
+        known = np.logical_and.reduce(np.isfinite(y), axis=1)
+    if "test" in graph.masks:
+        mask = graph.masks["test"]
+        columns, split = mask.reshape(len(mask), -1), int(run.task_options.get("split", 0))
+        known = known & columns[:, min(split, columns.shape[1] - 1)]
+    else:
+        _warn_of_training_data(file, run)
+    rows = np.flatnonzero(known)
+    advice = "give the nodes to evaluate on a target"
+    _checks.require(len(rows) > 0, f"known nodes in {file.name}", 0, "at least one", advice)
+    if task["target"] == "class":
+        return rows, encode_like(y[rows], class_names(task), file.name)
+    return rows, y[rows]
+
+
+def class_names(task: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the classes of a task as `fit` wrote it; numbered if it has none."""
+    return task["class_names"] or tuple(str(index) for index in range(task["output_size"]))
+
+
+def _of_forecasts(folder: Path, file: Path, task: Mapping[str, Any], batch_size: int) -> Evaluation:
+    """Forecasts from every place in the series where what comes next is known."""
+    prepared = task["preprocessing"]
+    part = read_parts(file, targets=False, columns=task["columns"])["all"].with_targets(None)
+    ahead = (prepared.window, 1, prepared.horizon, prepared.forecast)
+    windows = prepared.dataset(forecast_windows(part, *ahead))
+    predictions = predict(folder, file, batch_size)
+    model = from_pretrained(folder / folders.BEST).eval()
+    found, last = [], []
+    with torch.no_grad():
+        for batch in windows.batches(batch_size):
+            found.append(batch.select(model(*batch.inputs)))
+            last.append(batch.select(torch.zeros_like(batch.y)))  # what an output of 0 stands for
+    scores = score_table("value", torch.cat(found), windows.y)
+    trivial = score_table("value", torch.cat(last), windows.y)
+    return Evaluation(predictions, scores, trivial, "the last known value")
+
+
+def _evaluation(
+    predictions: Predictions, values: Tensor, truth: NDArray[Any], task: Mapping[str, Any]
+) -> Evaluation:
+    y, target = torch.from_numpy(truth), task["target"]
+    names = predictions.class_names
+    if target == "class":
+        most = torch.bincount(y, minlength=len(names)).argmax()
+        answer, words = functional.one_hot(most, len(names)), f"always {names[most]}"
+    else:
+        answer, words = y.mean(0), "their mean"
+    scores = score_table(target, values, y, names)
+    return Evaluation(
+        predictions, scores, score_table(target, answer.expand_as(values), y, names), words
+    )
+
+
+def _warn_of_training_data(file: Path, run: Run) -> None:
+    try:
+        digest = file_digest(file)
+    except FileNotFoundError:  # the file of a pair whose other one is not here
+        return
+    if run.task_options.get("sha256") != digest or file.stem.lower().endswith("_test"):
+        return
+    expected = f"{file.name} should hold data that the run was not trained on"
+    advice = "believe the test result of the run (result.json) rather than these numbers"
+    warnings.warn(_checks.message(expected, "the file it was trained on", advice), stacklevel=3)

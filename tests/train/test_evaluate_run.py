@@ -1,0 +1,166 @@
+"""What is said of a trained run on data with known targets."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import sklearn.metrics
+
+from anharmonic.data.files import file_digest
+from anharmonic.train import evaluate_run, fit, predict
+from anharmonic.train.folder import run_folder
+
+
+@pytest.fixture
+def trained(tiny, environment, tmp_path):
+    """Trains on a file with the given arrays or text; returns the run's folder."""
+
+    def train(options=None, name="mine.npz", text="", task="file", **arrays):
+        path = tmp_path / name
+        path.write_text(text) if text else np.savez(path, **arrays)
+        given = {"sha256": file_digest(path)} | (options or {})
+        model = {"model": "GraphCON", "model_options": {}} if task == "graph" else {"model": "LSTM"}
+        run = tiny(task=task, task_options=given, epochs=1, **model)
+        fit(run, dataclasses.replace(environment, file=path))
+        return run_folder(run, environment)
+
+    return train
+
+
+@pytest.fixture
+def stored(tmp_path):
+    def store(**arrays):
+        np.savez(tmp_path / "new.npz", **arrays)
+        return tmp_path / "new.npz"
+
+    return store
+
+
+def sequences(count, seed=0):
+    return np.random.default_rng(seed).random((count, 6, 2))
+
+
+def names_of(x):
+    return np.where(x.mean((1, 2)) > 0.5, "high", "low")
+
+
+def test_classes(trained, stored):
+    x, new = sequences(30), sequences(11, 1)
+    folder = trained(x=x, y=names_of(x))
+    y = names_of(new)
+    found = evaluate_run(folder, stored(x=new, y=y))
+    labels = found.predictions.labels
+    assert labels == predict(folder, stored(x=new)).labels
+    assert found.scores.metrics["accuracy"] == pytest.approx(
+        100 * sklearn.metrics.accuracy_score(y, labels)
+    )
+    matrix = sklearn.metrics.confusion_matrix(y, labels, labels=["high", "low"])
+    np.testing.assert_array_equal(found.scores.confusion, matrix)
+    assert found.scores.metrics["auroc"] == pytest.approx(
+        sklearn.metrics.roc_auc_score(y == "low", found.predictions.values[:, 1]), rel=1e-6
+    )
+    most = max(["high", "low"], key=list(y).count)
+    assert found.trivial_answer == f"always {most}"
+    assert found.trivial.metrics["accuracy"] == pytest.approx(100 * np.mean(y == most))
+    assert found.trivial.metrics["auroc"] == 0.5
+    better = found.scores.metrics["accuracy"] > found.trivial.metrics["accuracy"]
+    assert found.is_better == better
+
+
+def test_values(trained, stored):
+    x, new = sequences(30), sequences(11, 1)
+    folder = trained(x=x, y=x.mean(1))
+    found = evaluate_run(folder, stored(x=new, y=new.mean(1)))
+    guess, y = found.predictions.values, new.mean(1)
+    assert found.scores.metrics["mse"] == pytest.approx(np.square(guess - y).mean(), rel=1e-5)
+    assert found.scores.metrics["r2"] == pytest.approx(sklearn.metrics.r2_score(y, guess), rel=1e-4)
+    assert found.trivial.metrics["r2"] == pytest.approx(0, abs=1e-5)
+    assert found.trivial.metrics["mse"] == pytest.approx(y.var(axis=0).mean(), rel=1e-5)
+
+
+def test_classes_per_step_of_ragged_sequences(trained, stored):
+    lengths, new = [3, 6, 2, 5] * 5, [4, 1, 6]
+    x = np.random.default_rng(0).random((sum(lengths), 2))
+    folder = trained(x=x, y=(x[:, 0] > 0.5).astype(int), offsets=np.cumsum([0, *lengths]))
+    x = x[: sum(new)]
+    y = (x[:, 0] > 0.5).astype(int)
+    found = evaluate_run(folder, stored(x=x, y=y, offsets=np.cumsum([0, *new])))
+    labels = np.concatenate([np.array(steps) for steps in found.predictions.labels])
+    assert found.scores.count == 11
+    assert found.scores.metrics["accuracy"] == pytest.approx(100 * np.mean(labels == y.astype(str)))
+
+
+def test_a_table_and_its_target_column(trained, tmp_path):
+    rng = np.random.default_rng(0)
+    head = "a,b,c,outcome\n"
+    rows = [",".join([*(f"{v:.3f}" for v in rng.random(3)), kind]) for kind in ["yes", "no"] * 15]
+    folder = trained(name="mine.csv", text=head + "\n".join(rows))
+    new = tmp_path / "new.csv"
+    new.write_text(head + "\n".join(rows[:5]))
+    assert [one.support for one in evaluate_run(folder, new).scores.classes] == [2, 3]
+    new.write_text("a,b,c\n0.1,0.2,0.3\n")
+    with pytest.raises(ValueError, match=r"target_column in new.csv.*outcome"):
+        evaluate_run(folder, new)
+
+
+def test_forecasts_are_compared_with_the_last_known_value(trained, stored):
+    steps = np.arange(300.0)
+    folder = trained({"horizon": 2, "window": 4}, x=np.sin(steps / 5)[None])
+    x = np.sin(np.arange(20) / 5 + 1)
+    found = evaluate_run(folder, stored(x=x[None]))
+    assert found.scores.count == 20 - 4 - 2 + 1
+    now = x[3:18]
+    errors = np.stack([x[4:19] - now, x[5:20] - now])
+    assert found.trivial.metrics["rmse"] == pytest.approx(
+        np.sqrt(np.square(errors).mean()), rel=1e-5
+    )
+    assert found.predictions.values.shape == (1, 2)
+
+
+def test_nodes_of_the_test_mask(trained, tmp_path):
+    rng = np.random.default_rng(0)
+    graph = {
+        "x": rng.random((30, 4)),
+        "edge_index": rng.integers(0, 30, (2, 90)),
+        "y": np.array([0, 1, 2] * 10),
+    }
+    masks = {"train_mask": np.arange(30) < 20, "test_mask": np.arange(30) >= 24}
+    folder = trained(task="graph", **graph, **masks)
+    found = evaluate_run(folder, tmp_path / "mine.npz")
+    assert found.scores.count == 6
+    guess = np.array(found.predictions.labels[24:])
+    hits = np.mean(guess == graph["y"][24:].astype(str))
+    assert found.scores.metrics["accuracy"] == pytest.approx(100 * hits)
+    np.savez(tmp_path / "other.npz", **graph | {"y": np.array([0, -1, 2] * 10)})
+    assert evaluate_run(folder, tmp_path / "other.npz").scores.count == 20
+
+
+def test_the_file_of_training_is_warned_of(trained, tmp_path):
+    x = sequences(30)
+    folder = trained(x=x, y=names_of(x))
+    with pytest.warns(UserWarning, match=r"not trained on.*result.json"):
+        evaluate_run(folder, tmp_path / "mine.npz")
+
+
+@pytest.mark.parametrize(
+    ("y", "said"),
+    [
+        (None, r"new.npz must be x and y; got \['x'\]"),
+        (np.array(["high", "new", "odd"]), r"high and low; got \['new', 'odd'\]"),
+        (np.array([0.5, 1.5, 2.5]), "whole numbers or strings"),
+        (np.array([["high"] * 6] * 3), "one per sequence, as in training; got 'one per step'"),
+    ],
+)
+def test_targets_that_do_not_fit(trained, stored, y, said):
+    x = sequences(30)
+    folder = trained(x=x, y=names_of(x))
+    arrays = {"x": x[:3]} | ({} if y is None else {"y": y})
+    with pytest.raises(ValueError, match=said):
+        evaluate_run(folder, stored(**arrays))
+
+
+def test_other_outputs_are_refused(trained, stored):
+    x = sequences(30)
+    folder = trained(x=x, y=x.mean(1))
+    with pytest.raises(ValueError, match="2, as in training; got 1"):
+        evaluate_run(folder, stored(x=x, y=x.mean((1, 2))))
