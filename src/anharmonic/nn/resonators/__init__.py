@@ -1,0 +1,1 @@
+"""Banks of resonators: a module, and features for small data sets."""

@@ -1,0 +1,55 @@
+"""Scaling of series before they drive resonators, by constants of the training set or their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+SCALINGS = ("train", "series", "running")
+"""Known kinds."""
+
+# A channel that is constant has no size; so small a one is rounding.
+_LEAST = 1e-8
+
+
+def moments(x: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of each channel of [S, C], 1 for a constant one; float64."""
+    mean = x.mean(axis=0, dtype=np.float64)
+    deviation = np.sqrt(((x - mean) ** 2).mean(axis=0))
+    return mean, np.where(deviation > _LEAST * np.maximum(1, np.abs(mean)), deviation, 1.0)
+
+
+def scaled(x: Array, mean: Array, deviation: Array) -> Array:
+    """(x - mean) / deviation, computed in float64, as float32."""
+    return ((x - mean) / deviation).astype(np.float32)
+
+
+class RunningScale:
+    """Scales each sample by the mean and deviation of the samples so far, itself among them.
+
+    Args:
+        shape: That of a sample.
+
+    Example:
+        >>> scale = RunningScale((1,))
+        >>> [float(scale(np.array([v]))[0]) for v in (3.0, 5.0)]
+        [0.0, 1.0]
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self._count = 0
+        self._mean = np.zeros(shape)
+        self._square = np.zeros(shape)  # the sum of squared distances from the mean
+
+    def __call__(self, x_t: Array) -> Array:
+        """The scaled sample, float32."""
+        self._count += 1
+        before = x_t - self._mean
+        self._mean = self._mean + before / self._count
+        self._square = self._square + before * (x_t - self._mean)
+        deviation = np.sqrt(self._square / self._count)
+        known = deviation > _LEAST * np.maximum(1, np.abs(self._mean))
+        return scaled(x_t, self._mean, np.where(known, deviation, 1.0))

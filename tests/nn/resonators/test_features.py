@@ -1,0 +1,80 @@
+"""Features of random resonators: what does not depend on what, and what a stream gives."""
+
+import numpy as np
+import pytest
+
+from anharmonic.nn import ResonatorFeatures
+
+RNG = np.random.default_rng(0)
+SERIES = [RNG.normal(size=(length, 2)) for length in (7, 40, 1, 23)]
+
+
+@pytest.fixture(scope="module", params=["train", "series", "running"])
+def fitted(request):
+    return ResonatorFeatures(30, scaling=request.param).fit(SERIES)
+
+
+def test_other_series_in_the_batch_change_nothing(fitted):
+    together = fitted.transform(SERIES)
+    alone = np.concatenate([fitted.transform([s]) for s in SERIES])
+    assert together.dtype == np.float32 and together.shape == (4, fitted.num_features)
+    np.testing.assert_array_equal(together, alone)
+    assert np.isfinite(together).all()
+
+
+@pytest.mark.parametrize("scaling", ["train", "running"])
+def test_a_stream_gives_the_features_of_the_batch_to_the_bit(scaling):
+    features = ResonatorFeatures(30, scaling=scaling).fit(SERIES)
+    series = RNG.normal(size=(3, 25, 2))
+    stream = features.stream(3)
+    for t in range(25):
+        stream.update(series[:, t])
+        if t in (0, 11, 24):
+            np.testing.assert_array_equal(stream.features(), features.transform(series[:, : t + 1]))
+    stream.reset()
+    stream.update(series[:, 0])
+    np.testing.assert_array_equal(stream.features(), features.transform(series[:, :1]))
+
+
+def test_scale_and_offset_of_a_series_vanish_with_its_own_scale():
+    features = ResonatorFeatures(30, scaling="series").fit(SERIES)
+    other = [1000 + 50 * s for s in SERIES]
+    # A float32 of the scaled series is rounded to 6e-8; features are sums over up to 40 of them.
+    np.testing.assert_allclose(features.transform(other), features.transform(SERIES), atol=1e-4)
+
+
+def test_the_seed_decides():
+    first, again, other = (ResonatorFeatures(30, seed=s).fit_transform(SERIES) for s in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize(
+    "series, name",
+    [
+        ([], "sequences"),
+        ([np.zeros((0, 2))], "sequences[0]"),
+        ([np.zeros((3, 2)), np.zeros((3, 1))], "sequences[1]"),
+        ([np.full((3, 2), np.nan)], "sequences[0]"),
+        ([np.zeros(3)], "sequences[0]"),
+    ],
+)
+def test_series_that_cannot_be(series, name):
+    with pytest.raises(ValueError) as error:
+        ResonatorFeatures(5).fit(series)
+    assert name in str(error.value)
+
+
+def test_order_of_calls_and_arguments():
+    with pytest.raises(ValueError, match="fit"):
+        ResonatorFeatures(5).transform(SERIES)
+    with pytest.raises(ValueError, match=r"scaling.*serie"):
+        ResonatorFeatures(5, scaling="serie")
+    by_series = ResonatorFeatures(5, scaling="series").fit(SERIES)
+    with pytest.raises(ValueError, match=r"scaling.*series.*train"):
+        by_series.stream()
+    stream = by_series.fit(SERIES) and ResonatorFeatures(5).fit(SERIES).stream(2)
+    with pytest.raises(ValueError, match="update"):
+        stream.features()
+    with pytest.raises(ValueError, match=r"x_t.*\(3, 2\)"):
+        stream.update(np.zeros((3, 2)))

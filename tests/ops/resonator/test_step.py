@@ -1,0 +1,73 @@
+"""One exact step: against the matrix exponential, a closed form, and itself."""
+
+import math
+
+import pytest
+import torch
+
+from anharmonic.ops.recurrence import State
+from anharmonic.ops.resonator import Propagator, propagator, resonator_step
+
+FREQUENCY = [1e-4, 0.01, 0.7, 1.0, 2.5]
+# Over-, critically, nearly critically and underdamped.
+Q = [0.05, 0.3, 0.4999, 0.5, 0.5001, 0.7, 5.0, 100.0]
+GRID = torch.cartesian_prod(
+    torch.tensor(FREQUENCY, dtype=torch.float64), torch.tensor(Q, dtype=torch.float64)
+)
+
+
+@pytest.mark.parametrize("elapsed", [0.0, 0.3, 1.0, 7.0])
+def test_the_step_is_the_matrix_exponential(elapsed):
+    frequency, q = GRID.T
+    found = propagator(frequency, q, elapsed)
+    one = torch.ones(len(GRID), dtype=torch.float64)
+    # (y, y'/w, u) with u held: d/dt of it is a matrix.
+    matrix = torch.zeros(len(GRID), 3, 3, dtype=torch.float64)
+    matrix[:, 0, 1], matrix[:, 1, 0] = frequency, -frequency
+    matrix[:, 1, 1], matrix[:, 1, 2] = -frequency / q, frequency
+    exact = torch.linalg.matrix_exp(matrix * elapsed)
+    start = torch.tensor([0.3, -1.2, 0.8], dtype=torch.float64)
+    y, z = resonator_step(start[2] * one, State(start[0] * one, start[1] * one), found)
+    want = exact @ start
+    # 3 s of exponentials of size 1; matrix_exp itself is as exact.
+    torch.testing.assert_close(y, want[:, 0], rtol=1e-11, atol=1e-13)
+    torch.testing.assert_close(z, want[:, 1], rtol=1e-11, atol=1e-13)
+
+
+def test_free_motion_is_a_damped_sinusoid():
+    w, q = 0.3, 4.0
+    zeta = 1 / (2 * q)
+    wd = w * math.sqrt(1 - zeta**2)
+    step = propagator(torch.tensor([w], dtype=torch.float64), torch.tensor([q]))
+    state = State(torch.ones(1).double(), torch.zeros(1).double())
+    for _ in range(200):
+        state = resonator_step(torch.zeros(1).double(), state, step)
+    t = 200.0
+    want = math.exp(-zeta * w * t) * (math.cos(wd * t) + zeta * w / wd * math.sin(wd * t))
+    assert state.y.item() == pytest.approx(want, rel=1e-9)
+
+
+def test_two_half_steps_are_one_step():
+    w, q = GRID.T
+    half, whole = propagator(w, q, 0.5), propagator(w, q, 1.0)
+    one = torch.ones_like(w)
+    start = State(0.4 * one, -0.9 * one)
+    twice = resonator_step(one, resonator_step(one, start, half), half)
+    for a, b in zip(twice, resonator_step(one, start, whole), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-13)
+
+
+def test_constant_input_is_reached_in_float32_by_slow_oscillators():
+    # In float32, 1 - cos(w) of this oscillator is 5e-9: a product with cos(w) would not move.
+    step = propagator(torch.tensor([1e-4]), torch.tensor([0.5]))
+    state = State(torch.zeros(1), torch.zeros(1))
+    for _ in range(200_000):
+        state = resonator_step(torch.ones(1), state, step)
+    assert state.y.item() == pytest.approx(1.0, abs=1e-3)
+
+
+def test_gradients_over_all_kinds_of_damping():
+    w, q = (v.clone().requires_grad_() for v in GRID[5:].T)  # 1e-4 is beyond finite differences
+    elapsed = torch.tensor(0.8, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda *args: tuple(propagator(*args)), (w, q, elapsed))
+    assert isinstance(propagator(w, q), Propagator)
