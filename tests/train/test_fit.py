@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 
+from anharmonic.data import SequencesTask, save_npz, sequences_from
 from anharmonic.data.files import file_digest
 from anharmonic.data.registry import make_task
 from anharmonic.nn.store import from_pretrained
@@ -489,3 +490,37 @@ def test_says_how_the_data_were_understood(tiny, environment, tmp_path, capsys):
         "1 value per sequence"
     )
     assert lines[1] == "split at random" and "target=class makes them classes" in lines[2]
+
+
+@pytest.fixture
+def in_memory():
+    rng = np.random.default_rng(0)
+    x = rng.random((30, 6, 2))
+    return sequences_from(x, np.where(x.mean((1, 2)) > 0.5, "high", "low"))
+
+
+def test_a_task_in_memory_trains_as_its_file(tiny, environment, in_memory, tmp_path):
+    path = save_npz(tmp_path / "mine.npz", in_memory)
+    options = {"split_seed": 5}
+    known = {"here": in_memory.digest, "file": file_digest(path)}
+    tasks = {"here": SequencesTask({"all": in_memory}, **options), "file": None}
+    made = {}
+    for kind, sha256 in known.items():
+        run = tiny(task="file", task_options={"sha256": sha256, **options}, epochs=1)
+        there = dataclasses.replace(environment, file=path if kind == "file" else None)
+        made[kind] = fit(run, there, tasks[kind]).test, weights(run, there)
+    assert made["here"] == made["file"]
+    with pytest.raises(ValueError, match=r"task must be 'adding', as in the run; got 'file'"):
+        fit(tiny(), environment, tasks["here"])
+
+
+def test_class_weights_of_a_task_count(tiny, environment, in_memory, tmp_path):
+    run = tiny(task="file", task_options={"sha256": in_memory.digest}, epochs=1)
+    made = {}
+    for given in (None, (1, 1), (1, 0)):
+        here = dataclasses.replace(environment, out=tmp_path / str(given))
+        fit(run, here, SequencesTask({"all": in_memory}, class_weights=given))
+        best = from_pretrained(run_folder(run, here) / "best")
+        made[given] = best.linear.bias.detach()
+    assert torch.allclose(made[None], made[(1, 1)], rtol=1e-5)
+    assert not torch.allclose(made[None], made[(1, 0)], rtol=1e-2)

@@ -29,6 +29,7 @@ from anharmonic.data.graphs.cora import CitationTask
 from anharmonic.data.graphs.edges import coalesce, to_undirected
 from anharmonic.data.graphs.own import GraphFileTask, read_graph, save_graph
 from anharmonic.data.graphs.pyg import pyg_source
+from anharmonic.data.own import SequencesTask
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
 from anharmonic.data.scores import ClassScores, ScoreTable, score_table
@@ -59,6 +60,7 @@ __all__ = [
     "RemoteFile",
     "ScoreTable",
     "SequenceDataset",
+    "SequencesTask",
     "Source",
     "Splits",
     "TableDataset",

@@ -106,6 +106,7 @@ class Task(ABC):
         class_names: Name of every class; empty for "value" and "labels".
         progress: Whether a download shows a progress bar.
         hint: What the user may have meant otherwise, a sentence; empty where there is no doubt.
+        class_weights: Factors on the classes in the loss, as `class_names`; None for 1.
     """
 
     name: ClassVar[str]
@@ -122,6 +123,7 @@ class Task(ABC):
     class_names: tuple[str, ...] = ()
     progress: bool = True
     hint: str = ""
+    class_weights: tuple[float, ...] | None = None
     _splits: Splits[Any] | None = None
 
     @property

@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from anharmonic._checks import boolean, choice, message, require
-from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, counted
+from anharmonic._checks import message, require
 from anharmonic.data.columns import Columns, Layout
-from anharmonic.data.forecast import Windows
 from anharmonic.data.npz import existing, read_npz
-from anharmonic.data.parts import Cut, SplitBy, cut_parts, warn_of_absent_classes
+from anharmonic.data.own import Inputs, SequencesTask, inputs_of
+from anharmonic.data.parts import SplitBy
 from anharmonic.data.preprocessing import Elapsed, Missing, Preprocessing
 from anharmonic.data.readers import file_digest, read_parts
-from anharmonic.data.sequences import Integers, Sequences, check_finite
-from anharmonic.data.targets import (
-    classes_by_step,
-    encode_classes,
-    float_targets,
-    output_width,
-    target_kind,
-)
 from anharmonic.data.ts import read_ts
 
-__all__ = ["FileTask", "file_digest", "read_inputs", "read_npz", "read_parts", "read_ts"]
+__all__ = ["FileTask", "Inputs", "file_digest", "read_inputs", "read_npz", "read_parts", "read_ts"]
 
 
-class FileTask(Task):
+class FileTask(SequencesTask):
     """Your own sequences, from an archive or a table: classes or numbers to predict.
 
     Whole numbers and strings as targets are classes; numbers with a point are values. The metric
@@ -113,9 +100,6 @@ class FileTask(Task):
         ({'train': 14, 'valid': 3, 'test': 3}, ('high', 'low'), 1)
     """
 
-    name = "file"
-    licence = "yours"
-
     def __init__(
         self,
         path: Path | str,
@@ -142,15 +126,6 @@ class FileTask(Task):
         horizon: int | None = None,
         forecast: Sequence[str] = (),
     ) -> None:
-        choice("target", target, ("auto", "class", "value"))
-        boolean("standardise", standardise)
-        boolean("difference", difference)
-        boolean("scale_target", scale_target)
-        choice("elapsed", elapsed, get_args(Elapsed))
-        choice("missing", missing, get_args(Missing))
-        self.windows = Windows(window, stride, horizon, tuple(str(name) for name in forecast))
-        groups = tuple(str(group) for group in test_groups)
-        cut = Cut(split, groups, valid_share, folds, fold, split_seed, window, horizon)
         named = Columns(
             target_column,
             id_column,
@@ -161,119 +136,30 @@ class FileTask(Task):
             forecast=horizon is not None,
         )
         self.path = existing(path)
-        self.source = self.path.name
         if sha256 is not None:
             digest = file_digest(self.path)
             advice = "give the file of the run, or start a new run with this one"
             require(digest == sha256, f"sha256 of {self.path.name}", digest, sha256, advice)
-        read = read_parts(self.path, targets=horizon is None, columns=named)
-        self.columns = next(iter(read.values())).columns
-        self.has_times = any(part.elapsed is not None for part in read.values())
-        if horizon is None:
-            parts = self._labelled(read, target)
-        else:
-            parts = {name: part.with_targets(None) for name, part in read.items()}
-            self.target, self.readout, self.metric = "value", "last", "rmse"
-            cut = replace(cut, window=self.windows.length(parts))
-        for part in parts.values():
-            # Before the cut: it names the file's places.
-            check_finite(part, part.x, missing != "error")
-        labels = self.class_names if self.readout == "last" else ()
-        cuts = cut_parts(parts, cut, labels)
-        self._facts = self._understood(parts, cuts, missing)
-        if set(parts) != set(cuts):
-            cut_by = cut.describe(parts["all" if "all" in parts else "train"])
-            self._facts.append(f"split {cut_by}")
-        warn_of_absent_classes(cuts["train"], self.class_names)
-        self.preprocessing = Preprocessing.fit(
-            cuts["train"],
-            standardise,
-            missing,
+        super().__init__(
+            read_parts(self.path, targets=horizon is None, columns=named),
+            target=target,
+            standardise=standardise,
+            missing=missing,
+            split_seed=split_seed,
+            split=split,
+            test_groups=test_groups,
+            valid_share=valid_share,
+            folds=folds,
+            fold=fold,
             difference=difference,
             elapsed=elapsed,
-            scale_target=scale_target and self.target == "value" and horizon is None,
+            scale_target=scale_target,
+            window=window,
+            stride=stride,
+            horizon=horizon,
+            forecast=forecast,
+            source=self.path.name,
         )
-        if cut.window is not None:
-            count = sum(len(part) for part in parts.values())
-            self._facts.insert(0, f"windows of {cut.window} steps of {counted(count, 'recording')}")
-            self.preprocessing, cuts = self.windows.cut(self.preprocessing, cuts, cut.window)
-        if horizon is not None:
-            self.output_size = np.asarray(cuts["train"].y).shape[1]
-        self.sizes = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}
-        self.input_size = self.preprocessing.size
-        made = {name: self.preprocessing.dataset(part) for name, part in cuts.items()}
-        self._splits = Splits(made["train"], made.get("valid"), made["test"])
-
-    def _labelled(self, parts: Mapping[str, Sequences], target: str) -> dict[str, Sequences]:
-        """The sequences with numbers as targets; what they are is now known of the task."""
-        parts = {name: classes_by_step(part, target) for name, part in parts.items()}
-        meant = {target_kind(part, target) for part in parts.values()}
-        came = {
-            key: f"{y.dtype} {list(y.shape)}"
-            for key, part in parts.items()
-            if (y := part.y) is not None
-        }
-        fits = len(meant) == len({part.per_step for part in parts.values()}) == 1
-        name, advice = f"y in {self.path.name}", "store it alike"
-        require(fits, name, came, "of one kind in all parts", advice)
-        (self.target,) = meant
-        self.readout = "all" if parts["train" if "train" in parts else "all"].per_step else "last"
-        self.metric = "accuracy" if self.target == "class" else "rmse"
-        codes: Mapping[str, NDArray[Any]]
-        if self.target == "class":
-            self.class_names, codes = encode_classes(parts, self.path.name)
-            self.output_size = len(self.class_names)
-        else:
-            codes = {name: float_targets(part) for name, part in parts.items()}
-            self.output_size = output_width(codes, self.path.name)
-            if target == "auto":
-                self.hint = _maybe_classes(list(codes.values()), self.path.name, self.readout)
-        return {name: replace(part, y=codes[name]) for name, part in parts.items()}
-
-    def _understood(
-        self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences], missing: Missing
-    ) -> list[str]:
-        """What a user wants to see of the data at once, in words."""
-        facts = []
-        if self.readout == "last" and 0 < len(self.class_names) <= 10:
-            y = np.concatenate([np.asarray(part.y) for part in cuts.values()])
-            counts = np.bincount(y, minlength=len(self.class_names))
-            named = zip(self.class_names, counts, strict=True)
-            facts.append("classes " + ", ".join(f"{name} {count}" for name, count in named))
-        gaps = sum(int(np.isnan(part.x).sum()) for part in parts.values())
-        if gaps:
-            share = 100 * gaps / sum(part.x.size for part in parts.values())
-            facts.append(f"{share:.2g} % of the inputs missing ({missing})")
-        return facts
-
-    @property
-    def output(self) -> str:
-        """What is predicted, in words."""
-        if self.windows.horizon is None:
-            return super().output
-        channels = counted(len(self.preprocessing.forecast), "channel")
-        return f"the next {counted(self.windows.horizon, 'step')} of {channels}"
-
-    def summary(self) -> str:
-        """Says how the data were understood; of a table also what its columns were taken for."""
-        facts = [] if self.columns is None else [self.columns.describe()]
-        return "\n".join([super().summary(), *facts, *filter(None, ["; ".join(self._facts)])])
-
-    def _build(self) -> Splits[SequenceDataset]:
-        raise NotImplementedError("the data were read when the task was made")
-
-
-class Inputs(NamedTuple):
-    """What is predicted from."""
-
-    dataset: SequenceDataset
-    """The sequences in their order, or their windows; `y` has no columns."""
-    owners: Integers
-    """The sequence every entry of the data set is of."""
-    fresh: Integers
-    """Steps at the end of every entry that are in none before it."""
-    ids: NDArray[Any] | None
-    """What the file calls its sequences; None if it has no names for them."""
 
 
 def read_inputs(
@@ -296,24 +182,9 @@ def read_inputs(
     advice = "store the sequences to predict from as x"
     require("all" in parts, f"keys of {Path(path).name}", keys, "x", advice)
     bare = parts["all"].with_targets(None)
-    pieces = preprocessing.pieces(bare)
-    made = preprocessing.dataset(pieces.part)
+    inputs = inputs_of(bare, preprocessing)
     if doubts := preprocessing.doubts(bare):
         expected = f"{bare.where} should be like the training data"
         advice = "check units and sampling, or the predictions say little"
         warnings.warn(message(expected, "; ".join(doubts), advice), stacklevel=2)
-    return Inputs(made, pieces.owners, pieces.fresh, bare.ids)
-
-
-def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -> str:
-    """The hint for numbers with a point that look like classes; empty where they do not."""
-    if readout == "all" or y[0].shape[1] != 1:
-        return ""
-    numbers = np.concatenate(y)[:, 0]
-    distinct = np.unique(numbers)
-    if not 2 <= len(distinct) <= min(20, len(numbers) // 2) or (distinct % 1 != 0).any():
-        return ""
-    return (
-        f"y in {where} is taken as values, but holds only {len(distinct)} distinct whole numbers; "
-        "target=class makes them classes."
-    )
+    return inputs

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import message, require
 from anharmonic.data.base import SequenceDataset
 from anharmonic.data.columns import Columns
+from anharmonic.data.sources import arrays_digest
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -102,6 +103,22 @@ class Sequences:
     def lengths(self) -> Integers:
         """Steps of every sequence, `[N]`."""
         return np.diff(self.offsets)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of inputs and targets: what a `Run` knows data in memory by.
+
+        Example:
+            >>> part = Sequences("here", np.zeros((3, 1), np.float32), np.array([0, 1, 3]))
+            >>> part.digest == part.select(np.array([0, 1])).digest
+            True
+        """
+        arrays: dict[str, NDArray[Any]] = {"x": self.x, "offsets": self.offsets}
+        if self.y is not None:
+            arrays["y"] = self.y
+        if self.elapsed is not None:
+            arrays["elapsed"] = self.elapsed
+        return arrays_digest(arrays)
 
     def select(self, rows: Integers) -> Sequences:
         """The sequences `rows`, in this order."""

@@ -30,7 +30,7 @@ from anharmonic.train.run import Run, RunEnvironment
 __all__ = ["fit", "predict"]
 
 
-def fit(run: Run, environment: RunEnvironment | None = None) -> Result:
+def fit(run: Run, environment: RunEnvironment | None = None, task: Task | None = None) -> Result:
     """Trains a run, or goes on where it was interrupted, or returns its result if it is finished.
 
     Training runs on Linux and macOS.
@@ -44,6 +44,8 @@ def fit(run: Run, environment: RunEnvironment | None = None) -> Result:
     Args:
         run: What to train.
         environment: Where to train; the default trains on the CPU and writes to ``runs``.
+        task: The run's task if it is in memory, such as an ``anharmonic.data.SequencesTask`` for
+            the task "file"; the run knows it by its ``Sequences.digest``, as ``sha256``.
 
     Returns:
         The result, the same as in the results file.
@@ -92,7 +94,11 @@ def fit(run: Run, environment: RunEnvironment | None = None) -> Result:
     is_first = getattr(rank_zero_only, "rank", 0) in (0, None)
     states = random_states()
     try:
-        task = run.make_task(environment)
+        if task is None:
+            task = run.make_task(environment)
+        _checks.require(
+            task.name == run.task, "task", task.name, f"{run.task!r}, as in the run", "give that"
+        )
         check_readout(run.task, task.readout, run.readout)
         _check_loss(run, task)
         _checks.require(
@@ -221,7 +227,8 @@ def _train(prepared: PreparedRun, unfixed: set[str]) -> Result:
     # Without a validation set the first training batch is what is looked at.
     looked_at = prepared.loaders.valid or prepared.loaders.train(0)
     watch = ode_curves_of(prepared.model, prepared.task, looked_at)
-    class_weights = None
+    given = prepared.task.class_weights
+    class_weights = None if given is None else torch.tensor(given)
     if run.class_weights == "balanced":
         train = prepared.loaders.train(0)
         class_weights = balanced_weights(train, prepared.task.output_size)

@@ -18,8 +18,9 @@ from torch import Tensor, nn
 from anharmonic import _checks
 from anharmonic.data.base import Task
 from anharmonic.data.columns import Columns
-from anharmonic.data.files import Inputs, read_inputs
+from anharmonic.data.files import read_inputs
 from anharmonic.data.graphs.own import GraphFileTask, read_node_inputs
+from anharmonic.data.own import Inputs
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import folder as folders

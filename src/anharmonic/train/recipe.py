@@ -17,7 +17,7 @@ import numpy as np
 
 from anharmonic import _checks
 from anharmonic.data.base import Task
-from anharmonic.data.files import FileTask
+from anharmonic.data.own import SequencesTask
 from anharmonic.nn.registry import canonical_name, model_kind
 from anharmonic.train.options import model_option_parameters
 from anharmonic.train.recipe_graphs import graph_settings
@@ -200,7 +200,9 @@ def _settings(
     """Fields of the run, options of the model and options of the task."""
     if model_kind(model) == "sequence":
         facts = DataFacts.of(task)
-        task_options = _preparation(model, task, facts, given) if isinstance(task, FileTask) else {}
+        task_options = (
+            _preparation(model, task, facts, given) if isinstance(task, SequencesTask) else {}
+        )
         validated = task.sizes["valid"] > 0 and task_options.get("valid_share") != 0
         fields = _training(task, facts, given, validated)
         if model == "UnICORNN":
@@ -235,7 +237,7 @@ def _training(
         fields |= {"readout": "mean", "label_smoothing": 0.1}
         if facts.steps > 1.5 * _PATCHED_STEPS:
             fields["patch"] = round(facts.steps / _PATCHED_STEPS)
-    if few and isinstance(task, FileTask):
+    if few and isinstance(task, SequencesTask):
         fields |= {"input_noise": 0.05, "amplitude_noise": 0.1}
     return fields
 
@@ -257,7 +259,7 @@ def _model(model: str, task: Task, steps: int) -> dict[str, Any]:
 
 
 def _preparation(
-    model: str, task: FileTask, facts: DataFacts, given: Mapping[str, Any]
+    model: str, task: SequencesTask, facts: DataFacts, given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Options of the task "file"."""
     options: dict[str, Any] = {"difference": True}
