@@ -28,7 +28,7 @@ from anharmonic.train.run import Run, RunEnvironment
 # sequences to go without.
 _FEW_SEQUENCES = 300
 _HIDDEN_SIZE = 64
-# Optimiser steps for small data sets, half of those for larger ones.
+# Optimiser steps; more where five epochs are more.
 _STEPS = 2000
 # Sequences longer than one and a half times this are seen in patches, to be about this long.
 _PATCHED_STEPS = 600
@@ -222,9 +222,8 @@ def _training(
     few = facts.sequences < 1000
     batch_size = given.get("batch_size", 16 if few else 32)
     # The budget is one of optimiser steps, however many epochs they are.
-    steps = _STEPS if few else 2 * _STEPS
     fields: dict[str, Any] = {
-        "epochs": max(5, round(steps / math.ceil(facts.sequences / batch_size))),
+        "epochs": max(5, round(_STEPS / math.ceil(facts.sequences / batch_size))),
         "batch_size": batch_size,
         "lr": 5e-3,
         "schedule": "constant" if given.get("lr_drop_epoch") else "one_cycle",
