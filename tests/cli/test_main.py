@@ -81,6 +81,15 @@ def test_an_interruption_is_said_once(cli, monkeypatch, said, words, lines):
     assert code == 130 and err.splitlines() == lines
 
 
+@pytest.mark.parametrize(("words", "count"), [([], 0), (["--no-progress"], 1)])
+def test_a_termination_is_said_once(cli, monkeypatch, words, count):
+    stop = SystemExit(143)
+    stop.add_note("Interrupted after 1 of 2.")
+    monkeypatch.setattr(module, "_dispatch", failing(stop))
+    code, _, err = cli("list", *words)
+    assert code == 143 and err.splitlines() == ["anharmonic: Interrupted after 1 of 2."] * count
+
+
 def test_an_unexpected_error_says_how_to_see_more(cli, monkeypatch):
     monkeypatch.setattr(module, "_dispatch", failing(KeyError("x")))
     assert "unexpected KeyError: repeat with --debug" in cli("list")[2]

@@ -257,7 +257,7 @@ def test_ctrl_c(tiny, environment, capsys, hook_batches):
     assert fit(run, environment).epochs_run == 4
 
 
-def test_sigterm_ends_soon(tiny, environment, hook_batches):
+def test_sigterm_ends_soon(tiny, environment, hook_batches, capsys):
     seen = []
 
     def terminate(name, batch):
@@ -267,9 +267,14 @@ def test_sigterm_ends_soon(tiny, environment, hook_batches):
 
     hook_batches(terminate)
     with pytest.raises(SystemExit) as end:
-        fit(tiny(), environment)
+        fit(tiny(), dataclasses.replace(environment, progress=True))
     assert end.value.code == 143
     assert seen[-1] in ("train 1 1", "train 1 2")
+    error = capsys.readouterr().err
+    said = "Interrupted after 1 of 4 epochs; the same command continues"
+    assert error.count(said) == 1 and said in end.value.__notes__[0]
+    hook_batches(lambda name, batch: None)
+    assert fit(tiny(), environment).epochs_run == 4
 
 
 def test_damaged_resume_file(tiny, environment, hook_batches):

@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code: 0 done, 1 failed work, 2 wrong use or missing file or package, 130
-        interrupted.
+        interrupted, 143 terminated.
 
     Example:
         >>> main(["--version"])
@@ -54,6 +54,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _dispatch(words, debug)
     except SystemExit as stop:
+        if "--no-progress" in words:  # as below
+            for note in getattr(stop, "__notes__", ()):
+                _say(note)
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except KeyboardInterrupt as stop:
         # Training says itself how to go on, unless it was told to be silent.

@@ -154,7 +154,7 @@ def matrix(
         axes.set_yticks(places, shown)
         for i, row in enumerate(counts if size <= _NUMBERS_SHOWN else ()):
             for j, number in enumerate(row):
-                colour = "white" if shares[i][j] > 0.5 else "0.2"
+                colour = "white" if shares[i][j] > 0.6 else "0.2"
                 axes.text(j, i, str(number), ha="center", va="center", color=colour, fontsize=8)
 
 

@@ -59,6 +59,7 @@ def fit(run: Run, environment: RunEnvironment | None = None, task: Task | None =
         OSError: If a file cannot be written; the last good state stays.
         ImportError: If an extra is missing.
         KeyboardInterrupt: After Ctrl-C; the same command continues.
+        SystemExit: After SIGTERM, with code 143; likewise.
 
     Example:
         >>> import tempfile
@@ -281,7 +282,7 @@ def _train(prepared: PreparedRun, unfixed: set[str]) -> Result:
         try:
             trainer.fit(module, ckpt_path=resume if resume.exists() else None)
         except SystemExit:
-            if not state.interrupted:
+            if not (state.interrupted or trainer.received_sigterm):
                 raise
             signal.signal(signal.SIGINT, ctrl_c)
             text = (
@@ -289,7 +290,12 @@ def _train(prepared: PreparedRun, unfixed: set[str]) -> Result:
                 f"the same command continues (state: {resume})."
             )
             _say(environment, text)
-            raise KeyboardInterrupt(text) from None
+            if state.interrupted:
+                raise KeyboardInterrupt(text) from None
+            # Lightning's exit says 0, as if the work were done.
+            stop = SystemExit(128 + signal.SIGTERM)
+            stop.add_note(text)
+            raise stop from None
     if module.average is not None:
         prepared.model.load_state_dict(module.average.module.state_dict())
     if environment.devices == 1:

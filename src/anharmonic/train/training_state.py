@@ -116,13 +116,6 @@ class TrainingState(Callback):
         if self._random is not None and len(self._random) == trainer.world_size:
             restore_random_states(self._random[trainer.global_rank])
 
-    def on_train_batch_start(
-        self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int
-    ) -> None:
-        """Ends the process soon after SIGTERM, and not only when the epoch is over."""
-        if trainer.received_sigterm:
-            raise SystemExit(143)
-
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Validates, compares with the best, saves."""
         assert isinstance(pl_module, TrainingModule)
