@@ -5,9 +5,14 @@ import dataclasses
 import pytest
 
 from anharmonic.data import make_task
+from anharmonic.train import verdict as module
 from anharmonic.train.compare import Comparison, Plan, Spread, Standing
 from anharmonic.train.run import Run
-from anharmonic.train.verdict import about, learned, shown, table, verdict
+from anharmonic.train.verdict import about, learned, shown, table
+
+
+def verdict(found):
+    return module.verdict(found).replace("\N{NO-BREAK SPACE}", " ")
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 # Without postponed annotations: tyro reads those of a function made for the task.
 import dataclasses
 import functools
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ from anharmonic.cli.train import names, task_flags
 from anharmonic.data.graphs.own import is_graph_file
 from anharmonic.data.registry import OWN_DATA, list_tasks
 from anharmonic.train.compare import MODELS, carry_out, plan
+from anharmonic.train.comparison_page import write_comparison
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.verdict import HEAD, about, table, verdict
 
@@ -54,6 +56,7 @@ def run(words: Sequence[str]) -> int:
         seeds: tuple[int, ...] = (0, 1, 2),
         folds: int | None = None,
         hidden_size: int | None = None,
+        html: Path = Path("compare.html"),
     ) -> int:
         fields = [field.name for field in dataclasses.fields(Run) if field.name not in _RUN]
         given = typed(run, fields) | {"task_options": task_options}
@@ -78,6 +81,8 @@ def run(words: Sequence[str]) -> int:
         print(pages.text(pages.grid(HEAD, table(found), fixed=HEAD), about(found)))
         for failure in found.failures:
             print(f"failed: {failure}")
+        write_comparison(html, found, environment, f"{PROG} {shlex.join(words)}")
+        print(f"wrote {html}")
         return 1 if found.failures else 0
 
     settings.__doc__ = compare_anything.__doc__
@@ -91,6 +96,7 @@ def compare_anything(
     seeds: tuple[int, ...] = (0, 1, 2),
     folds: int | None = None,
     hidden_size: int | None = None,
+    html: Path = Path("compare.html"),
 ) -> int:
     """Trains several models on one task or file and says which does best.
 
@@ -106,6 +112,7 @@ def compare_anything(
         folds: Of your own file: cuts all but the test part into so many parts, and trains once for
             each as validation part.
         hidden_size: Width of every model. Default: as the recipe chooses.
+        html: The page to write; it replaces one that is there.
     """
     return 0
 

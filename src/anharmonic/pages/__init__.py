@@ -1,5 +1,6 @@
 """Pages, figures and terminal tables: one style for all that the commands show."""
 
+from anharmonic.pages.charts import WIDTH, learning_curves, predicted_against_true
 from anharmonic.pages.html import TEMPLATES, image, render
 from anharmonic.pages.plots import COLOURS, lines, matrix, network, panels, save
 from anharmonic.pages.scores import (
@@ -15,16 +16,19 @@ __all__ = [
     "CLASS_HEAD",
     "COLOURS",
     "TEMPLATES",
+    "WIDTH",
     "bullets",
     "class_rows",
     "confusion_rows",
     "grid",
     "image",
+    "learning_curves",
     "lines",
     "matrix",
     "metric_rows",
     "network",
     "panels",
+    "predicted_against_true",
     "render",
     "save",
     "text",

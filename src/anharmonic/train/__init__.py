@@ -1,6 +1,7 @@
 """Training: ``fit(run)`` trains a model on a task, resumes exactly, and keeps results."""
 
 from anharmonic.train.compare import Comparison, compare
+from anharmonic.train.comparison_page import write_comparison
 from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.evaluate_run import Evaluation, evaluate_run
 from anharmonic.train.files import write_atomically
@@ -50,4 +51,5 @@ __all__ = [
     "with_settings",
     "without_results",
     "write_atomically",
+    "write_comparison",
 ]

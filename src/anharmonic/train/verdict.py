@@ -12,16 +12,16 @@ _LEARNED = 0.05
 
 
 def unit(metric: str) -> str:
-    """What stands behind a metric's values.
+    r"""What stands behind a metric's values, after a blank at which no line breaks.
 
     Args:
         metric: Its name.
 
     Example:
         >>> unit("accuracy"), unit("mse")
-        (' %', '')
+        ('\xa0%', '')
     """
-    return " %" if metric in ("accuracy", "f1") else ""
+    return "\N{NO-BREAK SPACE}%" if metric in ("accuracy", "f1") else ""
 
 
 def shown(spread: Spread | float, metric: str) -> str:
@@ -62,6 +62,15 @@ def verdict(comparison: Comparison) -> str:
     Args:
         comparison: The comparison.
     """
+    return " ".join(sentences(comparison))
+
+
+def sentences(comparison: Comparison) -> list[str]:
+    """What was found: the first sentence names the best, the number it reached and the trivial one.
+
+    Args:
+        comparison: The comparison.
+    """
     best, *others = comparison.standings
     metric, title = comparison.metric, comparison.plan.title
     reached = f"{_named(metric)}{shown(best.test, metric)}{unit(metric)}"
@@ -69,10 +78,11 @@ def verdict(comparison: Comparison) -> str:
     if comparison.trivial is not None:
         constant = f"{trivial_words(comparison)} gives {_value(comparison.trivial, metric)}"
     if not learned(comparison, best) and not any(learned(comparison, one) for one in others):
-        return (
+        return [
             f"No model did better on {title} than the trivial answer: {constant}, and {best.model} "
-            f"reached {reached}. More epochs, another lr or more data may change that."
-        )
+            f"reached {reached}.",
+            "More epochs, another lr or more data may change that.",
+        ]
     count = len(comparison.standings)
     place = f", the best of {count} models" if others else ""
     if others and comparison.judged_by == "validation":
@@ -83,7 +93,7 @@ def verdict(comparison: Comparison) -> str:
         said.append("There is no validation set, so the order goes by the test data themselves.")
     if comparison.failures:
         said.append(f"{len(comparison.failures)} failed, see below.")
-    return " ".join(said)
+    return said
 
 
 def _comparisons(comparison: Comparison, best: Standing, others: Sequence[Standing]) -> list[str]:
@@ -140,7 +150,7 @@ def trivial_words(comparison: Comparison) -> str:
         return "always answering the most frequent class"
     if task.target == "labels":
         return "always answering each label's more frequent value"
-    if getattr(task, "horizon", None):
+    if getattr(getattr(task, "windows", None), "horizon", None):
         return "answering that nothing changes"
     return f"always answering the {'median' if task.metric == 'mae' else 'mean'}"
 

@@ -1,0 +1,106 @@
+"""Charts of results: learning curves of several models, predicted values over true ones.
+
+Each is a narrow figure of its own, so that a page can set two side by side, or one on a phone.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from itertools import cycle
+from typing import Any
+
+from anharmonic.pages.plots import COLOURS, Curve, panels
+
+WIDTH, _HEIGHT = 4.4, 3.1
+"""Of a figure, in inches: a phone shows its text in a size to read."""
+_GAP = 0.075
+_MOST_POINTS = 600
+
+
+def learning_curves(
+    runs: Mapping[str, Sequence[Curve]], *, y: str, level: tuple[str, float] | None = None
+) -> Any:
+    """Median over runs and the range between the smallest and the largest, by epoch.
+
+    The y axis is logarithmic where positive values span more than a factor of 30.
+
+    Args:
+        runs: For every model the curves of its runs: epochs and values.
+        y: What the values are.
+        level: Name and value of a line across, such as the trivial answer.
+
+    Returns:
+        The figure, or None where there is nothing to see: no curve of three epochs.
+    """
+    found = {name: _band(curves) for name, curves in runs.items() if curves}
+    if not any(len(band[0]) >= 3 for band in found.values()):
+        return None
+    figure, (axes,) = panels(1, width=WIDTH, height=_HEIGHT)
+    ends: list[tuple[float, str, str]] = []
+    for (name, (at, low, middle, high)), colour in zip(found.items(), cycle(COLOURS), strict=False):
+        axes.fill_between(at, low, high, color=colour, alpha=0.16, lw=0)
+        axes.plot(at, middle, color=colour, lw=1.6)
+        ends.append((middle[-1], name, colour))
+    values = [value for band in found.values() for part in band[1:] for value in part]
+    if level is not None:
+        axes.axhline(level[1], color="0.45", lw=1, ls=(0, (4, 2)))
+        ends.append((level[1], level[0], "0.35"))
+        values.append(level[1])
+    if min(values) > 0 and max(values) > 30 * min(values):
+        axes.set_yscale("log")
+    axes.set(xlabel="epoch", ylabel=y)
+    axes.margins(x=0.01)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    _label(axes, ends)
+    return figure
+
+
+def _band(curves: Sequence[Curve]) -> tuple[list[float], list[float], list[float], list[float]]:
+    """Epochs that all curves have, and smallest, median and largest value there."""
+    tables = [dict(zip(at, values, strict=True)) for at, values in curves]
+    shared = sorted(set.intersection(*map(set, tables)))
+    columns = [[table[epoch] for table in tables] for epoch in shared]
+    return (
+        [float(epoch) for epoch in shared],
+        [min(column) for column in columns],
+        [statistics.median(column) for column in columns],
+        [max(column) for column in columns],
+    )
+
+
+def _label(axes: Any, ends: Sequence[tuple[float, str, str]]) -> None:
+    """Names every line at its end, one above the other where ends are close."""
+    to_axes = axes.transData + axes.transAxes.inverted()
+    right = axes.get_xlim()[1]
+    heights = [float(to_axes.transform((right, value))[1]) for value, _, _ in ends]
+    order = sorted(range(len(ends)), key=heights.__getitem__)
+    placed: list[float] = []
+    for index in order:
+        placed.append(max(heights[index], placed[-1] + _GAP if placed else -1.0))
+    over = max(0.0, placed[-1] - 1.0)
+    for rank in reversed(range(len(placed))):  # what went above the frame is pushed down again
+        above = placed[rank + 1] - _GAP if rank + 1 < len(placed) else 1.0 if over else placed[rank]
+        placed[rank] = min(placed[rank], above)
+    for height, index in zip(placed, order, strict=True):
+        _, name, colour = ends[index]
+        axes.text(1.02, height, name, color=colour, transform=axes.transAxes, va="center")
+
+
+def predicted_against_true(true: Sequence[float], predicted: Sequence[float]) -> Any:
+    """Predicted values over true ones, and the line where they are equal.
+
+    Args:
+        true: The true values; of more than 600, evenly spread ones are drawn.
+        predicted: What was predicted for each.
+    """
+    stride = -(-len(true) // _MOST_POINTS)
+    figure, (axes,) = panels(1, width=WIDTH, height=0.85 * WIDTH)
+    axes.scatter(true[::stride], predicted[::stride], s=9, color=COLOURS[0], alpha=0.45, lw=0)
+    ends = min(*true, *predicted), max(*true, *predicted)
+    axes.plot(ends, ends, color="0.3", lw=1)
+    axes.annotate(
+        "equal", ends[1:] * 2, xytext=(-4, -10), textcoords="offset points", ha="right", color="0.3"
+    )
+    axes.set(xlabel="true", ylabel="predicted")
+    return figure

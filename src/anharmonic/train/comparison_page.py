@@ -1,0 +1,179 @@
+"""A comparison as one self-contained page."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from anharmonic import __version__, pages
+from anharmonic.data.base import Batches, counted
+from anharmonic.data.metrics import real_steps
+from anharmonic.data.registry import OWN_DATA
+from anharmonic.nn.store import from_pretrained
+from anharmonic.train import verdict as words
+from anharmonic.train.compare import Comparison, Standing
+from anharmonic.train.evaluate import detailed_scores
+from anharmonic.train.files import write_atomically
+from anharmonic.train.folder import BEST, run_folder
+from anharmonic.train.results import Result
+from anharmonic.train.run import RunEnvironment
+
+
+def write_comparison(
+    path: str | Path,
+    comparisons: Comparison | Sequence[Comparison],
+    environment: RunEnvironment,
+    command: str = "",
+) -> None:
+    """Writes one HTML page that needs nothing else.
+
+    Args:
+        path: The file; its folder is made.
+        comparisons: One, or several that stand on one page.
+        environment: Where they were trained: the best models are read from there.
+        command: What was typed, to be repeated.
+
+    Raises:
+        OSError: If the page cannot be written.
+    """
+    several = [comparisons] if isinstance(comparisons, Comparison) else list(comparisons)
+    title = "Models compared on " + " and ".join(one.plan.title for one in several)
+    template = pages.TEMPLATES / "comparison.html.jinja"
+    parts = [_part(one, environment, command) for one in several]
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, pages.render(template, title=title, parts=parts))
+
+
+def representative(standing: Standing) -> Result:
+    """The run of a model that is shown in detail: the one with the median test value.
+
+    Args:
+        standing: The model.
+    """
+    middle = statistics.median_low([result.test for result in standing.results])
+    return next(result for result in standing.results if result.test == middle)
+
+
+def _part(comparison: Comparison, environment: RunEnvironment, command: str) -> dict[str, Any]:
+    finding, *more = words.sentences(comparison)
+    result = comparison.standings[0].results[0]
+    about = f"{result.hardware}, {result.device}, {counted(result.threads, 'thread')}"
+    commands = {"The same again:": command} if command else {}
+    best = representative(comparison.standings[0])
+    folder = run_folder(best.run, environment)
+    if best.run.task in OWN_DATA and folder.is_dir():
+        suffix = environment.file.suffix if environment.file else ""
+        commands["To predict with it:"] = f"anharmonic predict {folder} NEW{suffix}"
+    return {
+        "title": comparison.plan.title,
+        "finding": finding,
+        "more": " ".join(more),
+        "about": f"{about}; {result.started[:10]}; anharmonic {__version__}",
+        "head": words.HEAD,
+        "rows": words.table(comparison),
+        "has_trivial": comparison.trivial is not None,
+        "legend": words.about(comparison),
+        "failures": comparison.failures,
+        "curves": _curves(comparison),
+        "best": _details(comparison, best, environment),
+        "settings": settings(comparison),
+        "commands": commands,
+    }
+
+
+def _curves(comparison: Comparison) -> list[Any]:
+    unit = words.unit(comparison.metric)
+    trivial = comparison.trivial
+    level = None if trivial is None else ("trivial answer", trivial)
+    drawn = []
+    for key, y, line in (
+        ("valid", f"validation {comparison.metric}{unit and f' [{unit.strip()}]'}", level),
+        ("train_loss", "training loss", None),
+    ):
+        runs = {
+            one.model: [(r.curve["epoch"], r.curve[key]) for r in one.results if key in r.curve]
+            for one in comparison.standings
+        }
+        figure = pages.learning_curves(runs, y=y, level=line)
+        if figure is not None:
+            drawn.append(pages.image(figure, f"{y} of every model by epoch"))
+    return drawn
+
+
+def _details(comparison: Comparison, best: Result, environment: RunEnvironment) -> Any:
+    """What the best model does on the test data; None if its weights are not there any more."""
+    folder = run_folder(best.run, environment)
+    if not (folder / BEST).is_dir():
+        return None
+    task = best.run.make_task(environment)
+    model = from_pretrained(folder / BEST).eval()
+    test = task.loaders(best.run.seed, best.run.batch_size).test
+    scores = detailed_scores(model, test, task)
+    said = f"{scores.count:,} predictions for the test data, seed {best.run.seed}"
+    if len(comparison.standings[0].results) > 1:
+        said += ", the run of median test value"
+    picture = None
+    if scores.confusion:
+        names = [one.name for one in scores.classes]
+        figure, (axes,) = pages.panels(1, width=pages.WIDTH, height=pages.WIDTH)
+        pages.matrix(axes, scores.confusion, names, x="predicted", y="true")
+        picture = pages.image(figure, "Confusion matrix: predicted classes over true ones")
+        said += f". {pages.worst_confusion(names, scores.confusion)[:-1]}"
+    elif task.target == "value":
+        figure = pages.predicted_against_true(*_values(model, test))
+        picture = pages.image(figure, "Predicted values over true ones")
+    head: tuple[str, ...] = ()
+    rows = pages.metric_rows(scores)
+    if scores.classes:
+        said += "".join(f". {name}: {value}" for name, value in rows)
+        head, rows = pages.CLASS_HEAD, pages.class_rows(scores)
+    title = f"{best.run.model} in detail"
+    return {"title": title, "about": f"{said}.", "picture": picture, "head": head, "rows": rows}
+
+
+def _values(model: nn.Module, batches: Batches[Any]) -> tuple[list[float], list[float]]:
+    """True and predicted values, one after the other."""
+    true, predicted = [], []
+    with torch.no_grad():
+        for batch in batches:
+            values, y = real_steps(batch.select(model(*batch.inputs)), batch)
+            true += y.flatten().tolist()
+            predicted += values.flatten().tolist()
+    return true, predicted
+
+
+def settings(comparison: Comparison) -> dict[str, str]:
+    """What was chosen: what all models share, then each model's own.
+
+    Args:
+        comparison: The comparison.
+    """
+    recipes = comparison.plan.recipes
+    chosen = {name: dict(found.chosen) for name, found in recipes.items()}
+    shared: dict[str, Any] = {}
+    if len(chosen) > 1:
+        first = next(iter(chosen.values()))
+        shared = {
+            key: value
+            for key, value in first.items()
+            if all(key in one and one[key] == value for one in chosen.values())
+        }
+    said = {"all models": shared} | {
+        name: {key: value for key, value in one.items() if key not in shared}
+        for name, one in chosen.items()
+    }
+    return {
+        name: ", ".join(f"{key} {_short(value)}" for key, value in found.items())
+        for name, found in said.items()
+        if found
+    }
+
+
+def _short(value: Any) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)

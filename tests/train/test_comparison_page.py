@@ -1,0 +1,81 @@
+import re
+
+import pytest
+
+from anharmonic.train import RunEnvironment, compare
+from anharmonic.train.compare import Standing
+from anharmonic.train.comparison_page import representative, settings, write_comparison
+from anharmonic.train.run import Run
+from anharmonic.train.verdict import sentences
+
+
+def quick(task, environment, **changes):
+    options = {"models": ["lem", "lstm"], "seeds": [0], "say": lambda line: None, **changes}
+    options["given"] = {"model_options": {"hidden_size": 4}, **options.get("given", {})}
+    return compare(task, environment, **options)
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return RunEnvironment(out=tmp_path / "runs", threads=1, progress=False)
+
+
+def test_a_page_says_first_what_was_found_and_needs_nothing_else(environment, data, tmp_path):
+    environment = RunEnvironment(**{**vars(environment), "file": data})
+    found = quick("file", environment, given={"epochs": 3})
+    write_comparison(tmp_path / "new" / "page.html", found, environment, "anharmonic compare <a>")
+    page = (tmp_path / "new" / "page.html").read_text()
+    first, *_ = sentences(found)
+    heading = re.search(r"<h1[^>]*>(.*?)</h1>", page, re.DOTALL).group(1)
+    assert heading.replace("&#39;", "'") == first
+    assert page.index("<h1") < page.index("<table")
+    assert "anharmonic compare &lt;a&gt;" in page and "low, &lt;b&gt;" in page
+    assert re.findall(r'(?:src|href)="(?!data:)', page) == []
+    assert "Confusion matrix" in page and "anharmonic predict " in page
+    assert page.count("<figure>") == 2  # training loss and confusion matrix: nothing validates
+
+
+def test_values_are_drawn_over_true_ones(environment, tmp_path):
+    small = {"length": 8, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2}
+    found = quick("adding", environment, given={"epochs": 1, "task_options": small})
+    write_comparison(tmp_path / "page.html", found, environment)
+    page = (tmp_path / "page.html").read_text()
+    assert "Predicted values" in page and "R²" in page and "Confusion" not in page
+    assert "Learning" not in page  # one epoch is no curve
+    assert "The same again" not in page
+
+
+def test_several_comparisons_stand_on_one_page(environment, tmp_path):
+    small = {"length": 8, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2}
+    one = quick("adding", environment, given={"epochs": 1, "task_options": small})
+    two = quick("digits", environment, given={"epochs": 1}, models=["lem"])
+    write_comparison(tmp_path / "page.html", [one, two], environment)
+    page = (tmp_path / "page.html").read_text()
+    heading = re.search(r"<h1[^>]*>(.*?)</h1>", page, re.DOTALL).group(1)
+    assert "adding" in heading and "digits" in heading
+    assert page.count(">Results<") == 2
+
+
+def test_without_the_weights_the_rest_is_shown(environment, tmp_path):
+    import shutil
+
+    found = quick("digits", environment, given={"epochs": 1})
+    for folder in environment.out.glob("digits-*"):
+        shutil.rmtree(folder)
+    write_comparison(tmp_path / "page.html", found, environment)
+    assert "in detail" not in (tmp_path / "page.html").read_text()
+
+
+def test_the_run_in_detail_is_the_median_one(make_result):
+    runs = [Run("digits", "LEM", seed=seed) for seed in range(3)]
+    results = [make_result(run, test=v) for run, v in zip(runs, (90.0, 10.0, 50.0), strict=True)]
+    assert representative(Standing("LEM", tuple(results))).test == 50.0
+    assert representative(Standing("LEM", tuple(results[:2]))).test == 10.0
+
+
+def test_settings_that_models_share_are_said_once(environment):
+    found = quick("digits", environment, given={"epochs": 1})
+    said = settings(found)
+    assert next(iter(said)) == "all models" and "batch_size" in said["all models"]
+    assert "dt" in said["LEM"] and "batch_size" not in said["LEM"]
+    assert "epochs" not in "".join(said.values())  # it was asked for
