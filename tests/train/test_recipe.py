@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from anharmonic.data import FileTask, file_digest
+from anharmonic.data.graphs.own import GraphFileTask
 from anharmonic.data.registry import make_task
 from anharmonic.nn.registry import list_models
 from anharmonic.train import Run, RunEnvironment, fit
-from anharmonic.train.recipe import DataFacts, fill, folds_of, recipe, refitted
+from anharmonic.train.recipe import FILLED_OPTIONS, DataFacts, fill, folds_of, recipe, refitted
 
 
 @pytest.fixture
@@ -49,6 +50,26 @@ def test_facts_of_ragged_data(tmp_path):
     np.savez(tmp_path / "a.npz", x=x, offsets=ends, y=np.arange(10) % 2)
     facts = DataFacts.of(FileTask(tmp_path / "a.npz"))
     assert (facts.sequences, facts.channels) == (6, 2) and facts.steps in lengths
+
+
+@pytest.mark.parametrize("model", ["LEM", "CoRNN", "UnICORNN", "LSTM"])
+def test_what_may_be_filled_has_an_open_flag(waves, model):
+    """A flag with its default typed would count as left open otherwise."""
+    for path in (waves(), waves(gaps=True), waves(values=True), waves(steps=2000)):
+        names = set(filled(model, path).chosen) - {f.name for f in dataclasses.fields(Run)}
+        assert names <= FILLED_OPTIONS
+
+
+@pytest.mark.parametrize("model", list_models("graph"))
+@pytest.mark.parametrize("shift", [1, 20])
+def test_what_may_be_filled_for_graphs_has_an_open_flag(tmp_path, model, shift):
+    ring = np.arange(40)
+    edges = np.stack([ring, np.roll(ring, shift)])  # in one class, or between the two
+    np.savez(tmp_path / "ring.npz", x=np.eye(40), edge_index=edges, y=ring // 20)
+    task = GraphFileTask(tmp_path / "ring.npz")
+    made = recipe(model, task, {"task_options": {"sha256": file_digest(tmp_path / "ring.npz")}})
+    assert set(made.chosen) - {f.name for f in dataclasses.fields(Run)} <= FILLED_OPTIONS
+    assert made.why and made.why[1:] in made.describe()
 
 
 @pytest.mark.parametrize("model", list_models("sequence"))

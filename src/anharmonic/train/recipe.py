@@ -20,7 +20,7 @@ from anharmonic.data.base import Task
 from anharmonic.data.own import SequencesTask
 from anharmonic.nn.registry import canonical_name, model_kind
 from anharmonic.train.options import model_option_parameters
-from anharmonic.train.recipe_graphs import graph_settings
+from anharmonic.train.recipe_graphs import GRAPH_OPTIONS, graph_settings
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
 
@@ -46,6 +46,7 @@ FILLED_OPTIONS = frozenset(
         "missing",
         "scale_target",
         "valid_share",
+        *GRAPH_OPTIONS,
     }
 )
 """Options of models and tasks that a recipe may fill."""
@@ -88,6 +89,8 @@ class Recipe:
     """The run."""
     chosen: dict[str, Any]
     """What was filled, by name of the field or option."""
+    why: str = ""
+    """What in the data decided, in a sentence; empty where the names say enough."""
 
     def describe(self) -> str:
         """The choices in one line.
@@ -100,7 +103,8 @@ class Recipe:
         if not self.chosen:
             return "Nothing was left open."
         parts = [f"{name} {_short(value)}" for name, value in self.chosen.items()]
-        return f"Chosen from the data: {', '.join(parts)}."
+        said = f"Chosen from the data: {', '.join(parts)}."
+        return f"{said} {self.why[:1].upper()}{self.why[1:]}" if self.why else said
 
 
 def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Recipe:
@@ -124,7 +128,7 @@ def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Re
     given = dict(given or {})
     name = canonical_name(model)
     options = {key: dict(given.pop(key, {})) for key in ("model_options", "task_options")}
-    fields, model_options, task_options = _settings(name, task, given | options)
+    fields, model_options, task_options, why = _settings(name, task, given | options)
     known = model_option_parameters(name)
     model_options = {key: value for key, value in model_options.items() if key in known}
     chosen = {key: value for key, value in fields.items() if key not in given}
@@ -137,7 +141,7 @@ def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Re
     )
     for kind, found in (("model_options", model_options), ("task_options", task_options)):
         chosen |= {key: value for key, value in found.items() if key not in options[kind]}
-    return Recipe(run, chosen)
+    return Recipe(run, chosen, why)
 
 
 def fill(model: str, task: str, given: Mapping[str, Any], environment: RunEnvironment) -> Recipe:
@@ -196,8 +200,8 @@ def refitted(results: Sequence[Result]) -> Run:
 
 def _settings(
     model: str, task: Task, given: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Fields of the run, options of the model and options of the task."""
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]:
+    """Fields of the run, options of the model and of the task, and why."""
     if model_kind(model) == "sequence":
         facts = DataFacts.of(task)
         task_options = (
@@ -208,11 +212,11 @@ def _settings(
         if model == "UnICORNN":
             fields["lr"] = 1e-2
         patch = given.get("patch", fields.get("patch", 1))
-        return fields, _model(model, task, math.ceil(facts.steps / patch)), task_options
+        return fields, _model(model, task, math.ceil(facts.steps / patch)), task_options, ""
     if model_kind(model) == "graph":
-        fields, options, _ = graph_settings(model, task)
-        return fields, options, {}
-    return {}, {}, {}
+        fields, options, why = graph_settings(model, task)
+        return fields, options, {}, why
+    return {}, {}, {}, ""
 
 
 def _training(

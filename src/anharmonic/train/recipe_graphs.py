@@ -47,6 +47,21 @@ _SEPARATING: dict[str, dict[str, Any]] = {
 }
 
 
+GRAPH_OPTIONS = frozenset(
+    {
+        *(name for by_model in (_SMOOTHING, _SEPARATING) for o in by_model.values() for name in o),
+        "hidden_size",
+        "dt",
+        "dropout",
+        "input_dropout",
+        "output_dropout",
+        "encoder_activation",
+        "scale_rows",
+    }
+)
+"""Options that these rules may fill."""
+
+
 def graph_settings(model: str, task: Task) -> tuple[dict[str, Any], dict[str, Any], str]:
     """Chooses fields of the run and options of the model for a task on graphs.
 
