@@ -74,6 +74,7 @@ def fit(run: Run, environment: RunEnvironment | None = None, task: Task | None =
     _check_type("environment", environment, RunEnvironment, "RunEnvironment(out=..., ...)")
     machine.check_system()
     device = machine.choose_device(environment.device)
+    machine.check_logger(environment.logger)
     _checks.require(
         run.batch_size % environment.devices == 0,
         "batch_size",
@@ -243,6 +244,10 @@ def _train(prepared: PreparedRun, unfixed: set[str]) -> Result:
             0,
             DiagnosticsCallback(state, probe_of(looked_at, prepared.task.loss), prepared),
         )
+    if environment.logger != "none":
+        from anharmonic.train.loggers import EpochLogger
+
+        callbacks.append(EpochLogger(state, prepared))
     if environment.progress:
         callbacks.append(ProgressBar(run, state))
     module = TrainingModule(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import subprocess
 import sys
@@ -58,6 +59,30 @@ def choose_device(device: str) -> str:
             )
         )
     return device
+
+
+def check_logger(name: str) -> None:
+    """Looks whether the package that a logger writes with is installed.
+
+    Args:
+        name: As of `RunEnvironment.logger`.
+
+    Raises:
+        ImportError: If it is not.
+
+    Example:
+        >>> check_logger("csv")
+    """
+    packages = {"tensorboard": ("tensorboard", "tensorboardX")}.get(name, (name,))
+    if name in ("none", "csv") or any(importlib.util.find_spec(package) for package in packages):
+        return
+    raise ImportError(
+        _checks.message(
+            f"logger={name!r} (--logger {name}) needs the package {packages[0]}",
+            "an environment without it",
+            f"run: pip install {packages[0]}, or choose --logger csv",
+        )
+    )
 
 
 def versions() -> dict[str, str]:

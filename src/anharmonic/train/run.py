@@ -17,7 +17,7 @@ import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from torch import nn
 
@@ -39,6 +39,7 @@ from anharmonic.train.options import (
 )
 from anharmonic.train.serialization import structure_json
 
+LoggerName = Literal["none", "csv", "tensorboard", "wandb", "mlflow"]
 _ADDED_LATER: tuple[str, ...] = (
     "readout",
     "patch",
@@ -340,6 +341,11 @@ class RunEnvironment:
     diagnose_every: int = 1
     """Epochs from one measurement to the next, at least 1; before the first and after the last it
     is measured in any case."""
+    logger: LoggerName = "none"
+    """What else the curves are written to, after every epoch: TensorBoard or a CSV file, in `out` /
+    "logs"; W&B, in its project (WANDB_PROJECT) "anharmonic"; MLflow, in its experiment
+    "anharmonic", at MLFLOW_TRACKING_URI or in `out` / "mlflow.db". Weights and result stay the same
+    bits."""
 
     def __post_init__(self) -> None:
         if isinstance(self.device, str) and self.device.lower() == "gpu":
@@ -368,6 +374,7 @@ class RunEnvironment:
             _checks.choice("a name in diagnose", name, DIAGNOSTICS)
         object.__setattr__(self, "diagnose", tuple(dict.fromkeys(self.diagnose)))
         _checks.positive_int("diagnose_every", self.diagnose_every)
+        _checks.choice("logger", self.logger, get_args(LoggerName))
 
     @property
     def results_path(self) -> Path:
