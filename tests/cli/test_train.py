@@ -212,3 +212,11 @@ def test_a_process_that_is_terminated_says_how_to_go_on(tmp_path):
         _, error = process.communicate()
     assert process.returncode == 143
     assert re.match(r"Interrupted after \d+ of 100000 epochs; ", error.splitlines()[-1])
+
+
+@pytest.mark.parametrize(("lr", "said"), [("1e-9", True), ("0.02", False)])
+def test_a_model_that_did_not_learn_is_called_so(cli, lr, said):
+    words = "adding --length 2 --steps-per-epoch 300 --valid-size 8 --test-size 8 --lr".split()
+    code, out, err = cli("train", "lem", *words, lr, *QUICK)
+    assert code == 0, err
+    assert ("did NOT learn its training data" in out) == said

@@ -114,7 +114,7 @@ def test_one_graph_is_not_spread_over_devices(environment):
 def test_predict_is_for_sequences(environment):
     one = run(epochs=1)
     fit(one, environment)
-    with pytest.raises(ValueError, match=r"a model for sequences; got .*texas.*from_pretrained"):
+    with pytest.raises(ValueError, match=r"a model for sequences.*got .*texas.*from_pretrained"):
         predict(environment.out / one.folder_name, "data.npz")
 
 

@@ -1,9 +1,12 @@
+import math
+
 import pytest
 import torch
 from torch.nn import functional
 
 from anharmonic.data.base import Batch
-from anharmonic.train.losses import count_entries, share_of, summed_loss
+from anharmonic.data.synthetic import AddingProblem
+from anharmonic.train.losses import count_entries, share_of, summed_loss, trivial_loss
 
 
 def batches():
@@ -111,3 +114,65 @@ def test_errors_are_in_units_of_the_scale():
         )
     part = share_of(scaled._replace(elapsed=torch.ones(5, 7)), 1, 2, "absolute_error").batch
     assert part.elapsed.shape == (3, 7) and part.scale.shape == (3, 4)
+
+
+def best_constant(batches, task, width, **options):
+    """The smallest mean loss of any constant, found by descent."""
+    answer = torch.zeros(width, requires_grad=True)
+    descent = torch.optim.LBFGS([answer], max_iter=200, line_search_fn="strong_wolfe")
+
+    def loss():
+        descent.zero_grad()
+        total = sum(
+            summed_loss(
+                answer.expand(*b.y.shape[: b.y.dim() - (task.target != "class")], width),
+                b,
+                task.loss,
+                **options,
+            )
+            for b in batches
+        ) / sum(count_entries(b, task.loss) for b in batches)
+        total.backward()
+        return total
+
+    descent.step(loss)
+    return loss().item()
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("weights", [None, torch.tensor([0.5, 1.0, 3.0])])
+@pytest.mark.parametrize("per_step", [False, True])
+def test_the_trivial_loss_of_classes_is_the_least(smoothing, weights, per_step):
+    task = AddingProblem()
+    task.target, task.output_size = "class", 3
+    if per_step:  # what is after the end is of no class
+        y, lengths = torch.tensor([[0, 0, 1], [2, 1, 1]]), torch.tensor([3, 1])
+    else:
+        y, lengths = torch.tensor([0, 0, 1, 2, 0]), None
+    batches = [Batch(torch.zeros(len(y), 3, 1), y, lengths)]
+    options = {"label_smoothing": smoothing, "class_weights": weights}
+    found = trivial_loss(batches, task, **options)
+    assert found == pytest.approx(best_constant(batches, task, 3, **options), rel=1e-5)
+    if not (smoothing or per_step or weights is not None):
+        assert found == pytest.approx(-(0.6 * math.log(0.6) + 0.4 * math.log(0.2)), rel=1e-6)
+
+
+@pytest.mark.parametrize(("target", "metric"), [("value", "mse"), ("labels", "f1")])
+def test_the_trivial_loss_of_numbers_is_the_least(target, metric):
+    task = AddingProblem()
+    task.target, task.metric = target, metric
+    y = torch.tensor([[0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
+    batches = [Batch(torch.zeros(2, 3, 1), y[:2], None), Batch(torch.zeros(1, 3, 1), y[2:], None)]
+    found = trivial_loss(batches, task)
+    assert found == pytest.approx(best_constant(batches, task, 2), rel=1e-5)
+
+
+def test_the_trivial_loss_of_absolute_errors_and_of_changes():
+    task = AddingProblem()
+    y = torch.tensor([[1.0], [2.0], [9.0]])
+    batch = Batch(torch.zeros(3, 3, 1), y, None)
+    task.metric = "mae"
+    assert trivial_loss([batch], task) == pytest.approx(8 / 3)
+    task.metric = "mse"
+    last = batch._replace(shift=torch.tensor([[1.0], [1.0], [1.0]]), scale=torch.full((3, 1), 2.0))
+    assert trivial_loss([last], task) == pytest.approx((0 + 0.25 + 16) / 3)

@@ -1,7 +1,9 @@
+import dataclasses
+
 import pytest
 
-from anharmonic.train import Run
-from anharmonic.train.notices import Notices
+from anharmonic.train import Run, fit
+from anharmonic.train.notices import Notices, not_learned
 
 CALM = {
     "epoch": [1, 2, 3, 4],
@@ -33,3 +35,36 @@ def test_a_spike_that_is_clipped_is_harmless(clip, said):
 def test_a_loss_that_jumps_is_said():
     text = Notices(Run("adding", "LEM", lr=0.3)).of(CALM | {"train_loss": [1.0, 0.6, 0.4, 0.9]})
     assert "from 0.4 to 0.9" in text and "lr" in text and "0.3" in text
+
+
+@pytest.fixture
+def result(tiny, environment):
+    return fit(tiny(epochs=3), environment)
+
+
+@pytest.mark.parametrize(
+    ("losses", "best", "said"),
+    [
+        ([1.0, 0.99, 0.98], 3, True),
+        ([1.2, 1.1, 2.0], 1, True),
+        ([1.0, 0.9, 0.5], 3, False),
+        ([1.0, 0.9, 0.5], 1, False),  # it learned, though what it learned was no use
+        ([0.5, 0.9, 1.5], 1, False),  # what was kept had learned
+    ],
+)
+def test_a_model_that_did_not_learn_its_training_data(result, losses, best, said):
+    curve = result.curve | {"train_loss": losses}
+    changed = dataclasses.replace(result, curve=curve, best_epoch=best, trivial_loss=1.0)
+    text = not_learned(changed)
+    assert bool(text) == said
+    if said:
+        assert f"{min(losses[best - 1], losses[-1]):.3g}" in text and "0.01" in text
+        assert "dt" not in text  # an LSTM has none
+    lem = dataclasses.replace(changed, run=Run("adding", "LEM"))
+    assert not said or "a smaller dt" in not_learned(lem)
+
+
+def test_results_of_older_versions_say_nothing(result):
+    assert result.trivial_loss == pytest.approx(1 / 6, rel=0.5)  # of few sums of two uniforms
+    older = dataclasses.replace(result, trivial_loss=None)
+    assert not_learned(older) == "" and "trivial_loss" not in older.to_json()

@@ -17,6 +17,7 @@ from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.fit import fit
+from anharmonic.train.notices import not_learned
 from anharmonic.train.options import (
     check_model_options,
     frozen_defaults,
@@ -279,6 +280,8 @@ def train(run: Run, environment: RunEnvironment) -> Result:
     lines = {f"test {result.metric}": f"{result.test:.6g}{unit} (seed {run.seed})"}
     if result.trivial is not None:
         lines["trivial answer"] = f"{result.trivial:.6g}{unit}{_not_better(result)}"
+    if said := not_learned(result):
+        lines["training"] = said
     if result.valid is not None:
         valid = f"{result.valid:.6g}{unit} (epoch {result.best_epoch})"
         lines[f"validation {result.metric}"] = valid

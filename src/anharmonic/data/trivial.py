@@ -29,7 +29,7 @@ def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
     """
     from anharmonic.data.metrics import TaskMetric
 
-    answer = constant_answer(task, torch.cat([_targets(batch) for batch in loaders.train(0)]))
+    answer = constant_answer(task, torch.cat([real_targets(batch) for batch in loaders.train(0)]))
     metric = TaskMetric(task.metric, task.metric_scale)
     for batch in loaders.test:
         shape = batch.y.shape if task.target != "class" else (*batch.y.shape, task.output_size)
@@ -60,7 +60,12 @@ def constant_answer(task: Task, targets: Tensor) -> Tensor:
     return targets.median(0).values if task.metric == "mae" else targets.mean(0)
 
 
-def _targets(batch: Any) -> Tensor:
+def real_targets(batch: Any) -> Tensor:
+    """The targets of a batch, padding left out: [N] classes, or [N, O] values or labels.
+
+    Args:
+        batch: A batch of sequences, graphs or rows.
+    """
     y: Tensor = batch.y
     if not isinstance(batch, Batch) or y.dim() < (3 if y.is_floating_point() else 2):
         return y

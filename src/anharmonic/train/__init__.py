@@ -9,6 +9,7 @@ from anharmonic.train.fit import fit
 from anharmonic.train.folder import BEST, DIAGNOSTICS, run_folder
 from anharmonic.train.losses import DivergedError
 from anharmonic.train.machine import commit, versions
+from anharmonic.train.notices import not_learned
 from anharmonic.train.predict import Predictions, predict
 from anharmonic.train.probes import read_diagnostics
 from anharmonic.train.recipe import Recipe, fill, folds_of, recipe, refitted
@@ -39,6 +40,7 @@ __all__ = [
     "fit",
     "fit_rows",
     "folds_of",
+    "not_learned",
     "predict",
     "read_diagnostics",
     "read_results",

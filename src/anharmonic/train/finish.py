@@ -20,7 +20,7 @@ from anharmonic.train import folder as folders
 from anharmonic.train import results
 from anharmonic.train.evaluate import evaluate
 from anharmonic.train.files import write_atomically
-from anharmonic.train.losses import DivergedError
+from anharmonic.train.losses import DivergedError, balanced_weights, trivial_loss
 from anharmonic.train.optim import learning_rate
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
@@ -87,6 +87,7 @@ def finish(prepared: PreparedRun, state: TrainingState, unfixed: set[str]) -> Re
         metric=prepared.task.metric,
         higher_is_better=state.higher_is_better,
         trivial=trivial_score(task, prepared.loaders),
+        trivial_loss=_rounded(_trivial_loss(prepared)),
         parameters=sum(p.numel() for p in prepared.model.parameters() if p.requires_grad),
         seconds=round(seconds, 3),
         memory_mb=round(state.memory_mb(prepared.device), 1),
@@ -107,6 +108,14 @@ def finish(prepared: PreparedRun, state: TrainingState, unfixed: set[str]) -> Re
     remove_leftovers(folder)
     results.append(prepared.environment.results_path, result)
     return result
+
+
+def _trivial_loss(prepared: PreparedRun) -> float:
+    run, task, train = prepared.run, prepared.task, prepared.loaders.train(0)
+    weights = None
+    if run.class_weights == "balanced":
+        weights = balanced_weights(train, task.output_size)
+    return trivial_loss(train, task, run.label_smoothing, weights)
 
 
 def _thinned(curve: dict[str, list[float]], best_epoch: int) -> dict[str, list[float]]:

@@ -6,6 +6,7 @@ A loss is a sum over the sequences (and valid steps) of a batch divided by their
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import torch
@@ -13,8 +14,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.data.base import Batch, Batches, step_mask
+from anharmonic.data.base import Batch, Batches, Task, step_mask
 from anharmonic.data.graph_batch import GraphBatch
+from anharmonic.data.trivial import real_targets
+
+# Of probabilities, so that none has the logarithm of 0.
+_TINY = 1e-9
 
 
 class DivergedError(RuntimeError):
@@ -142,6 +147,53 @@ def summed_loss(
     if isinstance(batch, Batch) and batch.scale is not None:
         difference = difference / (batch.scale.unsqueeze(1) if y.ndim == 3 else batch.scale)
     return difference.abs().sum() if loss == "absolute_error" else difference.square().sum()
+
+
+def trivial_loss(
+    batches: Iterable[Any],
+    task: Task,
+    label_smoothing: float = 0.0,
+    class_weights: Tensor | None = None,
+) -> float:
+    """The smallest mean loss that an answer without a look at the inputs can have.
+
+    It is a constant; of a forecast the last known value.
+
+    Args:
+        batches: Training data.
+        task: Says what the targets are, and the loss.
+        label_smoothing: As in training.
+        class_weights: As in training.
+
+    Example:
+        >>> from anharmonic.data.synthetic import AddingProblem
+        >>> task = AddingProblem(length=10, valid_size=8)
+        >>> round(trivial_loss(task.loaders(0, 50).train(0), task), 1)  # a variance, 1 / 6
+        0.2
+    """
+    held = [_without_inputs(batch) for batch in batches]
+    targets = torch.cat([real_targets(batch) for batch in held])
+    if task.target == "class":
+        weights = torch.ones(task.output_size) if class_weights is None else class_weights
+        share = torch.bincount(targets, minlength=task.output_size) / len(targets)
+        sought = weights * ((1 - label_smoothing) * share + label_smoothing / task.output_size)
+        answer = (sought / sought.sum()).clamp(min=_TINY).log()
+    elif task.target == "labels":
+        answer = targets.float().mean(0).logit(_TINY)
+    else:
+        answer = targets.median(0).values if task.loss == "absolute_error" else targets.mean(0)
+    total, entries = 0.0, 0
+    for batch in held:
+        prediction = answer.expand(*batch.y.shape[: batch.y.dim() - (task.target != "class")], -1)
+        if isinstance(batch, Batch) and batch.shift is not None:  # what an output of 0 stands for
+            prediction = batch.select(torch.zeros_like(batch.y))
+        total += float(summed_loss(prediction, batch, task.loss, label_smoothing, class_weights))
+        entries += count_entries(batch, task.loss)
+    return total / entries
+
+
+def _without_inputs(batch: Any) -> Any:
+    return batch._replace(x=batch.x.new_empty(0)) if isinstance(batch, Batch) else batch
 
 
 def balanced_weights(batches: Batches[Any], classes: int) -> Tensor:

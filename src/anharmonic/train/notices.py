@@ -6,6 +6,8 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
+from anharmonic.train.options import model_option_parameters
+from anharmonic.train.results import Result
 from anharmonic.train.run import Run
 
 # Largest gradient of an epoch over the median of the run's: seldom above 20 where training is
@@ -13,6 +15,8 @@ from anharmonic.train.run import Run
 _SPIKE = 100.0
 # Rise of an epoch's mean loss above the least, as a share of all that was gained.
 _JUMP = 0.5
+# Share of the trivial answer's training loss: a loss that is not below it learned next to nothing.
+_LEARNED = 0.92
 
 
 class Notices:
@@ -71,6 +75,27 @@ class Notices:
             f"{losses[-1]:.3g}. Likely the learning rate is too high: lower lr "
             f"({self._run.lr:g}), let it fall (schedule), or average the weights (ema_decay)."
         )
+
+
+def not_learned(result: Result) -> str:
+    """Says that a model did not even learn its training data, and what may help; "" if it did.
+
+    The training loss of the chosen epoch or of the last one is compared with that of the best
+    answer without a look at the inputs.
+
+    Args:
+        result: Of a finished run.
+    """
+    curve, run = result.curve, result.run
+    chosen = curve["epoch"].index(result.best_epoch)
+    loss = min(curve["train_loss"][chosen], curve["train_loss"][-1])
+    if result.trivial_loss is None or loss < _LEARNED * result.trivial_loss:
+        return ""
+    step = ", a smaller dt" if "dt" in model_option_parameters(run.model) else ""
+    return (
+        f"the model did NOT learn its training data (loss {loss:.3g}, without the inputs "
+        f"{result.trivial_loss:.3g}): try a lower lr than {run.lr:g}{step}, or train longer"
+    )
 
 
 def _round(value: float) -> str:

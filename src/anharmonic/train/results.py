@@ -68,13 +68,17 @@ class Result:
     trivial: float | None = None
     """Metric on the test set of the best constant answer: the most frequent class of the training
     data, their mean, or for "mae" their median. None in results of older versions."""
+    trivial_loss: float | None = None
+    """Training loss of the best answer without a look at the inputs. None in results of older
+    versions."""
 
     def to_json(self, indent: int | None = None) -> str:
         """Returns the result as JSON with sorted keys."""
         separators = (",", ":") if indent is None else (",", ": ")
         values = dataclasses.asdict(self)
-        if self.trivial is None:  # a line of an older version stays as it is
-            del values["trivial"]
+        for name in ("trivial", "trivial_loss"):
+            if values[name] is None:  # a line of an older version stays as it is
+                del values[name]
         return json.dumps(
             values, sort_keys=True, separators=separators, indent=indent, allow_nan=False
         )
