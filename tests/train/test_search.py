@@ -1,9 +1,12 @@
 """The search: values within ranges, the best by validation, continued as if never interrupted."""
 
+import dataclasses
 import sys
+import tempfile
 
 import pytest
 
+from anharmonic.train.fit import fit as real_fit
 from anharmonic.train.results import read_results
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.search import Range, search, with_settings
@@ -59,7 +62,7 @@ def test_a_diverged_trial_is_the_worst(environment, tmp_path, monkeypatch):
 
     real, calls = module.fit, []
 
-    def fit(run, environment):
+    def fit(run, environment, told=None):
         calls.append(run)
         if len(calls) == 1:
             raise DivergedError("nan", step=0, epoch=1, value=float("nan"), lr=1.0)
@@ -73,7 +76,7 @@ def test_a_diverged_trial_is_the_worst(environment, tmp_path, monkeypatch):
 def test_an_interrupted_trial_is_done_again(environment, tmp_path, monkeypatch):
     whole = search(tiny(), SPACE, 2, environment, tmp_path / "whole.journal")
     monkeypatch.setattr(
-        module, "fit", lambda run, environment: (_ for _ in ()).throw(KeyboardInterrupt)
+        module, "fit", lambda run, environment, told: (_ for _ in ()).throw(KeyboardInterrupt)
     )
     with pytest.raises(KeyboardInterrupt):
         search(tiny(), SPACE, 2, environment, tmp_path / "cut.journal")
@@ -93,7 +96,7 @@ def test_other_seeds_or_ranges_are_another_study(environment, tmp_path):
 def test_nothing_is_chosen_where_all_diverged(environment, tmp_path, monkeypatch):
     from anharmonic.train.losses import DivergedError
 
-    def fit(run, environment):
+    def fit(run, environment, told=None):
         raise DivergedError("nan", step=0, epoch=1, value=float("nan"), lr=1.0)
 
     monkeypatch.setattr(module, "fit", fit)
@@ -116,3 +119,60 @@ def test_bad_arguments(environment, tmp_path):
         with_settings(tiny(), {"dampness": 1.0})
     with pytest.raises(ValueError, match="a key of model_options"):
         search(tiny(), {"dampness": Range()}, 1, environment, tmp_path / "x.journal")
+
+
+def slow(monkeypatch, values):
+    """Trains nothing: trial i reports values[i] after every one of six epochs."""
+    calls = []
+
+    def fit(run, environment, told=None):
+        calls.append(run)
+        value = values[len(calls) - 1]
+        for epoch in range(1, 7):
+            epochs.append((len(calls) - 1, epoch))
+            if told is not None:
+                told(epoch, value)
+        return dataclasses.replace(real, valid=value)
+
+    epochs = []
+    real = make_a_result()
+    monkeypatch.setattr(module, "fit", fit)
+    return epochs
+
+
+def make_a_result():
+    with tempfile.TemporaryDirectory() as folder:
+        return real_fit(tiny(), RunEnvironment(out=folder, progress=False))
+
+
+def test_trials_that_fall_behind_are_stopped(environment, tmp_path, monkeypatch):
+    run = dataclasses.replace(tiny(), epochs=6)
+    values = [0.5, 0.4, 0.3, 0.2, 9.0, 0.1]
+    epochs = slow(monkeypatch, values)
+    best = search(run, SPACE, 6, environment, tmp_path / "p.journal", sampler="tpe")
+    done = [max(epoch for trial, epoch in epochs if trial == i) for i in range(6)]
+    assert done == [6, 6, 6, 6, 2, 6]  # two epochs, a third of all, are given to each
+    assert best.valid == 0.1 and best.trials == 6
+
+
+def test_a_stopped_trial_is_not_done_again(environment, tmp_path, monkeypatch):
+    run = dataclasses.replace(tiny(), epochs=6)
+    epochs = slow(monkeypatch, [0.5, 0.4, 0.3, 0.2, 9.0, 0.1])
+    search(run, SPACE, 5, environment, tmp_path / "p.journal", sampler="tpe")
+    best = search(run, SPACE, 6, environment, tmp_path / "p.journal", sampler="tpe")
+    assert best.trials == 6 and {trial for trial, _ in epochs} == set(range(6))
+
+
+def test_random_trials_go_to_their_end(environment, tmp_path, monkeypatch):
+    run = dataclasses.replace(tiny(), epochs=6)
+    epochs = slow(monkeypatch, [0.5, 0.4, 0.3, 0.2, 9.0, 0.1])
+    search(run, SPACE, 6, environment, tmp_path / "r.journal")
+    assert len(epochs) == 36
+
+
+def test_one_layer_has_no_dropout(environment, tmp_path):
+    space = {"num_layers": Range(choices=(1, 2)), "dropout": Range(0.2, 0.5)}
+    search(tiny(), space, 8, environment, tmp_path / "l.journal")
+    found = [result.run.model_options for result in read_results(environment.results_path)]
+    assert {options["num_layers"] for options in found} == {1, 2}
+    assert all((options["dropout"] == 0) == (options["num_layers"] == 1) for options in found)

@@ -44,12 +44,14 @@ def write(monkeypatch, tmp_path):
 
 
 def test_what_was_chosen_is_kept_and_used(cli, write, tmp_path):
-    code, out, _ = cli("search", "tiny", "--trials", "2", "--no-progress")
+    code, out, _ = cli("table", "tiny", "--search", "--trials", "2", "--no-progress")
     assert code == 0 and out.startswith("lem: validation ") and "after 2 trials" in out
     kept = json.loads((tmp_path / "searches" / "tiny.json").read_text())
     assert kept["lem"]["trials"] == 2 and kept["lem"]["seeds"] == [0]
     assert len((tmp_path / "searches" / "tiny.jsonl").read_text().splitlines()) == 2
-    assert cli("search", "tiny", "--trials", "2", "--no-progress")[1] == out  # nothing to do
+    assert (
+        cli("table", "tiny", "--search", "--trials", "2", "--no-progress")[1] == out
+    )  # nothing to do
     write(chosen=kept["lem"])
     row = registry.table("tiny").row("lem")
     assert row.run.lr == kept["lem"]["values"]["lr"]
@@ -58,7 +60,7 @@ def test_what_was_chosen_is_kept_and_used(cli, write, tmp_path):
 
 def test_splits_count_as_the_seeds(cli, write, tmp_path):
     write(split="length")
-    words = ("search", "tiny", "--trials", "1", "--no-progress")
+    words = ("table", "tiny", "--search", "--trials", "1", "--no-progress")
     assert cli(*words, "--seeds", "10", "11", "12")[0] == 0
     runs = [result.run for result in read_results(tmp_path / "searches" / "tiny.jsonl")]
     assert sorted((run.seed, run.task_options["length"]) for run in runs) == [
@@ -71,8 +73,7 @@ def test_splits_count_as_the_seeds(cli, write, tmp_path):
 
 
 def test_bad_use(cli, write):
-    code, _, err = cli("search", "tiny", "--rows", "fixed")
+    code, _, err = cli("table", "tiny", "--search", "--rows", "fixed")
     assert code == 2 and "a row of tiny with ranges is one of lem; got fixed" in err
-    code, _, err = cli("search", "tyni")
+    code, _, err = cli("table", "tyni", "--search")
     assert code == 2 and "table must be one of" in err
-    assert "Name of the table" in cli("search")[2]

@@ -15,15 +15,15 @@ from anharmonic._checks import choice, message, missing_extra
 COMMANDS = {
     "train": "train a model on a task or on your own file",
     "compare": "train several models on a task or file; a table and a page say which does best",
+    "search": "search a model's settings on a task or file, judged by validation",
     "predict": "apply a trained model to a file and write a CSV",
     "diagnose": "look into a trained run: gradients, time scales, energies; numbers and a page",
     "list": "list models and tasks, and with anharmonic-papers tables and figures",
     "info": "say what is installed here and which backend computes, and why",
 }
 PAPERS = {
-    "table": "run the rows of a table of the papers, resuming where it stopped",
+    "table": "run the rows of a table of the papers, or search their settings (--search)",
     "figure": "measure and draw figures of the papers, training where they need it",
-    "search": "search the settings of a table's rows at random, judged by validation",
     "report": "print tables beside the reported numbers, or write HTML and Markdown",
     "theory": "check the statements that the papers prove about the models",
 }
@@ -147,7 +147,7 @@ def _command(name: str) -> Callable[[Sequence[str]], int]:
 def usage() -> str:
     """What plain ``anharmonic`` prints."""
     added = _plugins.names("anharmonic.commands")
-    known = {name: PAPERS.get(name, "") for name in added}
+    known = {name: PAPERS.get(name, "") for name in added if name not in COMMANDS}
     known |= {
         name: f"{what} (needs anharmonic-papers)"
         for name, what in PAPERS.items()

@@ -131,7 +131,7 @@ def _details(comparison: Comparison, best: Result, environment: RunEnvironment) 
     head: tuple[str, ...] = ()
     rows = pages.metric_rows(scores)
     if scores.classes:
-        said += "".join(f". {name}: {value}" for name, value in rows)
+        said += f". On all: {', '.join(f'{name} {value}' for name, value in rows)}"
         head, rows = pages.CLASS_HEAD, pages.class_rows(scores)
     title = f"{best.run.model} in detail"
     return {"title": title, "about": f"{said}.", "picture": picture, "head": head, "rows": rows}

@@ -6,6 +6,7 @@ import contextlib
 import random
 import signal
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,12 @@ from anharmonic.train.run import Run, RunEnvironment
 __all__ = ["fit", "predict"]
 
 
-def fit(run: Run, environment: RunEnvironment | None = None, task: Task | None = None) -> Result:
+def fit(
+    run: Run,
+    environment: RunEnvironment | None = None,
+    task: Task | None = None,
+    told: Callable[[int, float], None] | None = None,
+) -> Result:
     """Trains a run, or goes on where it was interrupted, or returns its result if it is finished.
 
     Training runs on Linux and macOS.
@@ -46,6 +52,8 @@ def fit(run: Run, environment: RunEnvironment | None = None, task: Task | None =
         environment: Where to train; the default trains on the CPU and writes to ``runs``.
         task: The run's task if it is in memory, such as an ``anharmonic.data.SequencesTask`` for
             the task "file"; the run knows it by its ``Sequences.digest``, as ``sha256``.
+        told: Is called after every epoch with its number, from 1, and the validation metric, where
+            there is one. What it raises ends the training, which another call continues.
 
     Returns:
         The result, the same as in the results file.
@@ -130,7 +138,7 @@ def fit(run: Run, environment: RunEnvironment | None = None, task: Task | None =
                 if task.hint:
                     _say(environment, task.hint)
             prepared = PreparedRun(run, environment, device, folder, task, loaders, model, is_first)
-            return _train(prepared, unfixed)
+            return _train(prepared, unfixed, told)
     finally:
         restore_random_states(states)
 
@@ -211,7 +219,9 @@ def _seeded_model(run: Run, task: Task) -> nn.Module:
     return run.build_model(task)
 
 
-def _train(prepared: PreparedRun, unfixed: set[str]) -> Result:
+def _train(
+    prepared: PreparedRun, unfixed: set[str], told: Callable[[int, float], None] | None
+) -> Result:
     from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
     from lightning.pytorch import Trainer
     from lightning.pytorch.strategies import DDPStrategy
@@ -222,7 +232,7 @@ def _train(prepared: PreparedRun, unfixed: set[str]) -> Result:
     from anharmonic.train.ode_curves import ode_curves_of
     from anharmonic.train.progress_bar import ProgressBar
     from anharmonic.train.resume import AtomicCheckpointIO
-    from anharmonic.train.training_state import TrainingState
+    from anharmonic.train.training_state import EpochTeller, TrainingState
 
     run, environment = prepared.run, prepared.environment
     resume = prepared.folder / folders.RESUME
@@ -250,6 +260,8 @@ def _train(prepared: PreparedRun, unfixed: set[str]) -> Result:
         callbacks.append(EpochLogger(state, prepared))
     if environment.progress:
         callbacks.append(ProgressBar(run, state))
+    if told is not None:
+        callbacks.append(EpochTeller(state, told))
     module = TrainingModule(
         run,
         prepared.model,

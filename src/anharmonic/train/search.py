@@ -88,7 +88,8 @@ def search(
 ) -> BestTrial:
     """Searches for the values with the best mean validation metric over some seeds.
 
-    A trial whose loss is not finite counts as the worst.
+    A trial whose loss is not finite counts as the worst. The sampler "tpe" stops a trial whose best
+    validation value so far is worse than the median of the others' at its epoch.
 
     Args:
         run: The run; its own values stand where ``space`` says nothing.
@@ -98,7 +99,7 @@ def search(
         study: The journal; its folder is made if it is missing.
         seeds: The seeds every trial is trained with.
         split: The task's option that numbers its splits: seed 3 then trains on split 3.
-        sampler: "random", as the papers search, or "tpe".
+        sampler: "random", as the papers search, every trial to its end; or "tpe", Optuna's own.
 
     Returns:
         The best trial.
@@ -140,20 +141,36 @@ def search(
     metric = run.make_task(environment).metric
     higher = TaskMetric(metric).higher_is_better
     study.parent.mkdir(parents=True, exist_ok=True)
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    level = optuna.logging.INFO if environment.progress else optuna.logging.WARNING
+    optuna.logging.set_verbosity(level)
     found = optuna.create_study(
         storage=JournalStorage(JournalFileBackend(str(study))),
         study_name=_name(run, space, seeds, sampler),
         direction="maximize" if higher else "minimize",
         load_if_exists=True,
+        # Before a third of the epochs the rate still rises, and who learns slowly may win.
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=run.epochs // 3)
+        if sampler == "tpe"
+        else optuna.pruners.NopPruner(),
     )
 
     def objective(trial: Any) -> float:
-        values = {name: _drawn(trial, name, within) for name, within in space.items()}
+        values = _all_drawn(trial, space)
         trial.set_user_attr("values", values)
         one = with_settings(run, values)
+
+        def told(epoch: int, valid: float) -> None:
+            trial.report(valid, epoch)
+            if trial.should_prune():
+                raise optuna.TrialPruned
+
         try:
-            results = [fit(with_seed(one, seed, split), environment) for seed in seeds]
+            # Of several seeds the first is watched: the others are of other splits, perhaps.
+            watched = [told if sampler == "tpe" else None, *[None] * (len(seeds) - 1)]
+            results = [
+                fit(with_seed(one, seed, split), environment, told=watch)
+                for seed, watch in zip(seeds, watched, strict=True)
+            ]
         except DivergedError:
             return -math.inf if higher else math.inf
         valid = [result.valid for result in results if result.valid is not None]
@@ -216,6 +233,13 @@ def with_settings(run: Run, values: Mapping[str, Any]) -> Run:
     return dataclasses.replace(run, model_options={**run.model_options, **options}, **fields)
 
 
+def _all_drawn(trial: Any, space: Mapping[str, Range]) -> dict[str, Any]:
+    values = {name: _drawn(trial, name, within) for name, within in space.items()}
+    if values.get("num_layers") == 1 and "dropout" in values:
+        values["dropout"] = 0.0  # it acts between layers
+    return values
+
+
 def _drawn(trial: Any, name: str, within: Range) -> Any:
     if within.choices:
         return trial.suggest_categorical(name, list(within.choices))
@@ -224,8 +248,8 @@ def _drawn(trial: Any, name: str, within: Range) -> Any:
 
 
 def _complete(study: Any) -> list[Any]:
-    """The trials that ended with a value; an interrupted one is drawn again."""
-    return [trial for trial in study.get_trials() if trial.value is not None]
+    """The trials that ended, or were stopped; an interrupted one is drawn again."""
+    return [trial for trial in study.get_trials() if trial.state.name in ("COMPLETE", "PRUNED")]
 
 
 def _name(run: Run, space: Mapping[str, Range], seeds: Sequence[int], sampler: str) -> str:

@@ -230,6 +230,24 @@ class TrainingState(Callback):
         trainer.should_stop = bool(state["stopped_early"])
 
 
+class EpochTeller(Callback):
+    """Says the validation metric after every epoch.
+
+    Args:
+        state: Where it is.
+        told: Takes the epoch, from 1, and the value.
+    """
+
+    def __init__(self, state: TrainingState, told: Callable[[int, float], None]) -> None:
+        self._state = state
+        self._told = told
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Says it."""
+        if "valid" in self._state.curve:
+            self._told(trainer.current_epoch + 1, self._state.curve["valid"][-1])
+
+
 def _gathered(trainer: Trainer, states: dict[str, Any]) -> list[dict[str, Any]]:
     if trainer.world_size == 1:
         return [states]

@@ -1,74 +1,65 @@
-"""``anharmonic search ID``: searches the settings of a table's rows, going on where it stopped."""
+"""``anharmonic table ID --search``: searches rows' settings, going on where it stopped."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
-
-from tyro.conf import Positional
 
 from anharmonic import train
 from anharmonic._checks import message
-from anharmonic.cli import fields_of, run_command
 from anharmonic.train import BestTrial, RunEnvironment, write_atomically
 from anharmonic_papers.tables.base import Row, Table
-from anharmonic_papers.tables.registry import table as find
-
-PROG = "anharmonic search"
-Environment = Annotated[
-    RunEnvironment, fields_of(RunEnvironment, file=None, results=None, out=Path("runs"))
-]
 
 
-def run(words: Sequence[str]) -> int:
-    """Runs the command.
+@dataclass(frozen=True)
+class Search:
+    """Whether settings are searched, and how.
 
     Args:
-        words: What was typed after ``anharmonic search``.
-
-    Returns:
-        The exit code.
+        search: Search the settings of rows that have ranges, judged by validation, instead of
+            running them; --seeds are then the seeds, and splits, whose mean judges a trial.
+        trials: Of a search: trials per row, those done before included.
+        studies: Of a search: folder of the journals, of every trial's result, and of ID.json with
+            the best.
     """
-    return run_command(search, words, PROG)
+
+    search: bool = False
+    trials: int = 20
+    studies: Path = Path("searches")
 
 
-def search(
-    table: Positional[str],
-    environment: Environment,
-    rows: tuple[str, ...] = (),
-    trials: int = 20,
-    seeds: tuple[int, ...] = (0,),
-    studies: Path = Path("searches"),
-) -> int:
-    """Searches the settings of a table's rows, judged by validation.
+def search_rows(
+    table: Table,
+    rows: Sequence[str],
+    how: Search,
+    environment: RunEnvironment,
+    seeds: Sequence[int] = (0,),
+) -> None:
+    """Searches the settings of a table's rows.
 
     Args:
-        table: Name of the table; `anharmonic list tables` shows all.
+        table: The table.
+        rows: Only these rows, by name. Default: all that have ranges.
+        how: Trials and folder.
         environment: Where the trials are trained.
-        rows: Only these rows, by the names that `anharmonic table ID --dry-run` shows. Default: all
-            that have ranges.
-        trials: Trials per row, those done before included.
         seeds: The seeds, and splits, whose mean validation metric judges a trial.
-        studies: Folder of the journals, of every trial's result, and of ID.json with the best.
 
     Raises:
-        ValueError: If a name or an option is wrong.
+        ValueError: If a row has no ranges.
     """
-    whole = find(table)
-    environment = replace(environment, out=studies / "runs", results=studies / f"{table}.jsonl")
-    for row in _rows(whole, rows):
+    studies = how.studies
+    environment = replace(environment, out=studies / "runs", results=studies / f"{table.id}.jsonl")
+    for row in _rows(table, rows):
         assert row.run is not None
-        journal = studies / whole.id / f"{row.id}.journal"
+        journal = studies / table.id / f"{row.id}.journal"
         best = train.search(
-            row.run, row.search, trials, environment, journal, seeds=seeds, split=row.split
+            row.run, row.search, how.trials, environment, journal, seeds=seeds, split=row.split
         )
-        _write(studies / f"{whole.id}.json", row, best, seeds)
+        _write(studies / f"{table.id}.json", row, best, seeds)
         print(f"{row.id}: validation {best.valid:.6g} after {best.trials} trials", flush=True)
         print("    " + " ".join(f"{k}={v}" for k, v in best.values.items()), flush=True)
-    return 0
 
 
 def _rows(table: Table, names: Sequence[str]) -> list[Row]:

@@ -14,6 +14,7 @@ from anharmonic import train
 from anharmonic._checks import message, require
 from anharmonic.cli import fields_of, is_debugging, one_line, run_command
 from anharmonic.train import Result, RunEnvironment, fit_rows, read_results, without_results
+from anharmonic_papers.cli.search import Search, search_rows
 from anharmonic_papers.figures.registry import tables_and_figures
 from anharmonic_papers.report.compare import compare, terminal
 from anharmonic_papers.report.places import results_folder
@@ -41,6 +42,7 @@ def run_tables(
     ids: Positional[tuple[str, ...]],
     budget: Budget,
     environment: Environment,
+    search: Search = Search(),  # noqa: B008 - frozen, and read by tyro
     rows: tuple[str, ...] = (),
     seeds: tuple[int, ...] = (),
     dry_run: bool = False,
@@ -52,6 +54,7 @@ def run_tables(
         ids: Names of tables, e.g. demo; `anharmonic list tables` shows all.
         budget: Upper bounds of a reduced run.
         environment: Where rows are trained.
+        search: Whether settings are searched instead.
         rows: Only these rows, by the names that --dry-run shows. Default: all.
         seeds: These seeds instead of each row's own.
         dry_run: Only list what would run.
@@ -70,6 +73,10 @@ def run_tables(
     tables, figures = tables_and_figures(ids)
     drawn = " ".join(figure.id for figure in figures)
     require(not figures, PROG, drawn, "given tables", f"run `anharmonic figure {drawn}`")
+    if search.search:
+        for table in tables:
+            search_rows(table.reduced(budget), rows, search, environment, seeds or (0,))
+        return 0
     pairs = [(table, table.reduced(budget)) for table in tables]
     for table, _ in pairs:
         for text in _without_effect(_rows(table, rows), budget):

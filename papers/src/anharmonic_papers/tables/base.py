@@ -29,7 +29,7 @@ class Row:
         seeds: The seeds run when none are named.
         split: The task's option that numbers its splits: seed 3 is then split 3 as well. Empty
             where the split is one and the same.
-        search: What ``anharmonic search`` draws this row's settings from; empty for none.
+        search: What ``table ID --search`` draws this row's settings from; empty for none.
         settings: Where the run's settings come from. ``"ours"``: paper and published code say
             nothing.
         note: What a reader has to know.

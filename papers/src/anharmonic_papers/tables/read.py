@@ -7,7 +7,7 @@ A file holds the fields of ``Table`` (its name is the table's ``id``) and, last,
   ``null`` in a row takes away what the defaults give.
 - ``like: TABLE/ROW`` in a row: it has the run, seeds, split, settings and note of that row of
   another table, but for what it says itself.
-- ``chosen`` in a row with ``search``: what ``anharmonic search`` chose, copied from the file it
+- ``chosen`` in a row with ``search``: what ``table ID --search`` chose, copied from the file it
   wrote, or ``{like: ROW}`` for the values chosen for another row of the table.
 
 Text, numbers "as printed" above all, stands in quotes where YAML would read it as a number.

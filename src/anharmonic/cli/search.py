@@ -1,0 +1,161 @@
+"""``anharmonic search MODEL TASK``: searches a model's settings, judged by validation."""
+
+# Without postponed annotations: tyro reads those of a function made for the two names.
+import dataclasses
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from anharmonic._checks import require
+from anharmonic.cli.flags import fields_of, open_fields_of, run_command, typed
+from anharmonic.cli.train import model_flags, names, task_flags
+from anharmonic.data.files import file_digest
+from anharmonic.train.estimate import expected_seconds, in_words
+from anharmonic.train.recipe import fill
+from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.search import BestTrial, Range, search
+from anharmonic.train.search_space import space_around
+
+PROG = "anharmonic search"
+_FEW_FOLDS = 3
+_RUN: dict[str, Any] = {"task": "digits", "model": "LEM", "task_options": {}, "model_options": {}}
+# Flags that take a value and are none of `anharmonic train`.
+_OWN = ("--trials", "--storage", "--folds")
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the command.
+
+    Args:
+        words: What was typed after ``anharmonic search``.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        ValueError: If a name or an option is wrong, or nothing validates.
+    """
+    named = [word for word in words[:2] if not word.startswith("-")]
+    if len(named) < 2:
+        helps = bool({"-h", "--help"} & set(words))
+        example = f"for example {PROG} lem mine.csv --trials 20; for a row of the papers' tables "
+        example += "`anharmonic table ID --search`"
+        came = " ".join(words) or "nothing"
+        require(helps, PROG, came, "called with a model and a task or file first", example)
+        print(f"usage: {PROG} MODEL TASK [OPTIONS]\n       {PROG} MODEL FILE [OPTIONS]\n")
+        return run_command(search_anything, ["--help"], f"{PROG} MODEL TASK", compact=True)
+    model, task, file = names(*named)
+    digest: dict[str, Any] = {} if file is None else {"sha256": file_digest(file)}
+
+    def settings(
+        run: Annotated[Any, open_fields_of(Run, **_RUN)],
+        model_options: Annotated[dict[str, Any], model_flags(model)],
+        task_options: Annotated[dict[str, Any], task_flags(task)],
+        environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=file)],
+        trials: int = 20,
+        folds: int | None = None,
+        storage: Path | None = None,
+    ) -> int:
+        advice = "leave it out, or search on a file"
+        require(folds is None or task == "file", "--folds", folds, "for your own file", advice)
+        fields = [field.name for field in dataclasses.fields(Run) if field.name not in _RUN]
+        given = typed(run, fields) | {"model_options": model_options}
+        first = fill(model, task, given | {"task_options": task_options | digest}, environment).run
+        unvalidated = first.task_options.get("valid_share") == 0
+        if folds is None and unvalidated and "valid_share" not in task_options:
+            folds = _FEW_FOLDS
+        if folds is not None:
+            digest["folds"] = folds
+            options = {"task_options": task_options | digest}
+            first = fill(model, task, given | options, environment).run
+        space = space_around(first, fixed=given.keys() | model_options.keys())
+        out = environment.out / "searches"
+        inside = dataclasses.replace(
+            environment, out=out, progress=environment.progress and sys.stderr.isatty()
+        )
+        if environment.progress:
+            runs = trials * (folds or 1)
+            seconds = runs * expected_seconds(first, first.make_task(environment), environment)
+            judged = "validation" if folds is None else f"{folds} folds"
+            about = f"{trials} trials, judged by {judged}; time: at most {in_words(seconds)}"
+            print(f"{about}\n{_lines(space)}", file=sys.stderr, flush=True)
+        best = search(
+            first,
+            space,
+            trials,
+            inside,
+            storage or out / f"{model}-{task}.journal",
+            seeds=(first.seed,) if folds is None else range(folds),
+            split="" if folds is None else "fold",
+            sampler="tpe",
+        )
+        said(best, words)
+        return 0
+
+    settings.__doc__ = search_anything.__doc__
+    return run_command(settings, words[2:], f"{PROG} {words[0]} {words[1]}")
+
+
+def search_anything(
+    run: Annotated[Run, open_fields_of(Run, **_RUN)],
+    environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=None)],
+    trials: int = 20,
+    folds: int | None = None,
+    storage: Path | None = None,
+) -> int:
+    """Searches a model's settings on a task or file and prints the best as a command.
+
+    Around the settings that follow from the data: learning rate, time step, width, layers, dropout
+    and clipping, but for what is given. Trials that fall behind are stopped. Start the same command
+    again after an interruption, or with more --trials, and it goes on.
+
+    Args:
+        run: What all trials share.
+        environment: Where they are trained; they go to the folder searches in --out.
+        trials: Trials in all, those done before included.
+        folds: Of your own file: judges by the mean over so many validation parts. Default: 3 where
+            the file is too small for one, else none.
+        storage: The search's journal. Default: MODEL-TASK.journal in the folder of the trials.
+    """
+    return 0
+
+
+def said(best: BestTrial, words: Sequence[str]) -> None:
+    """Prints the best trial and the command that trains with its settings.
+
+    Args:
+        best: The trial.
+        words: What was typed after ``anharmonic search``.
+    """
+    print(f"best of {best.trials} trials: validation {best.valid:.6g}")
+    print(command(best, words))
+
+
+def command(best: BestTrial, words: Sequence[str]) -> str:
+    """The command that trains with the best settings.
+
+    Args:
+        best: The trial.
+        words: What was typed after ``anharmonic search``.
+    """
+    kept: list[str] = []
+    skip = False
+    for word in words:
+        name, given, _ = word.partition("=")
+        if not skip and name not in _OWN:
+            kept.append(word)
+        skip = name in _OWN and not given
+    for name, value in best.values.items():
+        kept += [f"--{name.replace('_', '-')}", str(value)]
+    return f"anharmonic train {shlex.join(kept)}"
+
+
+def _lines(space: dict[str, Range]) -> str:
+    return "\n".join(
+        f"  {name}: {', '.join(map(str, one.choices))}"
+        if one.choices
+        else f"  {name}: {one.low:.3g} to {one.high:.3g}{' (logarithmic)' * one.log}"
+        for name, one in space.items()
+    )

@@ -1,0 +1,74 @@
+import shlex
+
+import pytest
+
+from anharmonic.cli.search import command
+from anharmonic.cli.train import read
+from anharmonic.train import read_results
+from anharmonic.train.run import Run
+from anharmonic.train.search import BestTrial
+
+pytest.importorskip("optuna", reason="the search is Optuna's")
+SMALL = "--length 8 --steps-per-epoch 2 --valid-size 8 --test-size 8 --epochs 2"
+QUICK = (*SMALL.split(), "--hidden-size", "4", "--num-layers", "1", "--threads", "1")
+
+
+def test_the_best_trial_is_a_command_that_runs(cli, tmp_path):
+    words = ("lem", "adding", *QUICK, "--no-progress")
+    code, out, err = cli("search", *words, "--trials", "3")
+    assert code == 0 and err == ""
+    results = read_results(tmp_path / "runs" / "searches" / "results.jsonl")
+    best = min(results, key=lambda result: result.valid)
+    first, line = out.splitlines()
+    assert first == f"best of 3 trials: validation {best.valid:.6g}"
+    said = shlex.split(line)
+    assert said[:2] == ["anharmonic", "train"] and "--trials" not in said
+    asked = read(said[2:])
+    assert (asked.given["lr"], asked.given["clip_norm"]) == (best.run.lr, best.run.clip_norm)
+    assert asked.given["model_options"]["dt"] == best.run.model_options["dt"]
+    # What was given is not searched.
+    assert {result.run.model_options["hidden_size"] for result in results} == {4}
+    assert cli("search", *words, "--trials", "3")[1] == out  # nothing to do
+    assert cli(*said[1:])[0] == 0
+
+
+def test_a_small_file_is_judged_by_folds(cli, data, tmp_path):
+    words = ("--epochs", "1", "--hidden-size", "4", "--trials", "1", "--threads", "1")
+    code, out, err = cli("search", "gru", data, *words)
+    assert code == 0 and "judged by 3 folds; time: at most" in err
+    runs = [r.run for r in read_results(tmp_path / "runs" / "searches" / "results.jsonl")]
+    assert sorted(run.task_options["fold"] for run in runs) == [0, 1, 2]
+    assert "fold" not in out.splitlines()[1]
+
+
+def test_own_flags_are_no_part_of_the_command():
+    best = BestTrial(Run("digits", "LEM"), {"lr": 0.01, "hidden_size": 64}, 0.5, 4)
+    words = ["lem", "my file.npz", "--trials", "9", "--folds=3", "--epochs", "5", "--storage", "x"]
+    assert command(best, words) == (
+        "anharmonic train lem 'my file.npz' --epochs 5 --lr 0.01 --hidden-size 64"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ((), "called with a model and a task or file first; got 'nothing'"),
+        (("lem-adding",), "`anharmonic table ID --search`"),
+        (("lem", "digits", "--folds", "3"), "--folds must be for your own file; got 3"),
+        (("lem", "digits", "--trials", "0", "--no-progress"), "trials must be an int >= 1"),
+    ],
+)
+def test_wrong_words_are_one_line_and_exit_code_2(cli, words, text):
+    code, _, err = cli("search", *words)
+    assert code == 2 and len(err.splitlines()) == 1 and text in err
+
+
+def test_a_search_needs_something_that_validates(cli, data):
+    words = ("--valid-share", "0", "--epochs", "1", "--hidden-size", "4", "--no-progress")
+    code, _, err = cli("search", "gru", data, *words)
+    assert code == 2 and "validation set" in err
+
+
+def test_help(cli):
+    code, out, _ = cli("search", "--help")
+    assert code == 0 and "--trials" in out and "--storage" in out
