@@ -216,7 +216,8 @@ def test_a_process_that_is_terminated_says_how_to_go_on(tmp_path):
 
 @pytest.mark.parametrize(("lr", "said"), [("1e-9", True), ("0.02", False)])
 def test_a_model_that_did_not_learn_is_called_so(cli, lr, said):
-    words = "adding --length 2 --steps-per-epoch 300 --valid-size 8 --test-size 8 --lr".split()
-    code, out, err = cli("train", "lem", *words, lr, *QUICK)
+    words = "adding --length 2 --steps-per-epoch 200 --valid-size 8 --test-size 8 --epochs 3 --lr"
+    flags = "--hidden-size 8 --no-progress --threads 1".split()
+    code, out, err = cli("train", "lem", *words.split(), lr, *flags)
     assert code == 0, err
     assert ("did NOT learn its training data" in out) == said

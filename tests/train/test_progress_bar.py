@@ -1,7 +1,13 @@
 import dataclasses
+import functools
+import itertools
+import re
 import sys
+import types
 
-from anharmonic.train import fit
+import pytest
+
+from anharmonic.train import fit, progress_bar
 
 
 def test_lines_where_there_is_no_terminal(tiny, environment, capsys):
@@ -56,3 +62,36 @@ def test_silent(tiny, environment, capfd):
     fit(tiny(), environment)
     out, error = capfd.readouterr()
     assert (out, error) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("tick", "terminal", "said"),
+    [(0.5, False, []), (3.0, False, ["24 steps"]), (3.0, True, []), (1e-3, False, [])],
+)
+def test_a_long_training_is_estimated_once(
+    tiny, environment, capsys, monkeypatch, tick, terminal, said
+):
+    """With a clock that goes on by a tick whenever it is read."""
+    clock = types.SimpleNamespace(monotonic=functools.partial(next, itertools.count(0.0, tick)))
+    monkeypatch.setattr(progress_bar, "time", clock)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    fit(tiny(), dataclasses.replace(environment, progress=True))
+    error = capsys.readouterr().err
+    assert re.findall(r"LSTM on adding: about \d+ \w+ for (\d+ steps)\.\n", error) == said
+
+
+def test_a_resumed_training_is_estimated_from_where_it_stands(
+    tiny, environment, capsys, monkeypatch, hook_batches
+):
+    def fail(name, batch):
+        if name == "train 2 0":
+            raise OSError("gone")
+
+    hook_batches(fail)
+    with pytest.raises(OSError, match="gone"):
+        fit(tiny(), environment)
+    hook_batches(lambda name, batch: None)
+    clock = types.SimpleNamespace(monotonic=functools.partial(next, itertools.count(0.0, 4.0)))
+    monkeypatch.setattr(progress_bar, "time", clock)
+    fit(tiny(), dataclasses.replace(environment, progress=True))
+    assert "for 12 steps." in capsys.readouterr().err

@@ -89,7 +89,10 @@ def not_learned(result: Result) -> str:
     curve, run = result.curve, result.run
     chosen = curve["epoch"].index(result.best_epoch)
     loss = min(curve["train_loss"][chosen], curve["train_loss"][-1])
-    if result.trivial_loss is None or loss < _LEARNED * result.trivial_loss:
+    # (The mean over the only epoch says little of its end.)
+    if result.trivial_loss is None or result.epochs_run < 2:
+        return ""
+    if loss < _LEARNED * result.trivial_loss:
         return ""
     step = ", a smaller dt" if "dt" in model_option_parameters(run.model) else ""
     return (

@@ -13,12 +13,15 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 from tqdm import tqdm
 
+from anharmonic.train.estimate import in_words
 from anharmonic.train.module import TrainingModule
 from anharmonic.train.notices import Notices
 from anharmonic.train.run import Run
 from anharmonic.train.training_state import TrainingState
 
 _LINES = 20
+# Seconds of steps from which the whole is estimated, and how long that must be to be worth a line.
+_WATCHED, _LONG = 2.0, 30.0
 
 
 class ProgressBar(Callback):
@@ -40,7 +43,8 @@ class ProgressBar(Callback):
         self._steps = self._lines = 0
         self._total = 1
         self._first_step = 0
-        self._began = time.monotonic()
+        self._began = self._warm = time.monotonic()
+        self._estimated = False
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Says that a run goes on; what it resumes from is loaded by now."""
@@ -75,6 +79,8 @@ class ProgressBar(Callback):
     ) -> None:
         """Counts a step."""
         self._steps += 1
+        if not self._estimated:
+            self._estimate(trainer)
         if self._bar is not None:
             if self._bar.update():
                 self._bar.set_postfix_str(self._numbers(trainer, pl_module), refresh=False)
@@ -100,6 +106,19 @@ class ProgressBar(Callback):
     ) -> None:
         """Closes the bar."""
         self._close()
+
+    def _estimate(self, trainer: Trainer) -> None:
+        """Says once how long the steps will take, if that is long; a bar shows it anyway."""
+        now, done = time.monotonic(), self._steps - self._first_step
+        if done == 1:  # the first step loads and allocates
+            self._warm = now
+        elif now - self._warm >= _WATCHED:
+            self._estimated = True
+            steps = self._total - self._first_step
+            seconds = (now - self._warm) / (done - 1) * steps
+            if seconds > _LONG and self._bar is None and trainer.is_global_zero:
+                text = f"{self._title}: {in_words(seconds)} for {steps} steps."
+                print(text, file=sys.stderr, flush=True)
 
     def _crosses_a_line(self) -> bool:
         """Whether a further twentieth of the steps is done since the last line."""
