@@ -27,6 +27,7 @@ def sequences_from(
     groups: Any = None,
     times: Any = None,
     columns: Columns | None = None,
+    targets: bool = True,
 ) -> Sequences:
     """Sequences from what you have in memory.
 
@@ -42,6 +43,7 @@ def sequences_from(
         groups: Subject or recording of every sequence `[N]`. Of a table it is a column.
         times: When every sequence begins, `[N]`. Of a table it is a column.
         columns: Of a table, which column is what; what is left open is found by its name.
+        targets: Whether a column of a table has to hold targets.
 
     Raises:
         ValueError: If arrays do not fit together, or columns could mean several things.
@@ -63,7 +65,7 @@ def sequences_from(
         came = [name for name, values in apart.items() if values is not None]
         advice = "make them columns, and name those with columns=Columns(target=...)"
         require(not came, "what is given beside a table", came, "none", advice)
-        return _from_table(x, columns or Columns())
+        return _from_table(x, columns or Columns(), targets)
     require(columns is None, "columns of arrays", columns, "None", "leave it out, or give a table")
     sequences = _sequences(x, channels_first)
     sizes = [len(sequence) for sequence in sequences]
@@ -72,12 +74,12 @@ def sequences_from(
     require(bool(sizes), "x", "no sequence", "one sequence or more", advice)
     with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
         flat = np.concatenate(sequences).astype(np.float32)
-    targets, per_step = (None, False) if y is None else _targets(y, sizes)
+    goals, per_step = (None, False) if y is None else _targets(y, sizes)
     return Sequences(
         "x",
         flat,
         offsets,
-        targets,
+        goals,
         per_step,
         elapsed=None
         if elapsed is None
@@ -87,13 +89,13 @@ def sequences_from(
     )
 
 
-def _from_table(x: Any, columns: Columns) -> Sequences:
+def _from_table(x: Any, columns: Columns, targets: bool) -> Sequences:
     try:
         from anharmonic.data.tables import frame_table, sequences_of
     except ModuleNotFoundError as error:
         raise missing_extra("pyarrow", "train", "reading a table") from error
     table = frame_table(x, "the table")
-    return sequences_of(table, columns)
+    return sequences_of(table, columns, targets)
 
 
 def _sequences(x: Any, channels_first: bool) -> list[NDArray[Any]]:

@@ -1,0 +1,124 @@
+"""What estimators take as X, as sequences."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import validate_data
+
+from anharmonic._checks import require
+from anharmonic.data import Columns, sequences_from
+from anharmonic.data.columns import by_name
+from anharmonic.data.sequences import Sequences
+
+_FRAME = ("__arrow_c_stream__", "reset_index", "with_format")
+
+
+def read_sequences(
+    estimator: Any, X: Any, y: Any = None, *, reset: bool, wanted: bool = False, least: int = 1
+) -> tuple[Sequences, Any]:
+    """Reads what a user passes as X.
+
+    Args:
+        estimator: Its parameters `missing` and `columns`, where it has them, are followed. With
+            `reset` it gets `n_channels_`, for arrays `[n, T]` also what scikit-learn keeps of them.
+        X: An array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of unequal
+            lengths, or a frame: wide, with lists in its cells, or with a row per step.
+        y: One target per sequence; None to take the frame's column, if targets are wanted.
+        reset: Whether X is what is learnt from; else it must be like that.
+        wanted: Whether targets are needed.
+        least: Sequences that are needed.
+
+    Returns:
+        The sequences, without targets, and the targets.
+
+    Raises:
+        ValueError: If X cannot be read, is not like that of `fit`, or does not fit to y.
+    """
+    missing = getattr(estimator, "missing", "error")
+    flat = False
+    if _is_table(X, getattr(estimator, "columns", None)):
+        fits, advice = reset or hasattr(estimator, "columns_"), "give it in the form of fit"
+        require(fits, "X", type(X).__name__, "no table, as in fit", advice)
+        part = _from_frame(estimator, X, reset, targets=reset and wanted and y is None)
+        y = part.y if y is None else y
+    elif _is_panel(X):
+        part = sequences_from(X, channels_first=True)
+    else:
+        flat = True
+        finite = True if missing == "error" else "allow-nan"
+        kept: dict[str, Any] = {"dtype": np.float32, "ensure_all_finite": finite}
+        X = validate_data(estimator, X, reset=reset, ensure_min_samples=least, **kept)
+        part = sequences_from(X)
+    channels = part.x.shape[1]
+    if reset:
+        estimator.n_channels_ = channels
+        if not flat:
+            for name in ("n_features_in_", "feature_names_in_"):
+                vars(estimator).pop(name, None)
+    advice = "give the same channels in the same order"
+    expected = f"{estimator.n_channels_}, as in fit"
+    require(channels == estimator.n_channels_, "channels of X", channels, expected, advice)
+    advice = "give more sequences"
+    require(len(part) >= least, "sequences of X", len(part), f"at least {least}", advice)
+    if reset and wanted and y is None:
+        # The words are those that scikit-learn's checks look for.
+        name = type(estimator).__name__
+        text = f"{name} requires y to be passed, but the target y is None; pass fit(X, y)."
+        raise ValueError(text)
+    if y is not None:
+        check_consistent_length(part.lengths, y)
+    return replace(part.with_targets(None), where="X"), y
+
+
+def _is_panel(X: Any) -> bool:
+    """Whether X has channels, or sequences of unequal lengths."""
+    if not isinstance(X, list | tuple):
+        return getattr(X, "ndim", 2) > 2
+    sizes = {np.shape(values) if hasattr(values, "shape") else _size(values) for values in X}
+    return len(sizes) > 1 or any(len(size) > 1 for size in sizes)
+
+
+def _size(values: Any) -> tuple[int, ...]:
+    """The shape of a list of numbers, or of lists of numbers."""
+    if not isinstance(values, list | tuple):
+        return ()
+    return (len(values), *(_size(values[0]) if values else ()))
+
+
+def _is_table(X: Any, columns: Columns | None) -> bool:
+    """Whether X is a frame that is more than a matrix: with lists in cells, or a row per step."""
+    if not any(hasattr(X, name) for name in _FRAME) or getattr(X, "ndim", 2) != 2:
+        return False
+    if columns is not None or not hasattr(X, "columns"):
+        return True
+    names = [str(name) for name in X.columns]
+    if {"id", "time"} & set(by_name(names, Columns(), "X", targets=False)):
+        return True
+    return len(X) > 0 and any(_has_lists(X[name]) for name in X.columns)
+
+
+def _first(column: Any) -> Any:
+    return column.iloc[0] if hasattr(column, "iloc") else column[0]
+
+
+def _has_lists(column: Any) -> bool:
+    kind = str(getattr(column, "dtype", "object"))
+    return kind.startswith(("object", "List", "Array", "list")) and np.ndim(_first(column)) > 0
+
+
+def _from_frame(estimator: Any, X: Any, reset: bool, targets: bool) -> Sequences:
+    columns = getattr(estimator, "columns", None) if reset else estimator.columns_
+    if reset and targets is False and columns is not None and columns.target is not None:
+        columns = replace(columns, target=None)
+    if hasattr(X, "map") and hasattr(X, "iloc"):
+        # Cells that are pandas series, as aeon and sktime have them.
+        nested = [name for name in X.columns if hasattr(_first(X[name]), "to_numpy")]
+        X = X.assign(**{name: X[name].map(np.asarray) for name in nested}) if nested else X
+    part = sequences_from(X, columns=columns, targets=targets)
+    if reset:
+        estimator.columns_ = part.columns
+    return part

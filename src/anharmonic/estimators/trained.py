@@ -1,0 +1,377 @@
+"""Trained models as scikit-learn estimators."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_array, check_random_state, column_or_1d, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from anharmonic._checks import positive_int, require
+from anharmonic.data import Columns, SequencesTask
+from anharmonic.data.own import inputs_of
+from anharmonic.data.sequences import Sequences
+from anharmonic.estimators.inputs import read_sequences
+from anharmonic.nn.store import from_pretrained
+from anharmonic.train import BEST, RunEnvironment, fit, recipe, run_folder
+
+Floats = NDArray[np.float64]
+# Sequences computed together to predict: always as many, and of one length. A product of matrices
+# of another shape is rounded otherwise, and a prediction would depend on what else is predicted.
+_TOGETHER = 16
+# As many are enough to end a run with a score that nobody reads.
+_SCORED = 64
+
+
+class TrainedEstimator(BaseEstimator):
+    """What trained estimators share: parameters, training and the model's outputs."""
+
+    def __init__(
+        self,
+        model: str = "LEM",
+        *,
+        hidden_size: int | None = None,
+        lr: float | None = None,
+        batch_size: int | None = None,
+        max_steps: int | None = None,
+        model_options: Mapping[str, Any] | None = None,
+        run_options: Mapping[str, Any] | None = None,
+        missing: str = "error",
+        valid_share: float | None = None,
+        columns: Columns | None = None,
+        device: str = "cpu",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.model = model
+        self.hidden_size = hidden_size
+        self.lr = lr
+        self.batch_size = batch_size
+        self.max_steps = max_steps
+        self.model_options = model_options
+        self.run_options = run_options
+        self.missing = missing
+        self.valid_share = valid_share
+        self.columns = columns
+        self.device = device
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error"
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def _train(self, part: Sequences, **options: Any) -> None:
+        """Trains a model.
+
+        Args:
+            part: The sequences with their targets, which are numbers.
+            options: Of `SequencesTask`.
+        """
+        weights = options.pop("class_weights", None)
+        if self.valid_share is not None:
+            options["valid_share"] = self.valid_share
+        options["missing"] = self.missing
+        rows = np.unique(np.linspace(0, len(part) - 1, min(len(part), _SCORED)).astype(np.int64))
+        parts = {"train": part, "test": part.select(rows)}
+
+        def task(**settings: Any) -> SequencesTask:
+            return SequencesTask(parts, source="X", class_weights=weights, **settings)
+
+        with warnings.catch_warnings():  # of a split that is made anew below
+            warnings.simplefilter("ignore")
+            probe = task(**options)
+        run = recipe(self.model, probe, self._given(part, options)).run
+        chosen = {key: value for key, value in run.task_options.items() if key != "sha256"}
+        prepared = task(**chosen)
+        if self.max_steps is not None:
+            per_epoch = math.ceil(prepared.sizes["train"] / run.batch_size)
+            epochs = max(1, positive_int("max_steps", self.max_steps) // per_epoch)
+            run = dataclasses.replace(run, epochs=min(run.epochs, epochs))
+        with tempfile.TemporaryDirectory(prefix="anharmonic-") as folder:
+            environment = RunEnvironment(
+                device=self.device,  # type: ignore[arg-type]
+                threads=None if self.n_jobs is None else effective_n_jobs(self.n_jobs),
+                out=Path(folder),
+                progress=bool(self.verbose),
+            )
+            self.result_ = fit(run, environment, prepared)
+            with torch.random.fork_rng(devices=[]):  # a model draws weights before it gets its own
+                self.model_ = from_pretrained(run_folder(run, environment) / BEST).eval()
+        self.run_ = run
+        self.preprocessing_ = prepared.preprocessing
+
+    def _given(self, part: Sequences, options: Mapping[str, Any]) -> dict[str, Any]:
+        """What the recipe leaves as it is."""
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        given = {"seed": seed, **(self.run_options or {})}
+        given |= {
+            name: value
+            for name in ("lr", "batch_size")
+            if (value := getattr(self, name)) is not None
+        }
+        model_options = dict(self.model_options or {})
+        if self.hidden_size is not None:
+            model_options["hidden_size"] = self.hidden_size
+        return given | {
+            "model_options": model_options,
+            "task_options": {**options, "sha256": part.digest},
+        }
+
+    def _outputs(self, X: Any) -> NDArray[np.float32]:
+        """The model's outputs in units of the targets, [N, O]."""
+        check_is_fitted(self)
+        part, _ = read_sequences(self, X, reset=False)
+        with _threads(self.n_jobs), torch.no_grad():
+            return outputs_of(self.model_, part, self.preprocessing_)
+
+
+def outputs_of(model: Any, part: Sequences, preprocessing: Any) -> NDArray[np.float32]:
+    """A model's outputs, the same bits whatever other sequences there are.
+
+    Args:
+        model: The model.
+        part: The sequences.
+        preprocessing: What was done to those of training.
+
+    Returns:
+        Outputs in units of the targets, `[N, O]`.
+    """
+    data = inputs_of(part, preprocessing).dataset
+    lengths = np.full(len(data), data.x.shape[1]) if data.lengths is None else data.lengths.numpy()
+    found: NDArray[np.float32] | None = None
+    for length in np.unique(lengths):
+        rows = np.flatnonzero(lengths == length)
+        for first in range(0, len(rows), _TOGETHER):
+            chosen = rows[first : first + _TOGETHER]
+            filled = torch.from_numpy(np.resize(chosen, _TOGETHER))
+            batch = data.take(filled)
+            output = batch.select(model(batch.x, None, batch.elapsed)).numpy()
+            if found is None:
+                found = np.empty((len(data), output.shape[1]), np.float32)
+            found[chosen] = output[: len(chosen)]
+    assert found is not None
+    return found
+
+
+@contextmanager
+def _threads(n_jobs: int | None) -> Iterator[None]:
+    """As many threads of PyTorch; None leaves their number."""
+    before = torch.get_num_threads()
+    if n_jobs is not None:
+        torch.set_num_threads(effective_n_jobs(n_jobs))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class SequenceClassifier(ClassifierMixin, TrainedEstimator):
+    """Classifies sequences with a trained model.
+
+    What is left open follows from the data (`anharmonic.train.recipe`). Predictions do not depend
+    on what else is predicted, to the last bit.
+
+    Args:
+        model: Name of a model for sequences, see `anharmonic.list_models`.
+        hidden_size: Width of the model, at least 1. None: from the data, as for the following.
+        lr: Largest learning rate, in (0, 10].
+        batch_size: Sequences per optimiser step, at least 1.
+        max_steps: Most optimiser steps, at least 1, in whole passes over the data, of which there
+            is one at least. None: as many as the recipe says.
+        model_options: Further options of the model, e.g. {"dt": 0.1}.
+        run_options: Further fields of `anharmonic.train.Run`, e.g. {"weight_decay": 0.1}.
+        missing: "error" refuses NaN; "mean", "forward" and "mask" fill it, see
+            `anharmonic.data.FileTask`.
+        valid_share: Share of the sequences, in [0, 1), by which the best epoch is chosen.
+        columns: Of frames, which column is what; None to find it by its name.
+        device: "cpu", "cuda" or "auto", to train on. Predictions are made on the CPU.
+        class_weight: "balanced", or a factor on each class in the loss, as a dict by class.
+        random_state: Seed, generator, or None for a new seed with every `fit`.
+        n_jobs: Threads of PyTorch; -1 for all cores, None for PyTorch's number.
+        verbose: Whether progress is shown.
+
+    Attributes:
+        classes_: The classes, sorted.
+        model_: The trained `anharmonic.SequenceModel`.
+        run_: The settings, an `anharmonic.train.Run`.
+        result_: What training gave: losses, seconds.
+        preprocessing_: What is done to the inputs.
+        n_channels_: Channels of X.
+        n_features_in_: Steps of X, if X was an array [n, T].
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(40, 1, 30)).cumsum(axis=2)
+        >>> y = np.where(X[:, 0, -1] > 0, "up", "down")
+        >>> model = SequenceClassifier("CoRNN", max_steps=30, random_state=0).fit(X, y)
+        >>> model.predict_proba(X[:3]).shape, model.classes_.tolist()
+        ((3, 2), ['down', 'up'])
+    """
+
+    def __init__(
+        self,
+        model: str = "LEM",
+        *,
+        hidden_size: int | None = None,
+        lr: float | None = None,
+        batch_size: int | None = None,
+        max_steps: int | None = None,
+        model_options: Mapping[str, Any] | None = None,
+        run_options: Mapping[str, Any] | None = None,
+        missing: str = "error",
+        valid_share: float | None = None,
+        columns: Columns | None = None,
+        device: str = "cpu",
+        class_weight: str | Mapping[Any, float] | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            model,
+            hidden_size=hidden_size,
+            lr=lr,
+            batch_size=batch_size,
+            max_steps=max_steps,
+            model_options=model_options,
+            run_options=run_options,
+            missing=missing,
+            valid_share=valid_share,
+            columns=columns,
+            device=device,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Trains the model.
+
+        Args:
+            X: Sequences: an array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of
+                unequal lengths, or a frame.
+            y: Class of every sequence, of any type that sorts; None to take a frame's column.
+
+        Raises:
+            ValueError: If X and y cannot be read or do not fit, or a parameter is out of range.
+            anharmonic.train.DivergedError: If training diverges.
+        """
+        part, y = read_sequences(self, X, y, reset=True, wanted=True, least=2)
+        self.classes_, codes = encode(y)
+        weights = None
+        if self.class_weight is not None:
+            weights = weights_of(self.class_weight, self.classes_, codes)
+        self._train(part.with_targets(codes), target="class", class_weights=weights)
+        return self
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of every class, `[n, number of classes]`."""
+        logits = self._outputs(X).astype(np.float64)
+        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likeliest class of every sequence, `[n]`."""
+        shares = self.predict_proba(X)
+        return np.asarray(self.classes_[shares.argmax(axis=1)])
+
+
+class SequenceRegressor(RegressorMixin, TrainedEstimator):
+    """Predicts one or several numbers of a sequence with a trained model.
+
+    The parameters are those of `SequenceClassifier` without `class_weight`.
+
+    Attributes:
+        model_: The trained `anharmonic.SequenceModel`; `run_`, `result_`, `preprocessing_`,
+            `n_channels_` and `n_features_in_` are as of `SequenceClassifier`.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> X = [rng.normal(size=(2, steps)) for steps in rng.integers(20, 30, 40)]
+        >>> y = np.array([x.mean() for x in X])
+        >>> SequenceRegressor("CoRNN", max_steps=30, random_state=0).fit(X, y).predict(X).shape
+        (40,)
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Trains the model.
+
+        Args:
+            X: Sequences, as of `SequenceClassifier.fit`.
+            y: Numbers `[n]` or `[n, O]`; None to take a frame's column.
+
+        Raises:
+            ValueError: If X and y cannot be read or do not fit, or a parameter is out of range.
+            anharmonic.train.DivergedError: If training diverges.
+        """
+        part, y = read_sequences(self, X, y, reset=True, wanted=True, least=2)
+        values = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        self._is_flat = values.ndim == 1
+        self._train(part.with_targets(values.reshape(len(part), -1)), target="value")
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """The numbers of every sequence, `[n]` or `[n, O]` as y was."""
+        values = self._outputs(X).astype(np.float64)
+        return values[:, 0] if self._is_flat else values
+
+
+def encode(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The classes, sorted, and the number of that of every sequence.
+
+    Args:
+        y: Classes as given.
+
+    Raises:
+        ValueError: If they are no classes, or only one.
+    """
+    y = column_or_1d(y, warn=True)
+    check_classification_targets(y)
+    classes, codes = np.unique(y, return_inverse=True)
+    advice = "add sequences of another class"
+    require(len(classes) > 1, "classes of y", classes.tolist(), "two or more", advice)
+    return classes, codes.astype(np.int64)
+
+
+def weights_of(
+    class_weight: str | Mapping[Any, float], classes: NDArray[Any], codes: NDArray[np.int64]
+) -> Sequence[float]:
+    """A factor on each class, such that the mean over the training data is 1.
+
+    Args:
+        class_weight: "balanced" or a dict by class; a class that it does not name has 1.
+        classes: The classes.
+        codes: The number of that of every sequence.
+
+    Example:
+        >>> weights_of("balanced", np.array(["a", "b"]), np.array([0, 0, 0, 1]))
+        [0.6666666666666666, 2.0]
+    """
+    weights = compute_class_weight(class_weight, classes=classes, y=classes[codes])
+    made: list[float] = (weights / weights[codes].mean()).tolist()
+    return made

@@ -1,0 +1,88 @@
+"""The checks that scikit-learn has for estimators; arrays [n, T] are sequences of one channel."""
+
+import os
+import subprocess
+import sys
+import warnings
+
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import SkipTestWarning
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from anharmonic.estimators import SequenceClassifier, SequenceRegressor
+
+ESTIMATORS = [
+    SequenceClassifier("CoRNN", hidden_size=8, max_steps=8),
+    SequenceRegressor("CoRNN", hidden_size=8, max_steps=8),
+]
+# Checks that ask for a score, and as few steps as reach it.
+LEARNS = {
+    "check_classifiers_train": {"max_steps": 60},
+    "check_classifiers_classes": {"max_steps": 60},
+    "check_class_weight_classifiers": {"max_steps": 60},
+    "check_regressors_train": {
+        "model": "GRU",
+        "hidden_size": 16,
+        "max_steps": 200,
+        "batch_size": 16,
+        "lr": 0.03,
+        "valid_share": 0.0,
+    },
+}
+# It needs SCIPY_ARRAY_API in the environment before scipy is imported: a process of its own.
+APART = "check_array_api_input"
+
+
+def checks(estimator):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SkipTestWarning)  # none is left out
+        return [(check, name_of(check)) for _, check in estimator_checks_generator(estimator)]
+
+
+def name_of(check):
+    return getattr(check, "func", check).__name__
+
+
+CASES = [
+    pytest.param(estimator, check, id=f"{type(estimator).__name__}-{name}")
+    for estimator in ESTIMATORS
+    for check, name in checks(estimator)
+    if name != APART
+]
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
+@pytest.mark.parametrize(("estimator", "check"), CASES)
+def test_check_of_scikit_learn(estimator, check):
+    more = LEARNS.get(name_of(check), {}) if hasattr(estimator, "max_steps") else {}
+    check(clone(estimator).set_params(**more))
+
+
+def test_no_check_is_left_out():
+    for estimator in ESTIMATORS:
+        names = [name for _, name in checks(estimator)]
+        assert len(names) >= 40 and names.count(APART) == 1
+
+
+def test_checks_that_need_an_environment():
+    program = f"""
+import sys
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+from test_checks import APART, ESTIMATORS, checks
+for estimator in ESTIMATORS:
+    for check, name in checks(estimator):
+        if name == APART:
+            check(estimator)
+            print(type(estimator).__name__)
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program],
+        env=os.environ | {"SCIPY_ARRAY_API": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [type(estimator).__name__ for estimator in ESTIMATORS]

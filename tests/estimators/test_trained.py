@@ -1,0 +1,235 @@
+import pickle
+import tempfile
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import anharmonic as ah
+from anharmonic.data import Columns
+from anharmonic.estimators import SequenceClassifier, SequenceRegressor
+from anharmonic.estimators.trained import outputs_of, weights_of
+
+QUICK = {"hidden_size": 16, "max_steps": 60, "lr": 0.03, "random_state": 0}
+
+
+@pytest.fixture
+def waves():
+    """Slow and fast waves of two channels [n, C, T]."""
+    rng = np.random.default_rng(0)
+    fast = rng.random(60) > 0.5
+    t = np.arange(30)
+    phase = rng.uniform(0, 6, (60, 2, 1))
+    x = np.sin(np.where(fast, 1.2, 0.3)[:, None, None] * t + phase) + 0.1 * rng.normal(
+        size=(60, 2, 30)
+    )
+    return x, np.where(fast, "fast", "slow")
+
+
+@pytest.fixture
+def trained(waves):
+    return SequenceClassifier("CoRNN", **QUICK).fit(*waves)
+
+
+def test_learns_classes_with_names(waves, trained):
+    x, y = waves
+    assert trained.classes_.tolist() == ["fast", "slow"]
+    assert trained.score(x, y) > 0.9
+    shares = trained.predict_proba(x)
+    assert shares.dtype == np.float64
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    assert (trained.classes_[shares.argmax(1)] == trained.predict(x)).all()
+
+
+def forms(x):
+    """The same sequences in every form."""
+    ids, times = np.repeat(np.arange(len(x)), x.shape[2]), np.tile(np.arange(x.shape[2]), len(x))
+    steps = x.transpose(0, 2, 1).reshape(-1, 2)
+    return {
+        "list": list(x),
+        "nested": pd.DataFrame({"a": list(x[:, 0]), "b": list(x[:, 1])}),
+        "nested in series": pd.DataFrame(
+            {"a": [pd.Series(v) for v in x[:, 0]], "b": [pd.Series(v) for v in x[:, 1]]}
+        ),
+        "long": pd.DataFrame({"id": ids, "time": times, "a": steps[:, 0], "b": steps[:, 1]}),
+    }
+
+
+@pytest.mark.parametrize("form", forms(np.zeros((2, 2, 3))))
+def test_every_form_of_x_is_the_same(waves, trained, form):
+    x, y = waves
+    given = forms(x)[form]
+    again = SequenceClassifier("CoRNN", **QUICK).fit(given, y)
+    assert (again.predict_proba(given) == trained.predict_proba(x)).all()
+
+
+def test_targets_may_be_a_column(waves, trained):
+    x, y = waves
+    frame = forms(x)["nested"].assign(state=y)
+    again = SequenceClassifier("CoRNN", columns=Columns(target="state"), **QUICK).fit(frame)
+    assert (again.predict_proba(frame) == trained.predict_proba(x)).all()
+    assert (again.predict_proba(frame.drop(columns="state")) == trained.predict_proba(x)).all()
+
+
+@pytest.mark.parametrize("name", ["CoRNN", "LEM", "UnICORNN", "GRU", "NeuralOscillator"])
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_predictions_do_not_depend_on_what_else_is_predicted(name, outputs):
+    rng = np.random.default_rng(0)
+    x = [rng.normal(size=(3, steps)) for steps in rng.integers(5, 9, 90)]
+    y = rng.normal(size=(90, outputs))
+    model = SequenceRegressor(name, hidden_size=24, max_steps=2, random_state=0).fit(x, y)
+    whole = model.predict(x)
+    order = rng.permutation(90)
+    assert (model.predict([x[i] for i in order]) == whole[order]).all()
+    for rows in ([0], [5], range(3), range(40, 57)):
+        assert (model.predict([x[i] for i in rows]) == whole[list(rows)]).all()
+
+
+def test_unequal_lengths(waves):
+    x, y = waves
+    cut = [values[:, : 20 + i % 10] for i, values in enumerate(x)]
+    model = SequenceClassifier("CoRNN", **QUICK).fit(cut, y)
+    assert model.score(cut, y) > 0.9
+    assert not hasattr(model, "n_features_in_")
+    assert model.n_channels_ == 2
+
+
+def test_values_one_and_several(waves):
+    x, _ = waves
+    y = np.stack([x.mean((1, 2)), 100 * x[:, 0].std(1)], axis=1)
+    model = SequenceRegressor("GRU", **QUICK | {"max_steps": 200})
+    assert model.fit(x, y).predict(x).shape == (60, 2)
+    assert model.score(x, y) > 0.3
+    assert model.fit(x, y[:, 0]).predict(x).shape == (60,)
+    assert model.fit(x, y[:, :1]).predict(x).shape == (60, 1)
+
+
+def test_seeds(waves, trained):
+    same = clone(trained).fit(*waves)
+    other = clone(trained).set_params(random_state=1).fit(*waves)
+    x = waves[0]
+    assert (same.predict_proba(x) == trained.predict_proba(x)).all()
+    assert not (other.predict_proba(x) == trained.predict_proba(x)).all()
+
+
+def test_random_states_threads_and_folders_are_left_alone(waves, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    torch.manual_seed(5)
+    before = torch.get_rng_state(), torch.get_num_threads()
+    SequenceClassifier("CoRNN", **QUICK | {"n_jobs": 1, "max_steps": 4}).fit(*waves)
+    assert torch.equal(torch.get_rng_state(), before[0])
+    assert torch.get_num_threads() == before[1]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_says_nothing_unless_asked(waves, capfd):
+    quick = QUICK | {"max_steps": 4}
+    SequenceClassifier("CoRNN", **quick).fit(*waves)
+    assert capfd.readouterr() == ("", "")
+    SequenceClassifier("CoRNN", **quick, verbose=True).fit(*waves)
+    assert "60" in capfd.readouterr().err
+
+
+def test_pickle(waves, trained):
+    x, _ = waves
+    again = pickle.loads(pickle.dumps(trained))
+    assert (again.predict_proba(x) == trained.predict_proba(x)).all()
+
+
+def test_search_pipelines_and_cross_validation(waves):
+    x, y = waves
+    quick = QUICK | {"max_steps": 30}
+    line = make_pipeline(FunctionTransformer(np.asarray), SequenceClassifier("CoRNN", **quick))
+    search = GridSearchCV(line, {"sequenceclassifier__hidden_size": [2, 8]}, cv=2).fit(x, y)
+    assert search.best_params_["sequenceclassifier__hidden_size"] in (2, 8)
+    assert search.predict(x).shape == (60,)
+    scores = cross_val_score(SequenceClassifier("CoRNN", **quick), x, y, cv=2)
+    assert scores.shape == (2,) and np.isfinite(scores).all()
+
+
+def test_class_weights_have_mean_one_over_the_data():
+    classes, codes = np.array(["a", "b", "c"]), np.array([0, 0, 0, 1, 2, 2])
+    for given in ("balanced", {"a": 5.0}, {"a": 1000, "b": 1e-4, "c": 1e-4}):
+        weights = np.array(weights_of(given, classes, codes))
+        assert weights[codes].mean() == pytest.approx(1)
+    assert weights[0] / weights[1] == pytest.approx(1e7)
+    with pytest.raises(ValueError, match="not in class_weight"):
+        weights_of({"unknown": 1.0}, classes, codes)
+
+
+def test_class_weight_moves_the_decision(waves):
+    x, y = waves
+    noise = np.random.default_rng(1).normal(size=x.shape)
+    for favoured in ("fast", "slow"):
+        given = {"fast": 1e-3, "slow": 1e-3, favoured: 1.0}
+        model = SequenceClassifier("CoRNN", class_weight=given, **QUICK).fit(noise, y)
+        assert (model.predict(noise) == favoured).mean() > 0.9
+
+
+@pytest.mark.parametrize("missing", ["mean", "forward", "mask"])
+def test_missing_values(waves, missing):
+    x, y = waves
+    x = np.where(np.random.default_rng(0).random(x.shape) < 0.1, np.nan, x)
+    model = SequenceClassifier("CoRNN", missing=missing, **QUICK).fit(x, y)
+    assert model.score(x, y) > 0.8
+    with pytest.raises(ValueError, match=r"x in x|NaN|nan"):
+        SequenceClassifier("CoRNN", **QUICK).fit(x, y)
+
+
+def test_models_options_and_the_budget(waves):
+    x, y = waves
+    model = SequenceClassifier(
+        "lem",
+        hidden_size=4,
+        lr=0.03,
+        batch_size=10,
+        max_steps=13,
+        model_options={"dt": 0.2},
+        run_options={"weight_decay": 0.5},
+        random_state=0,
+    ).fit(x, y)
+    run = model.run_
+    assert (run.model, run.lr, run.batch_size, run.weight_decay) == ("LEM", 0.03, 10, 0.5)
+    assert run.model_options["hidden_size"] == 4 and run.model_options["dt"] == 0.2
+    assert model.result_.epochs_run == 2  # 6 steps each
+    assert isinstance(model.model_, ah.SequenceModel)
+
+
+def test_wrong_use_is_said(waves, trained):
+    x, y = waves
+    for bad, words in (
+        (x[:, :1], r"channels of X must be 2, as in fit.*got 1"),
+        ([np.zeros((2, 3, 4))], r"sequence 0 of x"),
+        (forms(x)["nested"], r"no table, as in fit"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            trained.predict(bad)
+    for options, words in (
+        ({"model": "LEMM"}, "LEMM.*LEM"),
+        ({"max_steps": 0}, "max_steps"),
+        ({"missing": "zero"}, "missing.*zero"),
+        ({"run_options": {"speed": 1}}, "speed"),
+        ({"class_weight": "even"}, "even"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=words):
+            SequenceClassifier(**({"model": "CoRNN", **QUICK} | options)).fit(x, y)
+    with pytest.raises(ValueError, match=r"classes of y must be two or more"):
+        SequenceClassifier("CoRNN", **QUICK).fit(x, np.full(60, "a"))
+
+
+def test_outputs_are_those_of_the_model(waves, trained):
+    from anharmonic.data import sequences_from
+
+    x, _ = waves
+    part = sequences_from(x, channels_first=True)
+    own = trained.preprocessing_.transform(part).reshape(60, 30, -1)
+    with torch.no_grad():
+        expected = trained.model_(torch.from_numpy(own))
+        found = outputs_of(trained.model_, part, trained.preprocessing_)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
