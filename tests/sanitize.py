@@ -66,7 +66,7 @@ def native(name: str, flags: str) -> None:
     run(sys.executable, "-S", "-c", check, **environment)
     names = ("library", "native", "memory", "elapsed", "dispatch", "stream", "adjacency")
     tests = [TESTS / f"test_{name}.py" for name in names]
-    tests += [TESTS / name / f"test_{name}.py" for name in ("gate", "attention")]
+    tests += [TESTS / name / f"test_{name}.py" for name in ("gate", "attention", "resonator")]
     run(
         sys.executable,
         "-S",

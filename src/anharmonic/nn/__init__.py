@@ -9,7 +9,8 @@ from anharmonic.nn.graph.gradient_gating import GradientGating
 from anharmonic.nn.graph.graphcon import GraphCON
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.registry import canonical_name, list_models, model_class
-from anharmonic.nn.resonators.features import ResonatorFeatures, ResonatorStream
+from anharmonic.nn.resonators.features import ResonatorFeatures
+from anharmonic.nn.resonators.stream import ResonatorStream
 from anharmonic.nn.sequence.base import SequenceLayer
 from anharmonic.nn.sequence.cornn import CoRNN
 from anharmonic.nn.sequence.lem import LEM

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from anharmonic import _checks
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 SCALINGS = ("train", "series", "running")
@@ -53,3 +55,30 @@ class RunningScale:
         deviation = np.sqrt(self._square / self._count)
         known = deviation > _LEAST * np.maximum(1, np.abs(self._mean))
         return scaled(x_t, self._mean, np.where(known, deviation, 1.0))
+
+
+def scaled_running(x: Array, offsets: Array) -> Array:
+    """Each series as ``RunningScale`` scales its samples one by one: [S, C] and [N + 1]."""
+    lengths = np.diff(offsets)
+    scale = RunningScale((len(lengths), x.shape[1]))
+    result = np.empty(x.shape, np.float32)
+    for t in range(int(lengths.max())):
+        runs = t < lengths
+        at = np.where(runs, offsets[:-1] + t, offsets[:-1])  # what has ended is not used
+        result[at[runs]] = scale(x[at])[runs]
+    return result
+
+
+def require_finite(name: str, x: Array) -> None:
+    """Checks that there is no NaN and no infinity.
+
+    Raises:
+        ValueError: If there is.
+    """
+    _checks.require(
+        bool(np.isfinite(x).all()),
+        name,
+        "NaN or infinity",
+        "finite numbers",
+        "fill gaps before, e.g. forward",
+    )

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import message
-from anharmonic.ops.bridge.library import Call, GraphCall, library
+from anharmonic.ops.bridge.library import Call, library
 from anharmonic.ops.bridge.plan import Plan
 from anharmonic.ops.memory import off_grid
 
@@ -135,7 +135,7 @@ def workspace(size: int) -> Tensor:
     return torch.frombuffer(buffer, dtype=torch.uint8)
 
 
-def invoke(function: str, call: Call | GraphCall) -> None:
+def invoke(function: str, call: ctypes.Structure) -> None:
     """Makes a call of the library.
 
     Args:

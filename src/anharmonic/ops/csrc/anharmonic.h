@@ -93,6 +93,26 @@ typedef struct {
     void *result;                           /* [N, F]; an_gate, `single`: [N] */
 } an_graph_call;
 
+/* Damped oscillators driven by sequences, which are stored one after another: sequence n holds the
+ * samples offsets[n] to offsets[n + 1] - 1. `state` and `pools` are read and written. */
+#define AN_MOST_BIASES 16
+
+typedef struct {
+    int64_t real_bytes, threads;
+    int64_t sequences, inputs, oscillators, biases; /* N, F, K, B <= AN_MOST_BIASES */
+
+    const int64_t *offsets, *before; /* [N + 1]; [N] samples that each sequence has had before */
+    const void *x;                   /* [S, F] */
+    const void *weight;              /* [F, K] */
+    const void *steps;               /* [3, K]: a, b, c; not read with `elapsed` */
+    const double *elapsed;           /* [S], or NULL: always the same */
+    const double *frequency, *q;     /* [K], read with `elapsed` */
+    const void *bias;                /* [2, B, K], for y and z */
+    void *state;                     /* [N, 2, K]: y and z */
+    void *pools;                     /* [N, 2, 2B + 5, K] (see resonator.h), or NULL */
+    void *output;                    /* [S, 2, K]: y and z after every sample, or NULL */
+} an_resonator_call;
+
 #define AN_API __attribute__((visibility("default")))
 
 AN_API int64_t an_call_bytes(void); /* sizeof(an_call), for whoever fills one elsewhere */
@@ -105,6 +125,9 @@ AN_API int an_neighbour_sum(const an_graph_call *call);
 /* result_i = sum or mean over the edges of i of |x_other - x_i|^power, and its gradient by x */
 AN_API int an_gate(const an_graph_call *call);
 AN_API int an_gate_backward(const an_graph_call *call);
+
+AN_API int64_t an_resonator_call_bytes(void);
+AN_API int an_resonate(const an_resonator_call *call);
 
 /* The instruction sets this build and CPU can run, separated by blanks, best last. */
 AN_API const char *an_available(void);

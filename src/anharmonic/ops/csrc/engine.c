@@ -5,6 +5,7 @@
 #include "engine.h"
 #include "gate.h"
 #include "pool.h"
+#include "resonator.h"
 
 static int run(const an_call *call, int backward) {
     if (call->model < AN_CORNN_EXPLICIT || call->model > AN_LEM_SINGLE_SCALE ||
@@ -61,5 +62,5 @@ static void elementary(int which, const void *from, void *to, int64_t n) {
 }
 
 const an_engine AN_ENGINE = {
-    forward, backward, neighbour_sum, gate, gate_backward, elementary,
+    forward, backward, neighbour_sum, gate, gate_backward, run_resonators, elementary,
 };

@@ -10,6 +10,7 @@ typedef struct {
     void (*neighbour_sum)(const an_graph_call *);
     void (*gate)(const an_graph_call *);
     void (*gate_backward)(const an_graph_call *);
+    void (*resonate)(const an_resonator_call *);
     /* 0 tanh, 1 sigmoid, 2 exp */
     void (*elementary)(int which, const void *x, void *y, int64_t n);
 } an_engine;

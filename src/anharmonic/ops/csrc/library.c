@@ -92,6 +92,15 @@ AN_GRAPH_FUNCTION(neighbour_sum, 1)
 AN_GRAPH_FUNCTION(gate, call->power > 0)
 AN_GRAPH_FUNCTION(gate_backward, call->power > 0)
 
+int64_t an_resonator_call_bytes(void) { return sizeof(an_resonator_call); }
+
+int an_resonate(const an_resonator_call *call) {
+    const an_engine *engine = engine_for(call->real_bytes);
+    if (!engine || call->biases < 0 || call->biases > AN_MOST_BIASES) return AN_BAD_CALL;
+    engine->resonate(call);
+    return AN_OK;
+}
+
 int an_elementary(const char *name, int64_t real_bytes, const void *x, void *y, int64_t n) {
     static const char *const functions[] = {"tanh", "sigmoid", "exp"};
     const an_engine *engine = engine_for(real_bytes);

@@ -1,23 +1,19 @@
-"""Damped oscillators driven by a sequence, pooled while they run."""
+"""Damped oscillators driven by sequences, pooled while they run."""
 
-from anharmonic.ops.resonator.pools import (
-    Driven,
-    Pools,
-    features_of,
-    no_pools,
-    pool_reference,
-    respond_reference,
-)
+from anharmonic.ops.resonator.functional import pool, respond
+from anharmonic.ops.resonator.native import Prepared
+from anharmonic.ops.resonator.pools import Driven, Pools, at_rest, no_pools
 from anharmonic.ops.resonator.step import Propagator, propagator, resonator_step
 
 __all__ = [
     "Driven",
     "Pools",
+    "Prepared",
     "Propagator",
-    "features_of",
+    "at_rest",
     "no_pools",
-    "pool_reference",
+    "pool",
     "propagator",
     "resonator_step",
-    "respond_reference",
+    "respond",
 ]

@@ -1,41 +1,18 @@
-"""What is pooled from the responses of resonators, in plain PyTorch: the truth."""
+"""Resonators over sequences, and what is pooled of them, in plain PyTorch: the truth."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from anharmonic.ops.recurrence import State
-from anharmonic.ops.resonator.step import Propagator, resonator_step
+from anharmonic.ops.resonator.step import propagator, resonator_step
 
-
-class Pools(NamedTuple):
-    """Sums over the steps so far, of y and of z = y'/ω.
-
-    Attributes:
-        above: How many steps lay above each bias.
-        excess: The sum of what was above it.
-        largest: The largest response, -inf before the first step.
-        square: The sum of squares.
-
-    Shape:
-        above and excess [N, 2, B, K]; largest and square [N, 2, K].
-    """
-
-    above: Tensor
-    excess: Tensor
-    largest: Tensor
-    square: Tensor
-
-
-def no_pools(x: Tensor, number: int, biases: Tensor) -> Pools:
-    """The pools before the first step, of ``number`` sequences, as x in kind and device."""
-    _, B, K = biases.shape
-    zero = x.new_zeros(number, 2, B, K)
-    return Pools(zero, zero, x.new_full((number, 2, K), -torch.inf), x.new_zeros(number, 2, K))
+OTHERS = 5
+"""Pools that do not come once for each bias."""
 
 
 class Driven(NamedTuple):
@@ -45,104 +22,139 @@ class Driven(NamedTuple):
         x: The samples of all sequences, one after another.
         offsets: Sequence n holds the samples offsets[n] to offsets[n + 1] - 1.
         weight: What each oscillator takes of each feature: its input is the sum.
-        steps: The coefficients of a step, the same for all samples or one row for each.
+        frequency: ω, > 0.
+        q: Quality, > 0.
+        elapsed: Time since the previous sample, >= 0; None is 1 everywhere.
 
     Shape:
-        x [S, F]; offsets int64 [N + 1]; weight [F, K]; steps [K] or [S, K] each.
+        x [S, F]; offsets int64 [N + 1]; weight [F, K]; frequency and q [K]; elapsed float64 [S].
     """
 
     x: Tensor
     offsets: Tensor
     weight: Tensor
-    steps: Propagator
+    frequency: Tensor
+    q: Tensor
+    elapsed: Tensor | None = None
 
 
-def walk(driven: Driven, state: State) -> Iterator[tuple[Tensor, Tensor, State]]:
+class Pools(NamedTuple):
+    """What was pooled of y and z so far: views of one tensor [N, 2, 2 B + 5, K].
+
+    Attributes:
+        above: How many samples lay above each bias.
+        excess: The sum of what was above it.
+        run: How many in a row, up to now, lay above the first bias.
+        longest: The longest such run.
+        position: The sum of the numbers, from 0, of the samples above the first bias.
+        largest: The largest response, -inf before the first sample.
+        square: The sum of squares.
+
+    Shape:
+        above and excess [N, 2, B, K]; the others [N, 2, K].
+    """
+
+    above: Tensor
+    excess: Tensor
+    run: Tensor
+    longest: Tensor
+    position: Tensor
+    largest: Tensor
+    square: Tensor
+
+    @classmethod
+    def of(cls, pooled: Tensor) -> Pools:
+        """The parts of a tensor [N, 2, 2 B + 5, K]."""
+        biases = (pooled.shape[2] - OTHERS) // 2
+        above, excess = pooled[:, :, :biases], pooled[:, :, biases : 2 * biases]
+        return cls(above, excess, *pooled[:, :, 2 * biases :].unbind(2))
+
+    def joined(self) -> Tensor:
+        """One tensor again."""
+        return torch.cat([self.above, self.excess, torch.stack(self[2:], dim=2)], dim=2)
+
+
+def no_pools(number: int, biases: Tensor) -> Tensor:
+    """The pools of ``number`` sequences before the first sample, for biases [2, B, K]."""
+    _, B, K = biases.shape
+    pooled = biases.new_zeros(number, 2, 2 * B + OTHERS, K)
+    Pools.of(pooled).largest.fill_(-torch.inf)
+    return pooled
+
+
+def at_rest(number: int, driven: Driven) -> Tensor:
+    """The state, y and z, of ``number`` sequences before the first sample, [N, 2, K]."""
+    return driven.weight.new_zeros(number, 2, len(driven.frequency))
+
+
+def walk(driven: Driven, state: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
     """Runs resonators step by step; the states of sequences that have ended stay.
 
     Args:
         driven: Resonators and sequences.
-        state: y and z before the first sample, [N, K] each.
+        state: y and z before the first sample, [N, 2, K].
 
     Yields:
         Which sequences still run [N], the sample of each (0 where ended) and the state after it.
     """
-    x, offsets, weight, steps = driven
+    x, offsets, weight, frequency, q, elapsed = driven
     length = offsets.diff()
+    steps = propagator(frequency, q)
     for t in range(int(length.max()) if len(length) else 0):
         running = t < length
         at = torch.where(running, offsets[:-1] + t, 0)
         u = x[at, :1] * weight[0]
         for f in range(1, x.shape[1]):  # one by one: a product's sums may depend on the batch
             u = u + x[at, f, None] * weight[f]
-        here = steps if steps.a.dim() == 1 else Propagator(*(v[at] for v in steps))
-        state = State(*_where(running, resonator_step(u, state, here), state))
+        if elapsed is not None:
+            steps = propagator(frequency, q, elapsed[at, None])
+        new = torch.stack(resonator_step(u, State(*state.unbind(1)), steps), dim=1)
+        state = torch.where(running[:, None, None], new, state)
         yield running, at, state
 
 
 def pool_reference(
-    driven: Driven, biases: Tensor, state: State, pools: Pools
-) -> tuple[State, Pools]:
-    """Runs resonators over sequences and pools what they do.
+    driven: Driven, biases: Tensor, state: Tensor, pooled: Tensor, before: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The chain of ``ops.resonator.pool``."""
+    for t, (running, _, now) in enumerate(walk(driven, state)):
+        pools = pool_step(now, Pools.of(pooled), biases, before + t)
+        pooled = torch.where(running[:, None, None, None], pools.joined(), pooled)
+        state = now
+    return state, pooled
+
+
+def pool_step(response: Tensor, pools: Pools, biases: Tensor, t: Tensor) -> Pools:
+    """Pools one more sample.
 
     Args:
-        driven: Resonators and sequences.
-        biases: For y and z.
-        state: y and z before the first sample.
+        response: y and z.
         pools: What was pooled before.
+        biases: For y and z.
+        t: The number of the sample in its sequence, from 0.
 
     Shape:
-        biases [2, B, K]; state [N, K] each.
+        response [N, 2, K]; biases [2, B, K]; t [N].
     """
-    for running, _, now in walk(driven, state):
-        new = pool_step(torch.stack(now, dim=1), pools, biases)
-        pools, state = Pools(*_where(running, new, pools)), now
-    return state, pools
-
-
-def respond_reference(driven: Driven, state: State) -> State:
-    """The responses y and z to every sample, [S, K] each."""
-    shape = (len(driven.x), *state.y.shape[1:])
-    y, z = driven.x.new_zeros(shape), driven.x.new_zeros(shape)
-    for running, at, now in walk(driven, state):
-        y = y.index_put((at[running],), now.y[running])
-        z = z.index_put((at[running],), now.z[running])
-    return State(y, z)
-
-
-def _where(running: Tensor, new: Iterable[Tensor], old: Iterable[Tensor]) -> list[Tensor]:
-    return [
-        torch.where(running.view(-1, *[1] * (n.dim() - 1)), n, o)
-        for n, o in zip(new, old, strict=True)
-    ]
-
-
-def pool_step(response: Tensor, pools: Pools, biases: Tensor) -> Pools:
-    """Pools one more step, of y and z together: response [N, 2, K]."""
-    excess = response.unsqueeze(2) - biases
+    over = response.unsqueeze(2) - biases
+    is_over = (over > 0).to(over.dtype)
+    first = is_over[:, :, 0]
+    run = (pools.run + 1) * first
     return Pools(
-        pools.above + (excess > 0).to(excess.dtype),
-        pools.excess + excess.clamp(min=0),
+        pools.above + is_over,
+        pools.excess + over.clamp(min=0),
+        run,
+        torch.maximum(pools.longest, run),
+        pools.position + first * t[:, None, None],
         torch.maximum(pools.largest, response),
         pools.square + response * response,
     )
 
 
-def features_of(pools: Pools, steps: Tensor) -> Tensor:
-    """Features from pools: share above, mean excess, largest, root mean square.
-
-    Args:
-        pools: The sums.
-        steps: How many steps they hold, >= 1 each.
-
-    Shape:
-        steps [N]; result [N, (4 B + 4) K].
-    """
-    n = steps.to(pools.square.dtype)[:, None, None]
-    found = (
-        pools.above / n[..., None],
-        pools.excess / n[..., None],
-        pools.largest,
-        (pools.square / n).sqrt(),
-    )
-    return torch.cat([v.flatten(1) for v in found], dim=1)
+def respond_reference(driven: Driven, state: Tensor) -> tuple[Tensor, Tensor]:
+    """The chain of ``ops.resonator.respond``."""
+    output = driven.x.new_zeros(len(driven.x), *state.shape[1:])
+    for running, at, now in walk(driven, state):
+        output = output.index_put((at[running],), now[running])
+        state = now
+    return output, state

@@ -1,0 +1,110 @@
+"""Random resonators for series of some length, and their biases."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from anharmonic.ops.resonator import Driven, Pools
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+PERIODS = (2.5, 2.0)
+"""Periods are drawn from 2.5 samples to twice the length of a series."""
+Q = (0.5, 10.0)
+SLOW = 0.25
+"""The end of a series is read from oscillators with a period of at least this part of it."""
+_MOST_CHANNELS = 9
+POOLS = ("share", "excess", "run", "position", "largest", "rms", "end")
+"""What can be pooled, in the order of the features."""
+
+
+class Bank(NamedTuple):
+    """Resonators: weight [2 C, K], frequency [K], q [K], biases [2, B, K], slow (indices)."""
+
+    weight: Tensor
+    frequency: Tensor
+    q: Tensor
+    biases: Tensor
+    slow: Tensor
+
+    def driven(self, read: Tensor, offsets: Tensor, elapsed: Tensor | None = None) -> Driven:
+        """The resonators with what drives them."""
+        return Driven(read, offsets, self.weight, self.frequency, self.q, elapsed)
+
+    def features(
+        self, state: Tensor, pooled: Tensor, steps: Tensor, names: tuple[str, ...]
+    ) -> Array:
+        """Features of sequences from what was pooled of them.
+
+        Args:
+            state: y and z at the end.
+            pooled: What was pooled.
+            steps: How many samples that was, >= 1.
+            names: Which of ``POOLS``.
+
+        Shape:
+            state [N, 2, K]; pooled [N, 2, 2 B + 5, K]; steps [N]; result [N, D].
+        """
+        pools, n = Pools.of(pooled), steps.to(pooled.dtype)[:, None, None]
+        half = slice(None, None, 2)
+        above = pools.above[:, :, 0, half]
+        position = pools.position[..., half] / (above.clamp(min=1) * n)
+        found = {
+            "share": pools.above / n[..., None],
+            "excess": pools.excess / n[..., None],
+            "run": pools.longest / n,
+            "position": torch.where(above > 0, position, -1.0),
+            "largest": pools.largest,
+            "rms": (pools.square / n).sqrt(),
+            "end": state[:, :, self.slow],
+        }
+        return torch.cat([found[name].flatten(1) for name in names], dim=1).numpy()
+
+
+def draw_bank(rng: np.random.Generator, channels: int, oscillators: int, length: float) -> Bank:
+    """Random resonators; their biases are still missing.
+
+    Half of them read channels, half their first differences: one channel or the sum of some, with
+    random signs.
+
+    Args:
+        rng: Source of all randomness.
+        channels: C.
+        oscillators: K.
+        length: Samples of a typical series.
+    """
+    weight = np.zeros((2 * channels, oscillators), np.float32)
+    for k in range(oscillators):
+        number = int(2 ** rng.uniform(0, math.log2(min(channels, _MOST_CHANNELS) + 1)))
+        chosen = rng.choice(channels, min(number, channels), replace=False)
+        signs = rng.choice([-1.0, 1.0], len(chosen)) if len(chosen) > 1 else 1.0
+        weight[chosen + channels * (2 * k >= oscillators), k] = signs
+    longest = max(PERIODS[1] * length, 2 * PERIODS[0])
+    period = _log_uniform(rng, PERIODS[0], longest, oscillators)
+    q = _log_uniform(rng, *Q, oscillators)
+    return Bank(
+        torch.from_numpy(weight),
+        torch.from_numpy(2 * math.pi / period).float(),
+        torch.from_numpy(q).float(),
+        torch.zeros(2, 0, oscillators),
+        torch.from_numpy(np.flatnonzero(period >= SLOW * length)),
+    )
+
+
+def draw_quantiles(rng: np.random.Generator, sample: Tensor, number: int) -> Tensor:
+    """Random quantiles of the responses of every oscillator: random ones of a sample.
+
+    Shape:
+        sample [samples, 2, K]; result [2, number, K].
+    """
+    at = torch.from_numpy(rng.integers(len(sample), size=(number, *sample.shape[1:])))
+    return sample.gather(0, at).transpose(0, 1).contiguous()
+
+
+def _log_uniform(rng: np.random.Generator, low: float, high: float, size: int) -> Array:
+    return np.exp(rng.uniform(math.log(low), math.log(high), size))

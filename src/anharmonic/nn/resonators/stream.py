@@ -1,0 +1,108 @@
+"""Resonators whose samples come one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from anharmonic import _checks
+from anharmonic.nn.resonators.draw import Bank
+from anharmonic.nn.resonators.scaling import Array, RunningScale, require_finite, scaled
+from anharmonic.ops.resonator import at_rest, no_pools, pool
+
+
+class ResonatorStream:
+    """Series whose samples come one by one; ``ResonatorFeatures.stream`` makes it.
+
+    Args:
+        bank: The resonators.
+        pools: What is pooled.
+        constants: Mean and deviation of channels; None: those of the samples so far.
+        num_streams: How many series run side by side.
+
+    Example:
+        >>> import numpy as np
+        >>> from anharmonic.nn import ResonatorFeatures
+        >>> series = np.random.default_rng(0).normal(size=(3, 30, 1))
+        >>> features = ResonatorFeatures(num_oscillators=20).fit(series)
+        >>> stream = features.stream(num_streams=3)
+        >>> for t in range(30):
+        ...     stream.update(series[:, t])
+        >>> bool((stream.features() == features.transform(series)).all())
+        True
+    """
+
+    def __init__(
+        self,
+        bank: Bank,
+        pools: tuple[str, ...],
+        constants: tuple[Array, Array] | None,
+        num_streams: int,
+    ) -> None:
+        self.num_streams = num_streams
+        self._bank, self._pools, self._constants = bank, pools, constants
+        self._channels = len(bank.weight) // 2
+        self._each = torch.arange(num_streams + 1)
+        self.reset()
+
+    def reset(self) -> None:
+        """Begins anew: forgets all samples."""
+        self.num_steps = 0
+        shape = (self.num_streams, self._channels)
+        self._running = None if self._constants is not None else RunningScale(shape)
+        self._read = torch.zeros(self.num_streams, 2 * self._channels)
+        driven = self._bank.driven(self._read, self._each)
+        self._state = at_rest(self.num_streams, driven)
+        self._pooled = no_pools(self.num_streams, self._bank.biases)
+
+    def update(self, x_t: Array, elapsed: float | None = None) -> None:
+        """Takes the next sample of each stream.
+
+        Args:
+            x_t: The samples.
+            elapsed: The time since the previous ones, >= 0, in samples; None is 1.
+
+        Shape:
+            x_t [num_streams, C], or [C] if there is one stream.
+
+        Raises:
+            ValueError: If it has another shape or a number that is not finite.
+        """
+        x_t, shape = np.asarray(x_t), (self.num_streams, self._channels)
+        if x_t.ndim == 1 and self.num_streams == 1:
+            x_t = x_t[None]
+        _checks.require(
+            x_t.shape == shape, "x_t", x_t.shape, f"of shape {shape}", "pass a sample per stream"
+        )
+        require_finite("x_t", x_t)
+        if self._running is not None:
+            now = self._running(x_t)
+        else:
+            assert self._constants is not None
+            now = scaled(x_t, *self._constants)
+        read, C = self._read.numpy(), self._channels
+        read[:, C:] = now - read[:, :C] if self.num_steps else 0
+        read[:, :C] = now
+        gaps: Tensor | None = None
+        if elapsed is not None:
+            gap = _checks.number("elapsed", elapsed, low=0.0)
+            gaps = torch.full((self.num_streams,), gap, dtype=torch.float64)
+        driven = self._bank.driven(self._read, self._each, gaps)
+        before = torch.full((self.num_streams,), self.num_steps)
+        self._state, self._pooled = pool(
+            driven, self._bank.biases, self._state, self._pooled, before
+        )
+        self.num_steps += 1
+
+    def features(self) -> Array:
+        """The features of what has come so far, float32 [num_streams, D].
+
+        Raises:
+            ValueError: If no sample has come.
+        """
+        _checks.require(
+            self.num_steps > 0, "stream", 0, "one with samples", "call update(x_t) first"
+        )
+        steps = torch.full((self.num_streams,), self.num_steps)
+        return self._bank.features(self._state, self._pooled, steps, self._pools)
