@@ -85,6 +85,12 @@ def test_panels_stand_in_rows(axes, count, shape):
     assert sum(axis.get_visible() for axis in figure.axes) == count
 
 
+def test_names_of_a_matrix_are_no_formulas(axes):
+    figure, (axis,) = axes
+    plots.matrix(axis, [[1, 0], [0, 1]], ["$\\frac$", "b"], x="guess", y="truth")
+    assert b"\\frac$" in plots.encode(figure, "svg")
+
+
 @pytest.mark.parametrize(("size", "numbers", "named"), [(2, 4, 2), (12, 144, 12), (70, 0, 24)])
 def test_a_matrix_shows_shares_of_rows(axes, size, numbers, named):
     _, (axis,) = axes

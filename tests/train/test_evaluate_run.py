@@ -99,7 +99,9 @@ def test_a_table_and_its_target_column(trained, tmp_path):
     new.write_text(head + "\n".join(rows[:5]))
     assert [one.support for one in evaluate_run(folder, new).scores.classes] == [2, 3]
     new.write_text("a,b,c\n0.1,0.2,0.3\n")
-    with pytest.raises(ValueError, match=r"target_column in new.csv.*outcome"):
+    with pytest.raises(
+        ValueError, match=r"new.csv must have the target column 'outcome'.*got the columns a, b, c;"
+    ):
         evaluate_run(folder, new)
 
 

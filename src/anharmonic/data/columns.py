@@ -147,6 +147,10 @@ def by_name(names: Sequence[str], given: Columns, where: str, targets: bool) -> 
         if name in names:
             roles[role] = name
         elif targets or role in ("id", "time"):
+            lacking = f"{where} must have the {role} column {name!r}, as in training"
+            shown = [*names[:5], *(["..."] if len(names) > 5 else [])]
+            if given.found:
+                raise ValueError(message(lacking, f"the columns {', '.join(shown)}", "add it"))
             choice(f"{role}_column in {where}", name, names)
     if given.found:
         return roles

@@ -145,6 +145,7 @@ def matrix(
     size = len(names)
     places = range(0, size, math.ceil(size / _NAMES_SHOWN))
     shown = [names[i] if len(names[i]) <= 14 else f"{names[i][:13]}…" for i in places]
+    shown = [name.replace("$", r"\$") for name in shown]  # no formulas
     with matplotlib.rc_context(_STYLE):
         axes.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0)
         axes.grid(visible=False)

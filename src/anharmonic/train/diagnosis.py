@@ -157,9 +157,10 @@ def terminal(section: Section) -> str:
     Args:
         section: The section.
     """
-    parts = [pages.grid((), ((f"  {name}", value) for name, value in section.numbers.items()))]
+    numbers = ((f"  {name}", value) for name, value in section.numbers.items())
+    parts: list[Any] = [pages.grid((), numbers)]
     if section.rows:
-        parts.append(pages.grid(section.head, section.rows))
+        parts += ["", pages.grid(section.head, section.rows)]
     return pages.text(section.title, *parts)
 
 
