@@ -30,6 +30,7 @@ from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscilla
 from anharmonic.nn.sequence.oscillator import NeuralOscillator
 from anharmonic.nn.sequence.oscillator_cases import as_neural_oscillator, harmonic_oscillators
 from anharmonic.nn.sequence.pendula import PendulumNetwork
+from anharmonic.nn.sequence.resonator_bank import ResonatorBank
 from anharmonic.nn.sequence.skew import SkewRNN
 from anharmonic.nn.sequence.torch_layers import GRU, LSTM, RNN, ChronoLSTM
 from anharmonic.nn.sequence.unicornn import UnICORNN, UnICORNNCell
@@ -57,6 +58,7 @@ __all__ = [
     "NeuralODENetwork",
     "NeuralOscillator",
     "PendulumNetwork",
+    "ResonatorBank",
     "SequenceModel",
     "SkewRNN",
     "StabilityWarning",

@@ -50,6 +50,7 @@ VARIANTS = {
     "GRU": [{}],
     "ChronoLSTM": [{"chrono_length": 20}],
     "FastGRNN": [{}],
+    "ResonatorBank": [{"periods": [2.5, 40.0]}, {"dt": 0.5, "bias": False}],
 }
 DEEP, BOTH_WAYS = {"num_layers": 2}, {"num_layers": 2, "bidirectional": True}
 BACKENDS = ["auto", "reference"] if len(ops.available_backends("lem")) > 1 else ["reference"]
@@ -77,7 +78,7 @@ CHECKS = [
     for options in stacks(name, variant)
     for backend in backends(name, options)
     for title, check in sequence_layer_checks(
-        functools.partial(model_class(name), **options), elapsed=name in OURS
+        functools.partial(model_class(name), **options), elapsed=name in (*OURS, "ResonatorBank")
     )
 ]
 ours = pytest.mark.parametrize("name", OURS)
@@ -107,7 +108,7 @@ def test_contract(backend, check):
 
 def test_names_of_state_variables():
     names = {"LSTM": ("h", "c"), "ChronoLSTM": ("h", "c"), **dict.fromkeys(OURS, ("y", "z"))}
-    names["SkewRNN"] = ("h",)
+    names["SkewRNN"], names["ResonatorBank"] = ("h",), ("y", "z")
     for name in list_models():
         _, state = make(name)(sequences(2, 3))
         assert state._fields == names.get(name, ("h",))

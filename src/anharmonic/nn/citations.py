@@ -155,6 +155,7 @@ _PAPERS = {
     "IndRNN": ["indrnn"],
     "FastRNN": ["fastgrnn"],
     "FastGRNN": ["fastgrnn"],
+    "ResonatorBank": ["oscillators"],
     "LipschitzRNN": ["lipschitz"],
     "GraphCON": ["graphcon"],
     "GradientGating": ["g2"],

@@ -8,6 +8,7 @@ from anharmonic.nn.sequence.fastgrnn import FastGRNN
 from anharmonic.nn.sequence.lem import LEM
 from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
 from anharmonic.nn.sequence.oscillator import NeuralOscillator
+from anharmonic.nn.sequence.resonator_bank import ResonatorBank
 from anharmonic.nn.sequence.skew import SkewRNN
 from anharmonic.nn.sequence.torch_layers import GRU, LSTM, RNN, ChronoLSTM
 from anharmonic.nn.sequence.unicornn import UnICORNN
@@ -25,6 +26,7 @@ LAYERS: dict[str, type[Stored]] = {
     "GRU": GRU,
     "ChronoLSTM": ChronoLSTM,
     "FastGRNN": FastGRNN,
+    "ResonatorBank": ResonatorBank,
 }
 """This package's sequence layers: its own first, then those to compare with."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections import namedtuple
-from typing import Any
+from typing import Any, ClassVar
 
 import torch.nn.functional as F
 from torch import Tensor
@@ -60,7 +60,7 @@ class StepLayer(SequenceLayer):
         (torch.Size([5, 3, 16]), torch.Size([2, 3, 8]))
     """
 
-    state_type = HiddenState
+    state_type: ClassVar[Any] = HiddenState
     has_step_size = False
     memory: str = "stored"
     dt: float

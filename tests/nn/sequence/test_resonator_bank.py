@@ -1,0 +1,122 @@
+"""ResonatorBank: the sine transform it computes, its pools, uneven sampling, fixed banks."""
+
+import math
+
+import pytest
+import torch
+
+import anharmonic as ah
+
+F64 = torch.float64
+
+
+def test_undamped_it_is_the_windowed_sine_transform():
+    # y'' = w^2 (u - y) from rest: y(t) = w * integral of u(t - s) sin(w s); u is held over steps.
+    w, T = 0.21, 80
+    bank = ah.ResonatorBank(1, 1, bias=False, q=(1e9, 1e9), dtype=F64)
+    with torch.no_grad():
+        bank.weight_ih_l0.fill_(1.0)
+        bank.log_frequency_l0.fill_(math.log(w))
+        x = torch.randn(T, 1, 1, dtype=F64, generator=torch.Generator().manual_seed(0))
+        y = bank(x)[0][-1].item()
+    s = torch.arange(T, dtype=F64)  # the sample held from s to s + 1 before the end
+    weights = torch.cos(w * s) - torch.cos(w * (s + 1))
+    # q = 1e9 is as good as no damping over 80 samples: 80 w / 2e9 = 1e-8 of y.
+    assert y == pytest.approx((x.flatten().flip(0) * weights).sum().item(), abs=1e-7)
+
+
+def test_any_cut_of_the_same_time_ends_in_the_same_state():
+    torch.manual_seed(0)
+    bank = ah.ResonatorBank(2, 6, dtype=F64)
+    x = torch.randn(4, 3, 2, dtype=F64)
+    once, whole = bank(x, elapsed=torch.full((4, 3), 3.0, dtype=F64))
+    thrice, parts = bank(x.repeat_interleave(3, dim=0))
+    torch.testing.assert_close(thrice[2::3], once, rtol=1e-12, atol=1e-13)
+    torch.testing.assert_close(parts.z, whole.z, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_pools_are_those_of_the_responses(bias):
+    torch.manual_seed(1)
+    bank = ah.ResonatorBank(2, 5, bias=bias, dt=0.7, batch_first=True, dtype=F64)
+    x, lengths = torch.randn(3, 20, 2, dtype=F64), torch.tensor([20, 1, 13])
+    biases = 0.1 * torch.randn(2, 2, 5, dtype=F64)
+    found = bank.pool(x, biases, lengths)
+    for n, length in enumerate(lengths.tolist()):
+        state, responses = None, []
+        for t in range(length):
+            _, state = bank.step(x[n, t], state)
+            responses.append(torch.stack([state.y[0], state.z[0]]))
+        r = torch.stack(responses)
+        over = r[:, :, None] - biases
+        want = [
+            (over > 0).to(F64).mean(0),
+            over.clamp(min=0).mean(0),
+            r.amax(0),
+            r.square().mean(0).sqrt(),
+        ]
+        want = torch.cat([part.flatten() for part in want])
+        torch.testing.assert_close(found[n], want, rtol=1e-12, atol=1e-13)
+    with torch.no_grad():  # in the library, where there is one
+        torch.testing.assert_close(bank.pool(x, biases, lengths), found, rtol=1e-12, atol=1e-13)
+
+
+def test_gradients_of_pools_reach_everything():
+    torch.manual_seed(2)
+    bank = ah.ResonatorBank(1, 3, periods=(3.0, 20.0), dtype=F64)
+    x = torch.randn(2, 6, 1, dtype=F64, requires_grad=True)
+    biases = torch.zeros(2, 1, 3, dtype=F64, requires_grad=True)
+    share = 2 * 3  # columns whose gradient is 0 by definition
+    names = [name for name, _ in bank.named_parameters()]
+
+    def pooled(x, biases, *values):
+        call = dict(zip(names, values, strict=True))
+        return torch.func.functional_call(_Pooling(bank), _prefixed(call), (x, biases))[:, share:]
+
+    assert torch.autograd.gradcheck(pooled, (x, biases, *bank.parameters()))
+
+
+class _Pooling(torch.nn.Module):
+    def __init__(self, bank):
+        super().__init__()
+        self.bank = bank
+
+    def forward(self, x, biases):
+        return self.bank.pool(x, biases)
+
+
+def _prefixed(values):
+    return {f"bank.{name}": value for name, value in values.items()}
+
+
+def test_a_fixed_bank_has_nothing_to_train_but_passes_gradients_on():
+    bank = ah.ResonatorBank(1, 4, trainable=False)
+    assert not any(p.requires_grad for p in bank.parameters())
+    x = torch.randn(5, 2, 1, requires_grad=True)
+    bank(x)[0].sum().backward()
+    assert x.grad.abs().sum() > 0
+
+
+@pytest.mark.parametrize(
+    "options, name",
+    [
+        ({"dt": 0.0}, "dt"),
+        ({"periods": (10.0, 2.0)}, "periods"),
+        ({"q": (0.0, 1.0)}, "q"),
+        ({"q": 3.0}, "q"),
+    ],
+)
+def test_arguments(options, name):
+    with pytest.raises((ValueError, TypeError), match=name):
+        ah.ResonatorBank(1, 4, **options)
+
+
+def test_what_cannot_be_pooled():
+    bank = ah.ResonatorBank(2, 4)
+    x, biases = torch.zeros(3, 5, 2), torch.zeros(2, 1, 4)
+    with pytest.raises(ValueError, match=r"x must be .*\[B, T, 2\]"):
+        bank.pool(x[..., :1], biases)
+    with pytest.raises(ValueError, match=r"biases.*\[2, M, 4\]"):
+        bank.pool(x, biases[:1])
+    with pytest.raises(ValueError, match=r"lengths.*1 to 5"):
+        bank.pool(x, biases, torch.tensor([6, 1, 1]))
