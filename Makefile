@@ -1,4 +1,4 @@
-# make demo   trains four models on real data and writes demo/report.html
+# make demo   compares four models on two sets and writes demo/report.html
 # make test   formatting, lints, types, rooms, tests
 # make test-all   adds the slow tests: every table on stand-in data, a hundred kills, two processes
 # make coverage   how much of the library the tests of `make test` run; fails below the floor
@@ -23,8 +23,7 @@ $(READY): pyproject.toml papers/pyproject.toml constraints.txt $(CSRC)
 	touch $(READY)
 
 demo: $(READY)
-	$(BIN)/anharmonic table demo --results demo/results.jsonl --out demo/runs
-	$(BIN)/anharmonic report demo --results demo/results.jsonl --html demo/report.html
+	$(BIN)/python examples/minutes/demo.py
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -133,9 +133,9 @@ def test_default_models_are_those_of_the_kind(environment):
 
 def test_time_is_that_of_what_is_left(environment):
     made = plan("adding", environment, models=["lem"], given=SMALL, seeds=[0])
-    assert estimate(made, environment) > 0
+    assert estimate(made) > 0
     small(environment, models=["lem"], seeds=[0])
-    assert estimate(made, environment) == 0
+    assert estimate(made) == 0
 
 
 def test_spread():

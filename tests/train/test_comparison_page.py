@@ -23,7 +23,7 @@ def environment(tmp_path):
 def test_a_page_says_first_what_was_found_and_needs_nothing_else(environment, data, tmp_path):
     environment = RunEnvironment(**{**vars(environment), "file": data})
     found = quick("file", environment, given={"epochs": 3})
-    write_comparison(tmp_path / "new" / "page.html", found, environment, "anharmonic compare <a>")
+    write_comparison(tmp_path / "new" / "page.html", found, "anharmonic compare <a>")
     page = (tmp_path / "new" / "page.html").read_text()
     first, *_ = sentences(found)
     heading = re.search(r"<h1[^>]*>(.*?)</h1>", page, re.DOTALL).group(1)
@@ -38,7 +38,7 @@ def test_a_page_says_first_what_was_found_and_needs_nothing_else(environment, da
 def test_values_are_drawn_over_true_ones(environment, tmp_path):
     small = {"length": 8, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2}
     found = quick("adding", environment, given={"epochs": 1, "task_options": small})
-    write_comparison(tmp_path / "page.html", found, environment)
+    write_comparison(tmp_path / "page.html", found)
     page = (tmp_path / "page.html").read_text()
     assert "Predicted values" in page and "R²" in page and "Confusion" not in page
     assert "Learning" not in page  # one epoch is no curve
@@ -49,7 +49,7 @@ def test_several_comparisons_stand_on_one_page(environment, tmp_path):
     small = {"length": 8, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2}
     one = quick("adding", environment, given={"epochs": 1, "task_options": small})
     two = quick("digits", environment, given={"epochs": 1}, models=["lem"])
-    write_comparison(tmp_path / "page.html", [one, two], environment)
+    write_comparison(tmp_path / "page.html", [one, two])
     page = (tmp_path / "page.html").read_text()
     heading = re.search(r"<h1[^>]*>(.*?)</h1>", page, re.DOTALL).group(1)
     assert "adding" in heading and "digits" in heading
@@ -62,7 +62,7 @@ def test_without_the_weights_the_rest_is_shown(environment, tmp_path):
     found = quick("digits", environment, given={"epochs": 1})
     for folder in environment.out.glob("digits-*"):
         shutil.rmtree(folder)
-    write_comparison(tmp_path / "page.html", found, environment)
+    write_comparison(tmp_path / "page.html", found)
     assert "in detail" not in (tmp_path / "page.html").read_text()
 
 

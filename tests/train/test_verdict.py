@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from anharmonic.data import make_task
+from anharmonic.train import RunEnvironment
 from anharmonic.train import verdict as module
 from anharmonic.train.compare import Comparison, Plan, Spread, Standing
 from anharmonic.train.run import Run
@@ -30,7 +31,7 @@ def comparison(make_result):
                 valid = None if judged == "test" else value
                 results.append(dataclasses.replace(result, trivial=trivial, valid=valid))
             standings.append(Standing(model, tuple(results)))
-        plan = Plan("GunPoint", make_task(task), {}, ())
+        plan = Plan("GunPoint", make_task(task), {}, (), RunEnvironment())
         return Comparison(plan, tuple(standings), judged)
 
     return make

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from anharmonic import pages
 from anharmonic._checks import require
 from anharmonic.cli.flags import fields_of, open_fields_of, run_command, typed
 from anharmonic.cli.main import is_debugging, one_line
@@ -19,7 +18,7 @@ from anharmonic.data.registry import OWN_DATA, list_tasks
 from anharmonic.train.compare import MODELS, carry_out, plan
 from anharmonic.train.comparison_page import write_comparison
 from anharmonic.train.run import Run, RunEnvironment
-from anharmonic.train.verdict import HEAD, about, table, verdict
+from anharmonic.train.verdict import report
 
 PROG = "anharmonic compare"
 _RUN: dict[str, Any] = {
@@ -67,21 +66,19 @@ def run(words: Sequence[str]) -> int:
             for model, recipe in made.recipes.items():
                 print(f"{model}: {recipe.describe()}", file=sys.stderr)
         # Where no bar can be drawn, the line about each training is enough.
-        shown = environment.progress and sys.stderr.isatty()
+        quiet = dataclasses.replace(
+            environment, progress=environment.progress and sys.stderr.isatty()
+        )
         found = carry_out(
-            made,
-            dataclasses.replace(environment, progress=shown),
+            dataclasses.replace(made, environment=quiet),
             say=functools.partial(print, file=sys.stderr, flush=True)
             if environment.progress
             else lambda text: None,
             describe=one_line,
             debug=is_debugging(),
         )
-        print(pages.text(verdict(found)), end="\n\n")
-        print(pages.text(pages.grid(HEAD, table(found), fixed=HEAD), about(found)))
-        for failure in found.failures:
-            print(f"failed: {failure}")
-        write_comparison(html, found, environment, f"{PROG} {shlex.join(words)}")
+        print(report(found))
+        write_comparison(html, found, f"{PROG} {shlex.join(words)}")
         print(f"wrote {html}")
         return 1 if found.failures else 0
 

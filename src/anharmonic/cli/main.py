@@ -164,7 +164,7 @@ def usage() -> str:
             "",
             "anharmonic COMMAND --help says more; --version prints the version; --debug (or",
             f"{DEBUG}=1) shows the whole trace of an error.",
-            "A first try: anharmonic train lem digits --epochs 5",
+            "A first try: anharmonic train lem digits, or anharmonic compare mine.csv",
         ]
     )
 

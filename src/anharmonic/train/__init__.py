@@ -17,6 +17,7 @@ from anharmonic.train.results import Result, read_results
 from anharmonic.train.rows import Row, fit_rows, without_results
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.search import BestTrial, Range, search, with_seed, with_settings
+from anharmonic.train.verdict import report
 
 __all__ = [
     "BEST",
@@ -46,6 +47,7 @@ __all__ = [
     "read_results",
     "recipe",
     "refitted",
+    "report",
     "run_folder",
     "search",
     "versions",

@@ -41,6 +41,8 @@ class Plan:
     """A recipe for every model."""
     rows: tuple[Row, ...]
     """The runs; all models have their first seed before any has its second."""
+    environment: RunEnvironment
+    """Where they are trained."""
     refused: tuple[str, ...] = ()
     """A line for each model that cannot be trained on this task."""
 
@@ -169,7 +171,8 @@ def plan(
     made = next(iter(recipes.values())).run.make_task(environment)
     title = name if environment.file is None else environment.file.stem.removesuffix("_TRAIN")
     refused = tuple(f"{model}: {error}" for model, error in errors.items())
-    return Plan(title, made, recipes, tuple(_rows(recipes, seeds, folds)), refused)
+    rows = tuple(_rows(recipes, seeds, folds))
+    return Plan(title, made, recipes, rows, environment, refused)
 
 
 def _rows(recipes: Mapping[str, Recipe], seeds: Sequence[int], folds: int | None) -> list[Row]:
@@ -185,34 +188,32 @@ def _rows(recipes: Mapping[str, Recipe], seeds: Sequence[int], folds: int | None
     return rows
 
 
-def estimate(made: Plan, environment: RunEnvironment) -> float:
+def estimate(made: Plan) -> float:
     """Seconds that the runs without a result will take, from a few steps of every model.
 
     Args:
         made: The plan.
-        environment: Where they will be trained.
     """
     first = next(iter(made.recipes.values())).run
     tasks = {json.dumps(first.task_options): made.task}
     total = 0.0
-    missing = _missing(made, environment)
+    missing = _missing(made)
     for model in made.recipes:
         runs = [row.run for row in missing if row.run.model == model]
         if runs:
             key = json.dumps(runs[0].task_options)
             if key not in tasks:
-                tasks[key] = runs[0].make_task(environment)
-            total += len(runs) * expected_seconds(runs[0], tasks[key], environment)
+                tasks[key] = runs[0].make_task(made.environment)
+            total += len(runs) * expected_seconds(runs[0], tasks[key], made.environment)
     return total
 
 
-def _missing(made: Plan, environment: RunEnvironment) -> list[Row]:
-    return without_results(made.rows, read_results(environment.results_path))
+def _missing(made: Plan) -> list[Row]:
+    return without_results(made.rows, read_results(made.environment.results_path))
 
 
 def carry_out(
     made: Plan,
-    environment: RunEnvironment,
     *,
     say: Callable[[str], None] = lambda text: None,
     describe: Callable[[Exception], str] = str,
@@ -220,10 +221,10 @@ def carry_out(
 ) -> Comparison:
     """Trains what has no result yet; a run that fails stops no other.
 
+    The results file says what is done: after an interruption the same call goes on.
+
     Args:
         made: The plan.
-        environment: Where it is trained. Its results file says what is done: after an interruption
-            the same call goes on.
         say: Takes a line before the first training, and about each.
         describe: How an error is said.
         debug: Whether the trace of an error is printed on standard error.
@@ -231,12 +232,13 @@ def carry_out(
     Raises:
         ValueError: If every run failed.
     """
-    missing = _missing(made, environment)
+    environment = made.environment
+    missing = _missing(made)
     if missing:
         done = len(made.rows) - len(missing)
         known = f" ({done} have a result already)" if done else ""
         try:
-            words = in_words(estimate(made, environment))
+            words = in_words(estimate(made))
         except (ValueError, RuntimeError):  # the run that fails says why
             words = "unknown"
         say(f"{len(missing)} trainings of {len(made.rows)}{known}; time: {words}")
@@ -314,4 +316,4 @@ def compare(
     """
     environment = RunEnvironment() if environment is None else environment
     made = plan(task, environment, models=models, given=given, seeds=seeds, folds=folds)
-    return carry_out(made, environment, say=say)
+    return carry_out(made, say=say)

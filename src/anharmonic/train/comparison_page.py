@@ -21,21 +21,20 @@ from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.files import write_atomically
 from anharmonic.train.folder import BEST, run_folder
 from anharmonic.train.results import Result
-from anharmonic.train.run import RunEnvironment
 
 
 def write_comparison(
     path: str | Path,
     comparisons: Comparison | Sequence[Comparison],
-    environment: RunEnvironment,
     command: str = "",
 ) -> None:
     """Writes one HTML page that needs nothing else.
 
+    The best models are read from where they were trained.
+
     Args:
         path: The file; its folder is made.
         comparisons: One, or several that stand on one page.
-        environment: Where they were trained: the best models are read from there.
         command: What was typed, to be repeated.
 
     Raises:
@@ -44,7 +43,7 @@ def write_comparison(
     several = [comparisons] if isinstance(comparisons, Comparison) else list(comparisons)
     title = "Models compared on " + " and ".join(one.plan.title for one in several)
     template = pages.TEMPLATES / "comparison.html.jinja"
-    parts = [_part(one, environment, command) for one in several]
+    parts = [_part(one, command) for one in several]
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, pages.render(template, title=title, parts=parts))
@@ -60,12 +59,13 @@ def representative(standing: Standing) -> Result:
     return next(result for result in standing.results if result.test == middle)
 
 
-def _part(comparison: Comparison, environment: RunEnvironment, command: str) -> dict[str, Any]:
+def _part(comparison: Comparison, command: str) -> dict[str, Any]:
     finding, *more = words.sentences(comparison)
     result = comparison.standings[0].results[0]
     about = f"{result.hardware}, {result.device}, {counted(result.threads, 'thread')}"
     commands = {"The same again:": command} if command else {}
     best = representative(comparison.standings[0])
+    environment = comparison.plan.environment
     folder = run_folder(best.run, environment)
     if best.run.task in OWN_DATA and folder.is_dir():
         suffix = environment.file.suffix if environment.file else ""
@@ -81,7 +81,7 @@ def _part(comparison: Comparison, environment: RunEnvironment, command: str) -> 
         "legend": words.about(comparison),
         "failures": comparison.failures,
         "curves": _curves(comparison),
-        "best": _details(comparison, best, environment),
+        "best": _details(comparison, best),
         "settings": settings(comparison),
         "commands": commands,
     }
@@ -106,8 +106,9 @@ def _curves(comparison: Comparison) -> list[Any]:
     return drawn
 
 
-def _details(comparison: Comparison, best: Result, environment: RunEnvironment) -> Any:
+def _details(comparison: Comparison, best: Result) -> Any:
     """What the best model does on the test data; None if its weights are not there any more."""
+    environment = comparison.plan.environment
     folder = run_folder(best.run, environment)
     if not (folder / BEST).is_dir():
         return None

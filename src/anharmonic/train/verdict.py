@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from anharmonic import pages
 from anharmonic._checks import listed
 from anharmonic.train.compare import Comparison, Spread, Standing
 
@@ -190,3 +191,14 @@ def about(comparison: Comparison) -> str:
     if comparison.judged_by == "test":
         order = "sorted by test, because there is no validation set: the best number is flattered"
     return f"{comparison.metric}{percent}, {way} is better; {spread}; {order}"
+
+
+def report(comparison: Comparison) -> str:
+    """What was found and the table, as text for the terminal.
+
+    Args:
+        comparison: The comparison.
+    """
+    shown = pages.grid(HEAD, table(comparison), fixed=HEAD)
+    failed = [f"failed: {text}" for text in comparison.failures]
+    return pages.text(verdict(comparison), "", shown, about(comparison), *failed)
