@@ -10,11 +10,20 @@ from sklearn.base import clone
 from sklearn.exceptions import SkipTestWarning
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from anharmonic.estimators import SequenceClassifier, SequenceRegressor
+from anharmonic.estimators import (
+    ResonatorClassifier,
+    ResonatorRegressor,
+    ResonatorTransformer,
+    SequenceClassifier,
+    SequenceRegressor,
+)
 
 ESTIMATORS = [
     SequenceClassifier("CoRNN", hidden_size=8, max_steps=8),
     SequenceRegressor("CoRNN", hidden_size=8, max_steps=8),
+    ResonatorTransformer(10, num_biases=1),
+    ResonatorClassifier(50, num_biases=1),
+    ResonatorRegressor(50, num_biases=1),
 ]
 # Checks that ask for a score, and as few steps as reach it.
 LEARNS = {

@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer
 import anharmonic as ah
 from anharmonic.data import Columns
 from anharmonic.estimators import SequenceClassifier, SequenceRegressor
-from anharmonic.estimators.trained import outputs_of, weights_of
+from anharmonic.estimators.trained import outputs_of
 
 QUICK = {"hidden_size": 16, "max_steps": 60, "lr": 0.03, "random_state": 0}
 
@@ -151,16 +151,6 @@ def test_search_pipelines_and_cross_validation(waves):
     assert search.predict(x).shape == (60,)
     scores = cross_val_score(SequenceClassifier("CoRNN", **quick), x, y, cv=2)
     assert scores.shape == (2,) and np.isfinite(scores).all()
-
-
-def test_class_weights_have_mean_one_over_the_data():
-    classes, codes = np.array(["a", "b", "c"]), np.array([0, 0, 0, 1, 2, 2])
-    for given in ("balanced", {"a": 5.0}, {"a": 1000, "b": 1e-4, "c": 1e-4}):
-        weights = np.array(weights_of(given, classes, codes))
-        assert weights[codes].mean() == pytest.approx(1)
-    assert weights[0] / weights[1] == pytest.approx(1e7)
-    with pytest.raises(ValueError, match="not in class_weight"):
-        weights_of({"unknown": 1.0}, classes, codes)
 
 
 def test_class_weight_moves_the_decision(waves):

@@ -11,6 +11,17 @@ try:
 except ModuleNotFoundError as error:
     raise _checks.missing_extra("scikit-learn", "sklearn", "anharmonic.estimators") from error
 
+from anharmonic.estimators.resonators import (
+    ResonatorClassifier,
+    ResonatorRegressor,
+    ResonatorTransformer,
+)
 from anharmonic.estimators.trained import SequenceClassifier, SequenceRegressor
 
-__all__ = ["SequenceClassifier", "SequenceRegressor"]
+__all__ = [
+    "ResonatorClassifier",
+    "ResonatorRegressor",
+    "ResonatorTransformer",
+    "SequenceClassifier",
+    "SequenceRegressor",
+]

@@ -6,8 +6,7 @@ import dataclasses
 import math
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
@@ -16,15 +15,15 @@ import torch
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_array, check_random_state, column_or_1d, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from anharmonic._checks import positive_int, require
+from anharmonic._checks import positive_int
 from anharmonic.data import Columns, SequencesTask
 from anharmonic.data.own import inputs_of
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators.inputs import read_sequences
+from anharmonic.estimators.shared import encode, threads, weights_of
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import BEST, RunEnvironment, fit, recipe, run_folder
 
@@ -139,7 +138,7 @@ class TrainedEstimator(BaseEstimator):
         """The model's outputs in units of the targets, [N, O]."""
         check_is_fitted(self)
         part, _ = read_sequences(self, X, reset=False)
-        with _threads(self.n_jobs), torch.no_grad():
+        with threads(self.n_jobs), torch.no_grad():
             return outputs_of(self.model_, part, self.preprocessing_)
 
 
@@ -169,18 +168,6 @@ def outputs_of(model: Any, part: Sequences, preprocessing: Any) -> NDArray[np.fl
             found[chosen] = output[: len(chosen)]
     assert found is not None
     return found
-
-
-@contextmanager
-def _threads(n_jobs: int | None) -> Iterator[None]:
-    """As many threads of PyTorch; None leaves their number."""
-    before = torch.get_num_threads()
-    if n_jobs is not None:
-        torch.set_num_threads(effective_n_jobs(n_jobs))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 class SequenceClassifier(ClassifierMixin, TrainedEstimator):
@@ -339,39 +326,3 @@ class SequenceRegressor(RegressorMixin, TrainedEstimator):
         """The numbers of every sequence, `[n]` or `[n, O]` as y was."""
         values = self._outputs(X).astype(np.float64)
         return values[:, 0] if self._is_flat else values
-
-
-def encode(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The classes, sorted, and the number of that of every sequence.
-
-    Args:
-        y: Classes as given.
-
-    Raises:
-        ValueError: If they are no classes, or only one.
-    """
-    y = column_or_1d(y, warn=True)
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    advice = "add sequences of another class"
-    require(len(classes) > 1, "classes of y", classes.tolist(), "two or more", advice)
-    return classes, codes.astype(np.int64)
-
-
-def weights_of(
-    class_weight: str | Mapping[Any, float], classes: NDArray[Any], codes: NDArray[np.int64]
-) -> Sequence[float]:
-    """A factor on each class, such that the mean over the training data is 1.
-
-    Args:
-        class_weight: "balanced" or a dict by class; a class that it does not name has 1.
-        classes: The classes.
-        codes: The number of that of every sequence.
-
-    Example:
-        >>> weights_of("balanced", np.array(["a", "b"]), np.array([0, 0, 0, 1]))
-        [0.6666666666666666, 2.0]
-    """
-    weights = compute_class_weight(class_weight, classes=classes, y=classes[codes])
-    made: list[float] = (weights / weights[codes].mean()).tolist()
-    return made

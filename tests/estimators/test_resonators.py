@@ -1,0 +1,182 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.linear_model import Ridge, RidgeClassifierCV
+from sklearn.metrics import log_loss
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor, ResonatorTransformer
+from anharmonic.estimators.resonators import sharpness
+
+FEW = {"num_oscillators": 40, "random_state": 0}
+
+
+@pytest.fixture
+def waves():
+    """Waves of three speeds in two channels [n, C, T], with noise."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 3, 90)
+    phase = rng.uniform(0, 6, (90, 2, 1))
+    x = np.sin(np.array([0.2, 0.5, 1.2])[kind][:, None, None] * np.arange(40) + phase)
+    return x + 0.3 * rng.normal(size=x.shape), np.array(["slow", "middle", "fast"])[kind]
+
+
+@pytest.fixture
+def fitted(waves):
+    return ResonatorClassifier(**FEW).fit(*waves)
+
+
+def test_learns_classes_with_names(waves):
+    x, y = waves
+    model = ResonatorClassifier(**FEW).fit(x[:60], y[:60])
+    assert model.classes_.tolist() == ["fast", "middle", "slow"]
+    assert model.score(x[60:], y[60:]) > 0.9
+    assert model.decision_function(x).shape == (90, 3)
+    assert (model.predict_proba(x).argmax(1) == model.decision_function(x).argmax(1)).all()
+
+
+def test_two_classes_have_one_decision(waves):
+    x, y = waves
+    model = ResonatorClassifier(**FEW).fit(x, y == "fast")
+    decisions = model.decision_function(x)
+    assert decisions.shape == (90,)
+    assert ((decisions > 0) == model.predict(x)).all()
+    assert ((model.predict_proba(x)[:, 1] > 0.5) == (decisions > 0)).all()
+
+
+def test_a_pipeline_of_the_transformer_is_the_same_model(waves, fitted):
+    x, y = waves
+    line = make_pipeline(
+        ResonatorTransformer(**FEW), StandardScaler(), RidgeClassifierCV(np.logspace(-4, 4, 20))
+    )
+    np.testing.assert_allclose(
+        line.fit(x, y).decision_function(x), fitted.decision_function(x), rtol=1e-4, atol=1e-4
+    )
+    names = line[0].get_feature_names_out()
+    assert len(names) == line[0].transform(x).shape[1] and names[0] == "resonatortransformer0"
+
+
+@pytest.mark.parametrize("kind", [ResonatorTransformer, ResonatorClassifier, ResonatorRegressor])
+def test_nothing_depends_on_what_else_is_there(waves, kind):
+    x, y = waves
+    cut = [values[:, : 25 + i % 10] for i, values in enumerate(x)]
+    targets = np.stack([x.mean((1, 2)), x.std((1, 2))], 1) if kind is ResonatorRegressor else y
+    model = kind(**FEW).fit(cut, targets)
+    for name in ("transform", "decision_function", "predict_proba", "predict"):
+        if (method := getattr(model, name, None)) is None:
+            continue
+        whole, order = method(cut), np.random.default_rng(1).permutation(90)
+        assert (method([cut[i] for i in order]) == whole[order]).all()
+        for rows in ([7], range(2, 19)):
+            assert (method([cut[i] for i in rows]) == whole[list(rows)]).all()
+
+
+def test_lists_and_frames_are_as_arrays(waves, fitted):
+    x, y = waves
+    nested = pd.DataFrame({"a": list(x[:, 0]), "b": list(x[:, 1])})
+    for form in (list(x), nested):
+        again = ResonatorClassifier(**FEW).fit(form, y)
+        assert (again.predict_proba(form) == fitted.predict_proba(x)).all()
+
+
+@pytest.mark.parametrize("weights", [None, np.random.default_rng(0).uniform(0.5, 2, 90)])
+def test_left_out_predictions_are_those_of_models_without_the_sequence(waves, weights):
+    x, y = waves
+    model = ResonatorRegressor(**FEW)
+    found = ResonatorTransformer(**FEW).fit_transform(x)
+    targets = np.stack([y == "fast", y == "slow"], 1).astype(float)
+    left_out = model._fit_linear(found, targets, weights)
+    scaled = model.scaler_.transform(found.astype(np.float64))
+    for i in (0, 17, 60):
+        rest = np.delete(np.arange(90), i)
+        ridge = Ridge(model.ridge_.alpha_)
+        ridge.fit(scaled[rest], targets[rest], None if weights is None else weights[rest])
+        np.testing.assert_allclose(ridge.predict(scaled[i : i + 1])[0], left_out[i], rtol=1e-5)
+
+
+def test_probabilities_are_calibrated_on_what_was_left_out(waves):
+    x, _ = waves
+    rng = np.random.default_rng(0)
+    noise, y = rng.normal(size=x.shape), rng.integers(0, 2, 90)
+    model = ResonatorClassifier(**FEW).fit(noise[:60], y[:60])
+    # Nothing can be learnt, and the probabilities say so.
+    assert log_loss(y[60:], model.predict_proba(noise[60:])) < 0.8
+    assert np.abs(model.predict_proba(noise[60:]) - 0.5).max() < 0.35
+
+
+def test_sharpness_is_the_best_factor():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, 400)
+    decisions = rng.normal(size=(400, 3))
+    decisions[np.arange(400), codes] += 1.0
+    best = sharpness(decisions, codes)
+    losses = [log_loss(codes, softmax(k * best * decisions, axis=1)) for k in (0.8, 1.0, 1.25)]
+    assert losses[1] == min(losses)
+
+
+@pytest.mark.parametrize("scaling", ["train", "running"])
+def test_streams_say_what_the_whole_says(waves, scaling):
+    x, y = waves
+    model = ResonatorClassifier(**FEW, scaling=scaling).fit(x, y)
+    stream = model.stream(num_streams=5)
+    for t in range(40):
+        stream.update(x[:5, :, t])
+        if t == 20:
+            assert (stream.predict_proba() == model.predict_proba(x[:5, :, :21])).all()
+    assert (stream.predict() == model.predict(x[:5])).all()
+    stream.reset()
+    with pytest.raises(ValueError, match="update"):
+        stream.predict()
+    with pytest.raises(ValueError, match="scaling"):
+        ResonatorClassifier(**FEW, scaling="series").fit(x, y).stream()
+
+
+def test_values_one_and_several(waves):
+    size = np.random.default_rng(1).uniform(0.5, 2, 90)
+    x, y = waves[0] * size[:, None, None], np.stack([size, 1000 * size], axis=1)
+    model = ResonatorRegressor(**FEW).fit(x[:60], y[:60])
+    assert model.score(x[60:], y[60:]) > 0.8
+    assert model.predict(x).shape == (90, 2)
+    assert model.fit(x, y[:, 0]).predict(x).shape == (90,)
+    assert model.fit(x, y[:, :1]).predict(x).shape == (90, 1)
+
+
+def test_seeds_cloning_and_pickling(waves, fitted):
+    x, y = waves
+    same, other = clone(fitted).fit(x, y), clone(fitted).set_params(random_state=1).fit(x, y)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert (same.predict_proba(x) == fitted.predict_proba(x)).all()
+    assert (again.predict_proba(x) == fitted.predict_proba(x)).all()
+    assert not (other.predict_proba(x) == fitted.predict_proba(x)).all()
+
+
+def test_search_and_cross_validation(waves):
+    x, y = waves
+    model = ResonatorClassifier(**FEW, class_weight="balanced", n_jobs=1)
+    assert cross_val_score(model, x, y, cv=3).min() > 0.8
+    search = GridSearchCV(model, {"num_biases": [1, 2], "alphas": [[1.0], None]}, cv=2).fit(x, y)
+    assert search.best_score_ > 0.8
+
+
+def test_wrong_use_is_said(waves, fitted):
+    x, y = waves
+    with pytest.raises(ValueError, match=r"channels of X must be 2, as in fit.*got 1"):
+        fitted.predict(x[:, :1])
+    gap = x.copy()
+    gap[3, 1, 4] = np.nan
+    for wrong in (gap, list(gap)):
+        with pytest.raises(ValueError, match="NaN"):
+            fitted.predict(wrong)
+    for options, words in (
+        ({"num_oscillators": 0}, "num_oscillators"),
+        ({"scaling": "none"}, "scaling.*none"),
+        ({"class_weight": {"none": 1}}, "class_weight"),
+    ):
+        with pytest.raises((ValueError, TypeError), match=words):
+            ResonatorClassifier(**(FEW | options)).fit(x, y)
