@@ -15,12 +15,14 @@ from anharmonic.estimators import (
     ResonatorRegressor,
     ResonatorTransformer,
     SequenceClassifier,
+    SequenceForecaster,
     SequenceRegressor,
 )
 
 ESTIMATORS = [
     SequenceClassifier("CoRNN", hidden_size=8, max_steps=8),
     SequenceRegressor("CoRNN", hidden_size=8, max_steps=8),
+    SequenceForecaster("CoRNN", hidden_size=8, max_steps=8),
     ResonatorTransformer(10, num_biases=1),
     ResonatorClassifier(50, num_biases=1),
     ResonatorRegressor(50, num_biases=1),

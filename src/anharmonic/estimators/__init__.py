@@ -11,6 +11,7 @@ try:
 except ModuleNotFoundError as error:
     raise _checks.missing_extra("scikit-learn", "sklearn", "anharmonic.estimators") from error
 
+from anharmonic.estimators.forecaster import SequenceForecaster
 from anharmonic.estimators.resonators import (
     ResonatorClassifier,
     ResonatorRegressor,
@@ -23,5 +24,6 @@ __all__ = [
     "ResonatorRegressor",
     "ResonatorTransformer",
     "SequenceClassifier",
+    "SequenceForecaster",
     "SequenceRegressor",
 ]

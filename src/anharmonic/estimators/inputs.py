@@ -111,9 +111,12 @@ def _has_lists(column: Any) -> bool:
 
 
 def _from_frame(estimator: Any, X: Any, reset: bool, targets: bool) -> Sequences:
-    columns = getattr(estimator, "columns", None) if reset else estimator.columns_
-    if reset and targets is False and columns is not None and columns.target is not None:
-        columns = replace(columns, target=None)
+    if reset:
+        columns = getattr(estimator, "columns", None) or Columns()
+        if hasattr(estimator, "horizon"):
+            columns = replace(columns, windows=True, forecast=True)
+    else:
+        columns = estimator.columns_
     if hasattr(X, "map") and hasattr(X, "iloc"):
         # Cells that are pandas series, as aeon and sktime have them.
         nested = [name for name in X.columns if hasattr(_first(X[name]), "to_numpy")]

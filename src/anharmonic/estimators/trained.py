@@ -138,6 +138,9 @@ class TrainedEstimator(BaseEstimator):
         """The model's outputs in units of the targets, [N, O]."""
         check_is_fitted(self)
         part, _ = read_sequences(self, X, reset=False)
+        return self._model_outputs(part)
+
+    def _model_outputs(self, part: Sequences) -> NDArray[np.float32]:
         with threads(self.n_jobs), torch.no_grad():
             return outputs_of(self.model_, part, self.preprocessing_)
 

@@ -1,0 +1,175 @@
+"""Forecasts of series as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from anharmonic._checks import positive_int, require
+from anharmonic.data import Columns
+from anharmonic.data.parts import VALID_SHARE
+from anharmonic.data.sequences import Sequences
+from anharmonic.estimators.inputs import read_sequences
+from anharmonic.estimators.trained import TrainedEstimator
+
+Floats = NDArray[np.float64]
+
+
+class SequenceForecaster(TrainedEstimator):
+    """Forecasts the next steps of series with a trained model.
+
+    The model learns from windows of all series: from each, what follows it. Forecasts are made from
+    the last window, in the units of X.
+
+    Args:
+        model: Name of a model for sequences, see `anharmonic.list_models`.
+        horizon: Steps to forecast, at least 1.
+        window: Steps of the past to forecast from, at least 1. None: four horizons, 16 at least,
+            where the series are long enough.
+        forecast: Channels to forecast, by name or number from 0. None for all.
+        hidden_size: As of `SequenceClassifier`, with all that follow but `valid_share`.
+        lr: Largest learning rate.
+        batch_size: Windows per optimiser step.
+        max_steps: Most optimiser steps.
+        model_options: Further options of the model.
+        run_options: Further fields of `anharmonic.train.Run`.
+        missing: What becomes of NaN. Windows before unknown values are left out.
+        valid_share: Share of the steps of every series, its last, by which the best epoch is
+            chosen, in [0, 1).
+        columns: Of frames, which column is what.
+        device: "cpu", "cuda" or "auto", to train on.
+        random_state: Seed, generator, or None.
+        n_jobs: Threads of PyTorch.
+        verbose: Whether progress is shown.
+
+    Attributes:
+        model_: The trained `anharmonic.SequenceModel`; `run_`, `result_`, `preprocessing_` and
+            `n_channels_` are as of `SequenceClassifier`.
+        n_features_in_: Steps of X, if X was an array [n, T]; X of `predict` has as many then. As
+            [n, C, T] or a list, series may go on.
+
+    Example:
+        >>> t = np.arange(200)
+        >>> X = np.sin(0.3 * t)[None, None]  # one series of one channel
+        >>> model = SequenceForecaster("GRU", horizon=5, max_steps=60, random_state=0)
+        >>> model.fit(X[:, :, :150]).predict(X[:, :, :170]).shape
+        (1, 1, 5)
+    """
+
+    def __init__(
+        self,
+        model: str = "LEM",
+        *,
+        horizon: int = 1,
+        window: int | None = None,
+        forecast: Sequence[str | int] | None = None,
+        hidden_size: int | None = None,
+        lr: float | None = None,
+        batch_size: int | None = None,
+        max_steps: int | None = None,
+        model_options: Mapping[str, Any] | None = None,
+        run_options: Mapping[str, Any] | None = None,
+        missing: str = "error",
+        valid_share: float | None = None,
+        columns: Columns | None = None,
+        device: str = "cpu",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            model,
+            hidden_size=hidden_size,
+            lr=lr,
+            batch_size=batch_size,
+            max_steps=max_steps,
+            model_options=model_options,
+            run_options=run_options,
+            missing=missing,
+            valid_share=valid_share,
+            columns=columns,
+            device=device,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            verbose=verbose,
+        )
+        self.horizon = horizon
+        self.window = window
+        self.forecast = forecast
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Trains the model.
+
+        Args:
+            X: Series: an array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of
+                unequal lengths, or a frame.
+            y: Not looked at: what is forecast is in X.
+
+        Raises:
+            ValueError: If X cannot be read, is too short, or a parameter is out of range.
+            anharmonic.train.DivergedError: If training diverges.
+        """
+        horizon = positive_int("horizon", self.horizon)
+        part, _ = read_sequences(self, X, reset=True)
+        longest = int(part.lengths.max())
+        advice = "give longer series, or a smaller horizon"
+        expected, came = f"more than horizon={horizon}", f"n_features={longest}"
+        require(longest > horizon, "steps of X", came, expected, advice)
+        options: dict[str, Any] = {"horizon": horizon, "window": self.window}
+        options["forecast"] = [str(channel) for channel in self.forecast or ()]
+        if round(VALID_SHARE * int(part.lengths.min())) < horizon:
+            options["valid_share"] = 0.0  # no forecast could be judged
+        self._train(part, **options)
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """The steps after the end of every series.
+
+        Args:
+            X: Series, as of `fit`.
+
+        Returns:
+            `[n, horizon]` if X of `fit` was an array `[n, T]`, else `[n, channels, horizon]`.
+        """
+        check_is_fitted(self)
+        part, _ = read_sequences(self, X, reset=False)
+        found = self._forecast(part)
+        return found[:, 0] if hasattr(self, "n_features_in_") else found
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """How much better than repeating the last known value the last steps of X are forecast.
+
+        Args:
+            X: Series, as of `fit`, longer than the horizon.
+            y: Not looked at.
+
+        Returns:
+            1 less the ratio of squared errors: 1 for no error, 0 for errors as large as those of
+            the last known value.
+
+        Raises:
+            ValueError: If a series is too short.
+        """
+        check_is_fitted(self)
+        part, _ = read_sequences(self, X, reset=False)
+        shortest = int(part.lengths.min())
+        expected, advice = f"more than horizon={self.horizon}", "leave out shorter series"
+        require(shortest > self.horizon, "steps of X", shortest, expected, advice)
+        rows, ends = np.arange(len(part)), part.lengths - self.horizon
+        before = part.slices(rows, np.zeros_like(rows), ends)
+        channels = list(self.preprocessing_.forecast)
+        after = part.slices(rows, ends, part.lengths).x[:, channels]
+        truth = after.reshape(len(part), self.horizon, -1).transpose(0, 2, 1)
+        last = before.x[before.offsets[1:] - 1][:, channels, None]
+        errors, simple = truth - self._forecast(before), truth - last
+        known = np.isfinite(simple)
+        return 1 - float(np.square(errors[known]).sum() / np.square(simple[known]).sum())
+
+    def _forecast(self, part: Sequences) -> Floats:
+        """Forecasts, [N, C, horizon]."""
+        found = self._model_outputs(part).astype(np.float64)
+        return found.reshape(len(part), self.horizon, -1).transpose(0, 2, 1)

@@ -1,0 +1,91 @@
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+from anharmonic.estimators import SequenceForecaster
+
+QUICK = {"hidden_size": 16, "max_steps": 100, "lr": 0.03, "random_state": 0}
+
+
+@pytest.fixture
+def series():
+    """Waves [n, C, T]; the second channel follows the first."""
+    t = np.arange(120)
+    phase = np.random.default_rng(0).uniform(0, 6, (12, 1))
+    return np.stack([5 + np.sin(0.4 * t + phase), 3 * np.sin(0.4 * t + phase - 1)], axis=1)
+
+
+@pytest.fixture
+def fitted(series):
+    return SequenceForecaster("GRU", horizon=4, **QUICK).fit(series[:, :, :100])
+
+
+def test_forecasts_what_follows(series, fitted):
+    found = fitted.predict(series[:, :, :116])
+    assert found.shape == (12, 2, 4)
+    truth = series[:, :, 116:]
+    errors, simple = truth - found, truth - series[:, :, 115:116]
+    score = 1 - np.square(errors).sum() / np.square(simple).sum()
+    assert score > 0.8
+    assert fitted.score(series) == pytest.approx(score, abs=1e-6)
+
+
+def test_one_series_and_arrays_of_two_axes(series):
+    one = SequenceForecaster("GRU", horizon=3, window=20, **QUICK).fit(series[:1, 0])
+    assert one.predict(series[:1, 0]).shape == (1, 3)
+    assert one.score(series[:1, 0]) > 0.5
+    with pytest.raises(ValueError, match="120 features"):
+        one.predict(series[:1, 0, :100])
+
+
+def test_chosen_channels(series):
+    model = SequenceForecaster("GRU", horizon=2, forecast=[1], **QUICK).fit(series)
+    assert model.predict(series).shape == (12, 1, 2)
+    assert model.score(series) > 0.5
+
+
+def test_unequal_series_and_what_else_is_forecast(series, fitted):
+    cut = [values[:, : 60 + 3 * i] for i, values in enumerate(series)]
+    model = clone(fitted).fit(cut)
+    whole = model.predict(cut)
+    assert whole.shape == (12, 2, 4)
+    assert (model.predict(cut[3:5]) == whole[3:5]).all()
+
+
+def test_a_frame_with_a_row_per_step(series, fitted):
+    past = series[:, :, :100].transpose(0, 2, 1)
+    frame = pd.DataFrame(past.reshape(-1, 2), columns=["y", "other"])
+    frame["unique_id"] = np.repeat([f"s{i:02}" for i in range(12)], 100)
+    frame["ds"] = np.tile(pd.date_range("2024-01-01", periods=100, freq="h"), 12)
+    model = clone(fitted).fit(frame)
+    assert model.preprocessing_.channels == ("y", "other")
+    assert (model.predict(frame) == fitted.predict(series[:, :, :100])).all()
+
+
+def test_scikit_learn_cuts_the_series(series):
+    model = SequenceForecaster("GRU", horizon=2, **QUICK | {"max_steps": 20})
+    assert cross_val_score(model, series, cv=2).shape == (2,)
+
+
+def test_short_series_learn_without_validation():
+    x = np.random.default_rng(0).normal(size=(400, 6)).cumsum(axis=1)
+    model = SequenceForecaster("CoRNN", horizon=2, **QUICK | {"max_steps": 4}).fit(x)
+    assert model.result_.valid is None
+    assert model.predict(x).shape == (400, 2)
+
+
+def test_wrong_use_is_said(series):
+    for options, words in (
+        ({"horizon": 0}, "horizon"),
+        ({"horizon": 120}, "steps of X must be more than horizon=120"),
+        ({"forecast": [7]}, "forecast.*7"),
+        ({"window": 119}, "window"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            SequenceForecaster("GRU", **QUICK | options).fit(series[:, :, :50])
+    with pytest.raises(ValueError, match="steps of X must be more than horizon=4"):
+        SequenceForecaster("GRU", horizon=4, **QUICK | {"max_steps": 1}).fit(series).score(
+            series[:, :, :4]
+        )
