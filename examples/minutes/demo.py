@@ -1,6 +1,6 @@
 """Four models on two sets that any machine has, and a page that says what was found.
 
-The adding problem over 200 steps, where only what is remembered for long is of use, and the digits
+The adding problem over 150 steps, where only what is remembered for long is of use, and the digits
 of scikit-learn, read pixel by pixel. Settings follow from the data; ``make demo`` runs it.
 """
 
@@ -10,8 +10,8 @@ from anharmonic.train import Comparison, RunEnvironment, compare, report, write_
 
 MODELS = ("LEM", "CoRNN", "UnICORNN", "LSTM")
 SETS = {
-    "adding": {"task_options": {"length": 200}, "epochs": 10},
-    "digits": {"epochs": 20},
+    "adding": {"task_options": {"length": 150}, "epochs": 12},
+    "digits": {},
 }
 
 
