@@ -1,0 +1,92 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from anharmonic.data import Columns
+from anharmonic.estimators.inputs import read_sequences
+
+
+class Reader:
+    """An estimator that only reads."""
+
+    def __init__(self, **parameters):
+        vars(self).update(parameters)
+
+    def __sklearn_tags__(self):
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
+
+
+RAGGED = [np.arange(3.0), np.arange(5.0)]
+AS_OBJECTS = np.empty(2, object)
+AS_OBJECTS[:] = RAGGED
+
+
+@pytest.mark.parametrize(
+    ("x", "lengths", "channels"),
+    [
+        (np.zeros((4, 3)), [3] * 4, 1),
+        ([[1, 2, 3], [4, 5, 6]], [3, 3], 1),
+        (np.zeros((4, 2, 3)), [3] * 4, 2),
+        (RAGGED, [3, 5], 1),
+        ([[1, 2, 3], [4, 5]], [3, 2], 1),
+        (AS_OBJECTS, [3, 5], 1),
+        ([np.zeros((2, 3)), np.zeros((2, 4))], [3, 4], 2),
+        (pd.DataFrame(np.zeros((4, 3))), [3] * 4, 1),
+        (pd.DataFrame({"a": RAGGED, "b": RAGGED}), [3, 5], 2),
+        (pd.DataFrame({"id": [1, 1, 2], "v": [1.0, 2, 3], "w": [4.0, 5, 6]}), [2, 1], 2),
+    ],
+)
+def test_forms(x, lengths, channels):
+    reader = Reader()
+    part, y = read_sequences(reader, x, reset=True)
+    assert y is None
+    assert part.lengths.tolist() == lengths
+    assert (part.x.shape[1], reader.n_channels_) == (channels, channels)
+    again, _ = read_sequences(reader, x, reset=False)
+    assert (again.x == part.x).all()
+
+
+def test_what_was_flat_before_is_forgotten():
+    reader = Reader()
+    read_sequences(reader, np.zeros((4, 3)), reset=True)
+    assert reader.n_features_in_ == 3
+    read_sequences(reader, np.zeros((4, 2, 3)), reset=True)
+    assert not hasattr(reader, "n_features_in_")
+
+
+def test_a_series_of_one_channel_may_come_in_another_form():
+    reader = Reader()
+    read_sequences(reader, RAGGED, reset=True)
+    part, _ = read_sequences(reader, np.zeros((1, 7)), reset=False)
+    assert part.lengths.tolist() == [7]
+
+
+def test_targets_of_a_frame():
+    frame = pd.DataFrame({"case": [7, 7, 3], "v": [1.0, 2, 3], "kind": ["b", "b", "a"]})
+    reader = Reader(columns=Columns(id="case", target="kind"))
+    part, y = read_sequences(reader, frame, reset=True, wanted=True)
+    assert y.tolist() == ["b", "a"] and part.y is None
+    assert part.x[:, 0].tolist() == [1, 2, 3]
+    _, y = read_sequences(reader, frame, ["u", "v"], reset=True, wanted=True)
+    assert y == ["u", "v"]
+    part, y = read_sequences(reader, frame.drop(columns="kind"), reset=False)
+    assert y is None and len(part) == 2
+
+
+def test_wrong_use_is_said():
+    reader = Reader()
+    for x, y, words in (
+        (np.zeros(3), None, "2D array"),
+        (np.zeros((4, 3)), [1, 2], "inconsistent"),
+        ([np.zeros((2, 3)), np.zeros((3, 3))], None, "channels of sequence 1"),
+        ([["a", "b"], ["c", "d"]], None, "string|numbers"),
+        ([np.array(["a", "b"]), np.array(["c"])], None, "sequence 0 of x"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            read_sequences(reader, x, y, reset=True)
+    with pytest.raises(ValueError, match="Reader requires y to be passed"):
+        read_sequences(reader, np.zeros((4, 3)), reset=True, wanted=True)
+    with pytest.raises(ValueError, match="sequences of X must be at least 2"):
+        read_sequences(reader, np.zeros((1, 2, 3)), reset=True, least=2)
