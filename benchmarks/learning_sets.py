@@ -3,7 +3,7 @@
 Runs in an environment of its own, with aeon (which has the sets) and without this package:
 
     pip install aeon
-    python benchmarks/learning_sets.py SETS [--data FOLDER]
+    python benchmarks/learning_sets.py SETS [--data FOLDER] [--aeon NAME ...]
 
 Writes one .npz for each set, with its official split, and minirocket.json. ``--data`` names a
 folder with sequence/watch_imu.npz and sequence/fsdd.npz (see papers/docs), of which the recordings
@@ -86,17 +86,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("sets", type=Path, help="folder that is written")
     parser.add_argument("--data", type=Path, help="folder with sequence/watch_imu.npz")
+    parser.add_argument("--aeon", nargs="*", default=AEON, help="sets that come with aeon")
     asked = parser.parse_args()
     asked.sets.mkdir(parents=True, exist_ok=True)
-    sets = {name: from_aeon(name) for name in AEON}
+    sets = {name: from_aeon(name) for name in asked.aeon}
     if asked.data is not None:
         sets |= {name: from_folder(asked.data, name) for name in ("watch_imu", "fsdd")}
-    results = {}
+    rivals = asked.sets / "minirocket.json"
+    results = json.loads(rivals.read_text()) if rivals.exists() else {}
     for name, arrays in sets.items():
         np.savez(asked.sets / f"{name}.npz", **arrays)
         results[name] = minirocket(arrays, range(3))
         print(name, results[name], flush=True)
-        (asked.sets / "minirocket.json").write_text(json.dumps(results, indent=1) + "\n")
+        rivals.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ class ResonatorEstimator(BaseEstimator):
 
     def __init__(
         self,
-        num_oscillators: int = 800,
+        num_oscillators: int = 1000,
         *,
         num_biases: int = 2,
         scaling: str = "train",
@@ -62,7 +62,7 @@ class ResonatorEstimator(BaseEstimator):
     def _fit_features(self, part: Sequences) -> NDArray[np.float32]:
         """Draws the oscillators; the features of the sequences, [N, D]."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        pooled = {} if self.pools is None else {"pools": self.pools}
+        pooled: dict[str, Any] = {} if self.pools is None else {"pools": self.pools}
         made = ResonatorFeatures(
             self.num_oscillators,
             num_biases=self.num_biases,
@@ -211,7 +211,7 @@ class ResonatorClassifier(ClassifierMixin, _Linear):
 
     def __init__(
         self,
-        num_oscillators: int = 800,
+        num_oscillators: int = 1000,
         *,
         num_biases: int = 2,
         scaling: str = "train",
@@ -351,7 +351,7 @@ class ResonatorRegressor(RegressorMixin, _Linear):
 
     def __init__(
         self,
-        num_oscillators: int = 800,
+        num_oscillators: int = 1000,
         *,
         num_biases: int = 2,
         scaling: str = "train",

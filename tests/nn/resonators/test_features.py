@@ -78,3 +78,29 @@ def test_order_of_calls_and_arguments():
         stream.features()
     with pytest.raises(ValueError, match=r"x_t.*\(3, 2\)"):
         stream.update(np.zeros((3, 2)))
+
+
+def test_uneven_times_stream_and_batch_alike():
+    features = ResonatorFeatures(30).fit(SERIES)
+    series, gaps = SERIES[1], RNG.uniform(0, 3, size=40)
+    stream = features.stream()
+    for x_t, gap in zip(series, gaps, strict=True):
+        stream.update(x_t, elapsed=float(gap))
+    batch = features.transform([series, SERIES[0]], elapsed=[gaps, np.ones(7)])
+    np.testing.assert_array_equal(stream.features()[0], batch[0])
+    assert not np.array_equal(batch[0], features.transform([series])[0])
+    with pytest.raises(ValueError, match=r"elapsed\[1\].*\(7,\)"):
+        features.transform([series, SERIES[0]], elapsed=[gaps, np.ones(6)])
+    with pytest.raises(ValueError, match=r"elapsed.*-1"):
+        stream.update(series[0], elapsed=-1.0)
+
+
+def test_every_pool_can_be_asked_for():
+    names = ("share", "excess", "run", "position", "largest", "rms", "end")
+    whole = ResonatorFeatures(30, pools=names).fit(SERIES)
+    widths = [ResonatorFeatures(30, pools=[n]).fit(SERIES).transform(SERIES) for n in names]
+    np.testing.assert_array_equal(np.concatenate(widths, axis=1), whole.transform(SERIES))
+    with pytest.raises(ValueError, match=r"pools.*'meen'"):
+        ResonatorFeatures(pools=["meen"])
+    with pytest.raises(ValueError, match="pools"):
+        ResonatorFeatures(pools=[])

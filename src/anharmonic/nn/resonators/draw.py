@@ -13,10 +13,7 @@ from anharmonic.ops.resonator import Driven, Pools
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-PERIODS = (2.5, 2.0)
-"""Periods are drawn from 2.5 samples to twice the length of a series."""
-Q = (0.5, 10.0)
-SLOW = 0.25
+SLOW = 0.2
 """The end of a series is read from oscillators with a period of at least this part of it."""
 _MOST_CHANNELS = 9
 POOLS = ("share", "excess", "run", "position", "largest", "rms", "end")
@@ -66,7 +63,16 @@ class Bank(NamedTuple):
         return torch.cat([found[name].flatten(1) for name in names], dim=1).numpy()
 
 
-def draw_bank(rng: np.random.Generator, channels: int, oscillators: int, length: float) -> Bank:
+class Ranges(NamedTuple):
+    """What is drawn log-uniformly: periods in samples, and qualities."""
+
+    periods: tuple[float, float]
+    q: tuple[float, float]
+
+
+def draw_bank(
+    rng: np.random.Generator, channels: int, oscillators: int, length: float, ranges: Ranges
+) -> Bank:
     """Random resonators; their biases are still missing.
 
     Half of them read channels, half their first differences: one channel or the sum of some, with
@@ -77,6 +83,7 @@ def draw_bank(rng: np.random.Generator, channels: int, oscillators: int, length:
         channels: C.
         oscillators: K.
         length: Samples of a typical series.
+        ranges: Of periods and qualities.
     """
     weight = np.zeros((2 * channels, oscillators), np.float32)
     for k in range(oscillators):
@@ -84,9 +91,8 @@ def draw_bank(rng: np.random.Generator, channels: int, oscillators: int, length:
         chosen = rng.choice(channels, min(number, channels), replace=False)
         signs = rng.choice([-1.0, 1.0], len(chosen)) if len(chosen) > 1 else 1.0
         weight[chosen + channels * (2 * k >= oscillators), k] = signs
-    longest = max(PERIODS[1] * length, 2 * PERIODS[0])
-    period = _log_uniform(rng, PERIODS[0], longest, oscillators)
-    q = _log_uniform(rng, *Q, oscillators)
+    period = _log_uniform(rng, *ranges.periods, oscillators)
+    q = _log_uniform(rng, *ranges.q, oscillators)
     return Bank(
         torch.from_numpy(weight),
         torch.from_numpy(2 * math.pi / period).float(),

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.nn.resonators.draw import POOLS, draw_bank, draw_quantiles
+from anharmonic.nn.resonators.draw import POOLS, Ranges, draw_bank, draw_quantiles
 from anharmonic.nn.resonators.scaling import (
     SCALINGS,
     Array,
@@ -39,7 +39,7 @@ class ResonatorFeatures:
     - "run": the longest stretch of time above the first bias;
     - "position": when, on average, it was above that (every second oscillator);
     - "largest": the largest value;
-    - "end": the last value (oscillators with a period above a quarter of a series);
+    - "end": the last value (oscillators with a period above a fifth of a series);
     - "excess", the mean excess above each bias, and "rms", the root mean square, on demand.
 
     A linear model of the standardised features is a good classifier of small data sets, without
@@ -53,6 +53,9 @@ class ResonatorFeatures:
             of its samples so far.
         seed: Of everything that is drawn.
         pools: What is pooled, of the names above.
+        periods: The shortest in samples, and the longest in lengths of a typical series (the median
+            of the training set); drawn log-uniformly in between.
+        q: The lowest and the highest quality, likewise; below 1/2 is overdamped.
 
     Shape:
         Series are arrays [T, C], in a list (lengths may differ) or as one array [N, T, C]; features
@@ -72,11 +75,13 @@ class ResonatorFeatures:
 
     def __init__(
         self,
-        num_oscillators: int = 800,
+        num_oscillators: int = 1000,
         num_biases: int = 2,
         scaling: str = "train",
         seed: int = 0,
         pools: Sequence[str] = ("share", "run", "position", "largest", "end"),
+        periods: tuple[float, float] = (2.5, 1.0),
+        q: tuple[float, float] = (0.7, 10.0),
     ) -> None:
         self.num_oscillators = _checks.positive_int("num_oscillators", num_oscillators)
         self.num_biases = _checks.positive_int("num_biases", num_biases)
@@ -85,6 +90,11 @@ class ResonatorFeatures:
         self.pools = tuple(_checks.choice("pools", name, POOLS) for name in pools)
         _checks.require(
             len(self.pools) > 0, "pools", pools, "at least one name", f"choose from {POOLS}"
+        )
+        self.periods = _pair("periods", periods)
+        self.q = _pair("q", q)
+        _checks.require(
+            self.q[0] <= self.q[1], "q", q, "(lowest, highest)", "pass the lower one first"
         )
         self.num_channels: int | None = None
 
@@ -108,7 +118,9 @@ class ResonatorFeatures:
         self.num_channels = x.shape[1]
         self._mean, self._deviation = moments(x)
         length = float(np.median(np.diff(offsets)))
-        self._bank = draw_bank(rng, self.num_channels, self.num_oscillators, length)
+        shortest, longest = self.periods[0], self.periods[1] * length
+        ranges = Ranges((shortest, max(longest, 2 * shortest)), self.q)
+        self._bank = draw_bank(rng, self.num_channels, self.num_oscillators, length, ranges)
         sample = self._sampled_responses(x, offsets, rng)
         self._bank = self._bank._replace(biases=draw_quantiles(rng, sample, self.num_biases))
         return self
@@ -202,6 +214,12 @@ class ResonatorFeatures:
             at = rng.integers(len(part), size=_SAMPLES_FOR_BIASES)
             found.append(responses[torch.from_numpy(at)])
         return torch.cat(found)
+
+
+def _pair(name: str, ends: tuple[float, float]) -> tuple[float, float]:
+    _checks.require(len(ends) == 2, name, ends, "two numbers", "pass a tuple of two")
+    first, second = (_checks.number(name, end, low=0.0, low_open=True) for end in ends)
+    return first, second
 
 
 def _packed(sequences: Any, channels: int | None = None) -> tuple[Array, Array]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -9,7 +11,7 @@ from torch import Tensor
 from anharmonic import _checks
 from anharmonic.nn.resonators.draw import Bank
 from anharmonic.nn.resonators.scaling import Array, RunningScale, require_finite, scaled
-from anharmonic.ops.resonator import at_rest, no_pools, pool
+from anharmonic.ops.resonator import at_rest, in_place, no_pools
 
 
 class ResonatorStream:
@@ -52,9 +54,15 @@ class ResonatorStream:
         shape = (self.num_streams, self._channels)
         self._running = None if self._constants is not None else RunningScale(shape)
         self._read = torch.zeros(self.num_streams, 2 * self._channels)
-        driven = self._bank.driven(self._read, self._each)
-        self._state = at_rest(self.num_streams, driven)
+        self._before = torch.zeros(self.num_streams, dtype=torch.int64)
+        self._state = at_rest(self.num_streams, self._bank.driven(self._read, self._each))
         self._pooled = no_pools(self.num_streams, self._bank.biases)
+        self._gaps = torch.ones(self.num_streams, dtype=torch.float64)
+        self._even, self._uneven = self._step(None), self._step(self._gaps)
+
+    def _step(self, gaps: Tensor | None) -> Callable[[], None]:
+        driven = self._bank.driven(self._read, self._each, gaps)
+        return in_place(driven, self._bank.biases, self._state, self._pooled, self._before)
 
     def update(self, x_t: Array, elapsed: float | None = None) -> None:
         """Takes the next sample of each stream.
@@ -84,15 +92,12 @@ class ResonatorStream:
         read, C = self._read.numpy(), self._channels
         read[:, C:] = now - read[:, :C] if self.num_steps else 0
         read[:, :C] = now
-        gaps: Tensor | None = None
-        if elapsed is not None:
-            gap = _checks.number("elapsed", elapsed, low=0.0)
-            gaps = torch.full((self.num_streams,), gap, dtype=torch.float64)
-        driven = self._bank.driven(self._read, self._each, gaps)
-        before = torch.full((self.num_streams,), self.num_steps)
-        self._state, self._pooled = pool(
-            driven, self._bank.biases, self._state, self._pooled, before
-        )
+        self._before.fill_(self.num_steps)
+        if elapsed is None:
+            self._even()
+        else:
+            self._gaps.fill_(_checks.number("elapsed", elapsed, low=0.0))
+            self._uneven()
         self.num_steps += 1
 
     def features(self) -> Array:

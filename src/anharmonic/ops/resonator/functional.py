@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import torch
 from torch import Tensor
 
 from anharmonic.ops.dispatch import pick, register, register_native
-from anharmonic.ops.resonator.native import MOST_BIASES, pool_native, respond_native, unfit
+from anharmonic.ops.resonator.native import (
+    MOST_BIASES,
+    Prepared,
+    pool_native,
+    respond_native,
+    unfit,
+)
 from anharmonic.ops.resonator.pools import (
     Driven,
     at_rest,
@@ -65,9 +72,33 @@ def pool(
     pooled = no_pools(number, biases) if pooled is None else pooled
     before = torch.zeros(number, dtype=torch.int64) if before is None else before
     reals = [driven.x, driven.weight, driven.frequency, driven.q, biases, state, pooled]
-    many = f"{biases.shape[1]} biases" if biases.shape[1] > MOST_BIASES else None
-    chain = pick("resonator_pool", backend, reals, many)
+    chain = pick("resonator_pool", backend, reals, _too_many(biases))
     return cast("tuple[Tensor, Tensor]", chain(driven, biases, state, pooled, before))
+
+
+def in_place(
+    driven: Driven, biases: Tensor, state: Tensor, pooled: Tensor, before: Tensor
+) -> Callable[[], None]:
+    """``pool`` for a stream: what is returned reads all arguments anew and changes state and pools.
+
+    Args:
+        driven: Resonators and sequences; the next samples are written into its x.
+        biases: As of ``pool``.
+        state: As of ``pool``.
+        pooled: As of ``pool``.
+        before: As of ``pool``; whoever calls counts.
+    """
+    reals = [driven.x, driven.weight, driven.frequency, driven.q, biases, state, pooled]
+    chain = pick("resonator_pool", "auto", reals, _too_many(biases))
+    if chain is pool_native:
+        return Prepared(driven, biases, state, pooled, before).run
+
+    def run() -> None:
+        new_state, new_pooled = chain(driven, biases, state, pooled, before)
+        state.copy_(new_state)
+        pooled.copy_(new_pooled)
+
+    return run
 
 
 def respond(
@@ -87,3 +118,7 @@ def respond(
     reals = [driven.x, driven.weight, driven.frequency, driven.q, state]
     chain = pick("resonator_respond", backend, reals)
     return cast("tuple[Tensor, Tensor]", chain(driven, state))
+
+
+def _too_many(biases: Tensor) -> str | None:
+    return f"{biases.shape[1]} biases" if biases.shape[1] > MOST_BIASES else None
