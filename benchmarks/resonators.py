@@ -125,7 +125,7 @@ def _mean(values: list[float]) -> str:
 def write(kind: str, text: str, found: dict) -> None:
     """Puts a table and its numbers into the page and the JSON."""
     known = json.loads(JSON.read_text()) if JSON.exists() else {}
-    JSON.write_text(json.dumps(known | {kind: found}, indent=1) + "\n")
+    JSON.write_text(json.dumps(known | {kind: found}) + "\n")
     start, end = f"<!-- {kind} -->\n", f"<!-- /{kind} -->"
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(start)
     PAGE.write_text(before + start + text + "\n" + end + rest.partition(end)[2], encoding="utf-8")
