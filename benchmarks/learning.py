@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import platform
+import os
 import statistics
 from pathlib import Path
 
@@ -20,6 +20,7 @@ import torch
 
 import anharmonic as ah
 from anharmonic.data import file_digest
+from anharmonic.diagnostics.machine import hardware
 from anharmonic.train import DivergedError, RunEnvironment, fill, fit
 
 HERE = Path(__file__).parent
@@ -28,10 +29,13 @@ MARKS = ("<!-- learning -->\n", "<!-- /learning -->")
 MODELS = ("LEM", "CoRNN", "UnICORNN", "LSTM")
 
 
-def train(model: str, path: Path, seeds: list[int], out: Path) -> dict[str, object]:
+def train(
+    model: str, path: Path, seeds: list[int], out: Path, epochs: int | None
+) -> dict[str, object]:
     """Test accuracies in percent, seconds and trivial answer; a diverged run counts as trivial."""
     environment = RunEnvironment(out=out, file=path, progress=False)
     given = {"task_options": {"sha256": file_digest(path)}}
+    given |= {} if epochs is None else {"epochs": epochs}
     run = fill(model, "file", given, environment).run
     accuracies, seconds, trivial = [], [], None
     for seed in seeds:
@@ -57,7 +61,7 @@ def facts(path: Path) -> str:
     return f"{counts[0]} / {counts[1]}, {steps}, {channels}, {classes}"
 
 
-def table(found: dict[str, dict[str, dict[str, object]]], seeds: list[int]) -> str:
+def table(found: dict[str, dict[str, dict[str, object]]], seeds: list[int], machine: str) -> str:
     """The results as Markdown."""
     models = [*MODELS, "MiniRocket"]
     head = ["set", "train / test, steps, channels, classes", "trivial", *models]
@@ -75,8 +79,7 @@ def table(found: dict[str, dict[str, dict[str, object]]], seeds: list[int]) -> s
     lines.append(f"| **mean** | | | {' | '.join(whole)} |")
     made = (
         f"Test accuracy in percent, mean ± standard deviation of seeds {', '.join(map(str, seeds))}"
-        f", and seconds of training; {platform.machine()}, {torch.get_num_threads()} threads, "
-        f"anharmonic {ah.__version__}, torch {torch.__version__}."
+        f", and mean seconds of training; {machine}."
     )
     return "\n".join([*lines, "", made]) + "\n"
 
@@ -101,6 +104,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", default=MODELS)
     parser.add_argument("--only", nargs="+", help="names of sets")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
+    parser.add_argument("--epochs", type=int, help="for a trial of this script")
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
     rival = json.loads((asked.sets / "minirocket.json").read_text())
@@ -110,12 +114,18 @@ def main() -> None:
             continue
         found[path.stem] = {"facts": facts(path), "MiniRocket": rival[path.stem]}
         for model in asked.models:
-            found[path.stem][model] = train(model, path, asked.seeds, asked.out)
+            found[path.stem][model] = train(model, path, asked.seeds, asked.out, asked.epochs)
             print(path.stem, model, found[path.stem][model], flush=True)
-    text = table(found, asked.seeds)
+    machine = (
+        f"{hardware('cpu')}, {torch.get_num_threads()} of {os.cpu_count()} cores, anharmonic "
+        f"{ah.__version__}, torch {torch.__version__}"
+    )
+    text = table(found, asked.seeds, machine)
     print(text)
     if asked.write:
-        JSON.write_text(json.dumps({"seeds": asked.seeds, "sets": found}, indent=1) + "\n")
+        JSON.write_text(
+            json.dumps({"seeds": asked.seeds, "machine": machine, "sets": found}, indent=1) + "\n"
+        )
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(MARKS[0])
         after = rest.partition(MARKS[1])[2]
         PAGE.write_text(before + MARKS[0] + text + MARKS[1] + after, encoding="utf-8")
