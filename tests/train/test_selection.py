@@ -130,3 +130,13 @@ def test_what_is_for_classes_is_refused_elsewhere(tiny, environment, field):
     with pytest.raises(ValueError, match=f"{next(iter(field))} must be .*where no classes"):
         fit(run, environment)
     assert not run_folder(run, environment).exists()
+
+
+@pytest.mark.parametrize(("size", "said"), [(20, True), (50, False)])
+def test_a_small_validation_set_is_said(tiny, environment, capsys, size, said):
+    options = {"length": 8, "valid_size": size, "test_size": 20, "steps_per_epoch": 2}
+    for select in ("best", "last"):
+        run = tiny(select=select, epochs=1, task_options=options)
+        fit(run, dataclasses.replace(environment, progress=True))
+        heard = f"Only {size} sequences choose the epoch" in capsys.readouterr().err
+        assert heard == (said and select == "best")

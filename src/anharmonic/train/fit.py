@@ -30,6 +30,10 @@ from anharmonic.train.run import Run, RunEnvironment
 
 __all__ = ["fit", "predict"]
 
+# Fewer validation sequences than this rank epochs by chance: the standard error of an accuracy of
+# 90 % is more than 5 points.
+_FEW = 36
+
 
 def fit(
     run: Run,
@@ -135,8 +139,9 @@ def fit(
             _check_selection(run, loaders)
             if is_first and environment.progress:
                 _say(environment, task.summary())
-                if task.hint:
-                    _say(environment, task.hint)
+                for text in (task.hint, _few_to_choose_by(run, task)):
+                    if text:
+                        _say(environment, text)
             prepared = PreparedRun(run, environment, device, folder, task, loaders, model, is_first)
             return _train(prepared, unfixed, told)
     finally:
@@ -166,6 +171,18 @@ def _check_selection(run: Run, loaders: Loaders[Any]) -> None:
     )
     _checks.require(
         run.patience is None, "patience", run.patience, "None without a validation set", advice
+    )
+
+
+def _few_to_choose_by(run: Run, task: Task) -> str:
+    """Says that a validation set is too small to choose an epoch by; empty where it is not."""
+    count = task.sizes["valid"]
+    if run.select == "last" or task.kind != "sequence" or not 0 < count < _FEW:
+        return ""
+    share = f", one of which is {100 / count:.3g} points" if task.metric == "accuracy" else ""
+    return (
+        f"Only {count} sequences choose the epoch{share}: the validation score says little. Take "
+        'select="last", or folds of your own file (anharmonic train ... --folds 5).'
     )
 
 

@@ -212,7 +212,13 @@ def _settings(
         if model == "UnICORNN":
             fields["lr"] = 1e-2
         patch = given.get("patch", fields.get("patch", 1))
-        return fields, _model(model, task, math.ceil(facts.steps / patch)), task_options, ""
+        why = ""
+        if "valid_share" in task_options:
+            why = (
+                f"{facts.sequences} training sequences are too few to set some aside for "
+                "validation: the last weights are kept."
+            )
+        return fields, _model(model, task, math.ceil(facts.steps / patch)), task_options, why
     if model_kind(model) == "graph":
         fields, options, why = graph_settings(model, task)
         return fields, options, {}, why
