@@ -113,7 +113,7 @@ def test_the_budget_is_one_of_steps(waves):
 
 
 def test_gaps_and_values_are_prepared(waves):
-    assert filled("LEM", waves(gaps=True)).run.task_options["missing"] == "mask"
+    assert filled("LEM", waves(gaps=True)).run.task_options["missing"] == "forward"
     assert "missing" not in filled("LEM", waves()).run.task_options
     run = filled("LEM", waves(values=True)).run
     assert run.task_options["scale_target"] is True

@@ -79,7 +79,7 @@ def run(words: Sequence[str]) -> int:
         )
         print(report(found))
         write_comparison(html, found, f"{PROG} {shlex.join(words)}")
-        print(f"wrote {html}")
+        print(f"wrote {html}; it has the command to predict with the best model")
         return 1 if found.failures else 0
 
     settings.__doc__ = compare_anything.__doc__

@@ -175,8 +175,13 @@ class Task(ABC):
         path = getattr(self, "path", None)
         parts = ", ".join(f"{size} {name}" for name, size in self.sizes.items())
         noun = "channel" if self.kind == "sequence" else "feature"
-        extent = [*self._extent(parts), counted(self.input_size, noun), self.output]
+        inputs = self._inputs(noun)
+        extent = [*self._extent(parts), inputs, self.output]
         return f"{self.name if path is None else path.name}: {', '.join(extent)}"
+
+    def _inputs(self, noun: str) -> str:
+        """How many inputs a model sees, in words."""
+        return counted(self.input_size, noun)
 
     def _extent(self, parts: str) -> list[str]:
         """How much data there are, in words, with the sizes of the parts in brackets."""

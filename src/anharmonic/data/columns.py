@@ -12,7 +12,7 @@ Layout = Literal["auto", "wide", "long", "nested"]
 ROLES = ("target", "id", "time", "group")
 # Names in lower case, better ones first: a row of words is as good as each other.
 _KNOWN: dict[str, tuple[tuple[str, ...], ...]] = {
-    "target": (("target", "label", "labels", "class"), ("y",)),
+    "target": (("target", "label", "labels", "class", "outcome"), ("y",)),
     "id": (
         ("id", "series", "series_id", "sequence", "sequence_id", "case", "case_id"),
         ("unique_id", "item_id", "trial", "trial_id", "sample_id"),

@@ -186,6 +186,13 @@ class SequencesTask(Task):
         channels = counted(len(self.preprocessing.forecast), "channel")
         return f"the next {counted(self.windows.horizon, 'step')} of {channels}"
 
+    def _inputs(self, noun: str) -> str:
+        own = len(self.preprocessing.mean)
+        said = counted(own, noun)
+        if own == self.input_size:
+            return said
+        return f"{said} ({self.input_size} inputs with differences, marks of gaps or times)"
+
     def summary(self) -> str:
         """Says how the data were understood; of a table also what its columns were taken for."""
         facts = [] if self.columns is None else [self.columns.describe()]

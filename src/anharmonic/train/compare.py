@@ -241,7 +241,10 @@ def carry_out(
             words = in_words(estimate(made))
         except (ValueError, RuntimeError):  # the run that fails says why
             words = "unknown"
-        say(f"{len(missing)} trainings of {len(made.rows)}{known}; time: {words}")
+        say(
+            f"{len(missing)} trainings of {len(made.rows)}{known}; time: {words} "
+            "(fewer models or seeds take less)"
+        )
     failed = fit_rows(missing, environment, say=say, describe=describe, debug=debug)
     failures = (*made.refused, *failed)
     found = {result.hash: result for result in read_results(environment.results_path)}

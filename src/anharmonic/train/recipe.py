@@ -204,9 +204,7 @@ def _settings(
     """Fields of the run, options of the model and of the task, and why."""
     if model_kind(model) == "sequence":
         facts = DataFacts.of(task)
-        task_options = (
-            _preparation(model, task, facts, given) if isinstance(task, SequencesTask) else {}
-        )
+        task_options = _preparation(task, facts, given) if isinstance(task, SequencesTask) else {}
         validated = task.sizes["valid"] > 0 and task_options.get("valid_share") != 0
         fields = _training(task, facts, given, validated)
         if model == "UnICORNN":
@@ -267,15 +265,15 @@ def _model(model: str, task: Task, steps: int) -> dict[str, Any]:
     return options
 
 
-def _preparation(
-    model: str, task: SequencesTask, facts: DataFacts, given: Mapping[str, Any]
-) -> dict[str, Any]:
+def _preparation(task: SequencesTask, facts: DataFacts, given: Mapping[str, Any]) -> dict[str, Any]:
     """Options of the task "file"."""
     options: dict[str, Any] = {"difference": True}
     if task.preprocessing.masked:
-        options["missing"] = "mask"
+        # The mean would be a spike in a series far from it, and twice so with differences.
+        options["missing"] = "forward"
     if task.has_times:
-        options["elapsed"] = "step" if "dt" in model_option_parameters(model) else "channel"
+        # As "step" a long gap would make the time step unstable.
+        options["elapsed"] = "channel"
     chooses = given.get("select", "last") != "last" or given.get("patience") is not None
     folded = "folds" in given["task_options"]
     if facts.sequences < _FEW_SEQUENCES and not chooses and not folded:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from anharmonic import pages
 from anharmonic._checks import listed
+from anharmonic.data.files import FileTask
 from anharmonic.train.compare import Comparison, Spread, Standing
 
 # Of the way from the trivial answer to a perfect one: a model that goes less has not learned.
@@ -85,13 +86,20 @@ def sentences(comparison: Comparison) -> list[str]:
             "More epochs, another lr or more data may change that.",
         ]
     count = len(comparison.standings)
+    equal = [one.model for one in others if _shows_the_same(comparison, best, one)]
     place = f", the best of {count} models" if others else ""
-    if others and comparison.judged_by == "validation":
+    if equal:
+        place = f", and so did {listed(equal)}"
+    elif others and comparison.judged_by == "validation":
         place += " by validation"
     said = [f"{best.model} reached {reached} on {title}{place}{'; ' * bool(constant)}{constant}."]
     said += _comparisons(comparison, best, others)
     if others and comparison.judged_by == "test":
-        said.append("There is no validation set, so the order goes by the test data themselves.")
+        own = isinstance(comparison.plan.task, FileTask)
+        remedy = "; folds of your own file mend that (--folds 5)" if own else ""
+        said.append(
+            f"There is no validation set, so the order goes by the test data themselves{remedy}."
+        )
     if comparison.failures:
         said.append(f"{len(comparison.failures)} failed, see below.")
     return said
@@ -119,6 +127,12 @@ def _comparisons(comparison: Comparison, best: Standing, others: Sequence[Standi
     if others and best.test.deviation is None:
         said.append("With one run of each, how much of this is luck is not known.")
     return said
+
+
+def _shows_the_same(comparison: Comparison, best: Standing, other: Standing) -> bool:
+    """Whether two models cannot be told apart by the numbers that are shown."""
+    first, second = (_value(one.test.mean, comparison.metric) for one in (best, other))
+    return first == second
 
 
 def _both(spread: Spread) -> tuple[float, float | None]:
