@@ -12,7 +12,7 @@ from anharmonic.train import fit, progress_bar
 
 def test_lines_where_there_is_no_terminal(tiny, environment, capsys):
     fit(tiny(epochs=40), dataclasses.replace(environment, progress=True))
-    understood, *lines = capsys.readouterr().err.splitlines()
+    understood, _few_to_choose_by, *lines = capsys.readouterr().err.splitlines()
     assert understood.startswith("adding: ") and "2 channels" in understood
     assert len(lines) == 20
     assert lines[0].startswith("LSTM on adding   5 %: epoch 2/40, loss ")
@@ -23,7 +23,7 @@ def test_lines_where_there_is_no_terminal(tiny, environment, capsys):
 def test_lines_within_long_epochs(tiny, environment, capsys):
     task = {"length": 4, "valid_size": 4, "test_size": 4, "steps_per_epoch": 40}
     fit(tiny(task_options=task, epochs=1), dataclasses.replace(environment, progress=True))
-    _understood, *lines = capsys.readouterr().err.splitlines()
+    _understood, _few_to_choose_by, *lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 20
     assert "valid" not in lines[-2] and "valid mse" in lines[-1]
 
@@ -52,7 +52,7 @@ def test_resumed_bar_starts_where_the_run_stands(
     hook_batches(lambda name, batch: None)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     fit(tiny(), dataclasses.replace(environment, progress=True))
-    understood, said = capsys.readouterr().err.split("\n", 1)
+    understood, _few_to_choose_by, said = capsys.readouterr().err.split("\n", 2)
     assert understood.startswith("adding: ")
     assert said.startswith("Going on after epoch 2 of 4 (LSTM on adding).\n")
     assert "12/24" in said.split("\r")[1]

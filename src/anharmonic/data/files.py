@@ -92,6 +92,7 @@ class FileTask(SequencesTask):
 
     Example:
         >>> import tempfile
+        >>> import numpy as np
         >>> path = Path(tempfile.mkdtemp()) / "mine.npz"
         >>> x = np.random.default_rng(0).random((20, 50))
         >>> np.savez(path, x=x, y=np.where(x.mean(1) > x.mean(), "high", "low"))
