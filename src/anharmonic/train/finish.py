@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import shutil
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from anharmonic import _checks
 from anharmonic.data.base import Loaders, Task
@@ -44,6 +45,14 @@ class PreparedRun:
     model: nn.Module
     is_first_process: bool
 
+    @functools.cached_property
+    def class_weights(self) -> Tensor | None:
+        """Factors on the classes in the loss, [C]; None for 1. Balanced ones read the targets."""
+        if self.run.class_weights == "balanced":
+            return balanced_weights(self.loaders.train(0), self.task.output_size)
+        given = self.task.class_weights
+        return None if given is None else torch.tensor(given)
+
 
 def finish(prepared: PreparedRun, state: TrainingState, unfixed: set[str]) -> Result:
     """Tests the chosen weights and writes model, result and results line, in this order.
@@ -70,7 +79,7 @@ def finish(prepared: PreparedRun, state: TrainingState, unfixed: set[str]) -> Re
     task = prepared.task
     test = evaluate(prepared.model, prepared.loaders.test, task, device).metric
     if not math.isfinite(test):
-        lr = learning_rate(run, 0, 1)
+        lr = learning_rate(run, epochs_run - 1, 1)  # about that of the last epoch
         text = _checks.message(
             f"test {prepared.task.metric} must be finite",
             f"{test} with the weights of epoch {best_epoch}",
@@ -87,7 +96,11 @@ def finish(prepared: PreparedRun, state: TrainingState, unfixed: set[str]) -> Re
         metric=prepared.task.metric,
         higher_is_better=state.higher_is_better,
         trivial=trivial_score(task, prepared.loaders),
-        trivial_loss=_rounded(_trivial_loss(prepared)),
+        trivial_loss=_rounded(
+            trivial_loss(
+                prepared.loaders.train(0), task, run.label_smoothing, prepared.class_weights
+            )
+        ),
         parameters=sum(p.numel() for p in prepared.model.parameters() if p.requires_grad),
         seconds=round(seconds, 3),
         memory_mb=round(state.memory_mb(prepared.device), 1),
@@ -108,14 +121,6 @@ def finish(prepared: PreparedRun, state: TrainingState, unfixed: set[str]) -> Re
     remove_leftovers(folder)
     results.append(prepared.environment.results_path, result)
     return result
-
-
-def _trivial_loss(prepared: PreparedRun) -> float:
-    run, task, train = prepared.run, prepared.task, prepared.loaders.train(0)
-    weights = None
-    if run.class_weights == "balanced":
-        weights = balanced_weights(train, task.output_size)
-    return trivial_loss(train, task, run.label_smoothing, weights)
 
 
 def _thinned(curve: dict[str, list[float]], best_epoch: int) -> dict[str, list[float]]:

@@ -21,7 +21,6 @@ from anharmonic.diagnostics.registry import check_applicable
 from anharmonic.train import folder as folders
 from anharmonic.train import machine, results
 from anharmonic.train.finish import PreparedRun, finish, remove_leftovers
-from anharmonic.train.losses import balanced_weights
 from anharmonic.train.options import check_readout
 from anharmonic.train.predict import predict, write_task
 from anharmonic.train.probes import probe_of
@@ -256,11 +255,6 @@ def _train(
     # Without a validation set the first training batch is what is looked at.
     looked_at = prepared.loaders.valid or prepared.loaders.train(0)
     watch = ode_curves_of(prepared.model, prepared.task, looked_at)
-    given = prepared.task.class_weights
-    class_weights = None if given is None else torch.tensor(given)
-    if run.class_weights == "balanced":
-        train = prepared.loaders.train(0)
-        class_weights = balanced_weights(train, prepared.task.output_size)
     state = TrainingState(
         prepared.loaders.valid, prepared.task, resume, _circumstances(prepared), watch
     )
@@ -284,7 +278,7 @@ def _train(
         prepared.model,
         prepared.task.loss,
         prepared.loaders.train,
-        class_weights,
+        prepared.class_weights,
         str(resume),
     )
     plugins: list[Any] = [AtomicCheckpointIO()]
