@@ -89,7 +89,7 @@ def measure(model: Any, probe: Probe, names: Sequence[str]) -> dict[str, dict[st
         >>> measure(model, Probe((torch.zeros(1, 5, 2),)), ["weights"])["weights"].keys()
         dict_keys(['norms'])
     """
-    model, probe = _without_patches(model, probe)
+    model, probe = _with_features(model, probe)
     found: dict[str, dict[str, Any]] = {}
     for name in names:
         try:
@@ -108,7 +108,7 @@ def describe(model: Any, probe: Probe, name: str, log: Log) -> Section:
         name: Of ``DIAGNOSTICS``.
         log: What the diagnostic measured while the model was trained; may be empty.
     """
-    model, probe = _without_patches(model, probe)
+    model, probe = _with_features(model, probe)
     try:
         return DIAGNOSTICS[name].describe(model, probe, log)
     except (ValueError, TypeError) as error:
@@ -116,13 +116,16 @@ def describe(model: Any, probe: Probe, name: str, log: Log) -> Section:
         return Section(name.capitalize(), DIAGNOSTICS[name].about, {"not measured": reason})
 
 
-def _without_patches(model: Any, probe: Probe) -> tuple[Any, Probe]:
-    """The same model and data with patches of steps as steps."""
-    if getattr(model, "patch", 1) == 1:
+def _with_features(model: Any, probe: Probe) -> tuple[Any, Probe]:
+    """The same model and data with what the layer sees as steps: vectors of words, patches."""
+    x, same = probe.inputs[0], copy.copy(model)  # with the same layer and weights
+    if getattr(model, "embedding_size", None) is not None:
+        x, same.embedding_size = model.embedding(x).detach(), None
+    elif getattr(model, "patch", 1) > 1:
+        x, same.patch = model.patches(x)[0], 1
+    else:
         return model, probe
-    x = model.patches(probe.inputs[0])[0]
-    same = copy.copy(model)  # with the same layer and weights
-    same.patch, same.input_size = 1, x.shape[-1]
+    same.input_size = x.shape[-1]
     return same, dataclasses.replace(probe, inputs=(x,))
 
 

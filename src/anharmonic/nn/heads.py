@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from anharmonic import _checks
+from anharmonic.nn.embedding import (
+    TiedLinear,
+    TokenEmbedding,
+    checked_tokens,
+    probability,
+    sequence_dropout,
+)
+from anharmonic.nn.padding import check_elapsed_shape, check_lengths, mean_of_steps, packed
 from anharmonic.nn.sequence.registry import canonical_name, layer_class
 from anharmonic.nn.store import Stored
 
 READOUTS = ("last", "mean", "all")
 # Arguments of a layer that the model sets itself, or takes under the same name.
 _SET_HERE = {"input_size", "hidden_size", "batch_first", "device", "dtype"}
+# Arguments that came later, with what was done before them: left out of a config that has these.
+_ADDED_LATER: dict[str, Any] = {
+    "patch": 1,
+    "embedding_size": None,
+    "embedding_dropout": 0.0,
+    "freeze_embedding": False,
+    "tie_embedding": False,
+    "input_dropout": 0.0,
+    "output_dropout": 0.0,
+}
 
 
 class SequenceModel(Stored):
@@ -30,19 +48,34 @@ class SequenceModel(Stored):
     ``patch`` p the layer sees p successive steps as one of p times the features, so that a long
     signal is shorter for it: T / p steps, rounded up, the last filled with zeros.
 
+    With ``embedding_size`` E the model reads text: x holds numbers of words or characters, of which
+    there are ``input_size``, and the layer sees their vectors, ``model.embedding``. Vectors trained
+    elsewhere are taken with ``model.embedding.load(vectors)``.
+
     Args:
         layer: Name of the layer, one of ``anharmonic.list_models()``.
-        input_size: Features per step, F >= 1.
+        input_size: Features per step, F >= 1; with an embedding the size of the vocabulary.
         output_size: Outputs O >= 1: classes, or target values.
         hidden_size: Neurons per layer, H >= 1.
         readout: "last" valid step, "mean" over valid steps, or "all" steps.
-        patch: Successive steps that the layer takes as one, >= 1; 1 with readout "all".
+        patch: Successive steps that the layer takes as one, >= 1; 1 with readout "all" or an
+            embedding.
+        embedding_size: Numbers of a word's vector, E >= 1; None where x holds features.
+        embedding_dropout: Probability in [0, 1) that a word of the vocabulary is dropped from a
+            batch, wherever it stands.
+        freeze_embedding: Whether training leaves the vectors as they are.
+        tie_embedding: Whether the readout's weights are the vectors themselves; needs
+            ``output_size`` = ``input_size`` and vectors as wide as the layer's output.
+        input_dropout: Probability in [0, 1) that a feature of what the layer sees is zero in a
+            sequence, at all its steps.
+        output_dropout: Likewise, of the layer's output.
         device: Where the parameters live.
         dtype: Floating-point type of the parameters.
         **layer_options: Further arguments of the layer (``num_layers``, ``dt``, ...).
 
     Shape:
-        x [B, T, F]; lengths [B]; elapsed [B, T]; prediction [B, O], or [B, T, O] for readout "all".
+        x [B, T, F], with an embedding [B, T] integers in [0, F); lengths [B]; elapsed [B, T];
+        prediction [B, O], or [B, T, O] for readout "all".
 
     Raises:
         ValueError: If a name is unknown or an argument out of range.
@@ -58,6 +91,17 @@ class SequenceModel(Stored):
         >>> model(torch.zeros(8, 100, 6), lengths=torch.full((8,), 90)).shape
         torch.Size([8, 5])
 
+        A long text is read window by window; the state goes on, gradients end at each window:
+
+        >>> text = torch.randint(50, (4, 100))
+        >>> model = SequenceModel("LEM", 50, 50, hidden_size=16, readout="all", embedding_size=8)
+        >>> state = None
+        >>> for window in text.split(25, dim=1):
+        ...     scores, state = model(window, state=state, return_state=True)
+        ...     state = type(state)(*(part.detach() for part in state))
+        >>> scores.shape
+        torch.Size([4, 25, 50])
+
     References:
         The layer's own, see ``anharmonic.cite(model)``.
     """
@@ -71,6 +115,12 @@ class SequenceModel(Stored):
         hidden_size: int,
         readout: str = "last",
         patch: int = 1,
+        embedding_size: int | None = None,
+        embedding_dropout: float = 0.0,
+        freeze_embedding: bool = False,
+        tie_embedding: bool = False,
+        input_dropout: float = 0.0,
+        output_dropout: float = 0.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
         **layer_options: Any,
@@ -80,25 +130,49 @@ class SequenceModel(Stored):
         known = inspect.signature(layer_class(self.name)).parameters
         for option in layer_options:
             _checks.choice(f"option of {self.name}", option, set(known) - _SET_HERE)
+        factory: dict[str, Any] = {"device": device, "dtype": dtype}
+        self.input_size = _checks.positive_int("input_size", input_size)
         self.output_size = _checks.positive_int("output_size", output_size)
+        self.hidden_size = hidden_size
         self.readout = _checks.choice("readout", readout, READOUTS)
         self.patch = _checks.positive_int("patch", patch)
         advice = "leave patch out, or take another readout"
         fits = patch == 1 or readout != "all"
         _checks.require(fits, "patch", patch, '1 with readout "all"', advice)
+        self.embedding_size = embedding_size
+        self.embedding_dropout = probability("embedding_dropout", embedding_dropout)
+        self.freeze_embedding = _checks.boolean("freeze_embedding", freeze_embedding)
+        self.tie_embedding = _checks.boolean("tie_embedding", tie_embedding)
+        self.input_dropout = probability("input_dropout", input_dropout)
+        self.output_dropout = probability("output_dropout", output_dropout)
         self.layer_options = layer_options
         self.layer: Any = layer_class(self.name)(
-            _checks.positive_int("input_size", input_size) * patch,
+            _checks.positive_int("input_size", embedding_size or input_size) * patch,
             hidden_size,
             **layer_options,
             batch_first=True,
-            device=device,
-            dtype=dtype,
+            **factory,
         )
-        self.input_size = input_size
-        self.hidden_size = hidden_size
         wide = hidden_size * (2 if self.layer.bidirectional else 1)
-        self.linear = nn.Linear(wide, output_size, device=device, dtype=dtype)
+        self.embedding: Any = None
+        if embedding_size is not None:
+            _checks.require(patch == 1, "patch", patch, "1 with an embedding", "leave patch out")
+            self.embedding = TokenEmbedding(
+                input_size,
+                _checks.positive_int("embedding_size", embedding_size),
+                embedding_dropout,
+                freeze_embedding,
+                **factory,
+            )
+        self.linear: Any
+        if tie_embedding:
+            self.linear = TiedLinear(self.embedding, wide, output_size, **factory)
+        else:
+            self.linear = nn.Linear(wide, output_size, **factory)
+        for name in ("embedding_dropout", "freeze_embedding"):
+            value, old = getattr(self, name), _ADDED_LATER[name]
+            fits, advice = embedding_size is not None or value == old, "give embedding_size, too"
+            _checks.require(fits, name, value, f"{old} without an embedding", advice)
 
     def config(self) -> dict[str, Any]:
         """The constructor's arguments (without device and dtype) by name."""
@@ -108,14 +182,20 @@ class SequenceModel(Stored):
             "output_size": self.output_size,
             "hidden_size": self.hidden_size,
             "readout": self.readout,
-            **({} if self.patch == 1 else {"patch": self.patch}),
+            **{n: getattr(self, n) for n, old in _ADDED_LATER.items() if getattr(self, n) != old},
             **self.layer_options,
         }
 
     def forward(
-        self, x: Tensor, lengths: Tensor | None = None, elapsed: Tensor | None = None
-    ) -> Tensor:
-        """Predicts from whole sequences.
+        self,
+        x: Tensor,
+        lengths: Tensor | None = None,
+        elapsed: Tensor | None = None,
+        *,
+        state: Any = None,
+        return_state: bool = False,
+    ) -> Any:
+        """Predicts from whole sequences, or from the next part of long ones.
 
         Args:
             x: The sequences, padded at the end.
@@ -123,13 +203,23 @@ class SequenceModel(Stored):
                 "all", predictions past the end are zero.
             elapsed: Time since the previous sample in nominal steps, for layers with a step size;
                 past the end of a sequence it does not count. None is 1 everywhere.
+            state: Where the layer begins: what the part before returned. Zeros if None.
+            return_state: Whether to return the layer's final state, too. Detach it to end
+                gradients there (truncated backpropagation).
+
+        Returns:
+            The prediction; with ``return_state`` the pair of it and the state.
 
         Raises:
-            ValueError: If shapes do not fit, a length is out of range, or the layer has no step
-                size that ``elapsed`` could multiply.
-            TypeError: If x has another dtype than the model.
+            ValueError: If shapes do not fit, a length is out of range, the layer has no step
+                size that ``elapsed`` could multiply, or a state is carried where parts of a
+                sequence do not make the whole: in two directions, over patches, with readout
+                "mean".
+            TypeError: If x has another dtype than the model, or is no integers for an embedding.
         """
-        if not isinstance(x, Tensor) or x.dim() != 3:
+        if self.embedding_size is not None:
+            x = self.embedding(checked_tokens(x, self.input_size))
+        elif not isinstance(x, Tensor) or x.dim() != 3:
             raise ValueError(
                 _checks.message(
                     f"x must be a tensor [B, T, {self.input_size}]",
@@ -139,28 +229,53 @@ class SequenceModel(Stored):
                     else "put a single sequence into a batch with x[None]",
                 )
             )
+        if state is not None or return_state:
+            self._check_can_carry()
         if elapsed is not None:
             check_elapsed_shape(elapsed, x)
         if lengths is not None:
             check_lengths(lengths, x)
         if self.patch > 1:
             x, lengths, elapsed = self.patches(x, lengths, elapsed)
+        x = sequence_dropout(x, self.input_dropout, self.training)
         wanted = "last" if self.readout == "last" else "all"
         if lengths is None:
-            features, _ = self.layer(x, elapsed=elapsed, output=wanted)
+            features, state = self.layer(x, state, elapsed=elapsed, output=wanted)
         else:
-            features, _ = self.layer(
-                _packed(x, lengths),
-                elapsed=None if elapsed is None else _packed(elapsed, lengths),
+            features, state = self.layer(
+                packed(x, lengths),
+                state,
+                elapsed=None if elapsed is None else packed(elapsed, lengths),
                 output=wanted,
             )
+        prediction = self._read(features, x.shape[1])
+        return (prediction, state) if return_state else prediction
+
+    def _read(self, features: Any, steps: int) -> Tensor:
+        """The prediction from what the layer gave."""
         if self.readout == "mean":
-            features = _mean(features)
-        if not isinstance(features, PackedSequence):
-            return cast("Tensor", self.linear(features))
+            features = mean_of_steps(features)
+        if isinstance(features, Tensor):
+            if self.output_dropout > 0:
+                each = features if features.dim() == 3 else features[:, None]
+                each = sequence_dropout(each, self.output_dropout, self.training)
+                features = each.reshape(features.shape)
+            prediction: Tensor = self.linear(features)
+            return prediction
+        if self.output_dropout > 0:
+            filled, lengths = pad_packed_sequence(features, batch_first=True)
+            filled = sequence_dropout(filled, self.output_dropout, self.training)
+            features = packed(filled, lengths)
         # Read out first: what torch pads has O numbers a step then, not H.
-        prediction = features._replace(data=self.linear(features.data))
-        return pad_packed_sequence(prediction, batch_first=True, total_length=x.shape[1])[0]
+        read = features._replace(data=self.linear(features.data))
+        return pad_packed_sequence(read, batch_first=True, total_length=steps)[0]
+
+    def _check_can_carry(self) -> None:
+        fits = not self.layer.bidirectional and self.patch == 1 and self.readout != "mean"
+        came = f"bidirectional={self.layer.bidirectional}, patch={self.patch}, {self.readout!r}"
+        expected = 'bidirectional=False, patch=1 and readout "last" or "all"'
+        advice = "run whole sequences without a state"
+        _checks.require(fits, "a model that carries a state", came, expected, advice)
 
     def patches(
         self, x: Tensor, lengths: Tensor | None = None, elapsed: Tensor | None = None
@@ -189,71 +304,3 @@ class SequenceModel(Stored):
             elapsed = functional.pad(elapsed[:, None], (0, missing), mode="replicate")[:, 0]
             elapsed = elapsed.reshape(B, -1, p).mean(dim=2)
         return x, lengths, elapsed
-
-
-def _packed(values: Tensor, lengths: Tensor) -> PackedSequence:
-    """Packs a padded batch [B, T, ...]."""
-    return pack_padded_sequence(values, lengths.cpu(), batch_first=True, enforce_sorted=False)
-
-
-def _mean(features: Tensor | PackedSequence) -> Tensor:
-    """Mean over valid steps: [B, H], of [B, T, H] or of packed rows, which are not padded first."""
-    if isinstance(features, Tensor):
-        return features.mean(dim=1)
-    rows, per_step, _, order = features
-    first_rows = torch.repeat_interleave(per_step.cumsum(0) - per_step, per_step)
-    sequence = (torch.arange(len(rows)) - first_rows).to(rows.device)
-    sums = rows.new_zeros(int(per_step[0]), rows.shape[1]).index_add(0, sequence, rows)
-    means = sums / torch.bincount(sequence).to(rows)[:, None]
-    return means if order is None else means[order]
-
-
-def check_elapsed_shape(elapsed: Tensor, x: Tensor) -> None:
-    """Checks the shape of elapsed [B, T] against that of x [B, T, F].
-
-    Raises:
-        ValueError: If it is no tensor of that shape.
-
-    Example:
-        >>> check_elapsed_shape(torch.ones(2, 3), torch.zeros(2, 3, 1))
-    """
-    if not isinstance(elapsed, Tensor) or elapsed.shape != x.shape[:-1]:
-        raise ValueError(
-            _checks.message(
-                f"elapsed must be a tensor [B, T] = {list(x.shape[:-1])}",
-                _checks.described(elapsed),
-                "give one time per sample, padding included",
-            )
-        )
-
-
-def check_lengths(lengths: Tensor, x: Tensor) -> None:
-    """Checks the lengths of a padded batch [B, T, F].
-
-    Raises:
-        TypeError: If they are not int64.
-        ValueError: If there is not one per sequence or one is outside [1, T].
-
-    Example:
-        >>> check_lengths(torch.tensor([2, 1]), torch.zeros(2, 2, 1))
-    """
-    _checks.require(
-        isinstance(lengths, Tensor) and lengths.dtype == torch.int64, "lengths", lengths,
-        "a torch.int64 tensor", "make it with torch.tensor([...])", TypeError,
-    )  # fmt: skip
-    if x.dim() != 3 or tuple(lengths.shape) != (x.shape[0],):
-        raise ValueError(
-            _checks.message(
-                "lengths must have shape [B] for x [B, T, F]",
-                f"lengths {list(lengths.shape)} and x {list(x.shape)}",
-                "give one length per sequence",
-            )
-        )
-    if lengths.numel() and not (1 <= int(lengths.min()) and int(lengths.max()) <= x.shape[1]):
-        raise ValueError(
-            _checks.message(
-                f"lengths must lie in [1, T={x.shape[1]}]",
-                f"values from {int(lengths.min())} to {int(lengths.max())}",
-                "count the valid steps of each sequence",
-            )
-        )

@@ -1,0 +1,162 @@
+"""Words or characters, by number, as vectors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from anharmonic import _checks
+
+
+class TokenEmbedding(nn.Embedding):
+    r"""``torch.nn.Embedding`` that drops whole words while training.
+
+    In every batch each word of the vocabulary is dropped with the same probability, wherever it
+    stands; the vectors of the others are scaled by :math:`1 / (1 - p)`.
+
+    Args:
+        num_embeddings: Words V of the vocabulary, at least 1.
+        embedding_dim: Numbers E of a vector, at least 1.
+        dropout: Probability in [0, 1) that a word is dropped.
+        freeze: Whether training leaves the vectors as they are.
+        **factory: ``device`` and ``dtype``.
+
+    Shape:
+        tokens [B, T] integers in [0, V); result [B, T, E].
+
+    Example:
+        >>> TokenEmbedding(100, 8)(torch.tensor([[3, 99, 3]])).shape
+        torch.Size([1, 3, 8])
+    """
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        dropout: float = 0.0,
+        freeze: bool = False,
+        **factory: Any,
+    ) -> None:
+        super().__init__(num_embeddings, embedding_dim, **factory)
+        self.dropout = probability("embedding_dropout", dropout)
+        self.weight.requires_grad_(not _checks.boolean("freeze_embedding", freeze))
+
+    def load(self, vectors: Tensor) -> None:
+        """Takes vectors that were trained elsewhere.
+
+        Args:
+            vectors: The vectors; rows of NaN leave a word's vector as it is.
+
+        Shape:
+            vectors [V, E].
+
+        Raises:
+            ValueError: If they have another shape.
+        """
+        shape = tuple(self.weight.shape)
+        fits = isinstance(vectors, Tensor) and tuple(vectors.shape) == shape
+        advice = "give one vector for every word, as long as embedding_size says"
+        _checks.require(fits, "vectors", vectors, f"a tensor {list(shape)}", advice)
+        with torch.no_grad():
+            given = vectors.to(self.weight)
+            self.weight.copy_(torch.where(given.isnan(), self.weight, given))
+
+    def forward(self, input: Tensor) -> Tensor:
+        """Looks the vectors up."""
+        weight = self.weight
+        if self.training and self.dropout > 0:
+            kept = functional.dropout(weight.new_ones(len(weight), 1), self.dropout)
+            return functional.embedding(input, weight) * functional.embedding(input, kept)
+        return functional.embedding(input, weight)
+
+
+def sequence_dropout(x: Tensor, p: float, training: bool) -> Tensor:
+    """Dropout with one mask per sequence, the same at all its steps.
+
+    Args:
+        x: The sequences.
+        p: Probability that a feature of a sequence is zero.
+        training: Whether to drop at all.
+
+    Shape:
+        x [B, T, F]; result [B, T, F].
+
+    Example:
+        >>> sequence_dropout(torch.ones(1, 2, 3), 0.5, training=False).sum()
+        tensor(6.)
+    """
+    if not training or p == 0:
+        return x
+    return x * functional.dropout(x.new_ones(x.shape[0], 1, x.shape[2]), p)
+
+
+def probability(name: str, value: float) -> float:
+    """Checks for a number in [0, 1).
+
+    Example:
+        >>> probability("input_dropout", 0)
+        0.0
+    """
+    return _checks.number(name, value, low=0.0, high=1.0, high_open=True)
+
+
+def checked_tokens(x: Tensor, vocabulary: int) -> Tensor:
+    """Checks a batch of numbers of words [B, T] and returns it.
+
+    Raises:
+        TypeError: If they are no integers.
+        ValueError: If the shape is another, or a number is outside the vocabulary.
+
+    Example:
+        >>> checked_tokens(torch.tensor([[1, 4]]), 5)
+        tensor([[1, 4]])
+    """
+    fits, form = isinstance(x, Tensor) and x.dim() == 2, "a tensor [B, T] of numbers of words"
+    _checks.require(fits, "x", x, form, "put a single text into a batch with x[None]")
+    fits = x.dtype in (torch.int64, torch.int32)
+    _checks.require(fits, "x", x, "torch.int64 or torch.int32", "convert it, x.long()", TypeError)
+    if x.device.type == "cpu" and not torch.compiler.is_compiling() and x.numel():
+        ends = [int(end) for end in x.aminmax()]
+        inside = ends[0] >= 0 and ends[1] < vocabulary
+        advice = "number the words from 0, or give a larger input_size"
+        _checks.require(inside, "ends of x", ends, f"in [0, {vocabulary})", advice)
+    return x
+
+
+class TiedLinear(nn.Module):
+    """A readout whose weights are the vectors of an embedding, with a bias of its own.
+
+    Args:
+        embedding: The embedding [V, E]; not a part of this module, so that its vectors are kept
+            once.
+        in_features: Width of what is read, which has to be E.
+        out_features: Scores, which have to be V.
+        **factory: ``device`` and ``dtype``.
+
+    Raises:
+        ValueError: If the sizes differ, or there is no embedding.
+    """
+
+    def __init__(
+        self, embedding: nn.Embedding | None, in_features: int, out_features: int, **factory: Any
+    ) -> None:
+        super().__init__()
+        found = None if embedding is None else list(embedding.weight.shape)
+        _checks.require(
+            found == [out_features, in_features],
+            "[input_size, embedding_size] with tie_embedding",
+            found,
+            f"[output_size, width of the layer] = {[out_features, in_features]}",
+            "choose equal sizes, or leave tie_embedding out",
+        )
+        self._embedding = (embedding,)  # in a tuple it is no submodule
+        self.bias = nn.Parameter(torch.zeros(out_features, **factory))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Reads scores [..., V] out of features [..., E]."""
+        (embedding,) = self._embedding
+        assert embedding is not None
+        return functional.linear(features, embedding.weight, self.bias)

@@ -1,0 +1,170 @@
+"""Models that read text: vectors of words, and a state that is carried from part to part."""
+
+import copy
+
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic.diagnostics.base import Probe
+from anharmonic.diagnostics.registry import measure
+from anharmonic.nn.embedding import TokenEmbedding
+from anharmonic.nn.registry import list_models
+
+F64 = torch.float64
+V = 7
+
+
+def model(layer="LEM", readout="last", **options):
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 4, "embedding_size": 3} | options
+    return ah.SequenceModel(layer, V, V, readout=readout, dtype=F64, **sizes)
+
+
+def text(rows=3, steps=8):
+    return torch.randint(V, (rows, steps), generator=torch.Generator().manual_seed(0))
+
+
+def test_it_reads_the_vectors_of_words():
+    net = model("CoRNN")
+    torch.manual_seed(0)
+    plain = ah.SequenceModel("CoRNN", 3, V, hidden_size=4, dtype=F64)
+    torch.testing.assert_close(plain.layer.state_dict(), net.layer.state_dict())
+    output, _ = net.layer(net.embedding.weight[text()])
+    torch.testing.assert_close(net(text()), net.linear(output[:, -1]))
+
+
+def test_padding_does_not_count():
+    for readout in ("last", "mean", "all"):
+        net, lengths = model(readout=readout), torch.tensor([8, 2, 5])
+        whole = net(text(), lengths)
+        for b, n in enumerate(lengths.tolist()):
+            got = whole[b, :n] if readout == "all" else whole[b]
+            torch.testing.assert_close(got, net(text()[b : b + 1, :n])[0])
+
+
+@pytest.mark.parametrize("layer", list_models())
+def test_parts_with_a_carried_state_are_one_whole(layer):
+    net, whole = model(layer, "all"), text()
+    state, parts = None, []
+    for part in whole.split(3, dim=1):
+        scores, state = net(part, state=state, return_state=True)
+        parts.append(scores)
+    torch.testing.assert_close(torch.cat(parts, 1), net(whole), rtol=1e-10, atol=1e-12)
+    last = model(layer)
+    first = last(whole[:, :5], return_state=True)[1]
+    torch.testing.assert_close(last(whole[:, 5:], state=first), last(whole), rtol=1e-10, atol=1e-12)
+
+
+def test_a_detached_state_ends_the_gradient():
+    net, whole = model(readout="all"), text()
+    _, state = net(whole[:, :4], return_state=True)
+    net(whole[:, 4:], state=type(state)(*(part.detach() for part in state))).sum().backward()
+    seen = net.embedding.weight.grad.abs().sum(1) > 0
+    assert set(seen.nonzero()[:, 0].tolist()) == set(whole[:, 4:].flatten().tolist())
+
+
+def test_vectors_from_elsewhere():
+    net = model(freeze_embedding=True)
+    before = net.embedding.weight.clone()
+    vectors = torch.rand(V, 3, dtype=F64)
+    vectors[2] = torch.nan  # none is known of this word
+    net.embedding.load(vectors)
+    assert torch.equal(net.embedding.weight[2], before[2])
+    assert torch.equal(net.embedding.weight[3:], vectors[3:])
+    net(text()).sum().backward()
+    assert net.embedding.weight.grad is None
+    with pytest.raises(ValueError, match=r"vectors must be a tensor \[7, 3\]; got shape \[3, 7\]"):
+        net.embedding.load(vectors.t())
+
+
+def test_tied_scores_are_products_with_the_vectors():
+    net = model(readout="all", embedding_size=4, tie_embedding=True)
+    output, _ = net.layer(net.embedding.weight[text()])
+    torch.testing.assert_close(net(text()), output @ net.embedding.weight.T + net.linear.bias)
+    assert sorted(n for n, _ in net.named_parameters() if "layer" not in n) == [
+        "embedding.weight",
+        "linear.bias",
+    ]
+    other = copy.deepcopy(net)
+    with torch.no_grad():
+        other.embedding.weight.zero_()
+    assert other(text()).eq(0).all() and not net(text()).eq(0).all()
+
+
+def test_words_are_dropped_wherever_they_stand():
+    torch.manual_seed(0)
+    words = TokenEmbedding(1000, 2, dropout=0.25)
+    tokens = torch.arange(1000).repeat(2, 1)
+    first, second = words(tokens)
+    assert torch.equal(first, second)
+    dropped = first.eq(0).all(1)
+    assert 0.2 < dropped.float().mean() < 0.3
+    torch.testing.assert_close(first[~dropped], words.weight[~dropped] / 0.75)
+    assert torch.equal(words.eval()(tokens)[0], words.weight)
+
+
+@pytest.mark.parametrize("option", ["input_dropout", "output_dropout"])
+@pytest.mark.parametrize("lengths", [None, torch.tensor([8, 8, 5])])
+def test_dropout_is_for_training_only(option, lengths):
+    net, plain = model(readout="all", **{option: 0.5}), model(readout="all")
+    assert not torch.allclose(net(text(), lengths), plain(text(), lengths))
+    torch.testing.assert_close(net.eval()(text(), lengths), plain(text(), lengths))
+
+
+def test_output_dropout_has_one_mask_for_all_steps():
+    net = model(readout="all", output_dropout=0.5)
+    with torch.no_grad():
+        net.linear.weight.copy_(torch.eye(V, 4))
+        net.linear.bias.zero_()
+    zero = net(text()).eq(0)[..., :4]
+    assert torch.equal(zero, zero[:, :1].expand_as(zero)) and zero.any() and not zero.all()
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"freeze_embedding": True, "embedding_dropout": 0.1, "input_dropout": 0.2},
+                {"embedding_size": 4, "tie_embedding": True, "output_dropout": 0.3}]
+)  # fmt: skip
+def test_saved_models_come_back(options, tmp_path):
+    net = model(readout="all", **options)
+    net.save_pretrained(tmp_path / "it")
+    again = ah.from_pretrained(tmp_path / "it")
+    assert again.config() == net.config()
+    assert torch.equal(again.eval()(text()), net.eval()(text()))
+
+
+def test_a_model_without_is_saved_as_before():
+    assert set(ah.SequenceModel("LEM", 3, 2, hidden_size=4).config()) == {
+        "layer", "input_size", "output_size", "hidden_size", "readout",
+    }  # fmt: skip
+
+
+def test_diagnostics_see_vectors():
+    net = model("LEM").float()
+    probe = Probe((text(),), lambda prediction: prediction.square().sum())
+    assert "size" in measure(net, probe, ["gradients"])["gradients"]
+    assert net(text()).shape == (3, V)
+
+
+def test_errors():
+    with pytest.raises(ValueError, match=r"ends of x must be in \[0, 7\); got \[7, 7\]; number"):
+        model()(torch.full((1, 2), V))
+    with pytest.raises(TypeError, match=r"x must be torch.int64 or torch.int32; got .*long"):
+        model()(torch.zeros(1, 2))
+    with pytest.raises(ValueError, match=r"x must be a tensor \[B, T\].*x\[None\]"):
+        model()(text()[0])
+    with pytest.raises(
+        ValueError, match=r"embedding_dropout must be 0.0 without an embedding; got"
+    ):
+        ah.SequenceModel("LEM", 3, 2, hidden_size=4, embedding_dropout=0.5)
+    with pytest.raises(ValueError, match=r"tie_embedding must be .*\[7, 4\]; got \[7, 3\]; choose"):
+        model(tie_embedding=True)
+    with pytest.raises(ValueError, match=r"input_dropout must be"):
+        model(input_dropout=1.0)
+    with pytest.raises(ValueError, match=r"patch must be 1 with an embedding; got 2; leave"):
+        model(patch=2)
+    for options in ({"bidirectional": True}, {"readout": "mean"}):
+        with pytest.raises(
+            ValueError, match=r"carries a state must be bidirectional=False, .*whole"
+        ):
+            model(**options)(text(), return_state=True)
