@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from anharmonic.data.base import Batch, Batches
+from anharmonic.data.synthetic import AddingProblem
 from anharmonic.train.module import EpochBatches, TrainingModule
 
 
@@ -24,7 +25,7 @@ def test_epoch_batches_are_one_devices_shares():
 def test_diverged_error_says_what_to_try(tiny, clip_norm, text):
     run = tiny(clip_norm=clip_norm, lr_drop_epoch=2)
     linear = torch.nn.Linear(1, 1)
-    module = TrainingModule(run, linear, "squared_error", batches, None, "folder/resume.ckpt")
+    module = TrainingModule(run, linear, AddingProblem(), batches, None, "folder/resume.ckpt")
     module.saved_epoch = 2
     module.trainer = type("Trainer", (), {"current_epoch": 2, "num_training_batches": 6})()  # type: ignore[assignment]
     error = module.diverged("training loss", float("inf"), 17)

@@ -35,6 +35,7 @@ from anharmonic.data.registry import list_tasks, make_task, task_class, task_opt
 from anharmonic.data.scores import ClassScores, ScoreTable, score_table
 from anharmonic.data.sources import Arrays, RemoteFile, Source, load_arrays
 from anharmonic.data.splits import split_indices
+from anharmonic.data.streams import StreamTask, TokenStream
 from anharmonic.data.tabular import TableDataset, TabularTask
 
 __all__ = [
@@ -63,10 +64,12 @@ __all__ = [
     "SequencesTask",
     "Source",
     "Splits",
+    "StreamTask",
     "TableDataset",
     "TabularTask",
     "Target",
     "Task",
+    "TokenStream",
     "cache_folder",
     "coalesce",
     "data_folder",

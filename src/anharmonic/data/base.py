@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
@@ -31,7 +31,10 @@ __all__ = [
 Target = Literal["class", "value", "labels"]
 Readout = Literal["last", "all", "node", "graph", "row"]
 Loss = Literal["cross_entropy", "binary_cross_entropy", "squared_error", "absolute_error"]
-MetricName = Literal["accuracy", "f1", "cross_entropy", "mse", "rmse", "nrmse", "nmse", "mae"]
+MetricName = Literal[
+    "accuracy", "f1", "cross_entropy", "bits_per_character", "perplexity",
+    "mse", "rmse", "nrmse", "nmse", "mae",
+]  # fmt: skip
 AnyPart = TypeVar("AnyPart")
 _TARGETS = {
     "class": ("class", "classes"),
@@ -107,6 +110,12 @@ class Task(ABC):
         progress: Whether a download shows a progress bar.
         hint: What the user may have meant otherwise, a sentence; empty where there is no doubt.
         class_weights: Factors on the classes in the loss, as `class_names`; None for 1.
+        tokens: Whether an input is the number of a word or character; `input_size` is then the size
+            of the vocabulary.
+        reading: Arguments of `anharmonic.SequenceModel` with which it reads the inputs, such as
+            `embedding_size`.
+        carries_state: Whether each batch goes on where the one before ended: the model's state is
+            carried from batch to batch, gradients end there, and an epoch begins anew.
     """
 
     name: ClassVar[str]
@@ -124,6 +133,9 @@ class Task(ABC):
     progress: bool = True
     hint: str = ""
     class_weights: tuple[float, ...] | None = None
+    tokens: ClassVar[bool] = False
+    reading: Mapping[str, Any] = {}
+    carries_state: ClassVar[bool] = False
     _splits: Splits[Any] | None = None
 
     @property
@@ -140,6 +152,10 @@ class Task(ABC):
         if self.target == "labels":
             return "binary_cross_entropy"
         return "absolute_error" if self.metric == "mae" else "squared_error"
+
+    def vectors(self) -> torch.Tensor | None:
+        """The vectors `[V, E]` that the words' embedding starts with; None for random ones."""
+        return None
 
     @abstractmethod
     def _build(self) -> Splits[Any]:
@@ -181,6 +197,8 @@ class Task(ABC):
 
     def _inputs(self, noun: str) -> str:
         """How many inputs a model sees, in words."""
+        if self.tokens:
+            return f"a vocabulary of {self.input_size}"
         return counted(self.input_size, noun)
 
     def _extent(self, parts: str) -> list[str]:

@@ -19,7 +19,8 @@ class Batch(NamedTuple):
     """Sequences that are computed together.
 
     Attributes:
-        x: Inputs, float32 `[B, T, F]`; zero after the end of a shorter sequence.
+        x: Inputs, float32 `[B, T, F]`, or numbers of words int64 `[B, T]`; zero after the end of a
+            shorter sequence.
         y: Targets: int64 `[B]` (classes) or `[B, T]` (a class per step), float32 `[B, O]` (one
             value per sequence) or `[B, T, O]` (one per step); zero after the end of a shorter
             sequence.
@@ -137,7 +138,7 @@ class SequenceDataset(Dataset[Batch]):
 
     Args:
         x: Dense `[N, T, F]`, or with `offsets` flat `[sum of lengths, F]`. Any dtype; batches are
-            converted to float32.
+            converted to float32. Numbers of words: dense `[N, T]`, flat `[sum of lengths]`.
         y: `[N]` integer classes, `[N, O]` values, or per step: classes `[N, T]` or values
             `[N, T, O]`, flat `[sum of lengths]` or `[sum of lengths, O]` when ragged.
         offsets: int64 `[N + 1]`: sequence `i` is `x[offsets[i]:offsets[i + 1]]`; None when dense.
@@ -147,6 +148,7 @@ class SequenceDataset(Dataset[Batch]):
         elapsed: Time since the previous sample in nominal steps, `[N, T]`, flat
             `[sum of lengths]` when ragged; None where all steps are nominal.
         units: Shift and scale of a batch, each `[N, O]` (or `[1, O]` for all); None for 0 and 1.
+        tokens: Whether x holds numbers of words or characters; batches are converted to int64.
 
     Example:
         >>> x, y = torch.arange(6.0).reshape(6, 1), torch.tensor([0, 1])
@@ -166,10 +168,13 @@ class SequenceDataset(Dataset[Batch]):
         transform: Callable[[Tensor], Tensor] | None = None,
         elapsed: Tensor | None = None,
         units: tuple[Tensor, Tensor] | None = None,
+        tokens: bool = False,
     ) -> None:
         self._count = x.shape[0] if offsets is None else offsets.shape[0] - 1
         rows = x.shape[0] if per_step and offsets is not None else self._count
         axes, form = (3, "[N, T, F]") if offsets is None else (2, "[sum of lengths, F]")
+        if tokens:
+            axes, form = axes - 1, form.replace(", F", "")
         advice = "add the missing axis, e.g. with x.unsqueeze(-1), or offsets for flat x"
         require(x.dim() == axes, "x", x, form, advice)
         advice = "give one target per sequence, or one per step with per_step=True"
@@ -178,6 +183,7 @@ class SequenceDataset(Dataset[Batch]):
         advice = "apply it to the flat x before"
         require(fits, "transform", transform, "None for ragged data", advice)
         self.x = x
+        self._dtype = torch.int64 if tokens else torch.float32
         self.y = y
         self.offsets = offsets
         self.per_step = per_step
@@ -201,7 +207,7 @@ class SequenceDataset(Dataset[Batch]):
             for name, part in zip(("shift", "scale"), self.units, strict=True):
                 units[name] = part.expand(count, -1) if len(part) == 1 else part[indices]
         if self.offsets is None:
-            x = self.x[indices].to(torch.float32)
+            x = self.x[indices].to(self._dtype)
             if self.transform is not None:
                 x = self.transform(x)
             elapsed = None if elapsed is None else elapsed[indices]
@@ -213,7 +219,7 @@ class SequenceDataset(Dataset[Batch]):
         rows = (starts[:, None] + steps)[mask]
         y = as_target(_pad(self.y[rows], mask) if self.per_step else self.y[indices])
         elapsed = None if elapsed is None else _pad(elapsed[rows], mask, 1.0)
-        x = _pad(self.x[rows], mask).to(torch.float32)
+        x = _pad(self.x[rows], mask).to(self._dtype)
         return Batch(x, y, lengths, elapsed, **units)
 
 

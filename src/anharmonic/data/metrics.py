@@ -26,7 +26,8 @@ class TaskMetric:
         name: "accuracy": share of sequences, nodes or graphs whose highest score is their class, in
             percent; "f1": micro-averaged F1 of yes-or-no labels, 2 TP / (2 TP + FP + FN) in
             percent, a label being predicted where its score is above 0; "cross_entropy": its mean
-            in nats; "mse", "rmse", "mae": errors over all samples, real steps and outputs; "nrmse":
+            in nats; "bits_per_character": the same in bits; "perplexity": its exponential;
+            "mse", "rmse", "mae": errors over all samples, real steps and outputs; "nrmse":
             root mean squared error over the root mean square of the targets, 1 for a model that
             answers 0; "nmse": mean squared error over a constant of the data, 1 / `scale`.
         scale: Factor on the value, > 0: the `metric_scale` of the task.
@@ -94,7 +95,11 @@ class TaskMetric:
         value, *rest = (float(metric.compute()) for metric in self._metrics)
         if rest:
             value = _FACTORS.get(self.name, 1.0) * value / rest[0] if rest[0] else math.nan
-        return self._scale * (math.sqrt(value) if self.name in ("rmse", "nrmse") else value)
+        if self.name in ("rmse", "nrmse"):
+            value = math.sqrt(value)
+        if self.name == "perplexity":
+            value = math.exp(min(value, _LARGEST))
+        return self._scale * value
 
 
 def _hits(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int]:
@@ -159,13 +164,16 @@ def _check_shape(prediction: Tensor, batch: Batch | GraphBatch) -> None:
     require(prediction.shape == y.shape, "prediction", prediction, f"{list(y.shape)} as y", advice)
 
 
-# Percent; F1 counts every hit twice.
-_FACTORS = {"accuracy": 100.0, "f1": 200.0}
+# Percent; F1 counts every hit twice; bits.
+_FACTORS = {"accuracy": 100.0, "f1": 200.0, "bits_per_character": 1 / math.log(2)}
+_LARGEST = 700.0  # whose exponential is a number
 # What is measured: predictions and targets, or the two sums of a quotient.
 _INPUTS: dict[str, Callable[[Tensor, Batch | GraphBatch], tuple[Tensor, Tensor | int]]] = {
     "accuracy": _hits,
     "f1": _label_hits,
     "cross_entropy": _log_losses,
+    "bits_per_character": _log_losses,
+    "perplexity": _log_losses,
     "mse": real_steps,
     "rmse": real_steps,
     "nrmse": _relative_squares,

@@ -172,7 +172,9 @@ def _describe(name: str) -> TaskInfo:
         summary=summary,
         sizes=dict(task.sizes),
         samples=f"{sample}s",
-        input=f"{counted(task.input_size, 'number')} per {per}",
+        input=f"one of {task.input_size} words or characters per step"
+        if task.tokens
+        else f"{counted(task.input_size, 'number')} per {per}",
         target=task.output,
         metric=task.metric,
         source=task.source,

@@ -14,8 +14,9 @@ from anharmonic.data.base import Batch, Loaders, Task, step_mask
 def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
     """The metric that a constant answer, taken from the training data, has on the test data.
 
-    The answer is the most frequent class, for labels each label's more frequent value, for values
-    their mean, or their median where the metric is "mae". Of a forecast it is the last known value.
+    The answer is the most frequent class (where probabilities count, each class as probable as it
+    is frequent), for labels each label's more frequent value, for values their mean, or their
+    median where the metric is "mae". Of a forecast it is the last known value.
 
     Args:
         task: Has the metric.
@@ -54,6 +55,8 @@ def constant_answer(task: Task, targets: Tensor) -> Tensor:
     """
     if task.target == "class":
         counts = torch.bincount(targets, minlength=task.output_size)
+        if task.metric in ("cross_entropy", "bits_per_character", "perplexity"):
+            return (counts.clamp(min=1) / counts.sum()).log()
         return functional.one_hot(counts.argmax(), task.output_size).float()
     if task.target == "labels":
         return targets.float().mean(0) - 0.5

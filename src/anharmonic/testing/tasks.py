@@ -76,7 +76,10 @@ def sizes_are_those_stated(make: Callable[[], Task]) -> None:
 
 
 def batches_have_the_shapes_stated(make: Callable[[], Task]) -> None:
-    """Inputs are finite float32 of ``input_size`` features, targets as ``target`` says."""
+    """Inputs are finite float32 of ``input_size`` features, or int64 numbers of words below it.
+
+    Targets are as ``target`` says.
+    """
     task = make()
     loaders = task.loaders(0, BATCH)
     for batches in (loaders.train(0), loaders.valid, loaders.test):
@@ -84,8 +87,12 @@ def batches_have_the_shapes_stated(make: Callable[[], Task]) -> None:
             continue
         batch = batches[0]
         x, y = batch.x, batch.y
-        fits = x.dtype == torch.float32 and x.shape[-1] == task.input_size
-        expect(fits, f"float32 [..., {task.input_size}]", f"{x.dtype} {list(x.shape)}")
+        if task.tokens:
+            fits = x.dtype == torch.int64 and 0 <= int(x.min()) and int(x.max()) < task.input_size
+            expect(fits, f"int64 [B, T] below {task.input_size}", f"{x.dtype} {list(x.shape)}")
+        else:
+            fits = x.dtype == torch.float32 and x.shape[-1] == task.input_size
+            expect(fits, f"float32 [..., {task.input_size}]", f"{x.dtype} {list(x.shape)}")
         expect(bool(x.isfinite().all()), "finite inputs", "NaN or infinity")
         if task.target == "class":
             inside = y.dtype == torch.int64 and 0 <= y.min() and y.max() < task.output_size
@@ -109,10 +116,16 @@ def parts_share_no_sample(make: Callable[[], Task]) -> None:
 
 
 def order_is_that_of_seed_and_epoch(make: Callable[[], Task]) -> None:
-    """Training samples come once an epoch, in an order that seed and epoch alone decide."""
+    """Training samples come once an epoch, in an order that seed and epoch alone decide.
+
+    (Where a state is carried from batch to batch, in one and the same order.)
+    """
     task = make()
     first = _epoch(task, 0, 0)
     expect(_epoch(make(), 0, 0) == first, "the same order in another task", "another")
+    if task.carries_state:
+        expect(_epoch(task, 1, 1) == first, "the same order in every epoch", "another")
+        return
     if len(task.loaders(0, BATCH).train(0)) == 1:  # one graph, or few samples: no order to see
         return
     for seed, epoch in ((0, 1), (1, 0)):

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from anharmonic.data.base import Batches, Task
 from anharmonic.data.scores import ScoreTable, score_table
 from anharmonic.train.losses import count_entries, summed_loss
+from anharmonic.train.reader import Reader
 
 
 class Scores(NamedTuple):
@@ -38,10 +39,11 @@ def evaluate(model: nn.Module, batches: Batches[Any], task: Task, device: torch.
     metric = TaskMetric(task.metric, task.metric_scale)
     losses: list[Tensor] = []
     entries = 0
+    reader = Reader(model, task.carries_state)
     with _judged(model):
         for batch in batches:
             batch = batch.to(device)
-            prediction = batch.select(model(*batch.inputs))
+            prediction = reader(batch)
             metric.update(prediction, batch)
             losses.append(summed_loss(prediction, batch, task.loss))
             entries += count_entries(batch, task.loss)
@@ -72,10 +74,11 @@ def detailed_scores(
 
     device = torch.device("cpu") if device is None else device
     found: list[tuple[Tensor, Tensor]] = []
+    reader = Reader(model, task.carries_state)
     with _judged(model):
         for batch in batches:
             batch = batch.to(device)
-            prediction = batch.select(model(*batch.inputs))
+            prediction = reader(batch)
             if task.target == "class":
                 scores, y = real_scores(prediction, batch)
                 # Their sum is 1: shares of one sequence can be compared with those of another.

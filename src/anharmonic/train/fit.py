@@ -276,7 +276,7 @@ def _train(
     module = TrainingModule(
         run,
         prepared.model,
-        prepared.task.loss,
+        prepared.task,
         prepared.loaders.train,
         prepared.class_weights,
         str(resume),

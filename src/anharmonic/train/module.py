@@ -13,10 +13,11 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from anharmonic import _checks
-from anharmonic.data.base import Batches
+from anharmonic.data.base import Batches, Task
 from anharmonic.train.losses import DivergedError, Share, share_of, summed_loss
 from anharmonic.train.noise import with_noise
 from anharmonic.train.optim import first_beta, learning_rate, make_optimizer
+from anharmonic.train.reader import Reader
 from anharmonic.train.run import Run
 
 # Reading a loss makes a GPU (or the other processes) wait, so there it is done this many steps at
@@ -60,7 +61,7 @@ class TrainingModule(LightningModule):
     Args:
         run: The run.
         model: Maps a batch's inputs to predictions.
-        loss: The task's loss, by name.
+        task: Has the loss, and says whether states are carried.
         train: The task's training batches by epoch.
         class_weights: Factors on the classes in the loss, [C]; None for 1.
         resume_path: Where the last good state is, for the error of a diverged run.
@@ -70,7 +71,7 @@ class TrainingModule(LightningModule):
         self,
         run: Run,
         model: nn.Module,
-        loss: str,
+        task: Task,
         train: Callable[[int], Batches[Any]],
         class_weights: Tensor | None,
         resume_path: str,
@@ -81,7 +82,8 @@ class TrainingModule(LightningModule):
         self.automatic_optimization = False
         self.run = run
         self.model = model
-        self.loss = loss
+        self.loss = task.loss
+        self.carries_state = task.carries_state
         self.train_batches = train
         self.class_weights: Tensor | None
         self.register_buffer("class_weights", class_weights, persistent=False)
@@ -123,6 +125,8 @@ class TrainingModule(LightningModule):
         self._losses, self._norms, self._entries = [], [], []
         self._loss_sum, self._entry_sum = 0.0, 0
         self._epoch_norms = []
+        # A new one: where states are carried, an epoch begins with zeros.
+        self._reader = Reader(self.model, self.carries_state)
         self._optimizer = self.trainer.optimizers[0]
         self._weights = list(self.model.parameters())
         self._look_at_once = self.device.type == "cpu" and self.trainer.world_size == 1
@@ -132,7 +136,7 @@ class TrainingModule(LightningModule):
         run = self.run
         self._set_rate(batch_idx)
         batch = with_noise(share.batch, run.input_noise, run.amplitude_noise)
-        prediction = batch.select(self.model(*batch.inputs))
+        prediction = self._reader(batch)
         loss = summed_loss(prediction, batch, self.loss, run.label_smoothing, self.class_weights)
         loss = loss * share.weight
         self._optimizer.zero_grad(set_to_none=True)

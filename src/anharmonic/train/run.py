@@ -209,11 +209,12 @@ class Run:
         _checks.choice("class_weights", self.class_weights, ("none", "balanced"))
         for name in ("input_noise", "amplitude_noise"):
             put(self, name, _checks.number(name, getattr(self, name), low=0.0))
+            kind = task_class(self.task)
             _checks.require(
-                getattr(self, name) == 0 or task_class(self.task).kind == "sequence",
+                getattr(self, name) == 0 or (kind.kind == "sequence" and not kind.tokens),
                 name,
                 getattr(self, name),
-                f"0 on task {self.task!r}, whose inputs are no sequences",
+                f"0 on task {self.task!r}, whose inputs are no sequences of numbers",
                 "leave it out",
             )
 
@@ -274,8 +275,11 @@ class Run:
         kind = model_kind(self.model)
         if kind == "sequence":
             readout = "all" if task.readout == "all" else self.readout
-            sizes = (task.input_size, task.output_size)
-            return SequenceModel(self.model, *sizes, readout=readout, patch=self.patch, **options)
+            options = {**task.reading, **options, "readout": readout, "patch": self.patch}
+            model = SequenceModel(self.model, task.input_size, task.output_size, **options)
+            if (vectors := task.vectors()) is not None:
+                model.embedding.load(vectors)
+            return model
         if kind == "graph":
             options["level"] = task.readout
         return model_class(self.model)(task.input_size, task.output_size, **options)

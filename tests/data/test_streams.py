@@ -1,0 +1,97 @@
+"""One long text in columns and windows."""
+
+import functools
+import math
+
+import pytest
+import torch
+
+from anharmonic.data import StreamTask, TokenStream
+from anharmonic.data.base import Batch
+from anharmonic.data.metrics import TaskMetric
+from anharmonic.data.trivial import trivial_score
+from anharmonic.testing import task_checks
+
+
+class Letters(StreamTask):
+    """Three texts drawn at random."""
+
+    name = "letters"
+    metric = "bits_per_character"
+    input_size = output_size = 5
+    source, licence = "here", "none needed"
+    noun = "character"
+    reading = {"embedding_size": 3}  # noqa: RUF012
+
+    def __init__(self, window: int = 7):
+        self.window = window
+        self.sizes = {"train": 400, "valid": 200, "test": 201}
+
+    def _texts(self):
+        gen = torch.Generator().manual_seed(0)
+        return tuple(torch.randint(5, (n,), generator=gen) for n in self.sizes.values())
+
+
+@pytest.mark.parametrize("check", list(dict(task_checks(lambda: None))))
+def test_contract(check):
+    # Windows of seven letters of five may come twice.
+    dict(task_checks(functools.partial(Letters, 40)))[check]()
+
+
+@pytest.mark.parametrize(("size", "window"), [(1, 7), (6, 7), (6, 1), (33, 100)])
+def test_windows_joined_are_the_text(size, window):
+    text = torch.arange(400)
+    batches = TokenStream(text, window).batches(size)
+    x = torch.cat([batch.x for batch in batches], dim=1)
+    y = torch.cat([batch.y for batch in batches], dim=1)
+    steps = 399 // size
+    assert len(batches) == math.ceil(steps / window)
+    assert torch.equal(x.flatten(), text[: size * steps])
+    assert torch.equal(y, x + 1)
+    assert [batch.x.shape[1] for batch in batches][:-1] == [window] * (len(batches) - 1)
+
+
+def test_a_text_shorter_than_the_batch():
+    (batch,) = TokenStream(torch.arange(3), 5).batches(64)
+    assert batch.x.tolist() == [[0], [1]]
+    assert TokenStream(torch.arange(3), 5).take(torch.tensor([1])).y.tolist() == [[2]]
+
+
+def test_evaluation_is_in_columns_of_its_own():
+    loaders = Letters().loaders(0, 3)
+    assert loaders.train(0)[0].x.shape == (3, 7)
+    assert loaders.test[0].x.shape == (10, 7)
+    assert Letters().summary() == (
+        "letters: 801 characters (400 train, 200 valid, 201 test), windows of 7, "
+        "a vocabulary of 5, 5 classes per step"
+    )
+
+
+def test_bits_and_perplexity_are_those_of_the_cross_entropy():
+    scores = torch.randn(2, 6, 5, generator=torch.Generator().manual_seed(0)).double()
+    batch = Batch(torch.zeros(2, 6, dtype=torch.int64), torch.randint(5, (2, 6)), None)
+    found = {}
+    for name in ("cross_entropy", "bits_per_character", "perplexity"):
+        metric = TaskMetric(name)
+        metric.update(scores, batch)
+        found[name] = metric.value()
+        assert not metric.higher_is_better
+    nats = -scores.log_softmax(-1).gather(-1, batch.y[..., None]).mean().item()
+    assert found["cross_entropy"] == pytest.approx(nats)
+    assert found["bits_per_character"] == pytest.approx(nats / math.log(2))
+    assert found["perplexity"] == pytest.approx(math.exp(nats))
+
+
+def test_the_trivial_answer_knows_how_frequent_letters_are():
+    task = Letters()
+    score = trivial_score(task, task.loaders(0, 4))
+    assert math.log2(5) * 0.99 < score < math.log2(5) * 1.03
+
+
+def test_errors():
+    with pytest.raises(ValueError, match=r"tokens must be \[N\] of two words or more; got shape"):
+        TokenStream(torch.zeros(1, 5), 5)
+    with pytest.raises(ValueError, match="order must be None for a text"):
+        TokenStream(torch.arange(5), 2).batches(2, torch.arange(5))
+    with pytest.raises(ValueError, match="window must be an int >= 1"):
+        TokenStream(torch.arange(5), 0)
