@@ -121,7 +121,7 @@ def caption(results: dict[str, Any]) -> str:
     thin = [f"{name}: means of {number} samples" for name, number in MEANS.items()]
     return (
         f"Test accuracy in percent, mean ± standard deviation of {seeds}; median seconds of fit "
-        f"and predict on one thread, in turns after a warm-up. {machine}; load average while it ran "
+        f"and predict on one thread, in turns after a warm-up. {machine}; load average meanwhile "
         f"{min(loads):.1f} to {max(loads):.1f}. {'; '.join(thin)}."
     )
 

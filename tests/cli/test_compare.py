@@ -1,7 +1,9 @@
+import sys
+
 import numpy as np
 import pytest
 
-from anharmonic.cli.compare import task_named
+from anharmonic.cli.compare import task_named, with_others
 from anharmonic.train import read_results
 
 QUICK = ("--epochs", "1", "--hidden-size", "4", "--threads", "1", "--no-progress")
@@ -68,3 +70,28 @@ def test_help(cli):
     assert code == 0 and out.startswith("usage: anharmonic compare TASK")
     assert "--models" in out and "--folds" in out
     assert "--length" in cli("compare", "adding", "--help")[1]
+
+
+def test_resonators_are_among_the_models_by_default_and_by_name(data):
+    pytest.importorskip("sklearn")
+    models, (other,), notes = with_others((), "file")
+    assert models is None and other.name == "resonators" and notes == ()
+    models, others, _ = with_others(("lem", "Resonators"), "digits")
+    assert models == ("lem",) and len(others) == 1
+    assert with_others(("lem",), "digits") == (("lem",), (), ())
+    assert with_others((), "graph") == (None, (), ())
+
+
+def test_resonators_alone(cli, data):
+    pytest.importorskip("sklearn")
+    code, out, err = cli("compare", data, "--models", "resonators", "--seeds", "0", "1")
+    assert code == 0 and "resonators" in out and "2 runs" in out
+    assert len(err.splitlines()) == 2 and err.startswith("resonators, seed 0: test accuracy")
+
+
+def test_without_scikit_learn_resonators_are_left_out_and_it_is_said(monkeypatch):
+    monkeypatch.setitem(sys.modules, "anharmonic.estimators", None)
+    models, others, (note,) = with_others((), "file")
+    assert models is None and others == () and note.startswith("resonators are left out")
+    with pytest.raises(ImportError):
+        with_others(("resonators",), "file")

@@ -3,6 +3,7 @@
 import dataclasses
 
 from anharmonic.train import folder as folders
+from anharmonic.train import rows as module
 from anharmonic.train.results import read_results
 from anharmonic.train.rows import Row, fit_rows, without_results
 
@@ -30,3 +31,13 @@ def test_a_row_of_another_process_is_no_failure(tiny, environment):
         assert fit_rows(rows, environment, say=said.append) == []
     assert "another process" in said[1]
     assert [result.run for result in read_results(environment.results_path)] == [rows[1].run]
+
+
+def test_a_long_training_without_a_bar_says_now_and_then_that_it_goes_on(
+    tiny, environment, monkeypatch
+):
+    monkeypatch.setattr(module, "_BETWEEN_LINES", 0.0)
+    said = []
+    fit_rows([Row("one", tiny(epochs=3))], environment, say=said.append)
+    assert [line.split(",")[0].strip() for line in said[1:-1]] == ["epoch 1 of 3", "epoch 2 of 3"]
+    assert "validation" in said[1]

@@ -14,13 +14,15 @@ from anharmonic.cli.flags import fields_of, open_fields_of, run_command, typed
 from anharmonic.cli.main import is_debugging, one_line
 from anharmonic.cli.train import names, task_flags
 from anharmonic.data.graphs.own import is_graph_file
-from anharmonic.data.registry import OWN_DATA, list_tasks
+from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
 from anharmonic.train.compare import MODELS, carry_out, plan
 from anharmonic.train.comparison_page import write_comparison
+from anharmonic.train.others import Other
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.verdict import report
 
 PROG = "anharmonic compare"
+RESONATORS = "resonators"
 _RUN: dict[str, Any] = {
     "task": "digits", "model": "LEM", "task_options": {}, "model_options": {}, "seed": 0
 }  # fmt: skip
@@ -61,11 +63,15 @@ def run(words: Sequence[str]) -> int:
         given = typed(run, fields) | {"task_options": task_options}
         if hidden_size is not None:
             given["model_options"] = {"hidden_size": hidden_size}
-        made = plan(task, environment, models=models, given=given, seeds=seeds, folds=folds)
+        names, others, note = with_others(models, task)
+        made = plan(
+            task, environment, models=names, others=others, given=given, seeds=seeds, folds=folds
+        )
+        made = dataclasses.replace(made, notes=(*note, *made.notes))
         if environment.progress:
             for model, recipe in made.recipes.items():
                 print(f"{model}: {recipe.describe()}", file=sys.stderr)
-        # Where no bar can be drawn, the line about each training is enough.
+        # Where no bar can be drawn, a line about each training, and now and then one, is enough.
         quiet = dataclasses.replace(
             environment, progress=environment.progress and sys.stderr.isatty()
         )
@@ -79,7 +85,7 @@ def run(words: Sequence[str]) -> int:
         )
         print(report(found))
         write_comparison(html, found, f"{PROG} {shlex.join(words)}")
-        print(f"wrote {html}; it has the command to predict with the best model")
+        print(f"wrote {html}; it says how to predict with the best model")
         return 1 if found.failures else 0
 
     settings.__doc__ = compare_anything.__doc__
@@ -103,8 +109,8 @@ def compare_anything(
     Args:
         run: What is the same for all models.
         environment: Where they are trained.
-        models: Names of models. Default: LEM, CoRNN, UnICORNN, LSTM, GRU; for graphs PlainGNN,
-            GraphCON, GradientGating.
+        models: Names of models. Default: resonators, LEM, CoRNN, UnICORNN, LSTM, GRU; for graphs
+            PlainGNN, GraphCON, GradientGating.
         seeds: Every model is trained once with each.
         folds: Of your own file: cuts all but the test part into so many parts, and trains once for
             each as validation part.
@@ -112,6 +118,35 @@ def compare_anything(
         html: The page to write; it replaces one that is there.
     """
     return 0
+
+
+def with_others(
+    models: Sequence[str], task: str
+) -> tuple[tuple[str, ...] | None, tuple[Other, ...], tuple[str, ...]]:
+    """Parts the names of models that are trained from resonators, which are fitted at once.
+
+    Args:
+        models: As typed; none for the usual ones.
+        task: Name of the task.
+
+    Returns:
+        Names for `plan`, what else it compares, and a line if the usual ones lack something.
+
+    Raises:
+        ImportError: If resonators are asked for by name and scikit-learn is missing.
+    """
+    trained = tuple(name for name in models if name.lower() != RESONATORS)
+    is_named = len(trained) < len(models)
+    if not is_named and (models or task_class(task).kind != "sequence"):
+        return trained or None, (), ()
+    try:
+        # scikit-learn takes a second to load.
+        from anharmonic.estimators import RESONATORS as other
+    except ImportError as error:
+        if is_named:
+            raise
+        return None, (), (f"{RESONATORS} are left out: {error}",)
+    return trained if models else None, (other,), ()
 
 
 def task_named(word: str) -> tuple[str, Path | None]:

@@ -10,6 +10,7 @@ from anharmonic.train.folder import BEST, DIAGNOSTICS, run_folder
 from anharmonic.train.losses import DivergedError
 from anharmonic.train.machine import commit, versions
 from anharmonic.train.notices import not_learned
+from anharmonic.train.others import Other
 from anharmonic.train.predict import Predictions, predict
 from anharmonic.train.probes import read_diagnostics
 from anharmonic.train.recipe import Recipe, fill, folds_of, recipe, refitted
@@ -26,6 +27,7 @@ __all__ = [
     "Comparison",
     "DivergedError",
     "Evaluation",
+    "Other",
     "Predictions",
     "Range",
     "Recipe",

@@ -16,6 +16,15 @@ from anharmonic.data.files import file_digest
 from anharmonic.data.registry import OWN_DATA, task_class
 from anharmonic.nn.registry import canonical_name
 from anharmonic.train.estimate import expected_seconds, in_words
+from anharmonic.train.others import (
+    Other,
+    OtherRow,
+    Outcome,
+    fit_others,
+    other_rows,
+    read_outcomes,
+    why_not,
+)
 from anharmonic.train.recipe import Recipe, fill, folds_of
 from anharmonic.train.results import Result, read_results
 from anharmonic.train.rows import Row, fit_rows, without_results
@@ -45,6 +54,10 @@ class Plan:
     """Where they are trained."""
     refused: tuple[str, ...] = ()
     """A line for each model that cannot be trained on this task."""
+    others: tuple[OtherRow, ...] = ()
+    """What is fitted at once, before anything is trained."""
+    notes: tuple[str, ...] = ()
+    """A line for each model that is left out."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +88,7 @@ class Standing:
 
     model: str
     """Its name."""
-    results: tuple[Result, ...]
+    results: tuple[Result | Outcome, ...]
     """Results over seeds and folds, at least one."""
 
     @property
@@ -129,7 +142,8 @@ def plan(
     task: str | Path,
     environment: RunEnvironment,
     *,
-    models: Sequence[str] = (),
+    models: Sequence[str] | None = None,
+    others: Sequence[Other] = (),
     given: Mapping[str, Any] | None = None,
     seeds: Sequence[int] = (0, 1, 2),
     folds: int | None = None,
@@ -139,7 +153,8 @@ def plan(
     Args:
         task: Name of the task; "file" or "graph" is that of ``environment.file``.
         environment: Where it will be trained.
-        models: Names of models; those of ``MODELS`` if there are none.
+        models: Names of models; None for those of ``MODELS``.
+        others: Models that are fitted at once; what cannot be fitted to the task is left out.
         given: Fields of `Run` and options that are the same for all models, as of `recipe`.
         seeds: The seeds of every model, at least one.
         folds: Of your own file: every model is trained once for each of so many validation parts.
@@ -161,18 +176,31 @@ def plan(
     given["task_options"] = options
     recipes: dict[str, Recipe] = {}
     errors: dict[str, Exception] = {}
-    for model in dict.fromkeys(map(canonical_name, models or MODELS[kind])):
+    asked = MODELS[kind] if models is None else models
+    advice = "leave them out for the usual ones"
+    require(bool(asked or others), "models", list(asked), "at least one name", advice)
+    for model in dict.fromkeys(map(canonical_name, asked)):
         try:
             recipes[model] = fill(model, name, given, environment)
         except (ValueError, TypeError) as error:
             errors[model] = error
-    if not recipes:
+    if errors and not recipes:
         raise next(iter(errors.values()))
-    made = next(iter(recipes.values())).run.make_task(environment)
+    any_recipe = next(iter(recipes.values()), None) or fill(
+        MODELS[kind][0], name, given, environment
+    )
+    made = any_recipe.run.make_task(environment)
     title = name if environment.file is None else environment.file.stem.removesuffix("_TRAIN")
     refused = tuple(f"{model}: {error}" for model, error in errors.items())
     rows = tuple(_rows(recipes, seeds, folds))
-    return Plan(title, made, recipes, rows, environment, refused)
+    reasons = {other.name: why_not(other, made) for other in others}
+    able = [other for other in others if not reasons[other.name]]
+    advice = "name a model that is trained"
+    came = " ".join(filter(None, reasons.values()))
+    require(bool(recipes or able), "models", came, "at least one that fits the task", advice)
+    fitted = tuple(row for o in able for row in other_rows(o, any_recipe.run, seeds, folds))
+    notes = tuple(filter(None, reasons.values()))
+    return Plan(title, made, recipes, rows, environment, refused, fitted, notes)
 
 
 def _rows(recipes: Mapping[str, Recipe], seeds: Sequence[int], folds: int | None) -> list[Row]:
@@ -194,8 +222,7 @@ def estimate(made: Plan) -> float:
     Args:
         made: The plan.
     """
-    first = next(iter(made.recipes.values())).run
-    tasks = {json.dumps(first.task_options): made.task}
+    tasks = {json.dumps(one.run.task_options): made.task for one in list(made.recipes.values())[:1]}
     total = 0.0
     missing = _missing(made)
     for model in made.recipes:
@@ -233,6 +260,9 @@ def carry_out(
         ValueError: If every run failed.
     """
     environment = made.environment
+    for note in made.notes:
+        say(note)
+    failed = fit_others(made.others, environment, say=say, describe=describe, debug=debug)
     missing = _missing(made)
     if missing:
         done = len(made.rows) - len(missing)
@@ -241,14 +271,16 @@ def carry_out(
             words = in_words(estimate(made))
         except (ValueError, RuntimeError):  # the run that fails says why
             words = "unknown"
-        say(
-            f"{len(missing)} trainings of {len(made.rows)}{known}; time: {words} "
-            "(fewer models or seeds take less)"
-        )
-    failed = fit_rows(missing, environment, say=say, describe=describe, debug=debug)
+        say(f"{len(missing)} trainings of {len(made.rows)}{known}; time: {words}{_shorter(made)}")
+    failed += fit_rows(missing, environment, say=say, describe=describe, debug=debug)
     failures = (*made.refused, *failed)
     found = {result.hash: result for result in read_results(environment.results_path)}
     standings = []
+    outcomes = read_outcomes(environment) if made.others else {}
+    for name in dict.fromkeys(row.other.name for row in made.others):
+        rows = [row for row in made.others if row.other.name == name and row.hash in outcomes]
+        if rows:
+            standings.append(Standing(name, tuple(outcomes[row.hash] for row in rows)))
     for model in made.recipes:
         runs = [row.run for row in made.rows if row.run.model == model]
         results = tuple(found[run.hash] for run in runs if run.hash in found)
@@ -257,6 +289,21 @@ def carry_out(
     came = "; ".join(failures) or "no result; another process may be training them"
     require(bool(standings), "a comparison", came, "at least one finished run", "see the errors")
     return ordered(made, standings, failures)
+
+
+def _shorter(made: Plan) -> str:
+    """How a comparison is shortened, where it can be."""
+    trained = len(made.rows)
+    ways = []
+    if len({row.run.seed for row in made.rows}) > 1:
+        ways.append(f"one seed, as --seeds 0 gives, is {trained // _seeds(made)} trainings")
+    if len(made.recipes) > 1:
+        ways.append("--models names fewer models")
+    return f" ({'; '.join(ways)})" if ways else ""
+
+
+def _seeds(made: Plan) -> int:
+    return len({row.run.seed for row in made.rows})
 
 
 def ordered(made: Plan, standings: Sequence[Standing], failures: Sequence[str] = ()) -> Comparison:
@@ -283,7 +330,8 @@ def compare(
     task: str | Path,
     environment: RunEnvironment | None = None,
     *,
-    models: Sequence[str] = (),
+    models: Sequence[str] | None = None,
+    others: Sequence[Other] = (),
     given: Mapping[str, Any] | None = None,
     seeds: Sequence[int] = (0, 1, 2),
     folds: int | None = None,
@@ -299,6 +347,7 @@ def compare(
         environment: Where they are trained.
         models: Names of models. Default: LEM, CoRNN, UnICORNN, LSTM and GRU; for graphs PlainGNN,
             GraphCON and GradientGating.
+        others: Models that are fitted at once, such as `anharmonic.estimators.RESONATORS`.
         given: Fields of `Run` and options that are the same for all models; all others follow from
             the data, see `recipe`.
         seeds: The seeds of every model, at least one.
@@ -318,5 +367,7 @@ def compare(
         (2, 'accuracy', 'validation')
     """
     environment = RunEnvironment() if environment is None else environment
-    made = plan(task, environment, models=models, given=given, seeds=seeds, folds=folds)
+    made = plan(
+        task, environment, models=models, others=others, given=given, seeds=seeds, folds=folds
+    )
     return carry_out(made, say=say)

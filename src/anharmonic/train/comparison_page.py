@@ -20,6 +20,7 @@ from anharmonic.train.compare import Comparison, Standing
 from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.files import write_atomically
 from anharmonic.train.folder import BEST, run_folder
+from anharmonic.train.others import OtherRow, Outcome
 from anharmonic.train.results import Result
 
 
@@ -49,7 +50,7 @@ def write_comparison(
     write_atomically(path, pages.render(template, title=title, parts=parts))
 
 
-def representative(standing: Standing) -> Result:
+def representative(standing: Standing) -> Result | Outcome:
     """The run of a model that is shown in detail: the one with the median test value.
 
     Args:
@@ -66,10 +67,21 @@ def _part(comparison: Comparison, command: str) -> dict[str, Any]:
     commands = {"The same again:": command} if command else {}
     best = representative(comparison.standings[0])
     environment = comparison.plan.environment
-    folder = run_folder(best.run, environment)
-    if best.run.task in OWN_DATA and folder.is_dir():
-        suffix = environment.file.suffix if environment.file else ""
-        commands["To predict with it:"] = f"anharmonic predict {folder} NEW{suffix}"
+    if isinstance(best, Outcome):
+        commands["To use it in Python:"] = _row(comparison, best).other.usage
+    for standing in comparison.standings:
+        # The best one that lies in a folder: what is fitted at once does not.
+        trained = representative(standing)
+        if isinstance(trained, Outcome):
+            continue
+        folder = run_folder(trained.run, environment)
+        if trained.run.task in OWN_DATA and folder.is_dir():
+            suffix = environment.file.suffix if environment.file else ""
+            words_before = (
+                "To predict with it:" if trained is best else (f"To predict with {standing.model}:")
+            )
+            commands[words_before] = f"anharmonic predict {folder} NEW{suffix}"
+        break
     return {
         "title": comparison.plan.title,
         "finding": finding,
@@ -79,6 +91,7 @@ def _part(comparison: Comparison, command: str) -> dict[str, Any]:
         "rows": words.table(comparison),
         "has_trivial": comparison.trivial is not None,
         "legend": words.about(comparison),
+        "notes": comparison.plan.notes,
         "failures": comparison.failures,
         "curves": _curves(comparison),
         "best": _details(comparison, best),
@@ -106,17 +119,25 @@ def _curves(comparison: Comparison) -> list[Any]:
     return drawn
 
 
-def _details(comparison: Comparison, best: Result) -> Any:
+def _row(comparison: Comparison, best: Outcome) -> OtherRow:
+    return next(row for row in comparison.plan.others if row.hash == best.hash)
+
+
+def _details(comparison: Comparison, best: Result | Outcome) -> Any:
     """What the best model does on the test data; None if its weights are not there any more."""
     environment = comparison.plan.environment
-    folder = run_folder(best.run, environment)
-    if not (folder / BEST).is_dir():
+    run = _row(comparison, best).run if isinstance(best, Outcome) else best.run
+    folder = run_folder(run, environment)
+    if isinstance(best, Result) and not (folder / BEST).is_dir():
         return None
-    task = best.run.make_task(environment)
-    model = from_pretrained(folder / BEST).eval()
-    test = task.loaders(best.run.seed, best.run.batch_size).test
+    task = run.make_task(environment)
+    if isinstance(best, Outcome):
+        model = _row(comparison, best).fitted(task)
+    else:
+        model = from_pretrained(folder / BEST).eval()
+    test = task.loaders(run.seed, run.batch_size).test
     scores = detailed_scores(model, test, task)
-    said = f"{scores.count:,} predictions for the test data, seed {best.run.seed}"
+    said = f"{scores.count:,} predictions for the test data, seed {run.seed}"
     if len(comparison.standings[0].results) > 1:
         said += ", the run of median test value"
     picture = None
@@ -134,7 +155,7 @@ def _details(comparison: Comparison, best: Result) -> Any:
     if scores.classes:
         said += f". On all: {', '.join(f'{name} {value}' for name, value in rows)}"
         head, rows = pages.CLASS_HEAD, pages.class_rows(scores)
-    title = f"{best.run.model} in detail"
+    title = f"{comparison.standings[0].model} in detail"
     return {"title": title, "about": f"{said}.", "picture": picture, "head": head, "rows": rows}
 
 
@@ -169,6 +190,7 @@ def settings(comparison: Comparison) -> dict[str, str]:
         name: {key: value for key, value in one.items() if key not in shared}
         for name, one in chosen.items()
     }
+    said |= {row.other.name: row.other.settings for row in comparison.plan.others}
     return {
         name: ", ".join(f"{key} {_short(value)}" for key, value in found.items())
         for name, found in said.items()

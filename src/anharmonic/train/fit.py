@@ -55,8 +55,8 @@ def fit(
         environment: Where to train; the default trains on the CPU and writes to ``runs``.
         task: The run's task if it is in memory, such as an ``anharmonic.data.SequencesTask`` for
             the task "file"; the run knows it by its ``Sequences.digest``, as ``sha256``.
-        told: Is called after every epoch with its number, from 1, and the validation metric, where
-            there is one. What it raises ends the training, which another call continues.
+        told: Is called after every epoch with its number, from 1, and the validation metric, NaN
+            where there is none. What it raises ends the training, which another call continues.
 
     Returns:
         The result, the same as in the results file.

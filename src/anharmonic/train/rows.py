@@ -5,6 +5,8 @@ Several processes may work on the same rows: a run that another one trains is le
 
 from __future__ import annotations
 
+import math
+import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,6 +15,9 @@ from anharmonic.train.fit import fit
 from anharmonic.train.folder import RunLockedError
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
+
+# Seconds from one line about a training to the next.
+_BETWEEN_LINES = 30.0
 
 
 @dataclass(frozen=True)
@@ -72,7 +77,9 @@ def fit_rows(
     for number, row in enumerate(rows, start=1):
         say(f"[{number}/{len(rows)}] {row.name}")
         try:
-            result = fit(row.run, environment)
+            # Where nothing else shows that a long training goes on, a line does now and then.
+            told = None if environment.progress else _teller(row.run, say)
+            result = fit(row.run, environment, told=told)
         except RunLockedError:
             say("    another process trains it; it is left to that one")
         except Exception as error:
@@ -86,3 +93,18 @@ def fit_rows(
                 f"{result.seconds:.1f} s"
             )
     return failed
+
+
+def _teller(run: Run, say: Callable[[str], None]) -> Callable[[int, float], None]:
+    """Says now and then how far a training is."""
+    began = said = time.monotonic()
+
+    def told(epoch: int, valid: float) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if now - said >= _BETWEEN_LINES and epoch < run.epochs:
+            said = now
+            reached = "" if math.isnan(valid) else f", validation {valid:.4g}"
+            say(f"    epoch {epoch} of {run.epochs}{reached}, {now - began:.0f} s")
+
+    return told

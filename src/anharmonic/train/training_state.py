@@ -235,7 +235,7 @@ class EpochTeller(Callback):
 
     Args:
         state: Where it is.
-        told: Takes the epoch, from 1, and the value.
+        told: Takes the epoch, from 1, and the value, NaN where nothing validates.
     """
 
     def __init__(self, state: TrainingState, told: Callable[[int, float], None]) -> None:
@@ -244,8 +244,7 @@ class EpochTeller(Callback):
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Says it."""
-        if "valid" in self._state.curve:
-            self._told(trainer.current_epoch + 1, self._state.curve["valid"][-1])
+        self._told(trainer.current_epoch + 1, self._state.curve.get("valid", [math.nan])[-1])
 
 
 def _gathered(trainer: Trainer, states: dict[str, Any]) -> list[dict[str, Any]]:
