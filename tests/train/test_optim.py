@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from anharmonic.nn import SequenceModel
 from anharmonic.train import Run
 from anharmonic.train.optim import first_beta, learning_rate, make_optimizer
 
@@ -70,3 +71,24 @@ def test_optimizer_is_torchs_with_the_runs_numbers(name):
             optimizer.step()
     assert type(ours) is kind
     torch.testing.assert_close(model.weight, twin.weight)
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "adamw"])
+def test_the_output_layer_may_be_left_out_of_weight_decay(optimizer):
+    model = SequenceModel("LEM", 2, 3, hidden_size=4)
+    start = {name: weight.detach().clone() for name, weight in model.named_parameters()}
+    run = Run("adding", "LEM", lr=0.1, weight_decay=0.5, decay_output=False, optimizer=optimizer)
+    steps = make_optimizer(run, model)
+    for weight in model.parameters():  # only the decay moves a weight whose gradient is 0
+        weight.grad = torch.zeros_like(weight)
+    steps.step()
+    moved = {n for n, weight in model.named_parameters() if not torch.equal(weight, start[n])}
+    assert moved == {name for name in start if name.startswith("layer.")}
+    # All weights, each once: a weight in two groups would be moved twice.
+    assert sum(len(group["params"]) for group in steps.param_groups) == len(start)
+
+
+def test_a_model_without_an_output_layer_is_told_so():
+    run = Run("adding", "LEM", weight_decay=0.5, decay_output=False)
+    with pytest.raises(ValueError, match=r"decay_output must be True for Linear.*leave"):
+        make_optimizer(run, torch.nn.Linear(1, 1))

@@ -90,6 +90,7 @@ def test_every_field_changes_the_hash():
         "class_weights": "balanced",
         "input_noise": 0.1,
         "amplitude_noise": 0.1,
+        "decay_output": False,
         "reduced": True,
     }
     assert set(other) == {field.name for field in dataclasses.fields(Run)}

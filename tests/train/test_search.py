@@ -93,6 +93,23 @@ def test_other_seeds_or_ranges_are_another_study(environment, tmp_path):
     assert len(read_results(environment.results_path)) == 3
 
 
+def test_the_searches_of_two_runs_try_other_points(environment, tmp_path):
+    for width in (4, 5):
+        run = dataclasses.replace(tiny(), model_options={"hidden_size": width})
+        search(run, {"lr": SPACE["lr"]}, 1, environment, tmp_path / "x.journal")
+    one, other = (result.run.lr for result in read_results(environment.results_path))
+    assert one != other
+
+
+@pytest.mark.parametrize("sequences", [True, False])
+def test_dropout_is_not_drawn_where_it_cannot_act(sequences):
+    # That of a sequence model acts between layers, that of a graph model also around the only one.
+    space = {"num_layers": Range(choices=(1,)), "dropout": Range(0.2, 0.5)}
+    trial = optuna.trial.FixedTrial({"num_layers": 1, "dropout": 0.3})
+    drawn = module._all_drawn(trial, space, sequences)
+    assert drawn == {"num_layers": 1, "dropout": 0.0 if sequences else 0.3}
+
+
 def test_nothing_is_chosen_where_all_diverged(environment, tmp_path, monkeypatch):
     from anharmonic.train.losses import DivergedError
 

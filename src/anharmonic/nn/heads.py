@@ -174,6 +174,12 @@ class SequenceModel(Stored):
             fits, advice = embedding_size is not None or value == old, "give embedding_size, too"
             _checks.require(fits, name, value, f"{old} without an embedding", advice)
 
+    @property
+    def output_layer(self) -> nn.Module:
+        """The layer that makes the predictions."""
+        layer: nn.Module = self.linear
+        return layer
+
     def config(self) -> dict[str, Any]:
         """The constructor's arguments (without device and dtype) by name."""
         return {

@@ -7,6 +7,7 @@ from anharmonic.nn.graph.encoder_decoder import GraphNetwork
 from anharmonic.nn.graph.gradient_gating_network import GradientGatingNetwork
 from anharmonic.nn.graph.graphcon_network import GraphCONNetwork
 from anharmonic.nn.graph.plain import PlainGNN
+from anharmonic.nn.graph.textbook import GAT, GCN
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.ode.matrix_form import NeuralODE
 from anharmonic.nn.ode.network import NeuralODENetwork
@@ -20,8 +21,10 @@ GRAPH_NETWORKS: dict[str, type[GraphNetwork]] = {
     "GraphCON": GraphCONNetwork,
     "GradientGating": GradientGatingNetwork,
     "PlainGNN": PlainGNN,
+    "GCN": GCN,
+    "GAT": GAT,
 }
-"""Networks for graph tasks by name: this package's own first, then the one to compare with."""
+"""Networks for graph tasks by name: this package's own first, then those to compare with."""
 
 TABULAR_NETWORKS: dict[str, type[Stored]] = {"NeuralODE": NeuralODENetwork}
 """Networks for tables of numbers by name."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import nn
 
+from anharmonic._checks import require
 from anharmonic.train.run import Run
 
 # Those of torch's OneCycleLR: the first and the last rate as shares of the largest, and the first
@@ -21,7 +23,10 @@ def make_optimizer(run: Run, model: nn.Module) -> torch.optim.Optimizer:
 
     Args:
         run: Gives learning rate, betas and weight decay.
-        model: The model to train.
+        model: The model to train; it says its ``output_layer`` if that is not to decay.
+
+    Raises:
+        ValueError: If the output layer is not to decay and the model does not say which it is.
 
     Example:
         >>> make_optimizer(Run("adding", "LEM", lr=0.01), nn.Linear(1, 1)).defaults["lr"]
@@ -29,13 +34,26 @@ def make_optimizer(run: Run, model: nn.Module) -> torch.optim.Optimizer:
     """
     kind = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[run.optimizer]
     optimizer: torch.optim.Optimizer = kind(
-        model.parameters(),
+        model.parameters() if run.decay_output else _decayed_and_not(model),
         lr=run.lr,
         betas=run.betas,
         weight_decay=run.weight_decay,
         fused=True,
     )
     return optimizer
+
+
+def _decayed_and_not(model: nn.Module) -> list[dict[str, Any]]:
+    layer = getattr(model, "output_layer", None)
+    require(
+        isinstance(layer, nn.Module), "decay_output", False,
+        f"True for {type(model).__name__}, which does not say its output_layer",
+        "leave decay_output out",
+    )  # fmt: skip
+    last = list(layer.parameters())  # type: ignore[union-attr]
+    ids = {id(weight) for weight in last}
+    others = [weight for weight in model.parameters() if id(weight) not in ids]
+    return [{"params": others}, {"params": last, "weight_decay": 0.0}]
 
 
 def learning_rate(run: Run, step: int, steps_per_epoch: int) -> float:

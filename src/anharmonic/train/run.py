@@ -52,6 +52,7 @@ _ADDED_LATER: tuple[str, ...] = (
     "class_weights",
     "input_noise",
     "amplitude_noise",
+    "decay_output",
 )
 
 
@@ -133,6 +134,9 @@ class Run:
     amplitude_noise: float = 0.0
     """Training multiplies each channel of a sequence by 1 plus normal noise of this standard
     deviation, >= 0."""
+    decay_output: bool = True
+    """Whether the weight decay acts on the layer that makes the predictions, too; the authors of
+    GCN leave it out."""
     reduced: bool = False
     """Whether this is a smaller budget than the experiment it belongs to; marks the result."""
 
@@ -199,6 +203,8 @@ class Run:
             ends = {"low_open": True, "high_open": True}
             decay = _checks.number("ema_decay", self.ema_decay, low=0.0, high=1.0, **ends)
             put(self, "ema_decay", decay)
+
+        _checks.boolean("decay_output", self.decay_output)
 
     def _check_loss(self) -> None:
         put = object.__setattr__

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from anharmonic import _checks
+from anharmonic.nn.registry import model_kind
 from anharmonic.train.fit import fit
 from anharmonic.train.options import model_option_parameters
 from anharmonic.train.run import Run, RunEnvironment
@@ -155,7 +156,7 @@ def search(
     )
 
     def objective(trial: Any) -> float:
-        values = _all_drawn(trial, space)
+        values = _all_drawn(trial, space, model_kind(run.model) == "sequence")
         trial.set_user_attr("values", values)
         one = with_settings(run, values)
 
@@ -179,9 +180,10 @@ def search(
         return statistics.fmean(valid)
 
     for number in range(len(_complete(found)), trials):
-        # Seeded by the trial's number, so that a search that goes on draws what it would have.
+        # Seeded by the trial's number, so that a search that goes on draws what it would have; and
+        # by the run, or the searches of all runs would try the same points.
         kind = optuna.samplers.RandomSampler if sampler == "random" else optuna.samplers.TPESampler
-        found.sampler = kind(seed=number)
+        found.sampler = kind(seed=(int(run.hash, 16) + number) % 2**32)
         found.optimize(objective, n_trials=1)
     best = found.best_trial
     if not math.isfinite(float(best.value)):  # type: ignore[arg-type]
@@ -233,9 +235,9 @@ def with_settings(run: Run, values: Mapping[str, Any]) -> Run:
     return dataclasses.replace(run, model_options={**run.model_options, **options}, **fields)
 
 
-def _all_drawn(trial: Any, space: Mapping[str, Range]) -> dict[str, Any]:
+def _all_drawn(trial: Any, space: Mapping[str, Range], sequences: bool) -> dict[str, Any]:
     values = {name: _drawn(trial, name, within) for name, within in space.items()}
-    if values.get("num_layers") == 1 and "dropout" in values:
+    if sequences and values.get("num_layers") == 1 and "dropout" in values:
         values["dropout"] = 0.0  # it acts between layers
     return values
 

@@ -9,7 +9,12 @@ from torch.nn import functional
 
 from anharmonic import Adjacency
 from anharmonic.nn.graph.convolutions import make_conv
-from anharmonic.nn.graph.couplings import AttentionCoupling, ChannelGroupMean, ResidualCoupling
+from anharmonic.nn.graph.couplings import (
+    AttentionCoupling,
+    ChannelGroupMean,
+    Propagation,
+    ResidualCoupling,
+)
 
 EDGES = torch.tensor([[0, 1, 1, 2, 3, 3], [1, 0, 2, 1, 1, 1]])  # the last edge twice
 
@@ -121,3 +126,14 @@ def test_group_mean_averages_neighbouring_channels():
 def test_bad_arguments(make, error, text):
     with pytest.raises(error, match=text):
         make()
+
+
+def test_propagation_is_gcn_without_its_weights():
+    pytest.importorskip("torch_geometric", reason="compared with PyG's GCN")
+    from torch_geometric.nn import GCNConv
+
+    conv, x = GCNConv(3, 3, bias=False), torch.rand(4, 3)
+    conv.lin.weight.data = torch.eye(3)
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    assert torch.allclose(Propagation()(x, edges), conv(x, edges), atol=1e-6)
+    assert torch.allclose(Propagation()(x, Adjacency(edges, 4)), conv(x, edges), atol=1e-6)

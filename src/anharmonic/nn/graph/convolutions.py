@@ -12,6 +12,7 @@ from anharmonic.nn.graph.couplings import (
     RESIDUALS,
     AttentionCoupling,
     ChannelGroupMean,
+    Propagation,
     ResidualCoupling,
 )
 
@@ -25,9 +26,11 @@ CONVS = (
     "ResGated",
     "Transformer",
     "Tran",
+    "Propagation",
     "MLP",
 )
-"""Names of convolutions: PyTorch Geometric's, GRAND's attention (Tran), and none (MLP)."""
+"""Names of convolutions: PyTorch Geometric's, GRAND's attention (Tran), GCN's sum over neighbours
+without weights (Propagation), and none (MLP)."""
 
 
 class NodewiseLinear(nn.Linear):
@@ -115,6 +118,8 @@ def _conv(name: str, channels: int, heads: int, concat: bool) -> nn.Module:
         return NodewiseLinear(channels, channels)
     if name == "Tran":
         return AttentionCoupling(channels, heads=heads)
+    if name == "Propagation":
+        return Propagation()
     pyg = library()
     same = (channels, channels)
     makers: dict[str, Callable[[], nn.Module]] = {

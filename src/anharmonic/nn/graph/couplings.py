@@ -2,7 +2,8 @@ r"""Couplings: what stands for F between the nodes.
 
 Every class here is a convolution as PyTorch Geometric has them, called with ``(x, edge_index)``.
 ``ResidualCoupling`` and ``ChannelGroupMean`` wrap another one as the published code does, which
-differs from the papers' equations; ``AttentionCoupling`` is GRAND's attention (Tran).
+differs from the papers' equations; ``AttentionCoupling`` is GRAND's attention (Tran), and
+``Propagation`` is GCN without its weights.
 """
 
 from __future__ import annotations
@@ -218,6 +219,35 @@ class AttentionCoupling(nn.Module):
         """Draws queries' and keys' weights anew."""
         self.query.reset_parameters()
         self.key.reset_parameters()
+
+
+class Propagation(nn.Module):
+    r"""GCN's normalised sum over neighbours, with nothing to learn.
+
+    .. math::
+        F(X) = D^{-1/2} (A + I) D^{-1/2} X
+
+    With the identity as activation, GraphCON around it is a linear wave on the graph: the coupling
+    of the published code for citation graphs.
+
+    Shape:
+        x [N, m]; result [N, m].
+
+    Example:
+        >>> import torch
+        >>> Propagation()(torch.ones(2, 1), torch.tensor([[0, 1], [1, 0]]))
+        tensor([[1.],
+                [1.]])
+    """
+
+    takes_adjacency = True
+
+    def forward(self, x: Tensor, edge_index: Any) -> Tensor:
+        """The sum over a node's neighbours and itself."""
+        if not isinstance(edge_index, Adjacency):
+            edge_index = Adjacency(edges_of(edge_index), x.shape[0])
+        check_features("x", x, edge_index)
+        return cast("Tensor", edge_index.normalised.matmul(x))
 
 
 def _softmax(score: Tensor, target: Tensor, num_nodes: int) -> Tensor:

@@ -90,6 +90,11 @@ class GraphNetwork(Stored):
         self.decoder = nn.Linear(self._decoder_width(), self.output_size)
         self.to(device=device, dtype=dtype)
 
+    @property
+    def output_layer(self) -> nn.Module:
+        """The layer that makes the predictions."""
+        return self.decoder
+
     def _decoder_width(self) -> int:
         return self.hidden_size
 

@@ -78,6 +78,11 @@ class NeuralODENetwork(Stored):
         self.encoder = nn.Linear(input_size, hidden_size, **factory)
         self.decoder = nn.Linear(hidden_size, output_size, **factory)
 
+    @property
+    def output_layer(self) -> nn.Module:
+        """The layer that makes the predictions."""
+        return self.decoder
+
     def config(self) -> dict[str, Any]:
         """The constructor's arguments (without device and dtype) by name."""
         sizes = {"input_size": self.input_size, "output_size": self.output_size}
