@@ -20,7 +20,8 @@ def environment(tmp_path):
 
 def test_runs_are_smaller_than_those_of_the_tables_and_say_so():
     small = trained._assumption_runs()
-    for run in (*small.values(), trained._steps_run(), trained._norms_run()):
+    for run in (*small.values(), trained._steps_run(), trained._norms_run(),
+                trained._digits_run()):  # fmt: skip
         assert run.reduced and run.select == "last"
     assert trained._words(small["sMNIST"]) == "smnist, 400 steps of 120"
 
@@ -53,3 +54,12 @@ def test_a_log_that_is_gone_is_said(environment):
     (folders.run_folder(run, environment) / folders.DIAGNOSTICS).unlink()
     with pytest.raises(FileNotFoundError, match=r"must hold what was measured.*remove the run's"):
         trained._log(run, environment)
+
+
+def test_shares_of_gates_sum_to_one_up_to_dt(environment, monkeypatch):
+    monkeypatch.setattr(trained, "_digits_run", lambda: a_run("LEM", dt=0.21))
+    found = trained._digit_scales(environment)
+    for name in ("gate of z, a", "gate of y, e"):
+        assert sum(found.values[name]) == pytest.approx(1.0)
+        assert max(found.places[name]) < 0.21
+    assert found.budget == "adding, 6 steps of 4"

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from anharmonic._checks import choice, message
-from anharmonic_papers.figures import illustrations, smoothing, trained
+from anharmonic_papers.figures import illustrations, smoothing, speed, trained
 from anharmonic_papers.figures.base import Figure
 from anharmonic_papers.tables import Table, list_tables, table
 
 _FIGURES: dict[str, Figure] = {
-    figure.id: figure for module in (illustrations, trained, smoothing) for figure in module.FIGURES
+    figure.id: figure
+    for module in (illustrations, speed, trained, smoothing)
+    for figure in module.FIGURES
 }
 
 

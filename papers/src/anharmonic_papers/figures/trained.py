@@ -132,19 +132,35 @@ def _norms(environment: RunEnvironment) -> Curves:
     return Curves(values, dict.fromkeys(names, epochs), _words(run))
 
 
+def _gate_shares(run: Run, environment: RunEnvironment) -> Curves:
+    """Shares of the gates of a trained LEM by size, over the first test sequences."""
+    train.fit(run, environment)
+    model = from_pretrained(train.run_folder(run, environment) / train.BEST)
+    x = make_task(run.task, run.task_options, environment.data_dir).loaders(0, 128).test[0].x
+    found, dt = gates(model, x.transpose(0, 1)), run.model_options["dt"]
+    values, places = {}, {}
+    for name, gate in (("gate of z, a", found["a"]), ("gate of y, e", found["e"])):
+        counted = scale_histogram(gate.clamp(1e-3, dt), bins=40, low=1e-3, high=dt)
+        values[name] = [count / gate.numel() for count in counted.counts]
+        places[name] = list(counted.centres)
+    return Curves(values, places, _words(run))
+
+
 def _scales(environment: RunEnvironment) -> Curves:
     run = table("lem-fitzhugh-nagumo").row("lem-dt-2").run
     assert run is not None
-    train.fit(run, environment)
-    model = from_pretrained(train.run_folder(run, environment) / train.BEST)
-    x = make_task("fitzhugh-nagumo").loaders(0, 128).test[0].x.transpose(0, 1)
-    found = gates(model, x)
-    values, places = {}, {}
-    for name, gate in (("gate of z, a", found["a"]), ("gate of y, e", found["e"])):
-        counted = scale_histogram(gate.clamp(1e-3, 2.0), bins=40, low=1e-3, high=2.0)
-        share = [count / gate.numel() for count in counted.counts]
-        values[name], places[name] = share, list(counted.centres)
-    return Curves(values, places, _words(run))
+    return _gate_shares(run, environment)
+
+
+def _digits_run() -> Run:
+    run = _small(
+        "lem-smnist", "lem-published-code", epochs=10, length=196, train_size=10000, eval_size=1000
+    )
+    return replace(run, lr_drop_epoch=None)
+
+
+def _digit_scales(environment: RunEnvironment) -> Curves:
+    return _gate_shares(_digits_run(), environment)
 
 
 FIGURES = (
@@ -205,6 +221,24 @@ FIGURES = (
         note=(
             "16 units, dt = 2, over the first 128 test trajectories; 40 bins of equal width on the "
             "log axis from 1e-3 to 2, smaller gates in the first."
+        ),
+        log="xy",
+        low=1e-4,
+    ),
+    Figure(
+        id="lem-smnist-scale-histogram",
+        title="Gates of LEM on sequential MNIST",
+        source="thesis Figure 5.7; LEM paper Figure 7",
+        x="gate dt σ̂",
+        y="share of all steps and neurons",
+        outcomes=dict.fromkeys(
+            ["gate of z, a", "gate of y, e"], "a range of scales, power-law decay"
+        ),
+        measure=_digit_scales,
+        marks=(0.005, 0.02, 0.05, 0.1, 0.2),
+        note=(
+            "128 units, dt = 0.21, over the first 128 test images; images pooled to 196 pixels. 40 "
+            "bins of equal width on the log axis from 1e-3 to dt, smaller gates in the first."
         ),
         log="xy",
         low=1e-4,

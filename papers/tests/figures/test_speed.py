@@ -1,0 +1,34 @@
+"""The figure of times: every curve is timed at every length, by the backend it names."""
+
+import torch
+
+from anharmonic.ops.dispatch import forced
+from anharmonic.train import RunEnvironment
+from anharmonic_papers.figures import speed
+
+
+def test_every_layer_is_timed_at_every_length(monkeypatch):
+    monkeypatch.setattr(speed, "LENGTHS", (3, 5))
+    monkeypatch.setattr(speed, "BATCH", 2)
+    monkeypatch.setattr(speed, "HIDDEN", 4)
+    seen = {}
+
+    def milliseconds(layer, x, turns=1):
+        seen[type(layer).__name__, forced()] = None
+        assert x.shape[1:] == (2, 1)
+        return float(len(x))
+
+    monkeypatch.setattr(speed, "milliseconds", milliseconds)
+    threads = torch.get_num_threads()
+    found = speed._measure(RunEnvironment(threads=1))
+    assert torch.get_num_threads() == threads
+    assert set(found.values) == set(speed._layers())
+    assert all(list(v) == found.places[k] == [3.0, 5.0] for k, v in found.values.items())
+    assert {("UnICORNN", "auto"), ("UnICORNN", "reference"), ("LSTM", "auto")} <= set(seen)
+    assert set(speed.FIGURES[0].outcomes) <= set(found.values)
+
+
+def test_a_pass_goes_forward_and_backward():
+    layer = torch.nn.LSTM(1, 2)
+    assert speed.milliseconds(layer, torch.randn(3, 2, 1), turns=2) > 0
+    assert all(p.grad is not None for p in layer.parameters())
