@@ -1,6 +1,6 @@
 """ResonatorClassifier beside MiniRocket and MultiRocketHydra: accuracy, and seconds in turns.
 
-    python benchmarks/resonators_rivals.py SETS [--seeds 5] [--only NAME ...] [--write]
+    OMP_NUM_THREADS=1 python benchmarks/resonators_rivals.py SETS [--only NAME] [--write]
 
 ``SETS`` is the folder that ``learning_sets.py`` wrote. Runs in an environment with aeon and this
 package, which is installed there without its constraints, and on one thread. After each has run
@@ -135,6 +135,8 @@ def main() -> None:
     parser.add_argument("--without", nargs="+", default=[], help="classifiers to leave out")
     parser.add_argument("--write", action="store_true")
     asked = parser.parse_args()
+    if os.environ.get("OMP_NUM_THREADS") != "1":
+        parser.error("set OMP_NUM_THREADS=1: NumPy reads it when it starts")
     warnings.filterwarnings("ignore", module="sklearn")  # fewer series than features
     torch.set_num_threads(1)
     import aeon
