@@ -90,7 +90,11 @@ def test_evaluating_prints_tables_and_writes_predictions(cli, data, tmp_path):
     for name, count in zip(*np.unique(arrays["y"], return_counts=True), strict=True):
         assert re.search(rf"^{name} +([\d.]+ % +){{3}}{count}$", out, re.M)
     assert re.search(r"^true, predicted as +", out, re.M)
-    assert (tmp_path / "predictions.csv").is_file()
+    low, high = map(float, re.search(r"interval of the accuracy: (\S+) to (\S+) %", out).groups())
+    assert low < float(re.search(r"^accuracy +([\d.]+)", out, re.M)[1]) < high
+    with open(tmp_path / "predictions.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["target"] for row in rows] == [str(name) for name in arrays["y"]]
     code, out, err = cli("predict", folder, "new.npz", "--evaluate", "--output", "-")
     assert code == 0 and out.startswith("index,") and "trivial answer" in err
 

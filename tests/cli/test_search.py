@@ -1,3 +1,4 @@
+import re
 import shlex
 
 import pytest
@@ -29,6 +30,9 @@ def test_the_best_trial_is_a_command_that_runs(cli, tmp_path):
     # What was given is not searched.
     assert {result.run.model_options["hidden_size"] for result in results} == {4}
     assert cli("search", *words, "--trials", "3")[1] == out  # nothing to do
+    more = cli("search", *words[:-1], "--trials", "4")[2]
+    assert re.search(r"^trial 4 of 4: (validation \S+|stopped.*); best \S+$", more, re.M)
+    assert "trial 3" not in more
     assert cli(*said[1:])[0] == 0
 
 

@@ -9,10 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tyro.conf import Positional
 
 from anharmonic._checks import require
 from anharmonic.cli.flags import run_command
+from anharmonic.data.scores import accuracy_interval
 from anharmonic.train.evaluate_run import Evaluation, evaluate_run
 from anharmonic.train.files import write_atomically
 from anharmonic.train.predict import Predictions, predict
@@ -89,6 +91,9 @@ def evaluation_text(found: Evaluation) -> str:
     head = (f"of {found.scores.count}", "model", f"trivial answer ({found.trivial_answer})")
     rows = metric_rows(found.scores, found.trivial)
     parts: list[Any] = [grid(head, rows)]
+    if found.scores.classes and "accuracy" in found.scores.metrics:
+        low, high = accuracy_interval(found.scores.metrics["accuracy"], found.scores.count)
+        parts.append(f"95 % interval of the accuracy: {low:.3g} to {high:.3g} %")
     if not found.is_better:
         parts.append("The model is NOT better than the trivial answer.")
     if found.scores.classes:
@@ -101,9 +106,10 @@ def evaluation_text(found: Evaluation) -> str:
 def csv_text(predictions: Predictions) -> str:
     """Predictions as CSV.
 
-    The columns are ``index``, ``id`` where the file names its sequences, and ``prediction``; for
-    classes also ``p_NAME``, the probability of each; for several values ``prediction_0``,
-    ``prediction_1`` and so on; for predictions at every step ``step`` (from 0) before them.
+    The columns are ``index``, ``id`` where the file names its sequences, ``target`` where it was
+    looked at, and ``prediction``; for classes also ``p_NAME``, the probability of each; for several
+    values ``prediction_0``, ``prediction_1`` and so on, likewise of ``target``; for predictions at
+    every step ``step`` (from 0) before them.
 
     Args:
         predictions: What ``train.predict`` gave.
@@ -114,16 +120,24 @@ def csv_text(predictions: Predictions) -> str:
     width = values[0].shape[-1] if len(values) else 1
     if labels is not None:
         columns = ["prediction", *(f"p_{name}" for name in names)]
+        aimed = ["target"]
     else:
-        columns = ["prediction"] if width == 1 else [f"prediction_{k}" for k in range(width)]
+        columns, aimed = (
+            [name] if width == 1 else [f"{name}_{k}" for k in range(width)]
+            for name in ("prediction", "target")
+        )
     per_step = isinstance(values, list)
-    ids = predictions.ids
-    writer.writerow(
-        ["index", *([] if ids is None else ["id"]), *(["step"] if per_step else []), *columns]
-    )
+    ids, targets = predictions.ids, predictions.targets
+    place: list[Any] = ["index", *["id"] * (ids is not None), *["step"] * per_step]
+    writer.writerow([*place, *aimed * (targets is not None), *columns])
     for index, found in enumerate(values):
         for step, row in enumerate(found if per_step else [found]):
             place = [index, *([] if ids is None else [ids[index]]), *([step] if per_step else [])]
+            if targets is not None:
+                place += [
+                    f"{true:.9g}" if labels is None else str(true)
+                    for true in np.ravel(targets[index])
+                ]
             if labels is None:
                 writer.writerow([*place, *(f"{value:.9g}" for value in row)])
             else:

@@ -4,7 +4,7 @@
 import dataclasses
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -72,9 +72,7 @@ def run(words: Sequence[str]) -> int:
             first = fill(model, task, given | options, environment).run
         space = space_around(first, fixed=given.keys() | model_options.keys())
         out = environment.out / "searches"
-        inside = dataclasses.replace(
-            environment, out=out, progress=environment.progress and sys.stderr.isatty()
-        )
+        inside = dataclasses.replace(environment, out=out, progress=False)
         if environment.progress:
             runs = trials * (folds or 1)
             seconds = runs * expected_seconds(first, first.make_task(environment), environment)
@@ -90,6 +88,7 @@ def run(words: Sequence[str]) -> int:
             seeds=(first.seed,) if folds is None else range(folds),
             split="" if folds is None else "fold",
             sampler="tpe",
+            told=_progress(trials) if environment.progress else None,
         )
         said(best, words)
         return 0
@@ -120,6 +119,14 @@ def search_anything(
         storage: The search's journal. Default: MODEL-TASK.journal in the folder of the trials.
     """
     return 0
+
+
+def _progress(trials: int) -> Callable[[int, float | None, float], None]:
+    def line(number: int, valid: float | None, best: float) -> None:
+        took = "stopped, behind the others" if valid is None else f"validation {valid:.6g}"
+        print(f"trial {number} of {trials}: {took}; best {best:.6g}", file=sys.stderr, flush=True)
+
+    return line
 
 
 def said(best: BestTrial, words: Sequence[str]) -> None:

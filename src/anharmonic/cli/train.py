@@ -15,6 +15,7 @@ from anharmonic.data.files import FileTask, file_digest
 from anharmonic.data.graphs.own import GraphFileTask
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
+from anharmonic.data.scores import accuracy_interval
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.fit import fit
 from anharmonic.train.notices import not_learned
@@ -34,6 +35,8 @@ USAGE = (
     f"       {PROG} MODEL FILE [OPTIONS]            (FILE: {', '.join(FILE_SUFFIXES)})",
     f"       {PROG} --run RUN.json [OPTIONS OF THE ENVIRONMENT]",
 )
+# Above this the interval is narrower than what another seed changes.
+_MANY_TESTED = 2000
 # Set by the two names, not by flags of the run; their values here are of no importance.
 _NAMED: dict[str, Any] = {"task": "adding", "model": "LEM", "task_options": {}, "model_options": {}}
 
@@ -277,7 +280,7 @@ def train(run: Run, environment: RunEnvironment) -> Result:
     result = fit(run, environment)
     folder = environment.out / run.folder_name
     unit = " %" if result.metric == "accuracy" else ""
-    lines = {f"test {result.metric}": f"{result.test:.6g}{unit} (seed {run.seed})"}
+    lines = {f"test {result.metric}": f"{result.test:.6g}{unit} (seed {run.seed}{_sure(result)})"}
     if result.trivial is not None:
         lines["trivial answer"] = f"{result.trivial:.6g}{unit}{_not_better(result)}"
     if said := not_learned(result):
@@ -302,9 +305,22 @@ def train(run: Run, environment: RunEnvironment) -> Result:
     return result
 
 
+def _sure(result: Result) -> str:
+    """What a few test sequences say of the accuracy on more of their kind; "" of many."""
+    if result.metric != "accuracy" or not result.tested or result.tested > _MANY_TESTED:
+        return ""
+    low, high = accuracy_interval(result.test, result.tested)
+    return f"; 95 % interval of {result.tested} answers: {low:.3g} to {high:.3g}"
+
+
 def _not_better(result: Result) -> str:
     assert result.trivial is not None
     gain = result.test - result.trivial
-    if gain > 0 if result.higher_is_better else gain < 0:
-        return ""
-    return " - the model is NOT better: train longer, change lr, or try another model"
+    if not (gain > 0 if result.higher_is_better else gain < 0):
+        return " - the model is NOT better: train longer, change lr, or try another model"
+    if result.metric == "accuracy" and result.tested:
+        low, _ = accuracy_interval(result.test, result.tested)
+        if low <= result.trivial:
+            hint = ": try --folds 5" if result.run.task == FileTask.name else ""
+            return f" - too few test answers to tell the model from it{hint}"
+    return ""

@@ -32,7 +32,7 @@ from anharmonic.data.graphs.pyg import pyg_source
 from anharmonic.data.own import SequencesTask
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
-from anharmonic.data.scores import ClassScores, ScoreTable, score_table
+from anharmonic.data.scores import ClassScores, ScoreTable, accuracy_interval, score_table
 from anharmonic.data.sources import Arrays, RemoteFile, Source, load_arrays
 from anharmonic.data.splits import split_indices
 from anharmonic.data.streams import StreamTask, TokenStream
@@ -69,7 +69,11 @@ __all__ = [
     "TabularTask",
     "Target",
     "Task",
+<<<<<<< HEAD
     "TokenStream",
+=======
+    "accuracy_interval",
+>>>>>>> 6b3b650 (Accuracies of few sequences stand with their interval; predict writes true targets; search says every trial)
     "cache_folder",
     "coalesce",
     "data_folder",

@@ -22,6 +22,8 @@ class Scores(NamedTuple):
     """The task's metric."""
     loss: float
     """What training minimises, without label smoothing and class weights: its mean."""
+    count: int
+    """Targets that were predicted: sequences, real steps, nodes, graphs or rows."""
 
 
 def evaluate(model: nn.Module, batches: Batches[Any], task: Task, device: torch.device) -> Scores:
@@ -47,7 +49,8 @@ def evaluate(model: nn.Module, batches: Batches[Any], task: Task, device: torch.
             metric.update(prediction, batch)
             losses.append(summed_loss(prediction, batch, task.loss))
             entries += count_entries(batch, task.loss)
-    return Scores(float(metric.value()), float(torch.stack(losses).double().sum()) / entries)
+    loss = float(torch.stack(losses).double().sum()) / entries
+    return Scores(float(metric.value()), loss, entries)
 
 
 def detailed_scores(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +92,11 @@ def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256
     truth = _of_sequences(file, task)
     predictions = predict(folder, file, batch_size)
     values = predictions.values
-    flat = np.concatenate(values) if isinstance(values, list) else values
-    return _evaluation(predictions, torch.from_numpy(flat), truth, task)
+    if isinstance(values, list):
+        return _evaluation(predictions, torch.from_numpy(np.concatenate(values)), truth, task)
+    names = np.array(predictions.class_names)
+    predictions = replace(predictions, targets=names[truth] if len(names) else truth)
+    return _evaluation(predictions, torch.from_numpy(values), truth, task)
 
 
 def _of_sequences(file: Path, task: Mapping[str, Any]) -> NDArray[Any]:

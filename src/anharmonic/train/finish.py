@@ -77,7 +77,7 @@ def finish(prepared: PreparedRun, state: TrainingState, unfixed: set[str]) -> Re
     device = torch.device(prepared.device)
     prepared.model.to(device)
     task = prepared.task
-    test = evaluate(prepared.model, prepared.loaders.test, task, device).metric
+    test, _, tested = evaluate(prepared.model, prepared.loaders.test, task, device)
     if not math.isfinite(test):
         lr = learning_rate(run, epochs_run - 1, 1)  # about that of the last epoch
         text = _checks.message(
@@ -101,6 +101,7 @@ def finish(prepared: PreparedRun, state: TrainingState, unfixed: set[str]) -> Re
                 prepared.loaders.train(0), task, run.label_smoothing, prepared.class_weights
             )
         ),
+        tested=tested,
         parameters=sum(p.numel() for p in prepared.model.parameters() if p.requires_grad),
         seconds=round(seconds, 3),
         memory_mb=round(state.memory_mb(prepared.device), 1),

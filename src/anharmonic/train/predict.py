@@ -46,6 +46,9 @@ class Predictions:
     every step, one array [T[i], C] or [T[i], O] per sequence."""
     ids: tuple[str, ...] | None = None
     """What the file calls its sequences, e.g. in a table's column of ids; None if it does not."""
+    targets: NDArray[Any] | None = None
+    """What the file says is true, names of classes [N] or values [N, O]: of `evaluate_run`, where
+    there is one prediction for a sequence; else None."""
 
 
 def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Predictions:

@@ -71,12 +71,15 @@ class Result:
     trivial_loss: float | None = None
     """Training loss of the best answer without a look at the inputs. None in results of older
     versions."""
+    tested: int | None = None
+    """Targets that the test metric is of: sequences, real steps, nodes, graphs or rows (of values
+    or labels each counts). None in results of older versions."""
 
     def to_json(self, indent: int | None = None) -> str:
         """Returns the result as JSON with sorted keys."""
         separators = (",", ":") if indent is None else (",", ": ")
         values = dataclasses.asdict(self)
-        for name in ("trivial", "trivial_loss"):
+        for name in ("trivial", "trivial_loss", "tested"):
             if values[name] is None:  # a line of an older version stays as it is
                 del values[name]
         return json.dumps(

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -86,6 +86,7 @@ def search(
     seeds: Sequence[int] = (0,),
     split: str = "",
     sampler: Literal["random", "tpe"] = "random",
+    told: Callable[[int, float | None, float], None] | None = None,
 ) -> BestTrial:
     """Searches for the values with the best mean validation metric over some seeds.
 
@@ -101,6 +102,8 @@ def search(
         seeds: The seeds every trial is trained with.
         split: The task's option that numbers its splits: seed 3 then trains on split 3.
         sampler: "random", as the papers search, every trial to its end; or "tpe", Optuna's own.
+        told: Called after every trial with the number done, its validation metric (None if it was
+            stopped) and the best so far.
 
     Returns:
         The best trial.
@@ -160,14 +163,14 @@ def search(
         trial.set_user_attr("values", values)
         one = with_settings(run, values)
 
-        def told(epoch: int, valid: float) -> None:
+        def seen(epoch: int, valid: float) -> None:
             trial.report(valid, epoch)
             if trial.should_prune():
                 raise optuna.TrialPruned
 
         try:
             # Of several seeds the first is watched: the others are of other splits, perhaps.
-            watched = [told if sampler == "tpe" else None, *[None] * (len(seeds) - 1)]
+            watched = [seen if sampler == "tpe" else None, *[None] * (len(seeds) - 1)]
             results = [
                 fit(with_seed(one, seed, split), environment, told=watch)
                 for seed, watch in zip(seeds, watched, strict=True)
@@ -185,6 +188,9 @@ def search(
         kind = optuna.samplers.RandomSampler if sampler == "random" else optuna.samplers.TPESampler
         found.sampler = kind(seed=(int(run.hash, 16) + number) % 2**32)
         found.optimize(objective, n_trials=1)
+        if told is not None:
+            last = found.get_trials(deepcopy=False)[-1]
+            told(number + 1, None if last.state.name == "PRUNED" else last.value, _best(found))
     best = found.best_trial
     if not math.isfinite(float(best.value)):  # type: ignore[arg-type]
         raise ValueError(
@@ -247,6 +253,14 @@ def _drawn(trial: Any, name: str, within: Range) -> Any:
         return trial.suggest_categorical(name, list(within.choices))
     value = trial.suggest_float(name, within.low, within.high, log=within.log)
     return float(f"{value:.4g}")
+
+
+def _best(study: Any) -> float:
+    """The best value so far; of no trial that came to its end NaN."""
+    try:
+        return float(study.best_value)
+    except ValueError:
+        return math.nan
 
 
 def _complete(study: Any) -> list[Any]:

@@ -154,7 +154,7 @@ class TrainingState(Callback):
             return {}
         scores = evaluate(pl_module.judged_model, self._valid, self._task, pl_module.device)
         # All devices compute them, the first one's count: they must agree when to stop.
-        metric, loss = trainer.strategy.broadcast(tuple(scores), src=0)
+        metric, loss, _ = trainer.strategy.broadcast(tuple(scores), src=0)
         for what, value in ((f"validation {self.metric}", metric), ("validation loss", loss)):
             if not math.isfinite(value):
                 steps = (trainer.current_epoch + 1) * int(trainer.num_training_batches)

@@ -124,6 +124,7 @@ def _rows(
         y = _per_step(table, roles["target"], offsets)
     elif "target" in roles:
         y = known_labels(table, roles["target"])
+    groups = keys(table, roles["group"], "group") if "group" in roles else None
     with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
         single = np.ascontiguousarray(x, dtype=np.float32)
     return Sequences(
@@ -132,9 +133,10 @@ def _rows(
         offsets,
         y,
         per_step,
-        groups=keys(table, roles["group"], "group") if "group" in roles else None,
+        groups=groups,
         times=times(table, roles["time"]) if "time" in roles else None,
-        ids=keys(table, roles["id"], "id") if "id" in roles else None,
+        # Rows that have no name of their own are called as their subject or recording.
+        ids=keys(table, roles["id"], "id") if "id" in roles else groups,
         channels=channels,
     )
 
