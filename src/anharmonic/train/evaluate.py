@@ -22,7 +22,7 @@ class Scores(NamedTuple):
     """The task's metric."""
     loss: float
     """What training minimises, without label smoothing and class weights: its mean."""
-    count: int
+    entries: int
     """Targets that were predicted: sequences, real steps, nodes, graphs or rows."""
 
 
