@@ -65,3 +65,8 @@ BEIJING_AIR = Source(
     prepare_beijing_air,
     "a6c8722e25a37e5496a402b9b2267a5fa2d3701c2e2be8cee62181990daf5981",
 )
+IMDB = Source("imdb", digest="7b110e36c4e59e62825f4ebc2cf1193dc19fe48e23a6179b594be1671597f237")
+IMDB_GLOVE = Source(
+    "imdb_glove50", digest="ff04baf6d0272df8febf4401b69ae3a0e947ff8eab106de90e24f49252782098"
+)
+PTB = Source("ptb", digest="c1745ae9fda5255abd497b142c1614e66b70130d7ff22ed28c40617ed1b69086")

@@ -1,0 +1,265 @@
+"""Text: film reviews to be judged, and the Penn Treebank to be continued."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from anharmonic._checks import boolean, natural, positive_int
+from anharmonic.data import (
+    MetricName,
+    Readout,
+    SequenceDataset,
+    Splits,
+    StreamTask,
+    Target,
+    Task,
+    load_arrays,
+    seeded_rng,
+    split_indices,
+)
+from anharmonic_papers.tasks.archives import IMDB, IMDB_GLOVE, PTB
+from anharmonic_papers.tasks.official_split import bounded_int, official_sizes
+
+
+class MovieReviews(Task):
+    """IMDB: film reviews, word by word, to be judged good or bad.
+
+    The reviews are in lower case and cut into words and punctuation marks; the vocabulary are the
+    25,000 most frequent of the training reviews, the number 1 for all others and 0 for padding.
+
+    Args:
+        max_length: Words kept from the start of a review; all (at most 2768) if None. A quarter of
+            the reviews has more than 300.
+        vectors: Whether the embedding starts with GloVe vectors of 50 numbers (trained on 6 billion
+            words), for the 2 % of the words without one with random normal numbers; else all are
+            random.
+        embedding_dropout: Probability in [0, 1) that a word of the vocabulary is dropped from a
+            batch.
+        output_dropout: Probability in [0, 1) that an output of the layer is zero.
+        valid_size: Reviews of the official training set kept for validation, in [1, 24999]; each
+            class has its share.
+        split_seed: Decides which, in `[0, 2**32)`.
+        train_size: Only that many training reviews, for a reduced budget; all if None.
+        test_size: Only that many test reviews, both classes alike, for a reduced budget.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+
+    Shape:
+        x int64 `[B, T]`, zero-padded to the longest of the batch, y `[B]` classes, lengths `[B]`.
+
+    Split: 17,500 / 7500 / 25,000 reviews.
+
+    Metric: accuracy in percent. Licence: none stated by the authors (research use); the reviews
+    belong to their writers.
+
+    Note:
+        The papers take GloVe vectors of 100 numbers and another tokeniser, and their published code
+        reads on through the padding; here each review is read to its own end.
+
+    References:
+        A. Maas et al.: Learning word vectors for sentiment analysis, ACL 2011.
+        T. K. Rusch, S. Mishra: coRNN, https://arxiv.org/abs/2010.00951, Table 4.
+        T. K. Rusch, S. Mishra: UnICORNN, https://arxiv.org/abs/2103.05487, Table 5.
+    """
+
+    name = "imdb"
+    target: Target = "class"
+    readout: Readout = "last"
+    metric: MetricName = "accuracy"
+    tokens = True
+    input_size = 25_002
+    output_size = 2
+    source = "Large Movie Review Dataset of Maas et al., tokenised; GloVe 6B, 50 numbers a word"
+    licence = "none stated (research use); GloVe: PDDL 1.0"
+    class_names = ("negative", "positive")
+
+    def __init__(
+        self,
+        max_length: int | None = None,
+        vectors: bool = True,
+        embedding_dropout: float = 0.0,
+        output_dropout: float = 0.0,
+        valid_size: int = 7500,
+        split_seed: int = 1234,
+        train_size: int | None = None,
+        test_size: int | None = None,
+        data_dir: Path | None = None,
+    ) -> None:
+        self.max_length = None if max_length is None else positive_int("max_length", max_length)
+        self.has_vectors = boolean("vectors", vectors)
+        self.reading = {
+            "embedding_size": 50,
+            "embedding_dropout": embedding_dropout,
+            "output_dropout": output_dropout,
+        }
+        self.sizes = official_sizes(25_000, 25_000, valid_size, train_size, test_size)
+        self.split_seed = natural("split_seed", split_seed)
+        self.data_dir = data_dir
+
+    def vectors(self) -> Tensor | None:
+        """The GloVe vectors, NaN for words without one."""
+        if not self.has_vectors:
+            return None
+        arrays = load_arrays(IMDB_GLOVE, self.data_dir, progress=self.progress)
+        found = torch.from_numpy(arrays["found"])[:, None]
+        return torch.where(found, torch.from_numpy(arrays["vectors"]).float(), torch.nan)
+
+    def _build(self) -> Splits[SequenceDataset]:
+        arrays = load_arrays(IMDB, self.data_dir, progress=self.progress)
+        rng = seeded_rng("imdb split", self.split_seed)
+        labels = arrays["label_train"]
+        sizes = [len(labels) - self.sizes["valid"], self.sizes["valid"]]
+        train, valid = split_indices(len(labels), sizes, rng, labels)
+        ends = len(arrays["label_test"])  # sorted by class
+        test = np.linspace(0, ends, self.sizes["test"], endpoint=False).astype(np.int64)
+        return Splits(
+            self._part(arrays, "train", train[: self.sizes["train"]]),
+            self._part(arrays, "train", valid),
+            self._part(arrays, "test", test),
+        )
+
+    def _part(
+        self, arrays: dict[str, NDArray[Any]], name: str, rows: NDArray[np.int64]
+    ) -> SequenceDataset:
+        offsets = arrays[f"offsets_{name}"].astype(np.int64)
+        tokens = arrays[f"tokens_{name}"]
+        pieces = [tokens[offsets[row] : offsets[row + 1]][: self.max_length] for row in rows]
+        ends = np.cumsum([0, *(len(piece) for piece in pieces)])
+        return SequenceDataset(
+            torch.from_numpy(np.concatenate(pieces).astype(np.int32)),
+            torch.from_numpy(arrays[f"label_{name}"][rows].astype(np.int64)),
+            offsets=torch.from_numpy(ends),
+            tokens=True,
+        )
+
+
+class _PennTreebank(StreamTask):
+    """What the two forms of the Penn Treebank share."""
+
+    part = ""
+    full = (0, 0, 0)
+    source = "Penn Treebank in the form of Mikolov et al."
+    licence = "the texts belong to the LDC (LDC99T42); not to be passed on"
+
+    def _prepare(
+        self, window: int, reading: dict[str, Any], train_size: int | None, data_dir: Path | None
+    ) -> None:
+        self.window = positive_int("window", window)
+        self.reading = reading
+        train, valid, test = self.full
+        if train_size is not None:
+            train = bounded_int("train_size", train_size, train)
+        self.sizes = {"train": train, "valid": valid, "test": test}
+        self.data_dir = data_dir
+
+    def _texts(self) -> tuple[Tensor, Tensor, Tensor]:
+        arrays = load_arrays(PTB, self.data_dir, progress=self.progress)
+        train, valid, test = (
+            torch.from_numpy(arrays[f"{self.part}_{name}"].astype(np.int32))
+            for name in ("train", "valid", "test")
+        )
+        return train[: self.sizes["train"]], valid, test
+
+
+class PennTreebankCharacters(_PennTreebank):
+    """Penn Treebank, character by character: predict the next one.
+
+    Args:
+        window: Steps after which gradients end; the state is carried on.
+        embedding_size: Numbers of a character's vector, at least 1.
+        input_dropout: Probability in [0, 1) that a number of a vector is zero in a window.
+        output_dropout: Likewise, of the layer's output.
+        train_size: Only that many training characters, for a reduced budget; all if None.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+
+    Shape:
+        x int64 `[B, window]`, y the next character of each, int64 `[B, window]`; 50 characters.
+
+    Split: 5,017,482 / 393,042 / 442,423 characters, the official one. The validation and test texts
+    are read in 10 columns, each of which begins without a past.
+
+    Metric: bits per character. Licence: the texts belong to the LDC.
+
+    References:
+        T. Mikolov et al.: Subword language modeling with neural networks, 2012.
+        T. K. Rusch et al.: Long Expressive Memory, https://arxiv.org/abs/2110.04744, Table 6.
+    """
+
+    name = "ptb-char"
+    metric: MetricName = "bits_per_character"
+    noun = "character"
+    part = "char"
+    full = (5_017_482, 393_042, 442_423)
+    input_size = output_size = 50
+
+    def __init__(
+        self,
+        window: int = 150,
+        embedding_size: int = 200,
+        input_dropout: float = 0.0,
+        output_dropout: float = 0.0,
+        train_size: int | None = None,
+        data_dir: Path | None = None,
+    ) -> None:
+        reading = {
+            "embedding_size": positive_int("embedding_size", embedding_size),
+            "input_dropout": input_dropout,
+            "output_dropout": output_dropout,
+        }
+        self._prepare(window, reading, train_size, data_dir)
+
+
+class PennTreebankWords(_PennTreebank):
+    """Penn Treebank, word by word: predict the next one.
+
+    Args:
+        window: Steps after which gradients end; the state is carried on.
+        embedding_size: Numbers of a word's vector, at least 1.
+        tie_embedding: Whether the scores of the words are products with their vectors; the layer
+            has to be as wide as these.
+        input_dropout: Probability in [0, 1) that a number of a vector is zero in a window.
+        output_dropout: Likewise, of the layer's output.
+        train_size: Only that many training words, for a reduced budget; all if None.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+
+    Shape:
+        x int64 `[B, window]`, y the next word of each, int64 `[B, window]`; 10,000 words.
+
+    Split: 929,589 / 73,760 / 82,430 words (ends of lines among them), the official one. The
+    validation and test texts are read in 10 columns, each of which begins without a past.
+
+    Metric: perplexity. Licence: the texts belong to the LDC.
+
+    References:
+        T. Mikolov et al.: Recurrent neural network based language model, 2010.
+        T. K. Rusch et al.: Long Expressive Memory, https://arxiv.org/abs/2110.04744, Table 7.
+    """
+
+    name = "ptb-word"
+    metric: MetricName = "perplexity"
+    part = "word"
+    full = (929_589, 73_760, 82_430)
+    input_size = output_size = 10_000
+
+    def __init__(
+        self,
+        window: int = 70,
+        embedding_size: int = 256,
+        tie_embedding: bool = True,
+        input_dropout: float = 0.0,
+        output_dropout: float = 0.0,
+        train_size: int | None = None,
+        data_dir: Path | None = None,
+    ) -> None:
+        reading = {
+            "embedding_size": positive_int("embedding_size", embedding_size),
+            "tie_embedding": boolean("tie_embedding", tie_embedding),
+            "input_dropout": input_dropout,
+            "output_dropout": output_dropout,
+        }
+        self._prepare(window, reading, train_size, data_dir)
