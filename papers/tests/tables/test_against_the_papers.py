@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from anharmonic.data import task_options
 from anharmonic.nn.registry import model_class
 from anharmonic_papers.tables import list_tables, registry, table
 
@@ -42,7 +43,12 @@ PRINTED = {
     ("g2-single-rate-channels", "a single rate"): "G2-GraphSAGE single-rate channels",
 }
 # Rows of ours that a paper's table does not have, and rows of papers that ours do not have.
-ADDED = {("cornn-adding", "LSTM"), ("cornn-adding", "LEM"), ("cornn-variants", "coRNN")}
+ADDED = {
+    ("cornn-adding", "LSTM"),
+    ("cornn-adding", "LEM"),
+    ("cornn-variants", "coRNN"),
+    ("cornn-imdb", "LEM, short"),
+}
 CONSTANT = ("g2-node-regression", "constant: mean of the training targets")
 LEFT_OUT = {
     ("g2-depth-cora", "GCN+DropEdge"),
@@ -136,18 +142,23 @@ NAMES = {"batch": "batch_size", "units": "hidden_size", "hidden": "hidden_size",
          "separate_gate_network": "separate_gate", "drop_in": "input_dropout",
          "drop": "output_dropout", "dropout_used": "dropout", "clip_grad_norm": "clip_norm",
          "epochs_run": "epochs", "gamma": "frequency",
-         "clip": "clip_norm"}  # fmt: skip
+         "clip": "clip_norm", "input_embedding": "embedding_size",
+         "shared_embeddings": "tie_embedding", "max_time_steps": "window",
+         "l2_penalty": "weight_decay"}  # fmt: skip
 ALPHA = {"UnICORNN": "frequency", "GraphCON": "damping"}
 # What the sources say beside a run's settings: their own seed, what has no effect, where it holds.
 BESIDE = {
     "T_tuned", "N_tuned", "seed", "schedule", "dropout_stored", "heads_gat", "epochs_set",
     "options_conv", "classes", "select_by", "dataset", "conv", "model", "optimizer", "hom_level",
+    "embedding", "inter_layer_dropout", "state_dropout", "steps_per_turn", "turns",
+    "weight_averaging", "lr_decay", "evaluation", "dynamic_evaluation",
 }  # fmt: skip
 # Rows whose settings are printed with another table.
 ELSEWHERE = {
     ("cornn-adding", "LEM"): ("lem-adding", "LEM"),
     ("unicornn-psmnist", "coRNN"): ("cornn-psmnist", "coRNN 256"),
     ("unicornn-ncifar", "coRNN"): ("cornn-ncifar", "coRNN"),
+    ("unicornn-imdb", "coRNN"): ("cornn-imdb", "coRNN"),
     ("lem-adding", "coRNN"): ("cornn-adding", "coRNN"),
     ("lem-smnist", "coRNN"): ("cornn-smnist", "coRNN 128"),
     ("lem-psmnist", "coRNN"): ("cornn-psmnist", "coRNN 128"),
@@ -161,7 +172,12 @@ OTHERWISE = {
     ("lem-fitzhugh-nagumo", "LEM, dt = 2"): {"dt"},  # of Figure 5.4
     ("graphcon-depth-mnist", "GraphCON-GCN"): {"num_layers"},
 }
-VARIED = ("searched", "reversed")  # rows of ours in which a printed setting is varied
+VARIED = (
+    "searched",
+    "reversed",
+    "short",
+    "small",
+)  # rows of ours in which a printed setting is varied
 # Epochs that the papers print for all models of these tables at once.
 IMAGES = re.compile("(smnist|psmnist|ncifar)$")
 # Published rows whose settings are those of another experiment's code.
@@ -173,11 +189,13 @@ RESIDUALS = {
 
 
 def value_in(run, name):
-    """A run's setting, or the default of its model's option."""
+    """A run's setting, or the default of the option of its model or its task."""
     known = vars(run) | run.task_options | run.model_options
     if name in known:
         return known[name]
-    return inspect.signature(model_class(run.model)).parameters[name].default
+    model = inspect.signature(model_class(run.model)).parameters
+    # (What neither has is not done.)
+    return model[name].default if name in model else task_options(run.task).get(name, False)
 
 
 def schedule(text):
@@ -191,6 +209,9 @@ def schedule(text):
 def differences(run, settings, beside=()):
     """What of published settings a run has otherwise."""
     wanted = {}
+    if "dt_layer1" in settings:  # of two layers
+        first, others = settings["dt_layer1"], settings["dt"]
+        settings = {k: v for k, v in settings.items() if k != "dt_layer1"} | {"dt": [first, others]}
     for key, value in settings.items():
         name = ALPHA[run.model] if key == "alpha" else NAMES.get(key, key)
         name = "damping" if key == "eps" else name
@@ -198,7 +219,8 @@ def differences(run, settings, beside=()):
             wanted |= schedule(value)
         elif name not in BESIDE and value is not None:
             nothing = 0.0 if name == "dropout" else None
-            wanted[name] = {"yes": True, "no": False, "none": nothing}.get(value, value)
+            words = {"yes": True, "no": False, "none": nothing}
+            wanted[name] = words.get(value, value) if isinstance(value, str) else value
     found = {name: value_in(run, name) for name in wanted if name not in beside}
     return {name: (value, wanted[name]) for name, value in found.items() if value != wanted[name]}
 
@@ -275,6 +297,9 @@ def test_retrainings_are_those_of_checked_rows():
         ("unicornn-psmnist", "lr_drop_epoch: 650", "lr_drop_epoch: 250", "settings"),
         ("g2-heterophilic", "p: 1.14", "p: 1.41", "settings"),
         ("lem-psmnist", "clip_norm: 1.1", "clip_norm: 1.0", "code"),
+        ("lem-ptb-char", 'reported: "1.42"', 'reported: "1.24"', "numbers"),
+        ("unicornn-imdb", "dt: [0.0066, 0.205]", "dt: [0.066, 0.205]", "settings"),
+        ("lem-ptb-word", "output_dropout: 0.45677", "output_dropout: 0.5", "code"),
         ("graphcon-zinc", "residual: v2", "residual: v1", "code"),
     ],
 )

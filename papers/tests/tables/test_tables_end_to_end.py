@@ -11,7 +11,7 @@ from anharmonic.train.results import read_results
 from anharmonic_papers.report.compare import compare
 from anharmonic_papers.tables.budget import BUDGET
 from anharmonic_papers.tables.registry import list_tables, table
-from anharmonic_papers.tasks import cifar, signals
+from anharmonic_papers.tasks import cifar, signals, text
 from anharmonic_papers.tasks import mnist as images
 from anharmonic_papers.tasks import tables as tabular
 from anharmonic_papers.tasks.prepare import AIR_COLUMNS
@@ -23,6 +23,7 @@ LENGTHS = {
     "psmnist": 16,
     "noise-padded-cifar10": 40,
     "spoken-digits": 30,
+    "imdb": 12,
 }
 SIZES = {"epochs": 1, "train_size": 64, "eval_size": 16}
 
@@ -65,6 +66,20 @@ def data(tmp_path_factory):
         speakers=np.array(signals.SPEAKERS),
         sample_rate=8000,
     )
+    words = {"vectors": np.ones((25_002, 50), "f2"), "found": np.ones(25_002, bool)}
+    np.savez_compressed(folder / "sequence" / "imdb_glove50.npz", **words)
+    reviews = {}
+    for part in ("train", "test"):
+        reviews[f"tokens_{part}"] = rng.integers(2, 25_002, 25_000 * 9).astype(np.uint16)
+        reviews[f"offsets_{part}"] = np.arange(25_001) * 9
+        reviews[f"label_{part}"] = np.arange(25_000) // 12_500
+    np.savez_compressed(folder / "sequence" / "imdb.npz", **reviews)
+    texts = {
+        f"{kind}_{part}": rng.integers(0, 50, 9000).astype(np.uint16)
+        for kind in ("char", "word")
+        for part in ("train", "valid", "test")
+    }
+    np.savez_compressed(folder / "sequence" / "ptb.npz", **texts)
     return folder
 
 
@@ -95,6 +110,8 @@ def test_table_runs_and_is_reported(name, data, tmp_path, monkeypatch):
     beijing = replace(tabular.BEIJING_AIR, digest=None)
     monkeypatch.setattr(tabular, "BEIJING_AIR", beijing)
     monkeypatch.setattr(cifar, "CIFAR10", replace(cifar.CIFAR10, digest=None))
+    for source in ("IMDB", "IMDB_GLOVE", "PTB"):
+        monkeypatch.setattr(text, source, replace(getattr(text, source), digest=None))
     found = table(name)
     seed = "0"
     if name in WITHOUT_STAND_IN:

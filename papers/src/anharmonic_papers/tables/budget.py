@@ -10,6 +10,7 @@ from anharmonic._checks import listed, positive_int, require
 from anharmonic.data import make_task, task_options
 from anharmonic.train import Run
 from anharmonic_papers.tasks.signals import LONGEST_RECORDING
+from anharmonic_papers.tasks.text import LONGEST_REVIEW
 
 _IMAGES = {
     "train_size": ("train_size",),
@@ -25,6 +26,9 @@ BUDGET: dict[str, dict[str, tuple[str, ...]]] = {
     "smnist": {"length": ("pool",), **_IMAGES},
     "psmnist": {"length": ("pool",), **_IMAGES},
     "noise-padded-cifar10": {"length": ("length",), "form": ("form",), **_IMAGES},
+    "imdb": {"length": ("max_length",), **_IMAGES},
+    "ptb-char": _IMAGES,
+    "ptb-word": _IMAGES,
     "beijing-air": {
         "train_size": ("train_size",),
         "eval_size": ("valid_size", "test_size"),
@@ -34,6 +38,7 @@ BUDGET: dict[str, dict[str, tuple[str, ...]]] = {
 }
 """By task: what a smaller budget may have less of, and the task's options that say so."""
 
+_LONGEST = {"spoken-digits": LONGEST_RECORDING, "imdb": LONGEST_REVIEW}
 _POOLS = {28**2 // (k * k): k for k in (1, 2, 4, 7, 14)}
 
 
@@ -48,14 +53,15 @@ class Budget:
     epochs: int | None = None
     """At most so many epochs; a drop of the learning rate moves with them."""
     length: int | None = None
-    """At most so long sequences: adding, lorenz96, noise-padded-cifar10, spoken-digits; for smnist
-    and psmnist 196, 49, 16 or 4, by averaging pixels."""
+    """At most so long sequences: adding, lorenz96, noise-padded-cifar10, spoken-digits, imdb; for
+    smnist and psmnist 196, 49, 16 or 4, by averaging pixels."""
     train_size: int | None = None
     """At most so many training sequences or rows per epoch: smnist, psmnist, noise-padded-cifar10,
-    spoken-digits, mnist-superpixels, beijing-air, adding (whole batches, at least one)."""
+    spoken-digits, mnist-superpixels, beijing-air, imdb, ptb-char and ptb-word (words), adding
+    (whole batches, at least one)."""
     eval_size: int | None = None
     """At most so many validation and so many test sequences or rows: smnist, psmnist,
-    noise-padded-cifar10, beijing-air, adding."""
+    noise-padded-cifar10, beijing-air, imdb, ptb-char and ptb-word (words), adding."""
     form: Literal["original", "jpeg"] | None = None
     """Which images, noise-padded-cifar10 only; "jpeg" counts as reduced, since it loses detail."""
 
@@ -84,7 +90,7 @@ def sizes(run: Run) -> dict[str, int]:
     options = {**task_options(run.task), **run.task_options}
     found = {"epochs": run.epochs}
     if "length" in known:
-        found["length"] = _length(options)
+        found["length"] = _length(run.task, options)
     if "train_size" in known:
         found |= make_task(run.task, run.task_options).sizes
         if "steps_per_epoch" in options:
@@ -94,11 +100,11 @@ def sizes(run: Run) -> dict[str, int]:
     return found
 
 
-def _length(options: dict[str, Any]) -> int:
+def _length(task: str, options: dict[str, Any]) -> int:
     if "pool" in options:
         return int(28**2 // options["pool"] ** 2)
     if "max_length" in options:
-        return int(options["max_length"] or LONGEST_RECORDING)
+        return int(options["max_length"] or _LONGEST[task])
     return int(options["length"])
 
 

@@ -26,6 +26,9 @@ from anharmonic.data import (
 from anharmonic_papers.tasks.archives import IMDB, IMDB_GLOVE, PTB
 from anharmonic_papers.tasks.official_split import bounded_int, official_sizes
 
+LONGEST_REVIEW = 2768
+"""Words of the longest review."""
+
 
 class MovieReviews(Task):
     """IMDB: film reviews, word by word, to be judged good or bad.
@@ -147,23 +150,28 @@ class _PennTreebank(StreamTask):
     licence = "the texts belong to the LDC (LDC99T42); not to be passed on"
 
     def _prepare(
-        self, window: int, reading: dict[str, Any], train_size: int | None, data_dir: Path | None
+        self,
+        window: int,
+        reading: dict[str, Any],
+        sizes: tuple[int | None, int | None, int | None],
+        data_dir: Path | None,
     ) -> None:
         self.window = positive_int("window", window)
         self.reading = reading
-        train, valid, test = self.full
-        if train_size is not None:
-            train = bounded_int("train_size", train_size, train)
-        self.sizes = {"train": train, "valid": valid, "test": test}
+        names = ("train", "valid", "test")
+        self.sizes = {
+            name: full if given is None else bounded_int(f"{name}_size", given, full)
+            for name, given, full in zip(names, sizes, self.full, strict=True)
+        }
         self.data_dir = data_dir
 
     def _texts(self) -> tuple[Tensor, Tensor, Tensor]:
         arrays = load_arrays(PTB, self.data_dir, progress=self.progress)
         train, valid, test = (
-            torch.from_numpy(arrays[f"{self.part}_{name}"].astype(np.int32))
-            for name in ("train", "valid", "test")
+            torch.from_numpy(arrays[f"{self.part}_{name}"][:size].astype(np.int32))
+            for name, size in self.sizes.items()
         )
-        return train[: self.sizes["train"]], valid, test
+        return train, valid, test
 
 
 class PennTreebankCharacters(_PennTreebank):
@@ -174,7 +182,9 @@ class PennTreebankCharacters(_PennTreebank):
         embedding_size: Numbers of a character's vector, at least 1.
         input_dropout: Probability in [0, 1) that a number of a vector is zero in a window.
         output_dropout: Likewise, of the layer's output.
-        train_size: Only that many training characters, for a reduced budget; all if None.
+        train_size: Only the first so many training characters, for a reduced budget; all if None.
+        valid_size: Likewise, of validation.
+        test_size: Likewise, of the test.
         data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
@@ -204,6 +214,8 @@ class PennTreebankCharacters(_PennTreebank):
         input_dropout: float = 0.0,
         output_dropout: float = 0.0,
         train_size: int | None = None,
+        valid_size: int | None = None,
+        test_size: int | None = None,
         data_dir: Path | None = None,
     ) -> None:
         reading = {
@@ -211,7 +223,7 @@ class PennTreebankCharacters(_PennTreebank):
             "input_dropout": input_dropout,
             "output_dropout": output_dropout,
         }
-        self._prepare(window, reading, train_size, data_dir)
+        self._prepare(window, reading, (train_size, valid_size, test_size), data_dir)
 
 
 class PennTreebankWords(_PennTreebank):
@@ -224,7 +236,9 @@ class PennTreebankWords(_PennTreebank):
             has to be as wide as these.
         input_dropout: Probability in [0, 1) that a number of a vector is zero in a window.
         output_dropout: Likewise, of the layer's output.
-        train_size: Only that many training words, for a reduced budget; all if None.
+        train_size: Only the first so many training words, for a reduced budget; all if None.
+        valid_size: Likewise, of validation.
+        test_size: Likewise, of the test.
         data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
@@ -254,6 +268,8 @@ class PennTreebankWords(_PennTreebank):
         input_dropout: float = 0.0,
         output_dropout: float = 0.0,
         train_size: int | None = None,
+        valid_size: int | None = None,
+        test_size: int | None = None,
         data_dir: Path | None = None,
     ) -> None:
         reading = {
@@ -262,4 +278,4 @@ class PennTreebankWords(_PennTreebank):
             "input_dropout": input_dropout,
             "output_dropout": output_dropout,
         }
-        self._prepare(window, reading, train_size, data_dir)
+        self._prepare(window, reading, (train_size, valid_size, test_size), data_dir)
