@@ -153,3 +153,21 @@ def test_what_is_forecast_is_no_target_by_its_name():
     assert again.x.tolist() == part.x.tolist()
     with pytest.raises(ValueError, match=r"target_column with horizon .*'y'.*--forecast"):
         Columns(target="y", forecast=True)
+
+
+def test_a_column_called_id_of_something_names_the_sequences():
+    part = read(bed_id=[7, 9, 7, 9], t=[0, 0, 1, 1], v=[1.0, 3.0, 2.0, 4.0], label=[0, 1, 0, 1])
+    assert part.ids.tolist() == [7, 9] and part.channels == ("v",)
+    assert part.columns.id == "bed_id" and part.x[:, 0].tolist() == [1, 2, 3, 4]
+
+
+def test_beside_an_id_it_names_the_group_and_of_whole_rows_too():
+    part = read(id=[1, 1, 2, 2], ward_id=["a", "a", "b", "b"], v=[1.0, 2, 3, 4], label=[0, 0, 1, 1])
+    assert part.groups.tolist() == ["a", "b"] and part.columns.group == "ward_id"
+    rows = read(site_id=[1, 1, 2], s0=[1.0, 2, 3], s1=[1.0, 2, 3], s2=[1.0, 2, 3], label=[0, 1, 0])
+    assert rows.groups.tolist() == [1, 1, 2] and len(rows) == 3
+
+
+def test_several_such_columns_must_be_named():
+    with pytest.raises(ValueError, match=r"'bed_id'.*'ward_id'; say which with --id-column"):
+        read(bed_id=[7, 9], ward_id=[1, 2], v=[1.0, 3.0], label=[0, 1])

@@ -79,6 +79,10 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
     if len(dates) == 1:
         roles["time"] = dates[0]
         free.remove(dates[0])
+    if not given.found:
+        named = _other_names(table, roles, free)
+        roles |= named
+        free = [name for name in free if name not in named.values()]
     layout = given.layout if given.layout != "auto" else _layout(table, roles, free, given.windows)
     if given.found:
         free = _values_again(table, given, free)
@@ -123,6 +127,27 @@ def _is_index(table: Table, name: str) -> bool:
         return False
     counted = numbers(table, name) - np.arange(len(table))
     return bool((counted == counted[0]).all())
+
+
+def _other_names(table: Table, roles: dict[str, str], free: list[str]) -> dict[str, str]:
+    """The role of a column called ..._id: what it says is no measurement."""
+    said = [name for name in free if name.strip().lower().endswith("_id")]
+    if not said:
+        return {}
+    steps = [name for name in free if name not in said]
+    again = len(set(table.column(said[0]).to_pylist())) < len(table)
+    # Rows whose columns number the steps are whole sequences: what comes again is their group.
+    wide = len(steps) > 2 and series(steps) is not None
+    role = "group" if "id" in roles or (again and wide) else "id"
+    if len(said) > 1 or role in roles:
+        came = f"the columns {quoted(said)}"
+        advice = (
+            f"say which with --id-column {said[0]!r} or --group-column, and rename or drop the "
+        )
+        advice += "others"
+        expected = f"one column of {table.where} whose name ends in _id must be enough"
+        raise ValueError(message(expected, came, advice))
+    return {role: said[0]}
 
 
 def _layout(table: Table, roles: dict[str, str], free: list[str], windows: bool) -> Layout:
