@@ -44,7 +44,7 @@ def makers() -> dict[str, Callable[[int], Any]]:
     )
 
     return {
-        "resonators": lambda seed: ResonatorClassifier(random_state=seed),
+        "resonators": lambda seed: ResonatorClassifier(random_state=seed, n_jobs=1),
         "MiniRocket": lambda seed: MiniRocketClassifier(random_state=seed, n_jobs=1),
         "MultiRocketHydra": lambda seed: MultiRocketHydraClassifier(random_state=seed, n_jobs=1),
     }

@@ -57,6 +57,7 @@ def measure(channels: int, steps: int) -> dict[str, float]:
         one.update(sample)
         many.update(samples)
     rival = MiniRocketClassifier(random_state=0, n_jobs=1).fit(X, y)
+    torch.set_num_threads(1)  # the rival sets it, too
     return {
         "update": microseconds(lambda: one.update(sample), 2000),
         "update of many": microseconds(lambda: many.update(samples), 200) / STREAMS,
