@@ -122,6 +122,17 @@ def test_terminal_shows_reported_beside_ours(table, three_seeds):
     assert "Reported: learns slowly." in text
 
 
+def test_what_the_published_code_gave_here_has_a_column(table, three_seeds):
+    rerun = replace(table.rows[0], rerun="0.3", rerun_spread="0.1")
+    table = replace(table, rows=(rerun, *table.rows[1:]))
+    lines = markdown(table, compare(table, three_seeds)).splitlines()
+    head = next(line for line in lines if line.startswith("| model"))
+    place = head.split(" | ").index("their code, run by us")
+    row = next(line for line in lines if line.startswith(f"| {rerun.label} |"))
+    assert row.split(" | ")[place] == "0.3 ± 0.1"
+    assert "their code" not in terminal(table, compare(replace(table, rows=()), []))
+
+
 def test_terminal_fits_eighty_columns(table, three_seeds, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     text = terminal(table, compare(table, three_seeds))

@@ -16,7 +16,9 @@ def test_the_published_network_on_molecules_has_its_parameters():
 
 
 @pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")
-@pytest.mark.parametrize("name", ["gcn", "gat", "gin", "graphsage", "gatedgcn", "graphcon-gat"])
+@pytest.mark.parametrize(
+    "name", ["gcn", "gat", "gin", "graphsage", "gatedgcn-gates-not-normalised", "graphcon-gat"]
+)
 def test_networks_on_molecules_keep_to_the_budget_of_parameters(name):
     assert 90_000 < parameters(table("graphcon-zinc").row(name)) < 110_000
 

@@ -49,8 +49,10 @@ rows:
   run: {model: LEM}
   chosen: {trials: 3, seeds: [0, 1], valid: 0.2, values: {lr: 0.05}}
 - {label: LSTM, run: {model: LSTM}, chosen: {like: lem}, note: A note.}
+- {label: GRU, run: {model: GRU}, chosen: {values: {lr: 0.07}}, note: Chosen by hand.}
 """
-    first, second = read(HEAD + DEFAULTS + rows).rows
+    first, second, third = read(HEAD + DEFAULTS + rows).rows
+    assert (third.run.lr, third.note) == (0.07, "Chosen by hand.")
     assert first.run.lr == second.run.lr == 0.05
     assert "3 trials for this row" in first.note and "splits 0 and 1" in first.note
     assert "for lem chose" in second.note and second.note.endswith("A note.")

@@ -27,7 +27,17 @@ SOURCES = (
     "and F. Nestaas."
 )
 """The foot of every report."""
-HEAD = ("model", "reported", "ours", "seeds", "params (rep.)", "params (ours)", "time", "settings")
+HEAD = (
+    "model",
+    "reported",
+    "ours",
+    "their code, run by us",
+    "seeds",
+    "params (rep.)",
+    "params (ours)",
+    "time",
+    "settings",
+)
 
 
 @dataclass(frozen=True)
@@ -255,7 +265,11 @@ def reported(row: Row) -> str:
     """The printed number with its spread; ``see notes`` where there are words, else ``-``."""
     if not row.reported:
         return "see notes" if row.outcome else "-"
-    return row.reported + (f" ± {row.spread}" if row.spread else "")
+    return _with_spread(row.reported, row.spread)
+
+
+def _with_spread(value: str, spread: str) -> str:
+    return f"{value} ± {spread}" if spread else value
 
 
 def cells(line: Line) -> list[tuple[str, ...]]:
@@ -263,9 +277,10 @@ def cells(line: Line) -> list[tuple[str, ...]]:
     row = line.row
     settings: str = row.settings if row.run else ""
     theirs = row.parameters or "-"
+    rerun = _with_spread(row.rerun, row.rerun_spread)
     out: list[tuple[str, ...]]
     if line.full is None:
-        out = [(row.label, reported(row), line.state, "", theirs, "", "", settings)]
+        out = [(row.label, reported(row), line.state, rerun, "", theirs, "", "", settings)]
     else:
         ours = line.full
         out = [
@@ -273,6 +288,7 @@ def cells(line: Line) -> list[tuple[str, ...]]:
                 row.label,
                 reported(row),
                 ours.text,
+                rerun,
                 line.seeds,
                 theirs,
                 count(ours.results[0].parameters),
@@ -286,6 +302,7 @@ def cells(line: Line) -> list[tuple[str, ...]]:
                 f"  {ours.budget}",
                 "",
                 f"[{ours.text}]",
+                "",
                 str(len(ours.results)),
                 "",
                 count(ours.results[0].parameters),

@@ -23,6 +23,8 @@ class Row:
         group: The part of the table it stands in, for example ``"T = 500"``; may be empty.
         reported: The number as printed, in the table's unit; empty where there is none.
         spread: The standard deviation as printed.
+        rerun: What the published code itself gave when we ran it on the same data and splits.
+        rerun_spread: The standard deviation of that.
         outcome: What the paper says in words (curves without numbers).
         parameters: The printed parameter count, for example ``"68k"``.
         run: The run; ``None`` for a baseline that this package does not have.
@@ -44,6 +46,8 @@ class Row:
     _: KW_ONLY
     reported: str = ""
     spread: str = ""
+    rerun: str = ""
+    rerun_spread: str = ""
     outcome: str = ""
     parameters: str = ""
     run: Run | None = None

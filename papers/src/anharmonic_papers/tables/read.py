@@ -8,7 +8,8 @@ A file holds the fields of ``Table`` (its name is the table's ``id``) and, last,
 - ``like: TABLE/ROW`` in a row: it has the run, seeds, split, settings and note of that row of
   another table, but for what it says itself.
 - ``chosen`` in a row with ``search``: what ``table ID --search`` chose, copied from the file it
-  wrote, or ``{like: ROW}`` for the values chosen for another row of the table.
+  wrote, or ``{like: ROW}`` for the values chosen for another row of the table. With ``values``
+  alone, they were chosen otherwise, and the row's note says how.
 
 Text, numbers "as printed" above all, stands in quotes where YAML would read it as a number.
 """
@@ -221,6 +222,8 @@ def _with_choice(row: Row, chosen: Any, rows: Mapping[str, tuple[Row, Any]]) -> 
         chosen = rows[name][1] or {}
         require("values" in chosen, "chosen: like", name, "a row with values", "name another")
         note = LIKE_NOTE.format(row=name)
+    elif "trials" not in chosen:
+        note = ""
     else:
         splits = f"split{'s' * (len(chosen['seeds']) > 1)} {listed([*map(str, chosen['seeds'])])}"
         note = SEARCH_NOTE.format(trials=chosen["trials"], splits=splits)
