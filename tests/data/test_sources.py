@@ -46,6 +46,23 @@ def test_downloaded_prepared_and_kept(served: str, tmp_path: Path) -> None:
         assert all((arrays[key] == WANTED[key]).all() for key in WANTED)
 
 
+def test_without_a_known_digest_the_first_one_is_kept(served: str, tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    load_arrays(make_source(served, None), data, progress=False)
+    record = data / "sequence" / "small.sha256"
+    assert record.read_text().strip() == arrays_digest(WANTED)
+    load_arrays(make_source(served, None), data, progress=False)
+    archive = data / "sequence" / "small.npz"
+    other = replace(make_source(served, None), prepare=lambda files: WANTED | {"a": np.arange(6)})
+    archive.unlink()
+    with pytest.raises(ValueError, match=r"digest of .*small.npz must be .* as at first use"):
+        load_arrays(other, data, progress=False)
+    assert not archive.exists()
+    np.savez(archive, **(WANTED | {"a": np.arange(6)}))
+    with pytest.raises(ValueError, match=r"as at first use.*the data changed; delete small.sha256"):
+        load_arrays(other, data, progress=False)
+
+
 def test_wrong_content_at_the_source(served: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"digest of .*one.gz must be 000.*; got .*; download it"):
         load_arrays(make_source(served, "0" * 64), tmp_path / "data", progress=False)

@@ -5,20 +5,44 @@ from pathlib import Path
 import pytest
 
 from anharmonic.data import RemoteFile, Source, load_arrays
-from anharmonic_papers.tasks.archives import BEIJING_AIR, CIFAR10, CIFAR10_JPEG, FSDD, MNIST
+from anharmonic_papers.tasks.archives import (
+    BEIJING_AIR,
+    BIDMC_HEART,
+    CIFAR10,
+    CIFAR10_JPEG,
+    EIGENWORMS,
+    FSDD,
+    HAR,
+    IMDB,
+    IMDB_GLOVE,
+    MNIST,
+    PTB,
+    SPEECH_COMMANDS,
+    WATCH_IMU,
+)
 from anharmonic_papers.tasks.mnist import SequentialMNIST
 
 
-@pytest.mark.parametrize("source", [MNIST, CIFAR10_JPEG, FSDD], ids=lambda source: source.name)
+@pytest.mark.parametrize(
+    "source", [MNIST, CIFAR10_JPEG, FSDD, IMDB, IMDB_GLOVE, PTB, WATCH_IMU], ids=lambda s: s.name
+)
 def test_real_data_have_their_digest(source: Source, real_data: Callable[[str], Path]) -> None:
     folder = real_data(f"{source.name}.npz")
     assert source.digest is not None
     assert load_arrays(source, folder)
 
 
-@pytest.mark.parametrize("source", [MNIST, CIFAR10, FSDD, BEIJING_AIR], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "source", [MNIST, CIFAR10, FSDD, BEIJING_AIR, SPEECH_COMMANDS], ids=lambda s: s.name
+)
 def test_every_download_is_checked(source: Source) -> None:
     assert source.digest or (source.form and all(file.checksum for file in source.files))
+    assert all(file.url.startswith("https://") for file in source.files)
+
+
+@pytest.mark.parametrize("source", [HAR, EIGENWORMS, BIDMC_HEART], ids=lambda s: s.name)
+def test_without_a_known_checksum_the_form_is_checked(source: Source) -> None:
+    assert source.form and source.digest is None
     assert all(file.url.startswith("https://") for file in source.files)
 
 

@@ -30,7 +30,7 @@ from anharmonic.data.graphs.edges import coalesce, to_undirected
 from anharmonic.data.graphs.own import GraphFileTask, read_graph, save_graph
 from anharmonic.data.graphs.pyg import pyg_source
 from anharmonic.data.own import SequencesTask
-from anharmonic.data.readers import FILE_SUFFIXES
+from anharmonic.data.readers import FILE_SUFFIXES, read_parts
 from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
 from anharmonic.data.scores import ClassScores, ScoreTable, accuracy_interval, score_table
 from anharmonic.data.sources import Arrays, RemoteFile, Source, load_arrays
@@ -81,6 +81,7 @@ __all__ = [
     "node_features",
     "pyg_source",
     "read_graph",
+    "read_parts",
     "save_graph",
     "save_npz",
     "score_table",

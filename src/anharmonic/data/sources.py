@@ -59,7 +59,8 @@ class Source:
         name: Name of the archive.
         files: What to download; empty if it cannot be downloaded, or `make` does it.
         prepare: Turns the downloaded files, in the order of `files`, into the arrays.
-        digest: `arrays_digest` of the arrays; None where it is not known.
+        digest: `arrays_digest` of the arrays; None where it is not known: that of the first arrays
+            made is then kept beside the archive, in `NAME.sha256`, and later ones must have it.
         form: Shape and type of every array; empty where the digest says enough.
         folder: "sequence" or "graph".
         make: Makes the arrays in a way of its own, given an empty folder for its files and whether
@@ -99,6 +100,7 @@ def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool 
     if path.is_file():
         arrays = _read(path)
         _check(source, arrays, str(path), "delete it, so that it is made afresh")
+        _check_record(source, arrays, path)
         return arrays
     if source.prepare is None and source.make is None:
         raise FileNotFoundError(
@@ -112,12 +114,15 @@ def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool 
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=f".{source.name}-", dir=path.parent) as folder:
             arrays = _make(source, path.parent / "raw", Path(folder), progress)
+            _check_record(source, arrays, path)
             made = Path(folder) / path.name
             with made.open("wb") as out:
                 np.savez_compressed(out, **arrays)  # type: ignore[arg-type]
                 out.flush()
                 os.fsync(out.fileno())
             os.replace(made, path)
+        if source.digest is None:
+            path.with_suffix(".sha256").write_text(arrays_digest(arrays) + "\n", encoding="ascii")
     except DownloadError as error:
         raise FileNotFoundError(_by_hand(source, path, error.reason)) from error
     except OSError as error:
@@ -232,6 +237,15 @@ def _check(source: Source, arrays: Arrays, where: str, advice: str) -> None:
         source.digest or "",
         advice,
     )
+
+
+def _check_record(source: Source, arrays: Arrays, path: Path) -> None:
+    """Compares arrays without a known digest with those that were made first."""
+    record = path.with_suffix(".sha256")
+    if source.digest is None and record.is_file():
+        found, wanted = arrays_digest(arrays), record.read_text(encoding="ascii").strip()
+        advice = f"the data changed; delete {record.name} and {path.name} if the new ones are right"
+        require(found == wanted, f"digest of {path}", found, f"{wanted}, as at first use", advice)
 
 
 def _check_sum(path: Path, checksum: str | None) -> None:

@@ -1,0 +1,211 @@
+"""Files in the form of the canonical sources, made small."""
+
+import io
+import tarfile
+import wave
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+
+from anharmonic_papers.tasks import mel
+from anharmonic_papers.tasks.prepare_sensors import (
+    HAR_SIGNALS,
+    KEYWORDS,
+    prepare_har,
+    prepare_speech_commands,
+    prepare_ts,
+)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def zipped(path, files):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+def har_files(rng, without=""):
+    """As in UCI HAR: numbers in columns of fixed width, three train and two test windows."""
+    values = {"train": rng.standard_normal((3, 4, 9)), "test": rng.standard_normal((2, 4, 9))}
+    files = {"UCI HAR Dataset/README.txt": "no data", "__MACOSX/._y_train.txt": b"\xff"}
+    for part, x in values.items():
+        folder = f"UCI HAR Dataset/{part}"
+        for place, signal in enumerate(HAR_SIGNALS):
+            lines = ["".join(f"{value: 16.7e}" for value in row) for row in x[:, :, place]]
+            files[f"{folder}/Inertial Signals/{signal}_{part}.txt"] = "\n".join(lines) + "\n"
+        files[f"{folder}/y_{part}.txt"] = "\n".join(["5", "1", "6"][: len(x)]) + "\n"
+        files[f"{folder}/subject_{part}.txt"] = "\n".join(["1", "27", "30"][: len(x)]) + "\n"
+    return values, {name: text for name, text in files.items() if not (without and without in name)}
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_har(rng, tmp_path, nested):
+    values, files = har_files(rng)
+    path = zipped(tmp_path / "har.zip", files)
+    if nested:
+        inner = {"UCI HAR Dataset.zip": path.read_bytes(), "UCI HAR Dataset.names": "names"}
+        path = zipped(tmp_path / "outer.zip", inner)
+    arrays = prepare_har([path])
+    for part, x in values.items():
+        np.testing.assert_allclose(arrays[f"x_{part}"], x, rtol=1e-6, atol=1e-7)
+        assert arrays[f"x_{part}"].dtype == np.float32
+    assert arrays["y_train"].tolist() == [4, 0, 5]
+    assert arrays["subject_test"].tolist() == [1, 27]
+
+
+def test_har_without_a_file(rng, tmp_path):
+    _, files = har_files(rng, without="body_gyro_z_test")
+    path = zipped(tmp_path / "har.zip", files)
+    with pytest.raises(
+        ValueError, match=r"missing in har.zip must be none; got .*gyro_z.*download"
+    ):
+        prepare_har([path])
+
+
+TS = """# Worms
+@problemName EigenWorms
+@timeStamps false
+@missing false
+@univariate false
+@dimensions 2
+@equalLength true
+@seriesLength 3
+@classLabel true 1 2 5
+@data
+"""
+REGRESSION = TS.replace("@classLabel true 1 2 5", "@targetLabel true")
+
+
+def test_ts_of_classes(tmp_path):
+    train = TS + "1,2,3:4,5,6:2\n7,8,9:0,0,1:1\n"
+    test = TS + "0,1,0:1,0,1:5\n"
+    path = zipped(tmp_path / "E.zip", {"E_TRAIN.ts": train, "E_TEST.ts": test, "E.txt": "about"})
+    arrays = prepare_ts([path], classes=True)
+    assert arrays["x"].shape == (3, 3, 2) and arrays["x"].dtype == np.float32
+    assert arrays["x"][0].tolist() == [[1, 4], [2, 5], [3, 6]]
+    assert arrays["y"].tolist() == [1, 0, 2] and arrays["y"].dtype == np.uint8
+
+
+def test_ts_of_values(tmp_path):
+    train, test = REGRESSION + "1,2,3:4,5,6:81.5\n", REGRESSION + "0,1,0:1,0,1:60.25\n"
+    names = {"BIDMC32HR/BIDMC32HR_TRAIN.ts": train, "BIDMC32HR/BIDMC32HR_TEST.ts": test}
+    arrays = prepare_ts([zipped(tmp_path / "B.zip", names)])
+    assert arrays["y"].tolist() == [81.5, 60.25] and arrays["y"].dtype == np.float32
+
+
+ARFF = """@relation EigenWorms
+@attribute EigenWorms relational
+@attribute att0 numeric
+@attribute att1 numeric
+@attribute att2 numeric
+@end EigenWorms
+@attribute eigenWormMultivariate_attribute {1,2,5}
+@data
+"""
+
+
+def test_arff(tmp_path):
+    train = ARFF + "'1,2,3\\n4,5,6',2\n'7,8,9\\n0,0,1',1\n"
+    test = ARFF + "'0,1,0\\n1,0,1',5\n"
+    one = "EigenWormsDimension1_TRAIN.arff"  # of one channel: not what is wanted
+    files = {one: "", "EigenWorms_TRAIN.arff": train, "EigenWorms_TEST.arff": test}
+    arrays = prepare_ts([zipped(tmp_path / "E.zip", files)], classes=True)
+    assert arrays["x"][0].tolist() == [[1, 4], [2, 5], [3, 6]]
+    assert arrays["y"].tolist() == [1, 0, 2]
+
+
+def test_wrong_archives(tmp_path):
+    path = zipped(tmp_path / "E.zip", {"E_TRAIN.ts": TS})
+    with pytest.raises(ValueError, match=r"E.zip must be with NAME_TRAIN.ts and NAME_TEST.ts"):
+        prepare_ts([path])
+    ragged = {"E_TRAIN.ts": TS + "1,2:4,5:2\n", "E_TEST.ts": TS + "1,2,3:4,5,6:2\n"}
+    with pytest.raises(ValueError, match=r"lengths in R.zip must be of one length; got \[2, 3\]"):
+        prepare_ts([zipped(tmp_path / "R.zip", ragged)])
+
+
+def spoken(rng, count=16_000, rate=16_000):
+    made = io.BytesIO()
+    with wave.open(made, "wb") as sound:
+        sound.setnchannels(1)
+        sound.setsampwidth(2)
+        sound.setframerate(rate)
+        sound.writeframes(rng.integers(-9999, 9999, count).astype("<i2").tobytes())
+    return made.getvalue()
+
+
+def tarred(path, files):
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+    return path
+
+
+def test_speech_commands(rng, tmp_path):
+    files = {
+        "./validation_list.txt": b"yes/a_nohash_0.wav\n",
+        "./testing_list.txt": b"go/b_nohash_0.wav\nbird/b_nohash_0.wav\n",
+        "./_background_noise_/pink.wav": spoken(rng, 40_000),
+        "./README.md": b"about",
+        "./yes/a_nohash_0.wav": spoken(rng),
+        "./yes/c_nohash_0.wav": spoken(rng, 9000),
+        "./go/b_nohash_0.wav": spoken(rng),
+        "./bird/b_nohash_0.wav": spoken(rng),
+    }
+    arrays = prepare_speech_commands([tarred(tmp_path / "speech.tar.gz", files)])
+    assert arrays["x"].shape == (5, 126, 80) and arrays["x"].dtype == np.float16
+    # By path: noise, bird, go, yes (a), yes (c).
+    assert [KEYWORDS[k] for k in arrays["y"]] == ["silence", "unknown", "go", "yes", "yes"]
+    assert arrays["part"].tolist() == [0, 2, 2, 1, 0]
+    x = arrays["x"].astype(np.float64)
+    np.testing.assert_allclose(x.mean((1, 2)), 0, atol=1e-3)
+    np.testing.assert_allclose(x.std((1, 2)), 1, atol=1e-3)
+    assert (x[4, 71:] == x[4].max()).all(), "a short word is filled with the largest value"
+
+
+def test_speech_of_another_rate(rng, tmp_path):
+    files = {"yes/a_nohash_0.wav": spoken(rng, rate=8000)}
+    with pytest.raises(ValueError, match=r"yes/a_nohash_0.wav must be \(1, 2, 16000\)"):
+        prepare_speech_commands([tarred(tmp_path / "speech.tar.gz", files)])
+    lists = tarred(tmp_path / "speech.tar.gz", {"yes/a_nohash_0.wav": spoken(rng)})
+    with pytest.raises(ValueError, match=r"lists missing in speech\.tar\.gz must be none"):
+        prepare_speech_commands([lists])
+
+
+def test_mel_filters_have_unit_area_and_sum_neighbours():
+    filters = mel.mel_filters()
+    width = mel.RATE / mel.FFT
+    wide = filters[40:]  # the narrow ones fall between few frequencies
+    np.testing.assert_allclose(wide.sum(1) * width, 1, rtol=0.02)
+    peaks = filters.argmax(1) * width
+    assert (np.diff(peaks) >= 0).all() and 40 < peaks[0] < 100 and 7000 < peaks[-1] < 8000
+    # Linear below 1000 Hz, logarithmic above: 6.4 times in 27 mels.
+    assert mel._mels(500.0) == pytest.approx(7.5)
+    assert mel._mels(6400.0) - mel._mels(1000.0) == pytest.approx(27)
+    np.testing.assert_allclose(mel._hertz(np.array([7.5, 42.0])), [500.0, 6400.0])
+
+
+def test_spectra_are_those_of_a_short_time_fourier_transform(rng):
+    sound = rng.standard_normal(16_000)
+    window = torch.hann_window(1024, dtype=torch.float64)
+    spectrum = torch.stft(
+        torch.from_numpy(sound), 1024, 128, window=window, pad_mode="reflect", return_complex=True
+    ).abs()
+    bands = torch.from_numpy(mel.mel_filters()) @ spectrum
+    decibels = 10 * (bands / bands.max()).log10()
+    wanted = ((decibels - decibels.mean()) / decibels.std(correction=0)).T
+    np.testing.assert_allclose(mel.log_mel(sound), wanted.numpy(), rtol=1e-9, atol=1e-9)
+
+
+def test_a_tone_is_where_it_should_be():
+    time = np.arange(16_000) / 16_000
+    found = mel.log_mel(np.sin(2 * np.pi * 1000 * time))[60].argmax()
+    assert abs(mel.mel_filters()[found].argmax() * 15.625 - 1000) < 50
