@@ -49,3 +49,18 @@ def test_report_writes_html_and_markdown(cli, results, tmp_path):
 def test_report_refuses_unknown_tables(cli, results):
     code, _, err = cli("report", "lem-smist")
     assert code == 2 and "did you mean 'lem-smnist'" in err
+
+
+def test_report_says_the_summary_and_writes_it_between_marks(cli, results, tmp_path):
+    code, out, _ = cli("report", "--summary")
+    assert code == 0 and out.startswith("Of 70 experiments of the papers: ")
+    assert "lem-google12: needs Google Speech Commands V2" in " ".join(out.split())
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- summary -->\n<!-- /summary -->\n", encoding="utf-8")
+    code, out, _ = cli("report", "--into", "page.md")
+    assert code == 0 and out == "wrote page.md\n"
+    assert "Of 70 experiments" in page.read_text(encoding="utf-8")
+    assert cli("report", "--markdown", "all.md")[0] == 0
+    text = (tmp_path / "all.md").read_text(encoding="utf-8")
+    assert text.startswith("# Reported and ours") and "| LEM | 91.25 | 1 |" in text
+    assert "`lem-smnist` ·" not in text  # without results

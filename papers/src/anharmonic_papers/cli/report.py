@@ -17,6 +17,11 @@ from anharmonic_papers.report.compare import SOURCES, compare, has_results, term
 from anharmonic_papers.report.compare import markdown as table_in_markdown
 from anharmonic_papers.report.page import write_html
 from anharmonic_papers.report.places import results_folder
+from anharmonic_papers.report.summary import markdown as summary_in_markdown
+from anharmonic_papers.report.summary import put_into
+from anharmonic_papers.report.summary import short as short_summary
+from anharmonic_papers.report.summary import summary as summarised
+from anharmonic_papers.report.summary import terminal as summary_in_terminal
 from anharmonic_papers.tables import list_tables
 
 
@@ -37,6 +42,8 @@ def report(
     results: Path | None = None,
     html: Path | None = None,
     markdown: Path | None = None,
+    summary: bool = False,
+    into: Path | None = None,
 ) -> int:
     """Shows tables beside the reported numbers; if none is named, prints those with results.
 
@@ -45,10 +52,14 @@ def report(
         results: A file of result lines, or a folder of .jsonl files. Default: papers/results in a
             checkout, else results.
         html: Write one self-contained HTML page here instead of printing.
-        markdown: Write Markdown here instead of printing.
+        markdown: Write Markdown here instead of printing; without names the summary comes first.
+        summary: Print one line per experiment of the papers instead: what is reached, what is
+            below by how much and why, what did not run.
+        into: Write the summary in a few lines into this file, between its lines
+            <!-- summary --> and <!-- /summary -->, instead of printing.
 
     Raises:
-        ValueError: If a name is wrong.
+        ValueError: If a name is wrong, or the file of --into has no such lines.
         FileNotFoundError: If there are no results where ``--results`` says.
     """
     tables, figures = tables_and_figures(ids or [*list_tables(), *list_figures()])
@@ -69,24 +80,32 @@ def report(
                 "run `anharmonic table ID` first, or name the place with --results",
             )
         )
+    done = [name for name in list_figures() if (folder / f"{name}.json").exists()]
+    entries = summarised(lines, done)
+    if into is not None:
+        put_into(into, short_summary(entries))
+        print(f"wrote {into}")
+    if summary:
+        print(summary_in_terminal(entries))
     comparisons = [(table, compare(table, lines)) for table in tables]
-    if html is not None:
-        write_html(html, comparisons, results)
-        print(f"wrote {html}")
-    if markdown is not None:
-        markdown.parent.mkdir(parents=True, exist_ok=True)
-        sections = [table_in_markdown(table, compared, results) for table, compared in comparisons]
-        sections += [drawn.markdown(figure, curves) for figure, curves in measured]
-        write_atomically(markdown, "\n".join([*sections, f"{SOURCES}\n"]))
-        print(f"wrote {markdown}")
-    if html is not None or markdown is not None:
-        return 0
-    without = []
+    without: list[str] = []
     if not ids:
         without = [table.id for table, compared in comparisons if not has_results(compared)]
         comparisons = [pair for pair in comparisons if has_results(pair[1])]
         known = {figure.id for figure, _ in measured}
         without += [figure.id for figure in figures if figure.id not in known]
+    if html is not None:
+        write_html(html, comparisons, results)
+        print(f"wrote {html}")
+    if markdown is not None:
+        markdown.parent.mkdir(parents=True, exist_ok=True)
+        sections = [] if ids else [summary_in_markdown(entries)]
+        sections += [table_in_markdown(table, compared, results) for table, compared in comparisons]
+        sections += [drawn.markdown(figure, curves) for figure, curves in measured]
+        write_atomically(markdown, "\n".join([*sections, f"{SOURCES}\n"]))
+        print(f"wrote {markdown}")
+    if summary or any(path is not None for path in (html, markdown, into)):
+        return 0
     blocks = [terminal(table, compared, results) for table, compared in comparisons]
     blocks += [drawn.terminal(figure, curves) for figure, curves in measured]
     if without:

@@ -1,0 +1,209 @@
+"""All experiments of the papers in one table: what is reached, what is below, what did not run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from anharmonic import pages
+from anharmonic._checks import require
+from anharmonic.train import Result, write_atomically
+from anharmonic_papers.experiments import Experiment, experiments
+from anharmonic_papers.report.compare import Line, compare
+from anharmonic_papers.tables.base import Table
+from anharmonic_papers.tables.registry import list_tables, table
+
+OURS = {"CoRNN", "UnICORNN", "LEM", "GraphCON", "GradientGating"}
+"""The models that the papers propose: their rows are judged."""
+State = Literal["reached", "below", "measured", "smaller budgets", "not run"]
+STATES: dict[State, str] = {
+    "reached": "as good as reported, or within one standard deviation, in every row that ran",
+    "below": "not as good in at least one row",
+    "measured": "no number is printed",
+    "smaller budgets": "ran on smaller budgets only, which are not comparable",
+    "not run": "no result",
+}
+"""What a state means, in the order in which they are shown."""
+HEAD = ("experiment", "state", "reached", "farthest below", "why")
+MARKS = ("<!-- summary -->\n", "<!-- /summary -->")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What there is of an experiment.
+
+    Args:
+        experiment: The experiment.
+        state: One of ``STATES``.
+        reached: How many of the papers' printed rows of their own models are, of how many.
+        gap: The row that is farthest below: its name, the reported number and ours.
+    """
+
+    experiment: Experiment
+    state: State
+    reached: str = ""
+    gap: str = ""
+
+    @property
+    def why(self) -> str:
+        """Why it is not reached; empty where nothing is to be said."""
+        if self.state == "reached":
+            return ""
+        needs = f"needs {self.experiment.data}" if self.experiment.data else self.experiment.why
+        return needs or ("no code yet" if self.state == "not run" else "")
+
+
+def summary(results: Sequence[Result], figures: Collection[str]) -> list[Entry]:
+    """One entry per experiment, those of a state beside each other.
+
+    Args:
+        results: Result lines.
+        figures: Names of the figures that are measured.
+    """
+    known = set(list_tables())
+    found = []
+    for one in experiments():
+        if one.id in known:
+            found.append(_entry(one, table(one.id), compare(table(one.id), results)))
+        else:
+            found.append(Entry(one, "measured" if one.id in figures else "not run"))
+    return sorted(found, key=lambda entry: list(STATES).index(entry.state))
+
+
+def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
+    """Judges a table: by its rows of the papers' own models that have a printed number."""
+    lines = list(lines)
+    printed: dict[tuple[str, str], list[Line]] = {}
+    for line in lines:
+        row = line.row
+        if row.run is not None and row.run.model in OURS and row.value is not None:
+            name = row.label.split(", ")[0].split(" (")[0]
+            printed.setdefault((row.group, name), []).append(line)
+    judged = {name: [ln for ln in group if ln.full] for name, group in printed.items()}
+    judged = {name: group for name, group in judged.items() if group}
+    if not judged:
+        if any(line.full for line in lines):
+            return Entry(one, "measured")
+        return Entry(one, "smaller budgets" if any(ln.reduced for ln in lines) else "not run")
+    below = {}
+    for (group, name), variants in judged.items():
+        best = min(variants, key=lambda line: _shortfall(of, line))
+        if not _is_reached(of, best):
+            assert best.full is not None
+            place = f"{name}, {group}" if group else name
+            said = f"{place}: {best.row.reported} → {format(best.full.mean, best.full.form)}"
+            below[said] = _shortfall(of, best)
+    count = f"{len(judged) - len(below)} of {len(printed)}"
+    if not below:
+        return Entry(one, "reached", count)
+    return Entry(one, "below", count, max(below, key=lambda said: below[said]))
+
+
+def _shortfall(of: Table, line: Line) -> float:
+    """By how much ours is worse, as a share of the reported number; below 0 if it is better."""
+    assert line.full is not None and line.row.value is not None
+    worse = line.full.mean - line.row.value
+    part = of.part(line.row.group)
+    return (worse if part.direction == "lower" else -worse) / abs(line.row.value)
+
+
+def _is_reached(of: Table, line: Line) -> bool:
+    """Whether ours, rounded as the reported number, is as good, or within one deviation."""
+    assert line.full is not None and line.row.value is not None
+    low, high = line.full.interval if len(line.full.values) > 2 else (line.full.mean,) * 2
+    spread = max(float(line.row.spread or 0), (high - low) / 2)
+    rounding = _last_digit(line.row.reported) / 2
+    return _shortfall(of, line) * abs(line.row.value) <= max(spread, rounding)
+
+
+def _last_digit(printed: str) -> float:
+    """The size of a printed number's last digit.
+
+    Example:
+        >>> _last_digit("2.0e-2"), _last_digit("0.4"), _last_digit("85")
+        (0.001, 0.1, 1.0)
+    """
+    digits, _, power = printed.partition("e")
+    return float(f"1e{int(power or 0) - len(digits.partition('.')[2])}")
+
+
+def rows(entries: Iterable[Entry]) -> list[tuple[str, ...]]:
+    """The cells of a table of entries, in the order of ``HEAD``."""
+    return [(e.experiment.id, e.state, e.reached, e.gap, e.why) for e in entries]
+
+
+def terminal(entries: Sequence[Entry]) -> str:
+    """The summary as plain text.
+
+    Args:
+        entries: What ``summary`` gave.
+    """
+    parts: list[Any] = [_counts(entries)]
+    for state, meaning in STATES.items():
+        mine = [entry for entry in entries if entry.state == state]
+        if mine:
+            parts += ["", f"{state}: {meaning}", pages.bullets([_line(entry) for entry in mine])]
+    return pages.text(*parts)
+
+
+def _line(entry: Entry) -> str:
+    """An entry in a line: ``name (2 of 3; row: reported → ours): why``."""
+    found = "; ".join(filter(None, (entry.reached, entry.gap)))
+    return (
+        entry.experiment.id + (f" ({found})" if found else "") + f": {entry.why}" * bool(entry.why)
+    )
+
+
+def markdown(entries: Sequence[Entry]) -> str:
+    """The summary as a Markdown section.
+
+    Args:
+        entries: What ``summary`` gave.
+    """
+    out = ["# Reported and ours", "", _counts(entries), ""]
+    out += [f"- {state}: {meaning}." for state, meaning in STATES.items()]
+    out += ["", "Rows of the papers' own models are judged, of variants of a row the best.", ""]
+    table = [HEAD, ("---",) * len(HEAD), *rows(entries)]
+    return "\n".join([*out, *(f"| {' | '.join(row)} |" for row in table)]) + "\n"
+
+
+def short(entries: Sequence[Entry]) -> str:
+    """The summary in a few lines, for a README.
+
+    Args:
+        entries: What ``summary`` gave.
+    """
+    out = [_counts(entries), ""]
+    for state in STATES:
+        mine = [entry for entry in entries if entry.state == state]
+        named = [e.experiment.id + f" ({e.reached}; {e.gap})" * bool(e.gap) for e in mine]
+        if mine:
+            out.append(f"- **{state}** ({STATES[state]}): {', '.join(named)}.")
+    return "\n".join(out) + "\n"
+
+
+def _counts(entries: Sequence[Entry]) -> str:
+    counts = [f"{sum(e.state == state for e in entries)} {state}" for state in STATES]
+    return f"Of {len(entries)} experiments of the papers: {', '.join(counts)}."
+
+
+def put_into(path: Path, text: str) -> None:
+    """Replaces what stands between the marks of a file.
+
+    Args:
+        path: The file, with the lines ``<!-- summary -->`` and ``<!-- /summary -->``.
+        text: What is to stand between them.
+
+    Raises:
+        ValueError: If it has no such lines.
+    """
+    content = path.read_text(encoding="utf-8")
+    before, mark, rest = content.partition(MARKS[0])
+    _, end, after = rest.partition(MARKS[1])
+    require(
+        bool(mark and end), str(path), "a file without them",
+        f"a file with the lines {MARKS[0].strip()} and {MARKS[1]}", "add them where it is to stand",
+    )  # fmt: skip
+    write_atomically(path, f"{before}{mark}{text}{end}{after}")

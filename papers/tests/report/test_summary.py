@@ -1,0 +1,122 @@
+"""The summary judges rows as stated, names every experiment, and stands in the README."""
+
+import dataclasses
+import os
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from anharmonic.train import read_results
+from anharmonic_papers.experiments import experiments
+from anharmonic_papers.figures import base as drawn
+from anharmonic_papers.figures.registry import figure, figure_lines, list_figures
+from anharmonic_papers.report import summary as summaries
+from anharmonic_papers.report.summary import STATES, put_into, short, summary
+from anharmonic_papers.tables import list_tables, table
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def results_of(make_result):
+    """Results of rows of a table, by the test values of their seeds in the table's unit."""
+
+    def made(name, **values):
+        found, scale = table(name), table(name).scale
+        out = []
+        for row, tests in values.items():
+            run = found.row(row.replace("_", "-")).run
+            for seed, test in enumerate(tests):
+                one = dataclasses.replace(run, seed=seed)
+                out.append(make_result(one, test=test / scale))
+        return out
+
+    return made
+
+
+def entry(results, name, figures=()):
+    return {e.experiment.id: e for e in summary(results, figures)}[name]
+
+
+def test_names_are_those_of_the_papers():
+    folder = os.environ.get("ANHARMONIC_PAPERS")
+    if not folder:
+        pytest.skip("ANHARMONIC_PAPERS does not name the folder of the papers' numbers")
+    entries = yaml.safe_load((Path(folder) / "experiments.yaml").read_text())["experiments"]
+    assert [one.id for one in experiments()] == [one["id"] for one in entries]
+
+
+def test_every_experiment_is_listed_and_the_absent_say_what_is_missing():
+    listed = dict(figure_lines()) | dict.fromkeys(list_tables(), "")
+    here = {*list_tables(), *list_figures()}
+    for one in experiments():
+        assert one.id in listed
+        assert bool(one.title and one.source) == (one.id not in here), one.id
+        if one.id not in here:
+            assert "Not here yet" in listed[one.id] and one.data in listed[one.id]
+
+
+def test_reached_is_within_rounding_or_a_deviation(results_of):
+    name = "lem-fitzhugh-nagumo"  # lower is better: coRNN 0.4, LEM 0.2
+    assert entry(results_of(name, cornn=[0.44], lem=[0.1]), name).state == "reached"
+    found = entry(results_of(name, cornn=[0.5], lem=[0.1]), name)
+    assert (found.state, found.reached, found.gap) == ("below", "1 of 2", "coRNN: 0.4 → 0.500")
+    # Three seeds 0.3 apart: 0.5 is within a deviation of 0.4.
+    assert entry(results_of(name, cornn=[0.2, 0.5, 0.8], lem=[0.1]), name).state == "reached"
+    # The best of a row's variants counts; rivals do not.
+    variants = results_of(name, lem=[0.9], lem_dt_2=[0.2], lstm=[9.0])
+    assert entry(variants, name).state == "reached"
+
+
+def test_higher_is_better_where_the_table_says_so(results_of):
+    name = "cornn-smnist"
+    found = entry(results_of(name, cornn_128=[99.0]), name)
+    assert (found.state, found.gap) == ("below", "coRNN 128: 99.3 → 99.00")
+    assert entry(results_of(name, cornn_128=[99.5]), name).state == "reached"
+
+
+def test_what_has_no_number_or_no_result(results_of, make_result):
+    name = "cornn-adding"
+    assert entry(results_of(name, t_500_cornn=[0.1]), name).state == "measured"
+    run = dataclasses.replace(table(name).row("t-500-cornn").run, epochs=1, reduced=True)
+    assert entry([make_result(run)], name).state == "smaller budgets"
+    assert entry([], name).state == "not run"
+    assert entry([], "g2-mad", ["g2-mad"]).state == "measured"
+    assert entry([], "lem-google12").why == "needs Google Speech Commands V2"
+
+
+def test_printed_digits():
+    assert summaries._last_digit("2.0e-2") == pytest.approx(1e-3)
+    assert summaries._last_digit("85") == 1
+
+
+def test_the_page_and_the_short_form_name_all(results_of):
+    entries = summary(results_of("cornn-smnist", cornn_128=[99.0]), [])
+    page, few, said = summaries.markdown(entries), short(entries), summaries.terminal(entries)
+    for one in experiments():
+        assert one.id in page and one.id in few and one.id in said
+    assert "coRNN 128: 99.3 → 99.00" in page and "coRNN 128: 99.3 → 99.00" in few
+    assert sum(int(n) for n in re.findall(r"(\d+) (?:" + "|".join(STATES) + ")", few)) == 70
+
+
+def test_marks_are_needed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("a\n<!-- summary -->\nold\n<!-- /summary -->\nb\n")
+    put_into(page, "new\n")
+    assert page.read_text() == "a\n<!-- summary -->\nnew\n<!-- /summary -->\nb\n"
+    page.write_text("a\n")
+    with pytest.raises(ValueError, match=r"page\.md must be .*<!-- summary -->.*add them"):
+        put_into(page, "new\n")
+
+
+@pytest.mark.parametrize("page", ["README.md", "papers/docs/results.md"])
+def test_pages_have_the_summary_of_the_results(page):
+    folder = ROOT / "papers" / "results"
+    results = [r for path in sorted(folder.glob("*.jsonl")) for r in read_results(path)]
+    figures = [name for name in list_figures() if drawn.path_of(figure(name), folder).exists()]
+    entries = summary(results, figures)
+    text = short(entries) if page == "README.md" else summaries.markdown(entries)
+    advice = "run `anharmonic report --into README.md --markdown papers/docs/results.md`"
+    assert text in (ROOT / page).read_text("utf-8"), advice
