@@ -180,3 +180,13 @@ def test_wrong_use_is_said(waves, fitted):
     ):
         with pytest.raises((ValueError, TypeError), match=words):
             ResonatorClassifier(**(FEW | options)).fit(x, y)
+
+
+def test_a_gap_is_named_with_its_place_and_what_to_do():
+    X = [np.zeros((2, n)) for n in (20, 30)]
+    X[1][0, 7] = np.nan
+    with pytest.raises(ValueError, match=r"X\[1\] at step 7 .*NaN.*missing='forward'"):
+        ResonatorClassifier(5).fit(X, ["a", "b"])
+    model = ResonatorClassifier(5).fit([np.zeros((2, 20)), np.ones((2, 30))], ["a", "b"])
+    with pytest.raises(ValueError, match=r"X\[1\] at step 7"):
+        model.predict(X)

@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from anharmonic._checks import require
 from anharmonic.data import Columns
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators.inputs import read_sequences
@@ -83,6 +84,15 @@ class ResonatorEstimator(BaseEstimator):
 
 
 def _steps(part: Sequences) -> list[NDArray[np.float32]]:
+    bad = np.flatnonzero(~np.isfinite(part.x).all(axis=1))
+    if len(bad):
+        sequence, step = part.place(int(bad[0]))
+        name = f"X[{sequence}] at step {step}"
+        advice = (
+            "fill gaps before, for example with the last known value, or train "
+            "SequenceClassifier or SequenceRegressor with missing='forward'"
+        )
+        require(False, name, "NaN or infinity", "finite numbers", advice)
     return np.split(part.x, part.offsets[1:-1])
 
 

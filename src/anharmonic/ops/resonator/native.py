@@ -41,7 +41,7 @@ MOST_BIASES = 16
 
 def unfit(tensors: Sequence[Tensor]) -> str | None:
     """Why the library cannot run these tensors; None if it can."""
-    if not _known():
+    if library() is not None and not _fits():
         return "a C library that was built from another version of the sources"
     if needs_gradient(tensors):
         return "a tensor that needs a gradient"
@@ -49,10 +49,10 @@ def unfit(tensors: Sequence[Tensor]) -> str | None:
 
 
 @functools.cache
-def _known() -> bool:
+def _fits() -> bool:
+    """Declares the functions of the library; whether it takes the call to be as large as it is."""
     loaded = library()
-    if loaded is None or not hasattr(loaded, "an_resonate"):
-        return False
+    assert loaded is not None
     loaded.an_resonate.argtypes = [ctypes.c_void_p]
     loaded.an_resonate.restype = ctypes.c_int
     loaded.an_resonator_call_bytes.restype = ctypes.c_int64
