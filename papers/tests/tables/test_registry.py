@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from anharmonic_papers.tables.registry import list_tables, table
+from anharmonic_papers.tables.registry import list_tables, table, table_lines
 
 # The papers' experiments that this package runs.
 PAPERS = {
@@ -28,6 +28,18 @@ PAPERS = {
     "lem-fitzhugh-nagumo",
     "lem-fhn-no-multiscale",
     "cornn-imdb",
+    "cornn-har2",
+    "unicornn-eigenworms",
+    "unicornn-eigenworms-subsampling",
+    "unicornn-respiratory-rate",
+    "unicornn-heart-rate",
+    "lem-eigenworms",
+    "lem-eigenworms-chrono",
+    "lem-eigenworms-dt-lstm",
+    "lem-eigenworms-dt-sensitivity",
+    "lem-heart-rate",
+    "lem-google12",
+    "lem-google12-clip",
     "unicornn-imdb",
     "lem-ptb-char",
     "lem-ptb-word",
@@ -53,7 +65,7 @@ PAPERS = {
     "nestaas-regression",
     "nestaas-classification",
 }
-OURS = {"demo", "spoken-digits"}
+OURS = {"demo", "spoken-digits", "cornn-watch-imu"}
 
 
 def test_no_table_is_missing():
@@ -89,6 +101,17 @@ def test_every_run_builds_its_model_and_task(name, parameters):
     for row in table(name).rows:
         if row.run is not None:
             assert parameters(row.run) > 0
+
+
+def test_tables_say_that_their_data_are_not_here(tmp_path, monkeypatch):
+    monkeypatch.setenv("ANHARMONIC_DATA", str(tmp_path))
+    lines = dict(table_lines())
+    assert lines["lem-eigenworms"].endswith("Data not here yet: sequence/eigenworms.npz.")
+    assert "not here" not in lines["lem-smnist"]
+    (tmp_path / "sequence").mkdir()
+    (tmp_path / "sequence" / "eigenworms.npz").touch()
+    assert "not here" not in dict(table_lines())["lem-eigenworms"]
+    assert sum("not here" in line for line in dict(table_lines()).values()) == 6
 
 
 def test_unknown_table_names_the_nearest():

@@ -97,7 +97,8 @@ WITHOUT_STAND_IN = {
     "g2-large-scale": "the graphs of LINKX must be downloaded",
     "graphcon-mnist-superpixel": "cutting 70,000 images takes minutes",
     "graphcon-depth-mnist": "cutting 70,000 images takes minutes",
-}
+    "cornn-watch-imu": "its recordings have to have their real lengths",
+} | {name: f"{table(name).data} must be downloaded" for name in list_tables() if table(name).data}
 
 
 @pytest.mark.slow

@@ -163,6 +163,12 @@ def _digit_scales(environment: RunEnvironment) -> Curves:
     return _gate_shares(_digits_run(), environment)
 
 
+def _command_scales(environment: RunEnvironment) -> Curves:
+    run = table("lem-google12").row("lem").run
+    assert run is not None
+    return _gate_shares(run, environment)
+
+
 FIGURES = (
     Figure(
         id="cornn-weight-assumption",
@@ -239,6 +245,26 @@ FIGURES = (
         note=(
             "128 units, dt = 0.21, over the first 128 test images; images pooled to 196 pixels. 40 "
             "bins of equal width on the log axis from 1e-3 to dt, smaller gates in the first."
+        ),
+        log="xy",
+        low=1e-4,
+    ),
+    Figure(
+        id="lem-google12-scale-histogram",
+        title="Gates of LEM on spoken commands",
+        source="thesis Figure 5.5; LEM paper Figure 5",
+        x="gate dt σ̂",
+        y="share of all steps and neurons",
+        outcomes={
+            "gate of z, a": "two to three decades; power-law decay with rate 0.94 or 0.64",
+            "gate of y, e": "the same, with the other rate",
+        },
+        measure=_command_scales,
+        marks=(0.005, 0.02, 0.1, 0.5, 1),
+        note=(
+            "128 units, dt = 1, over the first 128 test utterances; 40 bins of equal width on the "
+            "log axis from 1e-3 to dt, smaller gates in the first. Speech Commands is downloaded "
+            "for it."
         ),
         log="xy",
         low=1e-4,

@@ -101,6 +101,7 @@ class Table:
             ("nfe", "adjoint_score"), then at the epoch of the chosen weights.
         quartiles: Whether seeds are summed up by median and quartiles, and not by mean and
             deviation.
+        data: Name of the archive that has to be downloaded first; empty where it need not.
     """
 
     id: str
@@ -118,6 +119,7 @@ class Table:
     parts: tuple[Table, ...] = ()
     measure: str = "test"
     quartiles: bool = False
+    data: str = ""
 
     def part(self, group: str) -> Table:
         """The table that says the metric of a group of rows: the part of that title, or itself.

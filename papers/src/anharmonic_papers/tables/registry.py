@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from anharmonic._checks import choice
+from anharmonic.data import data_folder
 from anharmonic_papers.tables.base import Table
 from anharmonic_papers.tables.read import read_head, read_table
 
@@ -43,4 +44,15 @@ def table(name: str) -> Table:
 def table_lines() -> list[tuple[str, str]]:
     """Names of the tables, each with what `anharmonic list` says of it."""
     heads = {name: read_head(FOLDER / f"{name}.yaml") for name in list_tables()}
-    return [(name, f"{head['title']}. Source: {head['source']}.") for name, head in heads.items()]
+    return [
+        (name, f"{head['title']}. Source: {head['source']}.{_missing(head.get('data', ''))}")
+        for name, head in heads.items()
+    ]
+
+
+def _missing(archive: str) -> str:
+    """Says that a table's data have to be downloaded; empty if they are here."""
+    path = data_folder() / "sequence" / f"{archive}.npz"
+    return f" Data not here yet: {path.parent.name}/{path.name}." * bool(
+        archive and not path.is_file()
+    )
