@@ -308,6 +308,20 @@ def has_shape(name: str, value: Tensor, shape: tuple[int, ...], advice: str) -> 
         raise ValueError(message(f"{name} must have shape {list(shape)}", described(value), advice))
 
 
+def has_dtype(name: str, value: Tensor, dtype: torch.dtype) -> None:
+    """Checks the dtype of a weight against that of the input.
+
+    Raises:
+        TypeError: If it is another one.
+
+    Example:
+        >>> has_dtype("bias", torch.zeros(2), torch.float32)
+    """
+    if value.dtype is not dtype:
+        expected, advice = f"{name} must be {dtype} as x is", "convert the layer with .to(dtype)"
+        raise TypeError(message(expected, str(value.dtype), advice))
+
+
 def no_nan(name: str, value: Tensor) -> None:
     """Refuses NaN in a CPU tensor; on other devices, and under transforms, it does not look.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import choice, message, require
+from anharmonic.data.archive import load_archive
 from anharmonic.data.sequences import Floats, Integers, Sequences
 
 _STEMS = ("x", "y", "lengths", "offsets", "elapsed", "groups", "times")
@@ -76,42 +75,6 @@ def existing(path: Path | str) -> Path:
     return path
 
 
-def load_archive(path: Path) -> dict[str, NDArray[Any]]:
-    """All arrays of an archive; none that holds Python objects.
-
-    Raises:
-        ValueError: If it is no sound archive, or holds pickled objects.
-    """
-    came, advice = "no zip archive, or a cut one", "write it with numpy.savez(file, x=..., y=...)"
-    require(zipfile.is_zipfile(path), path.name, came, "an .npz archive", advice)
-    arrays: dict[str, NDArray[Any]] = {}
-    key = ""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            for key in archive.files:
-                arrays[key] = archive[key]
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        if "allow_pickle" in str(error):
-            raise ValueError(
-                message(
-                    f"{key} in {path.name} must be an array of numbers or strings",
-                    "an array of Python objects, which is not loaded because it could run code",
-                    f"store {key}.astype(str) for classes, {key}.astype(float) for values"
-                    if key.startswith("y")
-                    else "store sequences of different lengths one after another as x "
-                    "[sum of lengths, F] with offsets [N + 1], or padded with lengths [N]",
-                )
-            ) from error
-        raise ValueError(
-            message(
-                f"{path.name} must be a sound .npz archive",
-                f"{type(error).__name__}: {str(error).rstrip('.')}",
-                "write it again",
-            )
-        ) from error
-    return arrays
-
-
 def _part(path: Path, arrays: dict[str, NDArray[Any]], suffix: str, targets: bool) -> Sequences:
     where = path.name if not suffix else f"{path.name} ({suffix[1:]})"
     x = arrays[f"x{suffix}"]
@@ -122,6 +85,10 @@ def _part(path: Path, arrays: dict[str, NDArray[Any]], suffix: str, targets: boo
     require(found, f"keys of {path.name}", sorted(arrays), f"x{suffix} and y{suffix}", advice)
     real = x.dtype.kind in "fiu"
     require(real, f"x in {where}", str(x.dtype), "an array of real numbers", "convert it")
+    for stem in ("x", "y", "lengths", "offsets", "elapsed", "groups", "times"):
+        single = arrays.get(f"{stem}{suffix}", x).ndim == 0
+        advice = f"store one entry of {stem} for every sequence, or every step"
+        require(not single, f"{stem} in {where}", "a single value", "an array", advice)
     one = lengths is None or offsets is None
     advice = "keep lengths for padded x, offsets for flat x"
     require(one, f"keys of {where}", sorted(arrays), "lengths or offsets, not both", advice)

@@ -33,7 +33,7 @@ from typing import Any, NamedTuple, TypedDict
 import torch
 from torch import Tensor
 
-from anharmonic._checks import choice, has_shape, has_values, require
+from anharmonic._checks import choice, has_dtype, has_shape, has_values, require
 from anharmonic.ops.dispatch import Chain, pick
 from anharmonic.ops.memory import checked_policy
 from anharmonic.ops.recurrence import gaps_walked_back, reversed_in_time
@@ -258,6 +258,7 @@ def _check_shapes(
                     "None" if shape is None else f"a tensor of shape {list(shape)}",
                     "weights fit the sizes of x and y0, layer by layer",
                 )  # fmt: skip
+            has_dtype(f"weights[{k}].{name}", value, x.dtype)
 
 
 def _check_masks(masks: Sequence[Tensor], number: int, shape: tuple[int, int]) -> None:

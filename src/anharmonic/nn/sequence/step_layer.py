@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import torch.nn.functional as F
 from torch import Tensor
 
+from anharmonic._checks import has_dtype
 from anharmonic.nn.sequence.base import SequenceLayer
 from anharmonic.ops.recurrence import HiddenState, Layer, stepwise
 from anharmonic.ops.replay import run_chain
@@ -126,6 +127,10 @@ class StepLayer(SequenceLayer):
         self, x: Tensor, suffixes: list[str], state: Any, **call: Any
     ) -> tuple[Tensor | None, ...]:
         weights = [self.layer_weights(suffix) for suffix in suffixes]
+        for suffix, own in zip(suffixes, weights, strict=True):
+            for name, value in zip(own._fields, own, strict=True):
+                if value is not None:
+                    has_dtype(name + suffix, value, x.dtype)
         return run_layers(self._chain, x, weights, state, settings={}, **call)
 
     def _chain(

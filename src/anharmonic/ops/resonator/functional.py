@@ -8,6 +8,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from anharmonic._checks import has_dtype
 from anharmonic.ops.dispatch import pick, register, register_native
 from anharmonic.ops.resonator.native import (
     MOST_BIASES,
@@ -72,6 +73,8 @@ def pool(
     pooled = no_pools(number, biases) if pooled is None else pooled
     before = torch.zeros(number, dtype=torch.int64) if before is None else before
     reals = [driven.x, driven.weight, driven.frequency, driven.q, biases, state, pooled]
+    for name, value in zip(("weight", "frequency", "q"), reals[1:], strict=False):
+        has_dtype(name, value, driven.x.dtype)
     chain = pick("resonator_pool", backend, reals, _too_many(biases))
     return cast("tuple[Tensor, Tensor]", chain(driven, biases, state, pooled, before))
 
@@ -116,6 +119,8 @@ def respond(
     """
     state = at_rest(len(driven.offsets) - 1, driven) if state is None else state
     reals = [driven.x, driven.weight, driven.frequency, driven.q, state]
+    for name, value in zip(("weight", "frequency", "q", "biases"), reals[1:], strict=False):
+        has_dtype(name, value, driven.x.dtype)
     chain = pick("resonator_respond", backend, reals)
     return cast("tuple[Tensor, Tensor]", chain(driven, state))
 

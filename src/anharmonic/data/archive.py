@@ -1,0 +1,103 @@
+"""Arrays of an `.npz` archive: their headers are read and judged before memory is taken."""
+
+from __future__ import annotations
+
+import lzma
+import math
+import tokenize
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from anharmonic._checks import message, require
+
+# What zip does to measured values; zeros shrink to between a two hundredth and a thousandth.
+_MOST_SHRUNK = 150
+_HARMLESS_BYTES = 1 << 28
+_DAMAGE = (
+    OSError, ValueError, TypeError, EOFError, SyntaxError, RuntimeError, NotImplementedError,
+    MemoryError, tokenize.TokenError, zipfile.BadZipFile, zlib.error, lzma.LZMAError,
+)  # fmt: skip
+
+
+def load_archive(path: Path) -> dict[str, NDArray[Any]]:
+    """All arrays of an archive; none that holds Python objects.
+
+    Args:
+        path: The archive.
+
+    Raises:
+        ValueError: If it is no sound archive, holds pickled objects, or would fill much more memory
+            than its size lets expect.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "a.npz"
+        >>> np.savez(path, x=np.zeros((2, 3)))
+        >>> load_archive(path)["x"].shape
+        (2, 3)
+    """
+    came, advice = "no zip archive, or a cut one", "write it with numpy.savez(file, x=..., y=...)"
+    require(zipfile.is_zipfile(path), path.name, came, "an .npz archive", advice)
+    arrays: dict[str, NDArray[Any]] = {}
+    try:
+        with zipfile.ZipFile(path) as archive:
+            total = sum(_declared(archive, member) for member in archive.infolist())
+            shrunk = total / max(1, path.stat().st_size)
+            if total > _HARMLESS_BYTES and shrunk > _MOST_SHRUNK:
+                raise ValueError(f"{total} bytes of arrays in a file of {path.stat().st_size}")
+            for member in archive.infolist():
+                with archive.open(member) as file:
+                    key = member.filename.removesuffix(".npy")
+                    arrays[key] = npy.read_array(file, allow_pickle=False)
+    except _Objects as error:
+        key = error.args[0]
+        raise ValueError(
+            message(
+                f"{key} in {path.name} must be an array of numbers or strings",
+                "an array of Python objects, which is not loaded because it could run code",
+                f"store {key}.astype(str) for classes, {key}.astype(float) for values"
+                if key.startswith("y")
+                else "store sequences of different lengths one after another as x "
+                "[sum of lengths, F] with offsets [N + 1], or padded with lengths [N]",
+            )
+        ) from error
+    except _DAMAGE as error:
+        raise ValueError(
+            message(
+                f"{path.name} must be a sound .npz archive",
+                f"{type(error).__name__}: {str(error).rstrip('.')}",
+                "write it again with numpy.savez",
+            )
+        ) from error
+    return arrays
+
+
+class _Objects(Exception):
+    """An array holds Python objects; the argument names it."""
+
+
+def _declared(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
+    """Bytes that an array says it has, which must be those that lie there."""
+    if not member.filename.endswith(".npy"):
+        raise ValueError(f"{member.filename} is no .npy array")
+    with archive.open(member) as file:
+        version = npy.read_magic(file)
+        read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)
+        if read is None:
+            raise ValueError(f"{member.filename} has the unknown format {version}")
+        shape, _, dtype = read(file)
+        begin = file.tell()
+    if dtype.hasobject:
+        raise _Objects(member.filename.removesuffix(".npy"))
+    size = math.prod(shape) * dtype.itemsize
+    if min(shape, default=0) < 0 or size != member.file_size - begin:
+        raise ValueError(
+            f"{member.filename} says {list(shape)} of {dtype}, {size} bytes, "
+            f"and has {member.file_size - begin}"
+        )
+    return size
