@@ -1,11 +1,14 @@
+import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import torch
 
 from anharmonic import __version__
 from anharmonic.cli import main as module
-from anharmonic.cli.main import COMMANDS, is_debugging, main, one_line
+from anharmonic.cli.main import COMMANDS, is_debugging, is_expected, main, one_line
 from anharmonic.train.losses import DivergedError
 
 
@@ -115,7 +118,25 @@ def test_debug_shows_the_trace(cli, monkeypatch, by_flag):
 def test_one_line_names_the_file_of_an_os_error(tmp_path):
     with pytest.raises(OSError) as caught:
         open(tmp_path / "missing")
-    assert one_line(caught.value).endswith("missing: No such file or directory")
+    assert "missing must be a place" in one_line(caught.value)
+    assert "got No such file or directory; check path" in one_line(caught.value)
+    assert one_line(OSError(28, "No space left on device", "x")).endswith("; make room.")
+
+
+@pytest.mark.parametrize(
+    "fails", [lambda: torch.empty(10**15), lambda: np.ones((10**15, 9)), lambda: (0.0,) * 10**15]
+)
+def test_too_little_memory_is_an_expected_error(fails):
+    with pytest.raises((MemoryError, RuntimeError)) as caught:
+        fails()
+    assert is_expected(caught.value)
+    assert "must fit into memory; got" in one_line(caught.value)
+
+
+def test_a_nested_file_is_an_expected_error():
+    with pytest.raises(RecursionError) as caught:
+        json.loads("[" * 100_000)
+    assert is_expected(caught.value) and "; got maximum recursion" in one_line(caught.value)
 
 
 def test_main_returns_what_a_command_exits_with(monkeypatch):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 import anharmonic as ah
 from anharmonic.nn.registry import list_models, model_class
@@ -49,7 +50,7 @@ def test_saving_again_replaces(saved):
     assert os.listdir(saved.parent) == ["lem"]
 
 
-def test_a_failed_save_leaves_the_old_model(saved, monkeypatch):
+def test_a_failed_save_leaves_the_old_model(saved):
     before = (saved / WEIGHTS).read_bytes()
 
     def full(*_args, **_words):
@@ -62,7 +63,7 @@ def test_a_failed_save_leaves_the_old_model(saved, monkeypatch):
     assert os.listdir(saved.parent) == ["lem"]
 
 
-def test_a_failed_exchange_brings_the_old_model_back(saved, monkeypatch):
+def test_a_failed_exchange_brings_the_old_model_back(saved):
     before = (saved / WEIGHTS).read_bytes()
     rename = Path.rename
 
@@ -138,7 +139,10 @@ def test_arguments_and_weights_that_disagree(saved):
     config = json.loads((saved / CONFIG).read_text())
     config["arguments"]["hidden_size"] = 5
     (saved / CONFIG).write_text(json.dumps(config))
-    with pytest.raises(ValueError, match=r"arguments and weights of one LEM; got .*size mismatch"):
+    with pytest.raises(
+        ValueError,
+        match=r"arguments and weights of one LEM; got bias_l0 is .*\[20\] by the arguments",
+    ):
         ah.from_pretrained(saved)
     config["arguments"]["colour"] = "red"
     (saved / CONFIG).write_text(json.dumps(config))
@@ -150,3 +154,28 @@ def test_class_method_checks_the_class(saved):
     assert isinstance(ah.LEM.from_pretrained(saved), ah.LEM)
     with pytest.raises(ValueError, match=r"must hold a CoRNN; got a LEM"):
         ah.CoRNN.from_pretrained(saved)
+
+
+def test_one_weight_of_another_dtype_is_refused(saved):
+    weights = load_file(saved / WEIGHTS)
+    weights["bias_l0"] = weights["bias_l0"].to(torch.int8)
+    save_file(weights, saved / WEIGHTS)
+    with pytest.raises(ValueError, match=r"bias_l0 is torch.float64 \[16\] by the arguments and"):
+        ah.from_pretrained(saved)
+
+
+def test_a_huge_model_is_refused_before_it_is_built(saved):
+    config = json.loads((saved / CONFIG).read_text())
+    config["arguments"]["hidden_size"] = 10**8  # 4e17 bytes
+    (saved / CONFIG).write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"by the arguments and .* in the weights"):
+        ah.from_pretrained(saved)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"model": "LEM", "arguments": {"device": "cuda"}}']
+)
+def test_a_config_of_another_kind_is_refused(saved, text):
+    (saved / CONFIG).write_text(text)
+    with pytest.raises(ValueError, match=r"RecursionError|device is no argument that is saved"):
+        ah.from_pretrained(saved)

@@ -354,3 +354,10 @@ class TestErrors:
     def test_forced_backend_says_why_it_cannot(self):
         with pytest.raises(ValueError, match=r"'native' must be able.*torch.bfloat16"):
             neighbour_sum(torch.ones(3, 1).bfloat16(), Adjacency(self.EDGES, 3), backend="native")
+
+
+def test_a_graph_does_not_change():
+    graph = Adjacency(torch.tensor([[0, 1], [1, 0]]), 2)
+    for name, value in {"num_nodes": 9, "edge_index": torch.zeros(2, 1), "weight": None}.items():
+        with pytest.raises(AttributeError):
+            setattr(graph, name, value)

@@ -7,7 +7,7 @@ import torch
 
 from anharmonic.cli.predict import csv_text
 from anharmonic.data.files import file_digest
-from anharmonic.nn.store import from_pretrained
+from anharmonic.nn.store import from_pretrained, save_pretrained
 from anharmonic.train import fit, predict
 from anharmonic.train.folder import run_folder
 
@@ -217,3 +217,39 @@ def test_a_long_table_is_read_by_its_names(tiny, environment, tmp_path):
     np.testing.assert_array_equal(found.values, predict(folder, path).values)
     assert found.ids == tuple(f"r{i}" for i in range(20))
     assert csv_text(found).split("\n")[2].startswith("1,r1,")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"class_names": ["low"]},
+        {"class_names": [1, 2]},
+        {"class_names": 3},
+        {"output_size": 0},
+        {"input_size": 10**15, "preprocessing": None},
+    ],
+)
+def test_a_changed_task_file_is_refused(trained, tmp_path, change):
+    folder = trained(x=sequences(30), y=["a", "b"] * 15)
+    kept = json.loads((folder / "task.json").read_text())
+    (folder / "task.json").write_text(json.dumps(kept | change))
+    with pytest.raises(ValueError, match=r"task\.json must be what fit wrote; got "):
+        predict(folder, tmp_path / "mine.npz")
+    (folder / "task.json").write_text("[" * 100_000)
+    with pytest.raises(ValueError, match="RecursionError"):
+        predict(folder, tmp_path / "mine.npz")
+
+
+def test_another_readout_or_bad_weights_are_refused(trained, tmp_path):
+    folder = trained(x=sequences(30), y=["a", "b"] * 15)
+    kept = json.loads((folder / "task.json").read_text())
+    (folder / "task.json").write_text(json.dumps(kept | {"readout": "all"}))
+    with pytest.raises(ValueError, match=r"readout 'all' in task\.json"):
+        predict(folder, tmp_path / "mine.npz")
+    (folder / "task.json").write_text(json.dumps(kept))
+    model = from_pretrained(folder / "best")
+    with torch.no_grad():
+        next(model.parameters()).fill_(torch.nan)
+    save_pretrained(model, folder / "best")
+    with pytest.raises(ValueError, match=r"predictions must be finite; got 'NaN"):
+        predict(folder, tmp_path / "mine.npz")

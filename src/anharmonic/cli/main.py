@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -90,8 +91,9 @@ def is_debugging() -> bool:
 
 def is_expected(error: BaseException) -> bool:
     """Whether an error is one this package raises on purpose, with advice in its text."""
-    kinds = (ValueError, TypeError, ImportError, OSError)
-    return isinstance(error, kinds) or type(error).__module__.startswith("anharmonic.")
+    kinds = (ValueError, TypeError, ImportError, OSError, RecursionError)
+    known = isinstance(error, kinds) or is_out_of_memory(error)
+    return known or type(error).__module__.startswith("anharmonic.")
 
 
 def one_line(error: BaseException) -> str:
@@ -100,11 +102,30 @@ def one_line(error: BaseException) -> str:
     Example:
         >>> one_line(ValueError("a\n  b"))
         'a b'
+        >>> one_line(PermissionError(13, "Permission denied", "runs"))
+        'runs must be a place that can be used; got Permission denied; check path and permissions'
     """
-    text = error.strerror or str(error) if isinstance(error, OSError) else str(error)
-    if isinstance(error, OSError) and error.filename and str(error.filename) not in text:
-        text = f"{error.filename}: {text}"
+    text = str(error)
+    if isinstance(error, OSError) and error.strerror:
+        place = error.filename or "the file or address"
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        advice = "make room" if full else "check path and permissions"
+        text = message(f"{place} must be a place that can be used", error.strerror, advice)
+    elif isinstance(error, UnicodeDecodeError):
+        text = message("text must be in UTF-8", text, "write the file again in UTF-8")
+    elif is_out_of_memory(error):
+        advice = "take fewer or shorter sequences, a smaller batch_size or hidden_size"
+        text = message("what is asked for must fit into memory", text or "too much", advice)
+    elif isinstance(error, RecursionError):
+        advice = "restore the file, or delete it"
+        text = message("a JSON file must not be nested thousands of times", text, advice)
     return " ".join(text.split()) or type(error).__name__
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory was refused: by Python, NumPy, or PyTorch on CPU or GPU."""
+    said = isinstance(error, RuntimeError) and "allocate memory" in str(error)
+    return said or isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
 
 
 def _dispatch(words: list[str], debug: bool) -> int:

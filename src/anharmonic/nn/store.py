@@ -11,13 +11,14 @@ import json
 import os
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
-from torch import nn
+from torch import Tensor, nn
 
 from anharmonic import _checks, _plugins
 from anharmonic._version import __version__
@@ -246,7 +247,7 @@ def from_pretrained(folder: str | Path) -> Any:
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
         name, arguments = config["model"], config["arguments"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
             _checks.message(
                 f"{folder / CONFIG} must be JSON with the keys model and arguments",
@@ -267,9 +268,10 @@ def from_pretrained(folder: str | Path) -> Any:
         ) from error
     dtype = next((v.dtype for v in weights.values()), torch.float32)
     try:
+        _compare(kind, arguments, weights, dtype)
         model = kind(**arguments, dtype=dtype)
         model.load_state_dict(weights)
-    except (TypeError, RuntimeError) as error:
+    except (TypeError, RuntimeError, MemoryError) as error:
         raise ValueError(
             _checks.message(
                 f"{folder} must hold arguments and weights of one {name}",
@@ -279,3 +281,26 @@ def from_pretrained(folder: str | Path) -> Any:
             )
         ) from error
     return model
+
+
+def _compare(
+    kind: type[Stored], arguments: dict[str, Any], weights: dict[str, Tensor], dtype: torch.dtype
+) -> None:
+    """Compares names, shapes and dtypes of weights with those of a model that takes no memory.
+
+    Raises:
+        TypeError: If they differ.
+    """
+    for name in ("device", "dtype"):
+        if name in arguments:
+            raise TypeError(f"{name} is no argument that is saved")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # said when the model itself is built
+        expected = kind(**arguments, dtype=dtype, device="meta").state_dict()
+    for name in sorted(expected.keys() | weights.keys()):
+        built, stored = (
+            f"{value.dtype} {list(value.shape)}" if (value := of.get(name)) is not None else "none"
+            for of in (expected, weights)
+        )
+        if built != stored:
+            raise TypeError(f"{name} is {built} by the arguments and {stored} in the weights")

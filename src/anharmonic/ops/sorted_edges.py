@@ -63,18 +63,33 @@ class SortedEdges:
     """
 
     def __init__(self, edge_index: Tensor, num_nodes: int, weight: Tensor | None = None) -> None:
-        self.num_nodes = node_count(num_nodes)
+        self._num_nodes = node_count(num_nodes)
         # A copy: what is derived from it must not change with the caller's tensor.
-        self.edge_index = check_edges(edge_index, self.num_nodes).clone()
+        self._edge_index = check_edges(edge_index, self._num_nodes).clone()
         if weight is not None:
             check_weight(weight, edge_index)
-        self.weight = None if weight is None else weight.clone()
+        self._weight = None if weight is None else weight.clone()
         self._sparse: dict[torch.dtype, Tensor] = {}
         self._row_weights: dict[torch.dtype, tuple[Tensor, Tensor]] = {}
 
     def __repr__(self) -> str:
         weighted = ", weighted" if self.weight is not None else ""
         return f"{type(self).__name__}({self.num_nodes} nodes, {self.num_edges} edges{weighted})"
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes N. Graphs do not change: make another one."""
+        return self._num_nodes
+
+    @property
+    def edge_index(self) -> Tensor:
+        """Sources and targets of the edges, int64 [2, E]; not to be written into."""
+        return self._edge_index
+
+    @property
+    def weight(self) -> Tensor | None:
+        """One weight per edge [E], or None; not to be written into."""
+        return self._weight
 
     @property
     def num_edges(self) -> int:

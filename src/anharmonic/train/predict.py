@@ -149,6 +149,9 @@ def _of_sequences(
     with torch.no_grad():
         for batch in inputs.dataset.batches(batch_size):
             rows = _meant(task, batch.select(model(*batch.inputs)))
+            dims, advice = 3 if task["readout"] == "all" else 2, "train the run again"
+            came = f"{list(rows.shape)} from a model with readout {task['readout']!r} in task.json"
+            _checks.require(rows.ndim == dims, "output", came, f"of {dims} dimensions", advice)
             if task["readout"] != "all":
                 found.append(rows)
                 continue
@@ -159,6 +162,9 @@ def _of_sequences(
 
 def _meant(task: Mapping[str, Any], output: Tensor) -> NDArray[np.float32]:
     """What a model's outputs mean: probabilities of classes, or values."""
+    advice = "look for extreme values in the data, or train the run again: its weights may be bad"
+    finite = bool(output.isfinite().all())
+    _checks.require(finite, "predictions", "NaN or infinite values", "finite", advice)
     shares = output.softmax(dim=-1) if task["target"] == "class" else output
     return cast("NDArray[np.float32]", shares.numpy())
 
@@ -222,10 +228,13 @@ def _read_task(path: Path) -> dict[str, Any]:
         )
         columns = content.get("columns")
         content["columns"] = None if columns is None else Columns.from_dict(columns)
-        content["class_names"] = tuple(content["class_names"])
+        names = content["class_names"] = tuple(content["class_names"])
+        outputs = _checks.positive_int("output_size", content["output_size"])
+        fits = all(isinstance(name, str) for name in names) and len(names) in (0, outputs)
+        _checks.require(fits, "class_names", list(names)[:5], f"{outputs} strings", "restore them")
         _checks.choice("target", content["target"], ("class", "value", "labels"))
         _checks.choice("readout", content["readout"], ("last", "all", "node", "graph", "row"))
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
         raise ValueError(
             _checks.message(
                 f"{path} must be what fit wrote",

@@ -122,6 +122,11 @@ def check_input(x: Any, graph: Any) -> None:
         "put several graphs into one, as torch_geometric.data.Batch does",
     )  # fmt: skip
     _checks.no_nan("x", x)
+    device = getattr(graph, "device", x.device)
+    _checks.require(
+        x.device == device or _checks.watched(), "x", f"one on {x.device}",
+        f"on the device of the edges, {device}", "move both with .to(device)",
+    )  # fmt: skip
     if isinstance(graph, Adjacency) or (
         isinstance(graph, Tensor) and graph.layout != torch.strided
     ):

@@ -127,7 +127,9 @@ class DeepGraphLayer(nn.Module):
         keep = not (_checks.watched() or graph.is_inference())
         if keep and self._last is not None:
             seen, version, nodes, kept = self._last
-            if seen() is graph and version == graph._version and nodes == num_nodes:
+            same = seen() is graph and version == graph._version and nodes == num_nodes
+            # A write through NumPy or .data leaves the version as it was.
+            if same and (graph.layout != torch.strided or torch.equal(kept.edge_index, graph)):
                 return kept
         edges = edges_of(graph)
         if type(edges) is not Tensor:  # EdgeIndex, whose indexing checks and keeps more than wanted
