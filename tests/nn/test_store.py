@@ -50,7 +50,7 @@ def test_saving_again_replaces(saved):
     assert os.listdir(saved.parent) == ["lem"]
 
 
-def test_a_failed_save_leaves_the_old_model(saved):
+def test_a_failed_save_leaves_the_old_model(saved, monkeypatch):
     before = (saved / WEIGHTS).read_bytes()
 
     def full(*_args, **_words):
@@ -63,7 +63,7 @@ def test_a_failed_save_leaves_the_old_model(saved):
     assert os.listdir(saved.parent) == ["lem"]
 
 
-def test_a_failed_exchange_brings_the_old_model_back(saved):
+def test_a_failed_exchange_brings_the_old_model_back(saved, monkeypatch):
     before = (saved / WEIGHTS).read_bytes()
     rename = Path.rename
 
