@@ -51,6 +51,7 @@ class Figure:
         log: Which axes are logarithmic.
         low: Where the y axis of the picture begins; below the smallest value if None.
         draw: Draws the picture where it is not made of lines.
+        data: Name of the archive that has to be downloaded first; empty where it need not.
     """
 
     id: str
@@ -66,6 +67,7 @@ class Figure:
     log: Literal["", "x", "y", "xy"] = ""
     low: float | None = None
     draw: Callable[[Figure, Measured], Any] | None = None
+    data: str = ""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from anharmonic_papers.experiments import absent
 from anharmonic_papers.figures import illustrations, smoothing, speed, trained
 from anharmonic_papers.figures.base import Figure
 from anharmonic_papers.tables import Table, list_tables, table
+from anharmonic_papers.tables.registry import missing
 
 _FIGURES: dict[str, Figure] = {
     figure.id: figure
@@ -77,5 +78,5 @@ def figure_lines() -> list[tuple[str, str]]:
 
     After them come the papers' experiments that are neither table nor figure here.
     """
-    lines = [(f.id, f"{f.title}. Source: {f.source}.") for f in _FIGURES.values()]
+    lines = [(f.id, f"{f.title}. Source: {f.source}.{missing(f.data)}") for f in _FIGURES.values()]
     return lines + absent({*list_tables(), *_FIGURES})

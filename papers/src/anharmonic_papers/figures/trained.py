@@ -263,11 +263,11 @@ FIGURES = (
         marks=(0.005, 0.02, 0.1, 0.5, 1),
         note=(
             "128 units, dt = 1, over the first 128 test utterances; 40 bins of equal width on the "
-            "log axis from 1e-3 to dt, smaller gates in the first. Speech Commands is downloaded "
-            "for it."
+            "log axis from 1e-3 to dt, smaller gates in the first."
         ),
         log="xy",
         low=1e-4,
+        data="speech_commands",
     ),
     Figure(
         id="unicornn-weight-norms",

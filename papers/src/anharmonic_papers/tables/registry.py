@@ -45,14 +45,18 @@ def table_lines() -> list[tuple[str, str]]:
     """Names of the tables, each with what `anharmonic list` says of it."""
     heads = {name: read_head(FOLDER / f"{name}.yaml") for name in list_tables()}
     return [
-        (name, f"{head['title']}. Source: {head['source']}.{_missing(head.get('data', ''))}")
+        (name, f"{head['title']}. Source: {head['source']}.{missing(head.get('data', ''))}")
         for name, head in heads.items()
     ]
 
 
-def _missing(archive: str) -> str:
-    """Says that a table's data have to be downloaded; empty if they are here."""
+def missing(archive: str) -> str:
+    """Says that an archive is not in the data folder; empty if it is, or none is wanted.
+
+    Args:
+        archive: Its name.
+    """
     path = data_folder() / "sequence" / f"{archive}.npz"
-    return f" Data not here yet: {path.parent.name}/{path.name}." * bool(
-        archive and not path.is_file()
-    )
+    if not archive or path.is_file():
+        return ""
+    return f" Data not here yet: {path.parent.name}/{path.name}."
