@@ -31,6 +31,8 @@ from anharmonic.nn import ResonatorFeatures, ResonatorStream
 Floats = NDArray[np.float64]
 # The largest factor on decisions: beyond it, probabilities are 0 and 1 to float64.
 _SHARPEST = 50.0
+# Sequences whose features are scaled together: few enough to stay in the processor's cache.
+_ROWS = 16
 
 
 class ResonatorEstimator(BaseEstimator):
@@ -177,9 +179,11 @@ class _Linear(ResonatorEstimator):
         Every row is a product of its own: as one product of matrices, rounding would depend on how
         many there are.
         """
-        scaled = self.scaler_.transform(found.astype(np.float64))
-        weight = np.atleast_2d(self.ridge_.coef_)
-        return np.asarray(np.stack([weight @ row for row in scaled]) + self.ridge_.intercept_)
+        weight, rows = np.atleast_2d(self.ridge_.coef_), []
+        for first in range(0, len(found), _ROWS):
+            some = found[first : first + _ROWS].astype(np.float64)
+            rows += [weight @ row for row in self.scaler_.transform(some)]
+        return np.asarray(np.stack(rows) + self.ridge_.intercept_)
 
 
 class ResonatorClassifier(ClassifierMixin, _Linear):
