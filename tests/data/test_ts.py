@@ -126,3 +126,16 @@ def test_binary_file(tmp_path: Path) -> None:
     path.write_bytes(bytes(range(1, 256)))
     with pytest.raises(ValueError, match=r"line 1 of a.ts must be a tag"):
         read_ts(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("@dimensions 2\n@univariate true\n@classLabel false\n@data\n1,2\n", "@dimensions 2"),
+        ("@univariate true\n@classLabel false\n@data\n1_000,2\n", "1_000"),
+    ],
+)
+def test_contradictions_and_numbers_of_python_are_refused(tmp_path, text, words):
+    (tmp_path / "a.ts").write_text(text)
+    with pytest.raises(ValueError, match=words):
+        read_ts(tmp_path / "a.ts")

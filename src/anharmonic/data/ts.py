@@ -108,6 +108,9 @@ def _read_tag(header: _Header, line: str, where: str) -> bool:
         header.classes = tuple(values[1:])
     if tag == "targetlabel":
         header.targets = _flag(values, where)
+    if header.univariate and header.dimensions not in (None, 1):
+        came, expected = f"@univariate true and @dimensions {header.dimensions}", "in agreement"
+        require(False, f"tags up to {where}", came, expected, "correct one of them")
     return tag == "data"
 
 
@@ -148,6 +151,8 @@ def _case(header: _Header, dimensions: list[str], where: str) -> Floats:
     channels = []
     for text in dimensions:
         try:
+            if "_" in text:  # which Python's numbers may hold
+                raise ValueError(f"could not read {text[:40]!r}")
             values = np.array(text.replace("?", "nan").split(","), dtype=np.float64)
         except ValueError as error:
             raise ValueError(
