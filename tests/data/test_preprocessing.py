@@ -1,8 +1,10 @@
+import itertools
+
 import numpy as np
 import pytest
 import torch
 
-from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.data.preprocessing import Preprocessing, spread_of_sizes
 from anharmonic.data.sequences import Sequences, check_finite
 
 nan = np.nan
@@ -161,3 +163,36 @@ def test_scaled_targets_stay_in_their_units() -> None:
     assert batch.select(torch.tensor([[1.0, 0.0], [-1.0, 0.0]])).tolist() == batch.y.tolist()
     steps = batch.select(torch.zeros(2, 3, 2))
     assert steps.shape == (2, 3, 2) and steps[1, 2].tolist() == [20, 5]
+
+
+def test_each_sequence_by_itself_and_what_that_takes_from_it() -> None:
+    rng = np.random.default_rng(0)
+    sizes, lengths = np.array([1e-4, 1.0, 1e4, 50.0]), np.array([4, 6, 5, 3])
+    x = np.concatenate([s * (3 + rng.normal(size=n)) for s, n in zip(sizes, lengths, strict=True)])
+    train = make(x, np.concatenate([[0], np.cumsum(lengths)]))
+    p = Preprocessing.fit(train, True, "error", difference=True, scale_each=True)
+    prepared = p.transform(train).astype(np.float64)
+    assert prepared.shape == (18, p.size) == (18, 4)
+    for a, b in itertools.pairwise(train.offsets):
+        own = (x[a:b] - x[a:b].mean()) / x[a:b].std()
+        np.testing.assert_allclose(prepared[a:b, 0], own, atol=2e-3)
+        assert prepared[a + 1, 1] == pytest.approx((own[1] - own[0]) / p.difference[0], abs=2e-3)
+        assert np.ptp(prepared[a:b, 2:], axis=0).tolist() == [0, 0]
+    levels = prepared[train.offsets[:-1], 3]  # the logarithm: sizes keep their order
+    assert np.argsort(levels).tolist() == np.argsort(sizes).tolist()
+    assert abs(levels.mean()) < 1e-6 and levels.std() == pytest.approx(1)
+    assert Preprocessing.from_dict(p.to_dict()) == p
+    # A sequence alone is prepared as among others.
+    one = make(x[4:10], [0, 6])
+    np.testing.assert_array_equal(p.transform(one), p.transform(train)[4:10])
+
+
+def test_a_sequence_that_does_not_change_stays_finite() -> None:
+    p = Preprocessing.fit(make([1, 1, 2, 5], [0, 2, 4]), True, "error", scale_each=True)
+    assert np.isfinite(p.transform(make([7, 7], [0, 2]))).all()
+
+
+def test_the_spread_of_sizes_leaves_out_what_does_not_change() -> None:
+    x = np.array([0, 1, 0, 2, 0, 100, 3, 3], np.float32)
+    spread = spread_of_sizes(make(x, [0, 2, 4, 6, 8]))
+    assert spread == pytest.approx(spread_of_sizes(make(x[:6], [0, 2, 4, 6]))) and spread > 20

@@ -54,6 +54,9 @@ class FileTask(SequencesTask):
         elapsed: What becomes of the time between samples, where the file has it: "ignore"; "step",
             it multiplies the model's time step (for models that have one), the median in training
             being 1; "channel", it is appended as a channel.
+        scale_each: Whether every sequence gets mean 0 and standard deviation 1 by itself; what that
+            takes from it, its mean and the logarithm of its standard deviation, is appended as
+            channels. Not for forecasts.
         scale_target: Whether targets that are values get mean 0 and standard deviation 1 within the
             model. The metric and predictions stay in units of `y`.
         target_column: Of a table, the column of the targets; None to find it by its name.
@@ -117,6 +120,7 @@ class FileTask(SequencesTask):
         difference: bool = False,
         elapsed: Elapsed = "ignore",
         scale_target: bool = False,
+        scale_each: bool = False,
         target_column: str | None = None,
         id_column: str | None = None,
         time_column: str | None = None,
@@ -155,6 +159,7 @@ class FileTask(SequencesTask):
             difference=difference,
             elapsed=elapsed,
             scale_target=scale_target,
+            scale_each=scale_each,
             window=window,
             stride=stride,
             horizon=horizon,

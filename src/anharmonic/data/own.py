@@ -13,7 +13,7 @@ from anharmonic._checks import boolean, choice, require
 from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, counted
 from anharmonic.data.forecast import Windows
 from anharmonic.data.parts import Cut, SplitBy, cut_parts, warn_of_absent_classes
-from anharmonic.data.preprocessing import Elapsed, Missing, Preprocessing
+from anharmonic.data.preprocessing import Elapsed, Missing, Preprocessing, spread_of_sizes
 from anharmonic.data.sequences import Integers, Sequences, check_finite
 from anharmonic.data.targets import (
     classes_by_step,
@@ -76,6 +76,7 @@ class SequencesTask(Task):
         difference: bool = False,
         elapsed: Elapsed = "ignore",
         scale_target: bool = False,
+        scale_each: bool = False,
         window: int | None = None,
         stride: int | None = None,
         horizon: int | None = None,
@@ -87,6 +88,10 @@ class SequencesTask(Task):
         boolean("standardise", standardise)
         boolean("difference", difference)
         boolean("scale_target", scale_target)
+        boolean("scale_each", scale_each)
+        advice = "leave one of them out"
+        fits = horizon is None or not scale_each
+        require(fits, "scale_each with horizon", horizon, "None", advice)
         choice("elapsed", elapsed, get_args(Elapsed))
         choice("missing", missing, get_args(Missing))
         self.windows = Windows(window, stride, horizon, tuple(str(name) for name in forecast))
@@ -118,7 +123,9 @@ class SequencesTask(Task):
             difference=difference,
             elapsed=elapsed,
             scale_target=scale_target and self.target == "value" and horizon is None,
+            scale_each=scale_each,
         )
+        self.spread_of_sizes = spread_of_sizes(cuts["train"])
         if cut.window is not None:
             count = sum(len(part) for part in parts.values())
             self._facts.insert(0, f"windows of {cut.window} steps of {counted(count, 'recording')}")
@@ -191,7 +198,7 @@ class SequencesTask(Task):
         said = counted(own, noun)
         if own == self.input_size:
             return said
-        return f"{said} ({self.input_size} inputs with differences, marks of gaps or times)"
+        return f"{said} ({self.input_size} inputs with differences, marks of gaps, times or levels)"
 
     def summary(self) -> str:
         """Says how the data were understood; of a table also what its columns were taken for."""

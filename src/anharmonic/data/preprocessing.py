@@ -17,6 +17,8 @@ from anharmonic.data.windows import Pieces, covering_windows, last_windows
 
 Missing = Literal["error", "mean", "forward", "mask"]
 Elapsed = Literal["ignore", "step", "channel"]
+# Of a sequence that does not change, in units of the standard deviation of all.
+_LEAST_STD = 1e-10
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,10 @@ class Preprocessing:
         horizon: Steps forecast after a window; 0 if nothing is forecast.
         forecast: The channels that are forecast.
         channels: Name of every channel as read; empty if not known.
+        level_shift: If every sequence is scaled by itself, the means in training of what that takes
+            from it, of every channel its mean and the logarithm of its standard deviation: these
+            are appended as channels, the same at every step. Empty if sequences are not.
+        level_scale: The standard deviations of those; 1 where one is 0.
 
     Example:
         >>> x = np.array([[1.0], [3.0]], np.float32)
@@ -70,6 +76,8 @@ class Preprocessing:
     horizon: int = 0
     forecast: tuple[int, ...] = ()
     channels: tuple[str, ...] = ()
+    level_shift: tuple[float, ...] = ()
+    level_scale: tuple[float, ...] = ()
 
     @classmethod
     def fit(
@@ -81,6 +89,7 @@ class Preprocessing:
         difference: bool = False,
         elapsed: str = "ignore",
         scale_target: bool = False,
+        scale_each: bool = False,
     ) -> Preprocessing:
         """Takes the numbers from training data.
 
@@ -91,6 +100,7 @@ class Preprocessing:
             difference: Whether every channel's first difference is appended as a further channel.
             elapsed: See above.
             scale_target: Whether targets, which are values, get mean 0 and standard deviation 1.
+            scale_each: Whether every sequence gets mean 0 and standard deviation 1 by itself.
 
         Raises:
             ValueError: If a value is infinite, missing where it may not be, a channel is missing
@@ -116,8 +126,12 @@ class Preprocessing:
             nominal=1.0 if elapsed == "ignore" else _median_step(train),
             channels=train.channels,
         )
+        if scale_each:
+            levels = _scaled_each(train, made._filled(train))[1]
+            shift, scale = tuple(levels.mean(axis=0).tolist()), _ones_for_zeros(levels.std(axis=0))
+            made = replace(made, level_shift=shift, level_scale=scale)
         if difference:
-            change = _differences(train, made._filled(train))
+            change = _differences(train, made._scaled(train)[0])
             count = max(1, len(change) - len(train))
             size = np.sqrt(np.square(change, dtype=np.float64).sum(axis=0) / count)
             made = replace(made, difference=_ones_for_zeros(size))
@@ -131,13 +145,14 @@ class Preprocessing:
     def size(self) -> int:
         """Number of prepared channels."""
         appended = len(self.masked) + len(self.difference) + (self.elapsed == "channel")
-        return len(self.mean) + appended
+        return len(self.mean) + appended + len(self.level_scale)
 
     def transform(self, sequences: Sequences) -> Floats:
         """Prepares the inputs of sequences.
 
         Returns:
-            The channels, then the masks of `masked`, the differences, the time between samples.
+            The channels, then the masks of `masked`, the differences, the time between samples, the
+            levels of `level_scale`.
 
         Raises:
             ValueError: If the number of channels is another, or a value is not finite.
@@ -154,13 +169,16 @@ class Preprocessing:
         expected = f"{known}, as in training"
         require(alike, f"channels of x in {sequences.where}", names, expected, advice)
         check_finite(sequences, sequences.x, self.missing != "error")
-        columns = [self._filled(sequences)]
+        scaled, levels = self._scaled(sequences)
+        columns = [scaled]
         if self.masked:
             columns.append(np.isnan(sequences.x[:, list(self.masked)]))
         if self.difference:
             columns.append(_differences(sequences, columns[0]) / np.array(self.difference))
         if self.elapsed == "channel":
             columns.append(self._steps(sequences)[:, None])
+        if self.level_scale:
+            columns.append(levels)
         return np.ascontiguousarray(np.concatenate(columns, axis=1), dtype=np.float32)
 
     def forecasting(
@@ -250,6 +268,15 @@ class Preprocessing:
             x = np.where(np.isnan(x), mean, x)
         return (x - mean) / np.array(self.std) if self.standardise else x
 
+    def _scaled(self, sequences: Sequences) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The channels without gaps, of each sequence by itself if wanted, and its levels."""
+        x = self._filled(sequences)
+        if not self.level_scale:
+            return x, x[:, :0]
+        x, levels = _scaled_each(sequences, x)
+        levels = (levels - np.array(self.level_shift)) / np.array(self.level_scale)
+        return x, np.repeat(levels, sequences.lengths, axis=0)
+
     def to_dict(self) -> dict[str, Any]:
         """As JSON values; what is as in older versions, which did not know it, is left out."""
         default = {field.name: field.default for field in fields(self)}
@@ -288,7 +315,46 @@ class Preprocessing:
             natural("horizon", values.get("horizon", 0)),
             tuple(int(v) for v in values.get("forecast", ())),
             tuple(str(v) for v in values.get("channels", ())),
+            tuple(float(v) for v in values.get("level_shift", ())),
+            tuple(float(v) for v in values.get("level_scale", ())),
         )
+
+
+def spread_of_sizes(sequences: Sequences) -> float:
+    """How much sequences differ in size: the ratio of large to small standard deviations.
+
+    Of every channel the 90 % quantile over the 10 % quantile, sequences that do not change left
+    out; of these ratios the median.
+
+    Args:
+        sequences: Of training; values may be missing.
+
+    Example:
+        >>> x = np.array([[0.0], [1.0], [0.0], [100.0]], np.float32)
+        >>> round(spread_of_sizes(Sequences("here", x, np.array([0, 2, 4]))), 1)
+        8.3
+    """
+    known = np.where(np.isnan(sequences.x), np.nanmean(sequences.x, axis=0), sequences.x)
+    sizes = np.exp(_scaled_each(sequences, known)[1][:, known.shape[1] :])
+    ratios = []
+    for channel in sizes.T:
+        if len(moving := channel[channel > 2 * _LEAST_STD]):
+            low, high = np.quantile(moving, [0.1, 0.9])
+            ratios.append(high / low)
+    return float(np.median(ratios)) if ratios else 1.0
+
+
+def _scaled_each(
+    sequences: Sequences, x: NDArray[Any]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Every sequence with mean 0 and standard deviation 1, and its means and log deviations."""
+    counts, begins = sequences.lengths, sequences.offsets[:-1]
+    x = x.astype(np.float64)
+    mean = np.add.reduceat(x, begins) / counts[:, None]
+    x = x - np.repeat(mean, counts, axis=0)
+    std = np.sqrt(np.add.reduceat(np.square(x), begins) / counts[:, None])
+    std = np.maximum(std, _LEAST_STD)
+    return x / np.repeat(std, counts, axis=0), np.concatenate([mean, np.log(std)], axis=1)
 
 
 def _ones_for_zeros(sizes: NDArray[np.float64]) -> tuple[float, ...]:

@@ -32,6 +32,8 @@ _HIDDEN_SIZE = 64
 _STEPS = 2000
 # Sequences longer than one and a half times this are seen in patches, to be about this long.
 _PATCHED_STEPS = 600
+# Above this ratio of large to small sequences each is scaled by itself.
+_MOST_SPREAD = 20.0
 FILLED_OPTIONS = frozenset(
     {
         "hidden_size",
@@ -42,6 +44,7 @@ FILLED_OPTIONS = frozenset(
         "frequency",
         "damping",
         "difference",
+        "scale_each",
         "elapsed",
         "missing",
         "scale_target",
@@ -271,6 +274,10 @@ def _preparation(task: SequencesTask, facts: DataFacts, given: Mapping[str, Any]
     if task.preprocessing.masked:
         # The mean would be a spike in a series far from it, and twice so with differences.
         options["missing"] = "forward"
+    uncut = task.windows.window is None and task.windows.horizon is None
+    if uncut and task.spread_of_sizes > _MOST_SPREAD:
+        # Scaled alike, most of them would be next to 0 for the model.
+        options["scale_each"] = True
     if task.has_times:
         # As "step" a long gap would make the time step unstable.
         options["elapsed"] = "channel"
