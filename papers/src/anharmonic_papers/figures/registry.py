@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from anharmonic._checks import choice, message
-from anharmonic_papers.experiments import absent
 from anharmonic_papers.figures import illustrations, smoothing, speed, trained
 from anharmonic_papers.figures.base import Figure
 from anharmonic_papers.tables import Table, list_tables, table
@@ -74,9 +73,5 @@ def tables_and_figures(names: Iterable[str]) -> tuple[list[Table], list[Figure]]
 
 
 def figure_lines() -> list[tuple[str, str]]:
-    """Names of the figures, each with what `anharmonic list` says of it.
-
-    After them come the papers' experiments that are neither table nor figure here.
-    """
-    lines = [(f.id, f"{f.title}. Source: {f.source}.{missing(f.data)}") for f in _FIGURES.values()]
-    return lines + absent({*list_tables(), *_FIGURES})
+    """Names of the figures, each with what `anharmonic list` says of it."""
+    return [(f.id, f"{f.title}. Source: {f.source}.{missing(f.data)}") for f in _FIGURES.values()]

@@ -16,6 +16,7 @@ from typing import Any
 
 from anharmonic import pages
 from anharmonic.train import Result, Run
+from anharmonic_papers.report.thresholds import steps_until
 from anharmonic_papers.tables.base import Row, Table
 from anharmonic_papers.tables.budget import full_runs_of, reduction
 
@@ -345,6 +346,8 @@ def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
             "Numbers in brackets come from runs on a reduced budget. They are not comparable with "
             "the reported ones and enter no mean."
         )
+    ran = [(ln.row, r) for ln in lines for o in (ln.full, *ln.reduced) if o for r in o.results]
+    out += steps_until(table, ran)
     said: dict[str, dict[str, list[str]]] = {}
     for line in lines:
         row = line.row

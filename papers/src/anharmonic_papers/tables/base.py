@@ -102,6 +102,8 @@ class Table:
         quartiles: Whether seeds are summed up by median and quartiles, and not by mean and
             deviation.
         data: Name of the archive that has to be downloaded first; empty where it need not.
+        thresholds: Of a learning curve: values of the metric, in the table's unit, of which the
+            report says after how many steps validation was below them.
     """
 
     id: str
@@ -120,6 +122,7 @@ class Table:
     measure: str = "test"
     quartiles: bool = False
     data: str = ""
+    thresholds: tuple[float, ...] = ()
 
     def part(self, group: str) -> Table:
         """The table that says the metric of a group of rows: the part of that title, or itself.

@@ -144,8 +144,8 @@ def _table(content: dict[str, Any], defaults: dict[str, Any], path: Path) -> Tab
         parts = tuple(_table(source | part, defaults, path) for part in values.pop("parts"))
         return join(**values, parts=parts)
     choice("direction", values.get("direction", "higher"), ("higher", "lower"))
-    if "baseline" in values:
-        values["baseline"] = tuple(values["baseline"])
+    for name in {"baseline", "thresholds"} & values.keys():
+        values[name] = tuple(values[name])
     return Table(**values | {"rows": _rows(values.get("rows", []), defaults, path)})
 
 
