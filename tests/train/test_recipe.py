@@ -137,3 +137,9 @@ def test_folds_and_refit(waves, tmp_path):
 
 def test_other_tasks_keep_their_defaults():
     assert recipe("NeuralODE", make_task("breast-cancer")).chosen == {}
+
+
+@pytest.mark.parametrize("name", ["batch_size", "patch"])
+def test_a_given_value_out_of_range_is_refused(name):
+    with pytest.raises(ValueError, match=f"{name} must be an int >= 1; got .*=0"):
+        recipe("LEM", make_task("digits"), {name: 0})

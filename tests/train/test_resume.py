@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.train.resume import AtomicCheckpointIO, random_states, restore_random_states
+from anharmonic.train.resume import _PARTS, AtomicCheckpointIO, random_states, restore_random_states
 
 DRIVER = Path(__file__).with_name("kill_driver.py")
 
@@ -55,7 +55,8 @@ def draw():
 def test_random_states_come_back_through_a_file(tmp_path):
     draw()  # leaves half a pair of normal numbers in the generators
     path = tmp_path / "resume.ckpt"
-    checkpoint = {"state_dict": {}, "random": random_states()}
+    needed = dict.fromkeys(_PARTS - {"state_dict"}, {})
+    checkpoint = {"state_dict": {}, "random": random_states(), **needed}
     AtomicCheckpointIO().save_checkpoint(checkpoint, path)
     first = draw()
     restore_random_states(AtomicCheckpointIO().load_checkpoint(path)["random"])

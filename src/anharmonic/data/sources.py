@@ -156,7 +156,9 @@ def _make(source: Source, raw: Path, folder: Path, progress: bool) -> Arrays:
     where = str(paths[0]) if paths[0].parent == raw else source.files[0].url
     try:
         arrays = source.prepare(paths)
-    except (EOFError, gzip.BadGzipFile, tarfile.TarError, wave.Error, zipfile.BadZipFile) as error:
+    except (
+        EOFError, KeyError, gzip.BadGzipFile, tarfile.TarError, wave.Error, zipfile.BadZipFile
+    ) as error:  # fmt: skip
         raise ValueError(
             message(
                 f"{where} must be a sound archive",

@@ -151,7 +151,10 @@ def run_sequence(
     if lengths is not None:
         _check_lengths(lengths, steps, batch)
     given: list[Any] = [x, *state, elapsed, *(masks or ())]
-    for value in recurrence.settings.values():
+    for name, value in recurrence.settings.items():
+        if name in ("dt", "frequency", "damping") and not isinstance(value, (float, int, list)):
+            scalar = isinstance(value, Tensor) and value.dim() == 0
+            require(scalar, name, value, "a number or a scalar tensor", "pass one", TypeError)
         given.extend(value if isinstance(value, (list, tuple)) else [value])
     for weight in weights:
         given.extend(weight)
@@ -233,6 +236,8 @@ def _check_shapes(
     x: Tensor, weights: Sequence[Any], state: Sequence[Tensor], shapes: Shapes, directions: int
 ) -> None:
     """Checks input, state and weights against each other."""
+    real = isinstance(x, Tensor) and x.is_floating_point()
+    require(real, "x", x, "a floating-point tensor", "convert it with torch.as_tensor", TypeError)
     require(
         x.dim() == 3 and 0 not in x.shape, "x", x,
         "of shape [T, B, F] with at least one step and one sequence",
@@ -248,6 +253,9 @@ def _check_shapes(
     widths = [x.shape[2]] + [directions * hidden] * (levels // directions)
     for k, weight in enumerate(weights):
         expected = shapes(k // directions, widths, hidden)
+        named, advice = hasattr(weight, "_fields"), "use the named tuple of this recurrence"
+        came = type(weight).__name__
+        require(named, f"weights[{k}]", came, f"of {', '.join(expected)}", advice, TypeError)
         for name, value in zip(weight._fields, weight, strict=True):
             if value is None and (name in _MAY_BE_ABSENT or name not in expected):
                 continue
@@ -278,7 +286,10 @@ def _check_masks(masks: Sequence[Tensor], number: int, shape: tuple[int, int]) -
 def _check_lengths(lengths: Tensor, steps: int, batch: int) -> None:
     """Checks the valid steps of each sequence."""
     require(
-        lengths.shape == (batch,) and lengths.dtype is torch.int64 and lengths.is_cpu,
+        isinstance(lengths, Tensor)
+        and lengths.shape == (batch,)
+        and lengths.dtype is torch.int64
+        and lengths.is_cpu,
         "lengths", lengths, f"an int64 tensor of shape [{batch}] on the CPU",
         "use what pad_packed_sequence returns",
     )  # fmt: skip

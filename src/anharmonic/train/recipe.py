@@ -212,7 +212,7 @@ def _settings(
         fields = _training(task, facts, given, validated)
         if model == "UnICORNN":
             fields["lr"] = 1e-2
-        patch = given.get("patch", fields.get("patch", 1))
+        patch = _checks.positive_int("patch", given.get("patch", fields.get("patch", 1)))
         why = ""
         if "valid_share" in task_options:
             why = (
@@ -231,7 +231,7 @@ def _training(
 ) -> dict[str, Any]:
     """Optimiser, budget and readout for sequences."""
     few = facts.sequences < 1000
-    batch_size = given.get("batch_size", 16 if few else 32)
+    batch_size = _checks.positive_int("batch_size", given.get("batch_size", 16 if few else 32))
     # The budget is one of optimiser steps, however many epochs they are.
     fields: dict[str, Any] = {
         "epochs": max(5, round(_STEPS / math.ceil(facts.sequences / batch_size))),

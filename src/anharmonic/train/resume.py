@@ -20,6 +20,8 @@ from lightning.pytorch.plugins.io import CheckpointIO
 from anharmonic import _checks
 from anharmonic.train.files import write_atomically
 
+_PARTS = {"state_dict", "pytorch-lightning_version", "loops", "callbacks", "optimizer_states"}
+
 
 class AtomicCheckpointIO(CheckpointIO):
     """Lightning's reading and writing of checkpoints, made safe against kills and full disks."""
@@ -51,7 +53,7 @@ class AtomicCheckpointIO(CheckpointIO):
         try:
             # Always with weights_only, whatever the caller says: the file may come from anywhere.
             checkpoint = torch.load(path, map_location="cpu", weights_only=True)
-            if not isinstance(checkpoint, dict) or "state_dict" not in checkpoint:
+            if not isinstance(checkpoint, dict) or not _PARTS <= checkpoint.keys():
                 raise ValueError("it holds no training state")
         except Exception as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
