@@ -55,7 +55,7 @@ def draw():
 def test_random_states_come_back_through_a_file(tmp_path):
     draw()  # leaves half a pair of normal numbers in the generators
     path = tmp_path / "resume.ckpt"
-    needed = dict.fromkeys(_PARTS - {"state_dict"}, {})
+    needed = {key: {} for key in _PARTS - {"state_dict"}}
     checkpoint = {"state_dict": {}, "random": random_states(), **needed}
     AtomicCheckpointIO().save_checkpoint(checkpoint, path)
     first = draw()
