@@ -1,14 +1,15 @@
 """Language models: windows of one text, whose state is carried from each to the next."""
 
 import dataclasses
+import itertools
 import math
 
 import pytest
 import torch
 
-from anharmonic.data import StreamTask
+from anharmonic.data import SequenceDataset, Splits, StreamTask, Task
 from anharmonic.nn.store import from_pretrained
-from anharmonic.train import BEST, Run, fit, run_folder
+from anharmonic.train import BEST, Run, fit, recipe, run_folder
 from anharmonic.train.evaluate import evaluate
 from anharmonic.train.reader import Reader
 
@@ -74,6 +75,52 @@ def test_training_steps_are_those_of_truncated_backpropagation(run, environment)
             optimizer.step()
     kept = from_pretrained(folder / BEST)
     torch.testing.assert_close(kept.state_dict(), model.state_dict(), rtol=1e-4, atol=1e-6)
+
+
+class Reviews(Task):
+    """Long texts, good where they say 1 more often than 2."""
+
+    name = "adding"  # a name that a run knows
+    target, readout, metric = "class", "last", "accuracy"
+    tokens = True
+    input_size, output_size = 3, 2
+    source, licence = "here", "none needed"
+    reading = {"embedding_size": 2}  # noqa: RUF012
+
+    def __init__(self):
+        self.sizes = {"train": 40, "valid": 20, "test": 20}
+
+    def vectors(self):
+        return torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, torch.nan]])
+
+    def _build(self):
+        gen = torch.Generator().manual_seed(0)
+        parts = []
+        for count in self.sizes.values():
+            lengths = torch.randint(300, 1200, (count,), generator=gen)
+            ends = torch.cat([torch.zeros(1, dtype=torch.int64), lengths.cumsum(0)])
+            x = torch.randint(1, 3, (int(ends[-1]),), generator=gen, dtype=torch.int16)
+            y = torch.tensor([int((x[a:b] == 1).float().mean() > 0.5)
+                              for a, b in itertools.pairwise(ends.tolist())])  # fmt: skip
+            parts.append(SequenceDataset(x, y, offsets=ends, tokens=True))
+        return Splits(*parts)
+
+
+def test_long_texts_are_read_word_by_word(environment):
+    task = Reviews()
+    chosen = recipe("LEM", task, {"epochs": 1, "model_options": {"hidden_size": 4}}).run
+    assert chosen.patch == 1 and chosen.readout == "mean"
+    model = chosen.build_model(task)
+    assert model.embedding.weight[:2].tolist() == [[0, 0], [1, 0]]
+    assert model.embedding.weight[2, 0] == 0 and model.embedding.weight[2, 1] != 0
+    result = fit(chosen, environment, task)
+    assert 0 <= result.test <= 100
+
+
+@pytest.mark.papers
+def test_words_take_no_noise():
+    with pytest.raises(ValueError, match=r"input_noise must be 0 on task 'imdb'.*no sequences of"):
+        Run("imdb", "LEM", input_noise=0.1)
 
 
 class Stopped(Exception):

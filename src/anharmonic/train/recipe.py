@@ -245,7 +245,7 @@ def _training(
     }
     if task.target == "class" and task.readout != "all":
         fields |= {"readout": "mean", "label_smoothing": 0.1}
-        if facts.steps > 1.5 * _PATCHED_STEPS:
+        if facts.steps > 1.5 * _PATCHED_STEPS and not task.tokens:
             fields["patch"] = round(facts.steps / _PATCHED_STEPS)
     if few and isinstance(task, SequencesTask):
         fields |= {"input_noise": 0.05, "amplitude_noise": 0.1}
