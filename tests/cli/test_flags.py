@@ -1,5 +1,6 @@
 """Flags come from fields, constructors and docstrings, and from nowhere else."""
 
+import inspect
 import sys
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -64,6 +65,29 @@ def test_every_option_of_a_model_is_a_flag_with_help(model, capsys):
     for name in model_option_parameters(model):
         entry = text.partition(f"--{name.replace('_', '-')}")[2].partition("\n│ --")[0]
         assert len(entry.replace("│", "").partition("(default:")[0].split()) > 2, (model, name)
+
+
+def test_options_without_a_default_given_apart_have_that_of_the_constructor():
+    class Pot:
+        """A pot.
+
+        Args:
+            size: How much goes in.
+            lid: Whether it has one.
+        """
+
+        def __init__(self, size: int = 3, lid: bool = True) -> None: ...
+
+    known = {k: p for k, p in inspect.signature(Pot.__init__).parameters.items() if k != "self"}
+    kinds = {"size": int, "lid": bool}
+    known = {name: p.replace(annotation=kinds[name]) for name, p in known.items()}
+
+    def command(options: Annotated[dict[str, Any], options_of(Pot, known, {"lid": True})]) -> Any:
+        return options
+
+    assert run_command(command, ["--size", "5"], "x") == {"size": 5}
+    assert run_command(command, ["--no-lid"], "x") == {"lid": False}
+    assert run_command(command, ["--size", "3"], "x") == {}
 
 
 def test_without_tyro_a_command_says_what_to_install(capsys, monkeypatch):

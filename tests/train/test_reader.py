@@ -123,6 +123,14 @@ def test_words_take_no_noise():
         Run("imdb", "LEM", input_noise=0.1)
 
 
+def test_the_recipe_counts_windows(environment):
+    task = Echo()
+    chosen = recipe("LEM", task, {"batch_size": 4}).run
+    assert chosen.epochs > 20, "some 60 windows are few"
+    assert "bidirectional" not in chosen.model_options
+    assert chosen.build_model(task).readout == "all"
+
+
 class Stopped(Exception):
     """An interruption."""
 

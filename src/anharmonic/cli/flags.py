@@ -118,15 +118,16 @@ def options_of(
     """
     from tyro import conf
 
-    defaults = {**defaults, **dict.fromkeys(left_open, AUTO)}
+    own = {name: parameter.default for name, parameter in parameters.items()}
+    defaults = {**own, **defaults, **dict.fromkeys(left_open, AUTO)}
 
     def options(**values: Any) -> dict[str, Any]:
-        return {name: v for name, v in values.items() if v != defaults.get(name, v)}
+        return {name: v for name, v in values.items() if v != defaults[name]}
 
     given = [
         parameter.replace(
             kind=parameter.KEYWORD_ONLY,
-            default=defaults.get(name, parameter.default),
+            default=defaults[name],
             annotation=_or_auto(parameter.annotation)
             if name in left_open
             else parameter.annotation,
