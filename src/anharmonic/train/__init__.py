@@ -11,7 +11,7 @@ from anharmonic.train.losses import DivergedError
 from anharmonic.train.machine import commit, versions
 from anharmonic.train.notices import not_learned
 from anharmonic.train.others import Other
-from anharmonic.train.predict import Predictions, predict
+from anharmonic.train.predict import Predictions, Trained, predict, trained
 from anharmonic.train.probes import read_diagnostics
 from anharmonic.train.recipe import Recipe, fill, folds_of, recipe, refitted
 from anharmonic.train.results import Result, read_results
@@ -35,6 +35,7 @@ __all__ = [
     "Row",
     "Run",
     "RunEnvironment",
+    "Trained",
     "commit",
     "compare",
     "detailed_scores",
@@ -52,6 +53,7 @@ __all__ = [
     "report",
     "run_folder",
     "search",
+    "trained",
     "versions",
     "with_seed",
     "with_settings",

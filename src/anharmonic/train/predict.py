@@ -99,17 +99,7 @@ def opened(run_folder: str | Path, data: str | Path) -> tuple[Path, dict[str, An
         FileNotFoundError: If one is not there.
         ValueError: If the run is damaged, or not one to predict with from a file.
     """
-    folder = Path(run_folder)
-    if not (folder / folders.TASK).is_file() or not (folder / folders.BEST).is_dir():
-        raise FileNotFoundError(
-            _checks.message(
-                f"{folder} must be the folder of a finished run, which holds {folders.BEST} and "
-                f"{folders.TASK}",
-                folders.described(folder),
-                folders.ADVICE,
-            )
-        )
-    task = _read_task(folder / folders.TASK)
+    folder, task = _finished(run_folder)
     nodes = task["task"] == GraphFileTask.name
     if task["readout"] not in ("last", "all") and not nodes:
         raise ValueError(
@@ -129,6 +119,50 @@ def opened(run_folder: str | Path, data: str | Path) -> tuple[Path, dict[str, An
             )
         )
     return folder, task, file
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The model of a finished run, with what is done to its inputs and what its outputs mean."""
+
+    model: Any
+    """The model, in evaluation mode."""
+    preparation: Preprocessing
+    """What is done to the inputs."""
+    class_names: tuple[str, ...]
+    """Names of the classes; empty where values are predicted."""
+
+
+def trained(run_folder: str | Path) -> Trained:
+    """Reads the model of a finished run.
+
+    Args:
+        run_folder: The run's folder, which holds ``best`` and ``task.json``.
+
+    Raises:
+        FileNotFoundError: If the folder holds no finished run.
+        ValueError: If a file is damaged.
+    """
+    folder, task = _finished(run_folder)
+    names = task["class_names"] if task["target"] == "class" else ()
+    if task["target"] == "class" and not names:
+        names = tuple(str(index) for index in range(task["output_size"]))
+    return Trained(from_pretrained(folder / folders.BEST).eval(), task["preprocessing"], names)
+
+
+def _finished(run_folder: str | Path) -> tuple[Path, dict[str, Any]]:
+    """A finished run's folder, and what `write_task` kept of its task."""
+    folder = Path(run_folder)
+    if not (folder / folders.TASK).is_file() or not (folder / folders.BEST).is_dir():
+        raise FileNotFoundError(
+            _checks.message(
+                f"{folder} must be the folder of a finished run, which holds {folders.BEST} and "
+                f"{folders.TASK}",
+                folders.described(folder),
+                folders.ADVICE,
+            )
+        )
+    return folder, _read_task(folder / folders.TASK)
 
 
 def _of_nodes(

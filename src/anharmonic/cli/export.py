@@ -1,0 +1,45 @@
+"""``anharmonic export RUN``: a trained model as a program that needs no PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from tyro.conf import Positional
+
+from anharmonic._checks import require
+from anharmonic.cli.flags import run_command
+from anharmonic.export import write_c
+
+
+def run(words: Sequence[str]) -> int:
+    """Runs the command.
+
+    Args:
+        words: What was typed after ``anharmonic export``.
+
+    Returns:
+        The exit code.
+    """
+    return run_command(export, words, "anharmonic export")
+
+
+def export(run: Positional[Path], c: Path | None = None, lut: bool = False) -> int:
+    """Writes a trained model as a program that needs no PyTorch.
+
+    Args:
+        run: The folder of a finished run, e.g. runs/file-LEM-0123456789ab.
+        c: A folder for the model as C99: model.h and model.c, and model_test.c, which checks them.
+        lut: In C, reads tanh and sigmoid from a table of 256 entries, without math.h.
+
+    Raises:
+        ValueError: If no form is asked for, or the model has none in it.
+        FileNotFoundError: If there is no finished run.
+    """
+    # One flag for each form, each with the folder or file that it is written to.
+    require(c is not None, "form", None, "one of --c", "say where to, e.g. --c model")
+    if c is not None:
+        files = write_c(run, c, lut=lut)
+        print(f"wrote {', '.join(map(str, files))}")
+        print(f"check: cd {c} && cc -std=c99 -O2 model.c model_test.c -lm -o check && ./check")
+    return 0

@@ -1,0 +1,150 @@
+"""A trained model as one pair of C files that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from anharmonic import _checks
+from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.data.sequences import Sequences
+from anharmonic.export.c_check import check_source
+from anharmonic.export.c_float import float_sources
+from anharmonic.export.plan import Plan, plan
+from anharmonic.nn.heads import SequenceModel
+from anharmonic.train import trained, write_atomically
+
+Floats = NDArray[np.float32]
+_EXAMPLES, _STEPS = 3, 50
+
+
+def write_c(
+    model: SequenceModel | str | Path,
+    folder: str | Path,
+    *,
+    preparation: Preprocessing | None = None,
+    class_names: Sequence[str] = (),
+    lut: bool = False,
+    examples: Sequence[NDArray[Any]] | None = None,
+) -> list[Path]:
+    """Writes a model as C99: ``model.h``, ``model.c`` and ``model_test.c``, which checks them.
+
+    The program takes samples as they come and prepares them as in training. It allocates nothing,
+    keeps its state where the caller says, and uses of the C library ``math.h`` only. Compile with
+    ``-DMODEL_DOUBLE`` for double precision. The check compares it with PyTorch in float64:
+    ``cc model.c model_test.c -lm && ./a.out``.
+
+    Args:
+        model: A finished run's folder, or a model.
+        folder: Where to; it is made if missing, files in it of these names are replaced.
+        preparation: What was done to the inputs in training; of a folder it is known.
+        class_names: Names of the classes; of a folder they are known.
+        lut: Whether tanh and sigmoid are read from a table of 256 entries (errors up to 1e-4),
+            without ``math.h``.
+        examples: Sequences for the check; None draws some like the training data.
+
+    Returns:
+        The files.
+
+    Shape:
+        examples [T, C] each, as they come: not prepared.
+
+    Raises:
+        FileNotFoundError: If there is no finished run.
+        ValueError: If the model holds what cannot be exported: two directions, an embedding,
+            uneven times, forecasts, or a layer that has no C form.
+        TypeError: If it is no model of this kind.
+
+    Example:
+        >>> import anharmonic as ah, tempfile
+        >>> model = ah.SequenceModel("LEM", 6, 5, hidden_size=16)
+        >>> [path.name for path in write_c(model, tempfile.mkdtemp())]
+        ['model.h', 'model.c', 'model_test.c']
+    """
+    if isinstance(model, str | Path):
+        run = trained(model)
+        net, preparation, class_names = run.model, run.preparation, run.class_names
+    else:
+        net = model
+    found = plan(net, preparation, tuple(class_names))
+    if examples is None:
+        examples = drawn_examples(found)
+    sources = float_sources(found, lut)
+    wanted = [expected_outputs(net, found, x) for x in examples]
+    sources["model_test.c"] = check_source(found, examples, wanted, lut)
+    return write_sources(sources, folder)
+
+
+def write_sources(sources: dict[str, str], folder: str | Path) -> list[Path]:
+    """Writes files by name, each whole.
+
+    Args:
+        sources: Their texts.
+        folder: Where to; it is made if missing.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in sources.items():
+        write_atomically(folder / name, text.rstrip("\n") + "\n")
+    return [folder / name for name in sources]
+
+
+def drawn_examples(plan: Plan) -> list[Floats]:
+    """Sequences as noisy as the training data, with gaps where there may be some.
+
+    Shape:
+        [T, C] each.
+    """
+    rng = np.random.default_rng(0)
+    p, found = plan.preparation, []
+    for n in range(_EXAMPLES):
+        x = rng.normal(p.mean, np.nan_to_num(p.std, nan=1.0), (_STEPS - n, plan.channels))
+        if p.missing != "error":
+            x[rng.random(x.shape) < 0.1] = np.nan
+        found.append(x.astype(np.float32))
+    return found
+
+
+def expected_outputs(
+    model: SequenceModel, plan: Plan, x: NDArray[Any], dtype: torch.dtype = torch.float64
+) -> NDArray[np.float64]:
+    """What PyTorch says to a sequence, in the units of the targets.
+
+    Args:
+        model: The model; it is left as it is.
+        plan: The same as a plan.
+        x: The sequence, as it comes.
+        dtype: In which precision.
+
+    Shape:
+        x [T, C]; result [O], of the last step where the readout is "all".
+    """
+    _checks.require(
+        x.ndim == 2 and len(x) > 0 and x.shape[1] == plan.channels,
+        "examples",
+        x.shape,
+        f"arrays [T, {plan.channels}]",
+        "pass every sequence as steps by channels",
+    )
+    prepared = torch.from_numpy(prepare(plan.preparation, x)).to(dtype)
+    copy = type(model)(**model.config(), dtype=dtype)
+    copy.load_state_dict(model.state_dict())
+    with torch.no_grad():
+        out = copy.eval()(prepared[None])[0]
+    last = out[-1] if plan.readout == "all" else out
+    return np.asarray(plan.shift + plan.scale * last.double().numpy())
+
+
+def prepare(preparation: Preprocessing, x: NDArray[Any]) -> Floats:
+    """One sequence as the model reads it.
+
+    Shape:
+        x [T, C]; result [T, F].
+    """
+    x = np.asarray(x, np.float32)
+    return preparation.transform(Sequences("examples", x, np.array([0, len(x)])))

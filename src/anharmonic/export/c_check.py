@@ -1,0 +1,86 @@
+"""The program that checks an exported model against what Python says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from string import Template
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic.export.c_text import array, head
+from anharmonic.export.plan import Plan
+
+_FLOAT = Template("""\
+$head
+/* cc -std=c99 model.c model_test.c -lm && ./a.out: 0 if the model does what PyTorch says. */
+#include <stdio.h>
+#include "model.h"
+
+#define MODEL_FLASH
+#ifdef MODEL_DOUBLE
+#define TOLERANCE $double
+#else
+#define TOLERANCE $single
+#endif
+#define MISSING $missing
+$arrays
+
+int main(void)
+{
+    int n, i, failed = 0;
+    long first = 0;
+    double worst = 0;
+    for (n = 0; n < $number; n++) {
+        model_real outputs[MODEL_OUTPUTS];
+        model_sequence(samples + first * MODEL_CHANNELS, lengths[n], outputs);
+        first += lengths[n];
+        for (i = 0; i < MODEL_OUTPUTS; i++) {
+            double wanted = expected[n * MODEL_OUTPUTS + i];
+            double size = wanted < 0 ? -wanted : wanted;
+            double error = (double)outputs[i] - wanted;
+            error = (error < 0 ? -error : error) / (size > 1 ? size : 1);
+            if (error > worst)
+                worst = error;
+            if (!(error <= TOLERANCE)) {
+                printf("sequence %d, output %d: %g, expected %g\\n", n, i, (double)outputs[i],
+                       wanted);
+                failed = 1;
+            }
+        }
+    }
+    printf("%s: $number sequences, largest error %.3g\\n", failed ? "DIFFERS" : "agrees", worst);
+    return failed;
+}
+""")
+
+
+def check_source(
+    plan: Plan, examples: Sequence[NDArray[Any]], expected: Sequence[NDArray[Any]], lut: bool
+) -> str:
+    """``model_test.c`` for a model in floating point.
+
+    Args:
+        plan: The model.
+        examples: Sequences.
+        expected: What each one's outputs are.
+        lut: Whether the model uses a table.
+
+    Shape:
+        examples [T, C] each; expected [O] each.
+    """
+    return _FLOAT.substitute(
+        head=head(plan),
+        double="2e-2" if lut else "1e-6",
+        single="2e-2" if lut else "1e-3",
+        missing="(0.0f / 0.0f)",
+        number=len(examples),
+        arrays="\n".join(
+            [
+                array("long", "lengths", np.array([len(x) for x in examples])),
+                array("model_real", "samples", np.concatenate(examples).astype(np.float32)),
+                array("double", "expected", np.stack(expected)),
+            ]
+        ).replace(" nan", " MISSING"),
+    )

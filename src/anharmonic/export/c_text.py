@@ -1,0 +1,154 @@
+"""Pieces of C: arrays, matrices, and the frame of every exported program."""
+
+from __future__ import annotations
+
+from string import Template
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic import __version__
+from anharmonic.export.plan import Plan
+
+
+def literal(value: float) -> str:
+    """A number as C reads it: the nearest double, and so every float, to the last bit.
+
+    Example:
+        >>> literal(0.1), literal(2), literal(1e30)
+        ('0.1', '2.0', '1e+30')
+    """
+    return repr(float(value))
+
+
+def array(kind: str, name: str, values: NDArray[Any]) -> str:
+    """A constant array.
+
+    Example:
+        >>> print(array("int8_t", "w", np.array([[1, -2]])))
+        static const MODEL_FLASH int8_t w[2] = {
+            1, -2};
+    """
+    flat = values.ravel()
+    integer = np.issubdtype(flat.dtype, np.integer)
+    words = [str(int(v)) if integer else literal(v) for v in flat]
+    lines, line = [], "   "
+    for word in words:
+        if len(line) + len(word) > 96:
+            lines.append(line)
+            line = "   "
+        line += f" {word},"
+    lines.append(line.removesuffix(","))
+    return f"static const MODEL_FLASH {kind} {name}[{len(words)}] = {{\n" + "\n".join(lines) + "};"
+
+
+def quoted(text: str) -> str:
+    r"""A string as C reads it: bytes beyond ASCII as octal numbers.
+
+    Example:
+        >>> quoted('a"b')
+        '"a\\"b"'
+    """
+    safe = [
+        chr(b)
+        if 32 <= b < 127 and b not in b'"\\?'
+        else f"\\{chr(b)}"
+        if b in b'"\\?'
+        else f"\\{b:03o}"
+        for b in text.encode()
+    ]
+    return '"' + "".join(safe) + '"'
+
+
+def commented(text: str) -> str:
+    """Text that cannot end a comment.
+
+    Example:
+        >>> commented("a */ b")
+        'a * / b'
+    """
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ")
+
+
+def describe(plan: Plan) -> str:
+    """The model in one line, for the head of a file."""
+    layers = ", ".join(f"{layer.kind} {layer.inputs} -> {layer.width}" for layer in plan.layers)
+    outputs = f"{len(plan.bias)} {'classes' if plan.class_names else 'outputs'}"
+    return f"{plan.channels} channels; {layers}; readout {plan.readout}; {outputs}"
+
+
+HEADER = Template("""\
+/* $description
+ * Written by anharmonic $version. Standard C99; the caller holds all memory.
+ *
+ *   model_state state;
+ *   model_start(&state);
+ *   for every sample:  model_step(&state, sample);
+ *   at any time:       model_output(&state, outputs);
+$notes */
+#ifndef MODEL_H
+#define MODEL_H
+
+$types
+#define MODEL_CHANNELS $channels
+#define MODEL_OUTPUTS $outputs
+#define MODEL_CLASSES $classes /* 0: the outputs are values */
+
+typedef struct {
+$state
+} model_state;
+
+$names/* Begins a sequence. */
+void model_start(model_state *state);
+
+/* Takes one sample. */
+void model_step(model_state *state, const $sample x[MODEL_CHANNELS]);
+
+/* The outputs for the samples so far, at least one: a score for each class, or values. */
+void model_output(const model_state *state, $value outputs[MODEL_OUTPUTS]);
+
+/* The number of the largest output: the likeliest class. */
+int model_largest(const $value outputs[MODEL_OUTPUTS]);
+
+/* A whole sequence, samples one after another: start, all steps, output. */
+void model_sequence(const $sample *x, long steps, $value outputs[MODEL_OUTPUTS]);
+$extra
+#endif
+""")
+
+COMMON = Template("""\
+int model_largest(const $value outputs[MODEL_OUTPUTS])
+{
+    int i, best = 0;
+    for (i = 1; i < MODEL_OUTPUTS; i++)
+        if (outputs[i] > outputs[best])
+            best = i;
+    return best;
+}
+
+void model_sequence(const $sample *x, long steps, $value outputs[MODEL_OUTPUTS])
+{
+    model_state state;
+    model_start(&state);
+    while (steps-- > 0) {
+        model_step(&state, x);
+        x += MODEL_CHANNELS;
+    }
+    model_output(&state, outputs);
+}
+""")
+
+
+def class_table(names: tuple[str, ...]) -> tuple[str, str]:
+    """The declaration for the header and the definition of the classes' names."""
+    if not names:
+        return "", ""
+    declared = "extern const char *const model_classes[MODEL_CLASSES];\n\n"
+    words = ",\n    ".join(quoted(name) for name in names)
+    return declared, f"const char *const model_classes[MODEL_CLASSES] = {{\n    {words}}};\n"
+
+
+def head(plan: Plan) -> str:
+    """The first line of every file."""
+    return f"/* {commented(describe(plan))}. Written by anharmonic {__version__}. */"

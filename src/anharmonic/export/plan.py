@@ -1,0 +1,254 @@
+"""What a model is, as arrays and numbers: all that a program without PyTorch has to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from anharmonic._checks import message, require
+from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.nn.heads import SequenceModel
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LayerPlan:
+    """One recurrent layer.
+
+    Attributes:
+        kind: Which equation, e.g. "LEM".
+        inputs: Width of what it reads.
+        width: Its neurons, H.
+        matrices: Its matrices by name, [rows, columns] each.
+        vectors: Its vectors by name.
+        numbers: Its scalars by name; None where an option is off.
+        skip: The level whose output it reads through the matrix "skip": 0 is the input of the
+            stack, l the output of layer l - 1; None without one.
+    """
+
+    kind: str
+    inputs: int
+    width: int
+    matrices: dict[str, Array]
+    vectors: dict[str, Array]
+    numbers: dict[str, Any]
+    skip: int | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A model with what is done before and after it.
+
+    Attributes:
+        preparation: What is done to samples first.
+        patch: Successive prepared samples that the first layer reads as one.
+        layers: From the input upwards.
+        readout: "last", "mean" or "all".
+        weight: Of the affine readout, [O, H].
+        bias: Of the affine readout, [O].
+        shift: What an output of 0 stands for, [O]; zeros for classes.
+        scale: What an output of 1 adds to that, [O]; ones for classes.
+        class_names: Names of the classes; empty where values are predicted.
+    """
+
+    preparation: Preprocessing
+    patch: int
+    layers: tuple[LayerPlan, ...]
+    readout: str
+    weight: Array
+    bias: Array
+    shift: Array
+    scale: Array
+    class_names: tuple[str, ...]
+
+    @property
+    def channels(self) -> int:
+        """Channels of a sample as it comes."""
+        return len(self.preparation.mean)
+
+
+def plan(
+    model: SequenceModel,
+    preparation: Preprocessing | None = None,
+    class_names: tuple[str, ...] = (),
+) -> Plan:
+    """Reads a model.
+
+    Args:
+        model: The model, with one direction and without an embedding.
+        preparation: What was done to its inputs in training; None for nothing.
+        class_names: Names of its outputs; empty where it predicts values.
+
+    Raises:
+        ValueError: If it holds what cannot be exported; the message says what.
+        TypeError: If it is no `SequenceModel`.
+    """
+    if not isinstance(model, SequenceModel):
+        expected = "the model must be a SequenceModel, or a ResonatorClassifier or -Regressor"
+        advice = "put the layer into a SequenceModel, whose readout goes along"
+        raise TypeError(message(expected, type(model).__name__, advice))
+    name = model.name
+    require(name in _READERS, "layer", name, f"one of {sorted(_READERS)}", "train one of these")
+    require(
+        not model.layer.bidirectional,
+        "bidirectional",
+        True,
+        "False, as one who reads from the end cannot answer step by step",
+        "train with bidirectional=False (--bidirectional False)",
+    )
+    require(
+        model.embedding_size is None,
+        "embedding_size",
+        model.embedding_size,
+        "None: models of text are not exported to C",
+        "use ONNX, or PyTorch",
+    )
+    if preparation is None:
+        F = model.input_size
+        preparation = Preprocessing((0.0,) * F, (1.0,) * F, standardise=False, missing="error")
+    _check_preparation(preparation, model.input_size)
+    require(
+        len(class_names) in (0, model.output_size),
+        "class_names",
+        class_names,
+        f"{model.output_size} names, or none",
+        "give one for each output",
+    )
+    shift, scale = np.zeros(model.output_size), np.ones(model.output_size)
+    if preparation.target_scale:
+        shift, scale = np.array(preparation.target_shift), np.array(preparation.target_scale)
+    return Plan(
+        preparation,
+        model.patch,
+        tuple(_READERS[name](model.layer, k) for k in range(model.layer.num_layers)),
+        model.readout,
+        _array(model.linear.weight),
+        _array(model.linear.bias),
+        shift,
+        scale,
+        class_names,
+    )
+
+
+def _check_preparation(preparation: Preprocessing, input_size: int) -> None:
+    p, advice = preparation, "call the model in PyTorch"
+    even = '"ignore": programs in C take samples at even times'
+    require(p.elapsed == "ignore", "elapsed", p.elapsed, even, "train without --elapsed")
+    require(p.horizon == 0, "horizon", p.horizon, "0: forecasts are not exported to C", advice)
+    expected = f"of {input_size} prepared channels, as the model reads"
+    require(p.size == input_size, "preparation", p.size, expected, "give that of the training")
+
+
+def _array(value: Any) -> Array:
+    return np.asarray(value.detach().cpu().double().numpy())
+
+
+def _bias(layer: Any, name: str, size: int) -> Array:
+    found = getattr(layer, name, None)
+    return np.zeros(size) if found is None else _array(found)
+
+
+def _weights(layer: Any, k: int, *names: str) -> list[Array]:
+    return [_array(getattr(layer, f"weight_{name}_l{k}")) for name in names]
+
+
+def _lem(layer: Any, k: int) -> LayerPlan:
+    ih, hh, zh = _weights(layer, k, "ih", "hh", "zh")
+    bias = _bias(layer, f"bias_l{k}", len(ih))
+    kind = "LEM" if layer.multiscale else "LEM-one-scale"
+    H = layer.hidden_size
+    first, last = slice(0, len(ih) - H), slice(len(ih) - H, None)
+    return LayerPlan(
+        kind, ih.shape[1], H,
+        {"ih": ih[first], "hh": hh, "ih_y": ih[last], "zh": zh},
+        {"bias": bias[first], "bias_y": bias[last]},
+        {"dt": layer.dt, "floor": layer.gate_floor},
+    )  # fmt: skip
+
+
+def _cornn(layer: Any, k: int) -> LayerPlan:
+    ih, hy, hz = _weights(layer, k, "ih", "hy", "hz")
+    H = layer.hidden_size
+    dt, frequency, damping = (float(torch.as_tensor(value).detach()) for value in layer.scalars())
+    if layer.trainable_dt:
+        dt = float(torch.sigmoid(layer.raw_dt.detach().double()))
+    return LayerPlan(
+        "CoRNN", ih.shape[1], H,
+        {"ih": ih, "hy": hy, "hz": hz},
+        {"bias": _bias(layer, f"bias_l{k}", H)},
+        {"dt": dt, "frequency": frequency, "damping": damping, "scheme": layer.scheme},
+    )  # fmt: skip
+
+
+def _unicornn(layer: Any, k: int) -> LayerPlan:
+    ih = _array(getattr(layer, f"weight_ih_l{k}"))
+    H, matrices, skip = layer.hidden_size, {"ih": ih}, None
+    if getattr(layer, f"weight_skip_l{k}", None) is not None:
+        skip = k - layer.skipped_layers
+        matrices["skip"] = _array(getattr(layer, f"weight_skip_l{k}"))
+    # In float64: these oscillators keep their phase, and so every error of a step, for ever.
+    step = layer._steps[k] * torch.sigmoid(getattr(layer, f"timescale_l{k}").detach().double())
+    return LayerPlan(
+        "UnICORNN", ih.shape[1], H,
+        matrices,
+        {
+            "bias": _bias(layer, f"bias_l{k}", H),
+            "hh": _array(getattr(layer, f"weight_hh_l{k}")),
+            "step": _array(step),
+        },
+        {"frequency": layer.frequency},
+        skip,
+    )  # fmt: skip
+
+
+def _lstm(layer: Any, k: int) -> LayerPlan:
+    ih, hh = _weights(layer, k, "ih", "hh")
+    bias = sum(_bias(layer, f"bias_{s}_l{k}", len(ih)) for s in ("ih", "hh"))
+    matrices, vectors = {"ih": ih, "hh": hh}, {"bias": np.asarray(bias)}
+    return LayerPlan("LSTM", ih.shape[1], layer.hidden_size, matrices, vectors, {})
+
+
+def _gru(layer: Any, k: int) -> LayerPlan:
+    ih, hh = _weights(layer, k, "ih", "hh")
+    H = layer.hidden_size
+    own, recurrent = (_bias(layer, f"bias_{s}_l{k}", 3 * H) for s in ("ih", "hh"))
+    bias = np.concatenate([own[: 2 * H] + recurrent[: 2 * H], own[2 * H :]])
+    return LayerPlan(
+        "GRU", ih.shape[1], H,
+        {"ih": ih, "hh": hh[: 2 * H], "hn": hh[2 * H :]},
+        {"bias": bias, "bias_n": recurrent[2 * H :]},
+        {},
+    )  # fmt: skip
+
+
+def _fastgrnn(layer: Any, k: int) -> LayerPlan:
+    ih, hh = _weights(layer, k, "ih", "hh")
+    H = layer.hidden_size
+    bias = _bias(layer, f"bias_l{k}", 2 * H)
+    zeta, nu = (
+        float(torch.sigmoid(getattr(layer, f"raw_gate_{name}_l{k}").detach().double()))
+        for name in ("scale", "shift")
+    )
+    return LayerPlan(
+        "FastGRNN", ih.shape[1], H,
+        {"ih": ih, "hh": hh},
+        {"bias": bias[:H], "bias_h": bias[H:]},
+        {"zeta": zeta, "nu": nu},
+    )  # fmt: skip
+
+
+_READERS: dict[str, Callable[[Any, int], LayerPlan]] = {
+    "LEM": _lem,
+    "CoRNN": _cornn,
+    "UnICORNN": _unicornn,
+    "LSTM": _lstm,
+    "ChronoLSTM": _lstm,
+    "GRU": _gru,
+    "FastGRNN": _fastgrnn,
+}

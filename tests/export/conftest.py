@@ -1,0 +1,58 @@
+import ctypes
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror")
+SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1")
+
+
+@pytest.fixture
+def cc():
+    found = shutil.which("gcc") or shutil.which("cc")
+    if found is None:
+        pytest.skip("there is no C compiler")
+
+    def compile_with(*arguments):
+        done = subprocess.run([found, *STRICT, *arguments], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+
+    return compile_with
+
+
+@pytest.fixture
+def check(cc):
+    """Compiles an exported folder with sanitizers and runs its own check."""
+
+    def run(folder, *flags, math=True):
+        files = [str(folder / name) for name in ("model.c", "model_test.c")]
+        program = folder / "check"
+        cc(*SANITIZERS, *flags, *files, *(["-lm"] if math else []), "-o", str(program))
+        return subprocess.run([program], capture_output=True, text=True)
+
+    return run
+
+
+@pytest.fixture
+def program(cc):
+    """An exported folder as a function from a sequence to its outputs."""
+
+    def load(folder, outputs, *flags, sample=np.float32, value=np.float32):
+        library = folder / f"model{''.join(flags)}.so"
+        cc("-O2", "-shared", "-fPIC", *flags, str(folder / "model.c"), "-lm", "-o", str(library))
+        function = ctypes.CDLL(str(library)).model_sequence
+        function.restype = None
+
+        def call(x):
+            x = np.ascontiguousarray(x, sample)
+            found = np.zeros(outputs, value)
+            pointers = (array.ctypes.data_as(ctypes.c_void_p) for array in (x, found))
+            start, end = pointers
+            function(start, ctypes.c_long(len(x)), end)
+            return found
+
+        return call
+
+    return load

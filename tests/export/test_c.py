@@ -1,0 +1,145 @@
+import numpy as np
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.export import write_c
+from anharmonic.export.c import expected_outputs
+from anharmonic.export.plan import plan
+
+MODELS = {
+    "LEM": ("LEM", {"dt": 0.5}),
+    "LEM, clipped gates, mean": ("LEM", {"num_layers": 2, "gate_floor": 0.1, "readout": "mean"}),
+    "LEM, one scale": ("LEM", {"multiscale": False, "dt": 0.1}),
+    "CoRNN": ("CoRNN", {"dt": 0.1, "readout": "mean"}),
+    "CoRNN, implicit": ("CoRNN", {"dt": 0.05, "scheme": "implicit", "trainable_dt": True}),
+    "UnICORNN": ("UnICORNN", {"num_layers": 2, "patch": 3}),
+    "UnICORNN, skip": ("UnICORNN", {"num_layers": 3, "skipped_layers": 2}),
+    "LSTM": ("LSTM", {"num_layers": 2}),
+    "LSTM, no bias": ("LSTM", {"bias": False, "readout": "all"}),
+    "GRU": ("GRU", {"num_layers": 2}),
+    "FastGRNN": ("FastGRNN", {"patch": 2, "readout": "mean"}),
+}
+
+
+def model(name, input_size=3, outputs=4):
+    layer, options = MODELS[name]
+    torch.manual_seed(0)
+    return ah.SequenceModel(layer, input_size, outputs, hidden_size=7, **options).eval()
+
+
+PREPARED = {
+    "nothing": (None, 3),
+    "forward, difference": (
+        # A mean that float does not hold to the last digit, and a channel that varies little.
+        Preprocessing(
+            (1.0, 100000.3, 3.0), (2.0, 5.0, 0.1), True, "forward", difference=(1.0, 0.5, 2.0)
+        ),
+        6,
+    ),
+    "masks": (Preprocessing((1.0, 2.0, 3.0), (2.0, 5.0, 0.1), True, "mask", masked=(1,)), 4),
+    "means, not scaled": (Preprocessing((1.0, 2.0, 3.0), (2.0, 5.0, 1.0), False, "mean"), 3),
+    "targets": (
+        Preprocessing(
+            (1.0, 2.0, 3.0),
+            (2.0, 5.0, 1.0),
+            True,
+            "error",
+            target_shift=(1.0, 2.0, 3.0, 40.0),
+            target_scale=(10.0, 0.1, 1.0, 1.0),
+        ),
+        3,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("flags", [(), ("-DMODEL_DOUBLE",)], ids=["float", "double"])
+def test_the_files_check_themselves_under_sanitizers(tmp_path, check, name, flags):
+    write_c(model(name), tmp_path)
+    done = check(tmp_path, *flags)
+    assert done.returncode == 0 and "agrees" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("prepared", PREPARED)
+def test_samples_are_prepared_as_in_training(tmp_path, check, prepared):
+    preparation, size = PREPARED[prepared]
+    write_c(model("UnICORNN", size), tmp_path, preparation=preparation)
+    done = check(tmp_path, "-DMODEL_DOUBLE")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["LEM", "UnICORNN, skip", "GRU", "FastGRNN"])
+def test_a_table_stands_for_the_mathematics_library(tmp_path, check, name):
+    write_c(model(name), tmp_path, lut=True)
+    assert "math.h" not in (tmp_path / "model.c").read_text()
+    done = check(tmp_path, math=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_check_can_fail(tmp_path, check):
+    write_c(model("LEM"), tmp_path)
+    text = (tmp_path / "model.c").read_text()
+    (tmp_path / "model.c").write_text(text.replace("R(0.5) *", "R(0.4) *", 1))
+    done = check(tmp_path)
+    assert done.returncode == 1 and "DIFFERS" in done.stdout
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_ten_thousand_steps_agree_with_pytorch(tmp_path, program, name):
+    made = model(name)
+    write_c(made, tmp_path)
+    x = np.random.default_rng(1).normal(size=(10_000, 3)).astype(np.float32)
+    described = plan(made)
+    exact = expected_outputs(made, described, x)
+    double = program(tmp_path, 4, "-DMODEL_DOUBLE", sample=np.float64, value=np.float64)(x)
+    np.testing.assert_allclose(double, exact, rtol=1e-6, atol=1e-6)
+    # Rounding may be worse than PyTorch's by luck: one unit in the last place of 1 counts, too.
+    torchs = np.abs(expected_outputs(made, described, x, torch.float32) - exact).max()
+    single = np.abs(program(tmp_path, 4)(x) - exact).max()
+    assert single <= 10 * max(torchs, 2**-23)
+
+
+def test_names_of_classes_are_kept_byte_for_byte(tmp_path, cc):
+    names = ("a", 'b"?\\', "schön", "*/")
+    write_c(model("GRU"), tmp_path, class_names=names)
+    (tmp_path / "names.c").write_text(
+        '#include <stdio.h>\n#include "model.h"\n'
+        "int main(void) { int i; for (i = 0; i < MODEL_CLASSES; i++) puts(model_classes[i]);"
+        " return 0; }\n"
+    )
+    cc(*(str(tmp_path / n) for n in ("model.c", "names.c")), "-lm", "-o", str(tmp_path / "names"))
+    import subprocess
+
+    said = subprocess.run([tmp_path / "names"], capture_output=True).stdout.decode()
+    assert tuple(said.splitlines()) == names
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"bidirectional": True}, ("bidirectional", "True", "False")),
+        ({"embedding_size": 2}, ("embedding_size", "2", "ONNX")),
+    ],
+)
+def test_what_has_no_form_in_c_is_refused(tmp_path, options, said):
+    made = ah.SequenceModel("LEM", 3, 4, hidden_size=5, **options)
+    with pytest.raises(ValueError) as error:
+        write_c(made, tmp_path)
+    assert all(word in str(error.value) for word in said)
+    assert not list(tmp_path.iterdir())
+
+
+def test_uneven_times_and_forecasts_are_refused(tmp_path):
+    base = {"mean": (0.0,) * 3, "std": (1.0,) * 3, "standardise": True, "missing": "error"}
+    for wrong in ({"elapsed": "step"}, {"horizon": 2, "forecast": (0,)}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            write_c(model("LEM"), tmp_path, preparation=Preprocessing(**base, **wrong))
+
+
+def test_other_layers_and_bare_layers_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"layer .*UnICORNN.*RNN"):
+        write_c(ah.SequenceModel("RNN", 3, 4, hidden_size=5), tmp_path)
+    with pytest.raises(TypeError, match="SequenceModel"):
+        write_c(ah.LEM(3, 4), tmp_path)
