@@ -1,9 +1,11 @@
 """What the tests of the library and of the papers share."""
 
+import contextlib
 import functools
 import importlib.util
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -110,6 +112,15 @@ class _Handler(SimpleHTTPRequestHandler):
             self.send_header("Content-Length", "1000")
             self.end_headers()
             self.wfile.write(b"only this")
+            return
+        if self.path.startswith("/drip"):  # a byte now and then
+            self.send_response(200)
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                for _ in range(1000):
+                    self.wfile.write(b"x")
+                    time.sleep(0.05)
             return
         super().do_GET()
 

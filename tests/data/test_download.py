@@ -111,3 +111,13 @@ def test_data_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert data_folder() == tmp_path / ".cache" / "anharmonic"
     monkeypatch.setattr(sys, "platform", "darwin")
     assert data_folder() == tmp_path / "Library" / "Caches" / "anharmonic"
+
+
+def test_a_connection_that_hardly_moves_is_given_up(
+    server: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, _ = server
+    monkeypatch.setattr(module, "_PATIENCE", 0.2)
+    with pytest.raises(ConnectionError, match=r"got [0-9]+ bytes in [0-9]+ s, slower than 1000"):
+        download(f"{url}/drip.bin", tmp_path / "drip.bin", None, progress=False)
+    assert not list(tmp_path.glob("*drip*"))

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 from anharmonic._checks import message, missing_extra
 
 RETRIES = 2
+# Seconds before a connection is judged, and the bytes a second it has to bring on average.
+_PATIENCE = 15.0
+_LEAST_SPEED = 1000
 
 
 class DownloadError(ConnectionError):
@@ -63,8 +68,8 @@ def download(url: str, destination: Path, checksum: str | None, *, progress: boo
         progress: Whether to show a progress bar.
 
     Raises:
-        DownloadError: A ConnectionError: the server cannot be reached, refuses, or stops in the
-            middle.
+        DownloadError: A ConnectionError: the server cannot be reached, refuses, stops in the
+            middle, or sends less than 1000 bytes a second.
         ValueError: If the checksum is wrong.
         ImportError: If `pooch` or `tqdm` is missing.
     """
@@ -72,6 +77,7 @@ def download(url: str, destination: Path, checksum: str | None, *, progress: boo
         import pooch
         from requests import RequestException
         from tqdm import tqdm
+        from urllib3.exceptions import HTTPError
     except ImportError as error:
         raise missing_extra("pooch", "train", "a download") from error
     pooch.get_logger().setLevel("WARNING")
@@ -79,10 +85,14 @@ def download(url: str, destination: Path, checksum: str | None, *, progress: boo
     files = pooch.create(
         destination.parent, "", registry={name: checksum}, urls={name: url}, retry_if_failed=RETRIES
     )
-    bar = tqdm(total=0, desc=name, unit="B", unit_scale=True, disable=not progress)
+
+    def fetch(address: str, path: str, _: Any) -> None:
+        with tqdm(total=0, desc=name, unit="B", unit_scale=True, disable=not progress) as bar:
+            _stream(address, Path(path), bar)
+
     try:
-        files.fetch(name, downloader=pooch.HTTPDownloader(bar, chunk_size=1 << 20, timeout=60))
-    except RequestException as error:
+        files.fetch(name, downloader=fetch)
+    except (RequestException, HTTPError) as error:
         reason = _reason(error)
         advice = f"try again, or download it elsewhere and put it at {destination}"
         raise DownloadError(message(f"{url} must be reachable", reason, advice), reason) from error
@@ -94,6 +104,26 @@ def download(url: str, destination: Path, checksum: str | None, *, progress: boo
                 "try again; if it stays so, the file at the source was changed",
             )
         ) from error
+
+
+def _stream(url: str, path: Path, bar: Any) -> None:
+    """Writes what an address gives, as it comes; gives up a connection that hardly moves."""
+    import requests
+
+    with requests.get(url, stream=True, timeout=60) as response, path.open("wb") as file:
+        response.raise_for_status()
+        bar.reset(int(response.headers.get("content-length", 0)))
+        began, count = time.monotonic(), 0
+        while chunk := response.raw.read1(1 << 20, decode_content=True):
+            file.write(chunk)
+            count += len(chunk)
+            bar.update(len(chunk))
+            seconds = time.monotonic() - began
+            if seconds > _PATIENCE and count < _LEAST_SPEED * seconds:
+                text = (
+                    f"{count} bytes in {seconds:.0f} s, slower than {_LEAST_SPEED} bytes a second"
+                )
+                raise requests.ConnectionError(text)
 
 
 def _reason(error: BaseException) -> str:
