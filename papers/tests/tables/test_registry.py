@@ -65,7 +65,7 @@ PAPERS = {
     "nestaas-regression",
     "nestaas-classification",
 }
-OURS = {"demo", "spoken-digits", "cornn-watch-imu"}
+OURS = {"demo", "spoken-digits", "cornn-watch-imu", "short-psmnist", "short-smnist", "short-ncifar"}
 
 
 def test_no_table_is_missing():

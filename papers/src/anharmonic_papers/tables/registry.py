@@ -10,7 +10,7 @@ from anharmonic_papers.tables.base import Table
 from anharmonic_papers.tables.read import read_head, read_table
 
 FOLDER = Path(__file__).parent
-_FAMILIES = ("demo", "cornn", "unicornn", "lem", "spoken", "graphcon", "g2", "nestaas")
+_FAMILIES = ("demo", "cornn", "unicornn", "lem", "short", "spoken", "graphcon", "g2", "nestaas")
 
 
 def list_tables() -> list[str]:
