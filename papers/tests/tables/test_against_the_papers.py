@@ -47,6 +47,8 @@ PRINTED = {
 ADDED = {
     ("cornn-adding", "LSTM"),
     ("cornn-adding", "LEM"),
+    ("cornn-adding", "UnICORNN"),
+    ("cornn-adding", "UnICORNN, gates from the start"),
     ("cornn-variants", "coRNN"),
     ("cornn-imdb", "LEM, short"),
 }
@@ -185,6 +187,7 @@ VARIED = (
     "reversed",
     "short",
     "small",
+    "gates from the start",
 )  # rows of ours in which a printed setting is varied
 # Epochs that the papers print for all models of these tables at once.
 IMAGES = re.compile("(smnist|psmnist|ncifar)$")

@@ -237,3 +237,21 @@ def test_refusals(options, error, words):
     with pytest.raises(error) as caught:
         ah.CoRNN(2, 3, **options)
     assert words in str(caught.value)
+
+
+def test_scales_of_the_initial_weights():
+    torch.manual_seed(0)
+    bound = 1 / math.sqrt(3 + 2 * 50)
+    layer = ah.CoRNN(3, 50, input_scale=30.0, recurrent_scale=0.1)
+    found = {name: float(p.detach().abs().max()) / bound for name, p in layer.named_parameters()}
+    assert 28 < found["weight_ih_l0"] <= 30 and 20 < found["bias_l0"] <= 30
+    assert 0.09 < found["weight_hy_l0"] <= 0.1 and 0.09 < found["weight_hz_l0"] <= 0.1
+    torch.manual_seed(1)
+    plain = ah.CoRNN(3, 50)
+    torch.manual_seed(1)
+    same = ah.CoRNN(3, 50, input_scale=1.0, recurrent_scale=1.0)
+    assert all(
+        torch.equal(a, b) for a, b in zip(plain.parameters(), same.parameters(), strict=True)
+    )
+    with pytest.raises(ValueError, match=r"input_scale.*-1"):
+        ah.CoRNN(3, 50, input_scale=-1.0)

@@ -223,3 +223,16 @@ def test_reversible_layers(options, tmp_path):
         layer(x[70:], (y, carried), output="last")[0], layer(x, output="last")[0],
         rtol=0, atol=1e-12,
     )  # fmt: skip
+
+
+def test_scale_of_the_first_layer_and_spread_of_the_time_scales():
+    torch.manual_seed(1)
+    plain = ah.UnICORNN(3, 40, num_layers=2)
+    torch.manual_seed(1)
+    wide = ah.UnICORNN(3, 40, num_layers=2, input_scale=8.0, timescale_range=2.0)
+    assert torch.equal(wide.weight_ih_l0, 8 * plain.weight_ih_l0)
+    assert torch.equal(wide.weight_ih_l1, plain.weight_ih_l1)
+    spread = torch.cat([wide.timescale_l0, wide.timescale_l1]).detach()
+    assert 1.9 < spread.abs().max() <= 2.0
+    with pytest.raises(ValueError, match=r"timescale_range.*-1"):
+        ah.UnICORNN(3, 40, timescale_range=-1.0)

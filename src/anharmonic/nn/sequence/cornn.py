@@ -22,6 +22,8 @@ class _CoupledOscillators(_Recurrent):
     _op = ops.cornn
     _weights_type = ops.CoRNNWeights
 
+    input_scale = recurrent_scale = 1.0
+
     def _set(
         self,
         dt: float,
@@ -86,10 +88,12 @@ class _CoupledOscillators(_Recurrent):
 
     def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
         bound = 1 / math.sqrt(width + 2 * self.hidden_size)  # one affine map on [u, y, z]
+        recurrent = stem in ("weight_hy", "weight_hz")
+        bound *= self.recurrent_scale if recurrent else self.input_scale
         parameter.uniform_(-bound, bound)
 
     def reset_parameters(self) -> None:
-        """Draws every weight anew from U(-b, b), b = 1/sqrt(F + 2H); scalars start as given."""
+        """Draws every weight anew from U(-b, b), b = 1/sqrt(F + 2H) times its scale."""
         super().reset_parameters()
         with torch.no_grad():
             if self.trainable_dt:
@@ -181,6 +185,10 @@ class CoRNN(_CoupledOscillators, KernelLayer):
         trainable_dt: Whether dt = σ̂(raw_dt) is learned.
         trainable_frequency: Whether γ = relu(raw_frequency) is learned.
         trainable_damping: Whether ε = relu(raw_damping) is learned.
+        input_scale: Factor, >= 0, of the initial V and b. About 30 makes tanh a gate from the
+            start: single steps of a long sequence are then found soon. Default 1.
+        recurrent_scale: Factor, >= 0, of the initial W and 𝒲. The slow part of the state is stable
+            at the start if W is small beside γ. Default 1.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
@@ -189,9 +197,9 @@ class CoRNN(_CoupledOscillators, KernelLayer):
     Note:
         The linear part is stable iff ε > 0 and dt²γ + 2 dt ε < 4 (explicit) or dt²γ < 4 + 2 dt ε
         (implicit); other settings give a ``StabilityWarning``. With ``elapsed`` e_n dt becomes dt
-        e_n, and the conditions hold for the longest gap. All weights start from U(-b, b), b =
-        1/sqrt(F + 2H): the paper leaves open whether W, 𝒲 and V are one affine map or three;
-        this follows the published scripts, which use one.
+        e_n, and the conditions hold for the longest gap. All weights start from U(-b, b), where b
+        is 1/sqrt(F + 2H) times their scale: the paper leaves open whether W, 𝒲 and V are one affine
+        map or three; this follows the published scripts, which use one.
 
     Example:
         >>> import torch
@@ -223,12 +231,16 @@ class CoRNN(_CoupledOscillators, KernelLayer):
         trainable_dt: bool = False,
         trainable_frequency: bool = False,
         trainable_damping: bool = False,
+        input_scale: float = 1.0,
+        recurrent_scale: float = 1.0,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
             input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, memory
         )
+        self.input_scale = _checks.number("input_scale", input_scale, low=0.0)
+        self.recurrent_scale = _checks.number("recurrent_scale", recurrent_scale, low=0.0)
         factory = {"device": device, "dtype": dtype}
         self._set(
             dt, frequency, damping, scheme, trainable_dt, trainable_frequency, trainable_damping,

@@ -25,6 +25,7 @@ class _IndependentOscillators(_Recurrent):
     _weights_type = ops.UnICORNNWeights
 
     skipped_layers: int | None = None
+    timescale_range = 0.1
 
     def _set(
         self,
@@ -82,7 +83,7 @@ class _IndependentOscillators(_Recurrent):
         elif stem == "weight_hh":
             parameter.uniform_(0.0, 1.0)
         elif stem == "timescale":
-            parameter.uniform_(-0.1, 0.1)
+            parameter.uniform_(-self.timescale_range, self.timescale_range)
         else:
             parameter.zero_()
 
@@ -163,6 +164,10 @@ class UnICORNN(_IndependentOscillators, KernelLayer):
         dt: Largest step size, > 0: one number, or a list of one per layer. Default 0.1.
         frequency: Frequency control α, >= 0. Default 1.
         trainable_timescales: Whether the time scales c are learned.
+        input_scale: Factor, >= 0, of the initial V of the first layer. From about 8 on tanh is a
+            gate from the start: single steps of a long sequence are then found soon. Default 1.
+        timescale_range: The time scales c start uniform in plus or minus this number, >= 0.
+            Default 0.1; 2 spreads the steps h from dt / 8 to 7 dt / 8.
         skipped_layers: S >= 2 adds to each layer l > S the output of level l - S - 1 through a
             learned matrix Λ; None stacks plainly.
 
@@ -210,6 +215,8 @@ class UnICORNN(_IndependentOscillators, KernelLayer):
         dt: float | list[float] = 0.1,
         frequency: float = 1.0,
         trainable_timescales: bool = True,
+        input_scale: float = 1.0,
+        timescale_range: float = 0.1,
         skipped_layers: int | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -218,6 +225,8 @@ class UnICORNN(_IndependentOscillators, KernelLayer):
             input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, memory
         )
         self._set(dt, frequency, trainable_timescales, num_layers)
+        self.input_scale = _checks.number("input_scale", input_scale, low=0.0)
+        self.timescale_range = _checks.number("timescale_range", timescale_range, low=0.0)
         if skipped_layers is not None:
             _checks.positive_int("skipped_layers", skipped_layers)
             _checks.require(
@@ -227,3 +236,11 @@ class UnICORNN(_IndependentOscillators, KernelLayer):
             )  # fmt: skip
         self.skipped_layers = skipped_layers
         self.make_parameters(device=device, dtype=dtype)
+
+    def reset_parameters(self) -> None:
+        """Draws every weight anew: V Kaiming uniform (slope 8), w from U(0, 1), c small, b 0."""
+        super().reset_parameters()
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                if name.startswith("weight_ih_l0"):
+                    parameter.mul_(self.input_scale)
