@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from tyro.conf import Positional
 
@@ -24,12 +25,20 @@ def run(words: Sequence[str]) -> int:
     return run_command(export, words, "anharmonic export")
 
 
-def export(run: Positional[Path], c: Path | None = None, lut: bool = False) -> int:
+def export(
+    run: Positional[Path],
+    c: Path | None = None,
+    weights: Literal["float", "int16", "int8"] = "float",
+    data: Path | None = None,
+    lut: bool = False,
+) -> int:
     """Writes a trained model as a program that needs no PyTorch.
 
     Args:
         run: The folder of a finished run, e.g. runs/file-LEM-0123456789ab.
         c: A folder for the model as C99: model.h and model.c, and model_test.c, which checks them.
+        weights: In C, "int16" or "int8" compute in whole numbers.
+        data: A file as for training, on which whole numbers are calibrated.
         lut: In C, reads tanh and sigmoid from a table of 256 entries, without math.h.
 
     Raises:
@@ -39,7 +48,9 @@ def export(run: Positional[Path], c: Path | None = None, lut: bool = False) -> i
     # One flag for each form, each with the folder or file that it is written to.
     require(c is not None, "form", None, "one of --c", "say where to, e.g. --c model")
     if c is not None:
-        files = write_c(run, c, lut=lut)
+        fits, advice = weights == "float" or data is not None, "give the training data's file"
+        require(fits, "--data", None, f"a file to calibrate --weights {weights} on", advice)
+        files = write_c(run, c, weights=weights, calibration=data, lut=lut)
         print(f"wrote {', '.join(map(str, files))}")
         print(f"check: cd {c} && cc -std=c99 -O2 model.c model_test.c -lm -o check && ./check")
     return 0

@@ -11,16 +11,20 @@ import torch
 from numpy.typing import NDArray
 
 from anharmonic import _checks
+from anharmonic.data.files import read_inputs
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.sequences import Sequences
-from anharmonic.export.c_check import check_source
+from anharmonic.export.c_check import check_source, fixed_check_source
+from anharmonic.export.c_fixed import fixed_sources
 from anharmonic.export.c_float import float_sources
+from anharmonic.export.fixed_model import FixedModel
 from anharmonic.export.plan import Plan, plan
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.train import trained, write_atomically
 
 Floats = NDArray[np.float32]
-_EXAMPLES, _STEPS = 3, 50
+_EXAMPLES, _STEPS, _CALIBRATION = 3, 50, 1024
+WEIGHTS = ("float", "int16", "int8")
 
 
 def write_c(
@@ -29,6 +33,8 @@ def write_c(
     *,
     preparation: Preprocessing | None = None,
     class_names: Sequence[str] = (),
+    weights: str = "float",
+    calibration: Sequence[NDArray[Any]] | str | Path | None = None,
     lut: bool = False,
     examples: Sequence[NDArray[Any]] | None = None,
 ) -> list[Path]:
@@ -44,15 +50,19 @@ def write_c(
         folder: Where to; it is made if missing, files in it of these names are replaced.
         preparation: What was done to the inputs in training; of a folder it is known.
         class_names: Names of the classes; of a folder they are known.
+        weights: "float", or "int16" or "int8": then the whole program computes in whole numbers
+            (but for LEM of one scale and FastGRNN), and the check is one bit for bit.
+        calibration: For whole numbers, sequences like those to come, from which the sizes of all
+            variables are taken; for a run's folder also a data file as for training.
         lut: Whether tanh and sigmoid are read from a table of 256 entries (errors up to 1e-4),
-            without ``math.h``.
+            without ``math.h``; whole numbers always are.
         examples: Sequences for the check; None draws some like the training data.
 
     Returns:
         The files.
 
     Shape:
-        examples [T, C] each, as they come: not prepared.
+        examples and calibration [T, C] each, as they come: not prepared.
 
     Raises:
         FileNotFoundError: If there is no finished run.
@@ -66,18 +76,52 @@ def write_c(
         >>> [path.name for path in write_c(model, tempfile.mkdtemp())]
         ['model.h', 'model.c', 'model_test.c']
     """
+    _checks.choice("weights", weights, WEIGHTS)
+    _checks.require(
+        weights == "float" or calibration is not None,
+        "calibration",
+        None,
+        f"sequences to calibrate weights={weights!r} on",
+        "give some of the training data",
+    )
+    columns = None
     if isinstance(model, str | Path):
         run = trained(model)
         net, preparation, class_names = run.model, run.preparation, run.class_names
+        columns = run.columns
     else:
         net = model
     found = plan(net, preparation, tuple(class_names))
     if examples is None:
         examples = drawn_examples(found)
+    if weights != "float":
+        prepared = _calibration(calibration, found.preparation, columns)
+        fixed = FixedModel(found, prepared, net.eval(), int(weights.removeprefix("int")))
+        sources = fixed_sources(fixed)
+        sources["model_test.c"] = fixed_check_source(fixed, examples)
+        return write_sources(sources, folder)
     sources = float_sources(found, lut)
     wanted = [expected_outputs(net, found, x) for x in examples]
     sources["model_test.c"] = check_source(found, examples, wanted, lut)
     return write_sources(sources, folder)
+
+
+def _calibration(
+    given: Sequence[NDArray[Any]] | str | Path | None, preparation: Preprocessing, columns: Any
+) -> list[Floats]:
+    """Prepared sequences, at most some hundreds."""
+    if not isinstance(given, str | Path):
+        assert given is not None
+        return [prepare(preparation, x) for x in given]
+    found: list[Floats] = []
+    for batch in read_inputs(Path(given).expanduser(), preparation, columns).dataset.batches(256):
+        x, lengths = batch.inputs[0], batch.lengths
+        assert x is not None
+        sizes = [x.shape[1]] * len(x) if lengths is None else lengths.tolist()
+        found += [row[:size].numpy() for row, size in zip(x, sizes, strict=True)]
+        if len(found) >= _CALIBRATION:
+            break
+    return found
 
 
 def write_sources(sources: dict[str, str], folder: str | Path) -> list[Path]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic.export.c_text import array, head
+from anharmonic.export.fixed_model import FixedModel
 from anharmonic.export.plan import Plan
 
 _FLOAT = Template("""\
@@ -83,4 +84,61 @@ def check_source(
                 array("double", "expected", np.stack(expected)),
             ]
         ).replace(" nan", " MISSING"),
+    )
+
+
+_FIXED = Template("""\
+$head
+/* cc -std=c99 model.c model_test.c && ./a.out: 0 if the model does what Python does, to the bit. */
+#include <stdio.h>
+#include "model.h"
+
+#define MODEL_FLASH
+$arrays
+
+int main(void)
+{
+    int n, i, failed = 0;
+    long first = 0;
+    for (n = 0; n < $number; n++) {
+        int32_t outputs[MODEL_OUTPUTS];
+        model_sequence(samples + first * MODEL_CHANNELS, lengths[n], outputs);
+        first += lengths[n];
+        for (i = 0; i < MODEL_OUTPUTS; i++) {
+            int32_t wanted = expected[n * MODEL_OUTPUTS + i];
+            if (outputs[i] != wanted) {
+                printf("sequence %d, output %d: %ld, expected %ld\\n", n, i, (long)outputs[i],
+                       (long)wanted);
+                failed = 1;
+            }
+        }
+    }
+    printf("%s: $number sequences, bit for bit\\n", failed ? "DIFFERS" : "agrees");
+    return failed;
+}
+""")
+
+
+def fixed_check_source(model: FixedModel, examples: Sequence[NDArray[Any]]) -> str:
+    """``model_test.c`` for a model in whole numbers.
+
+    Args:
+        model: The model.
+        examples: Sequences, as they come.
+
+    Shape:
+        examples [T, C] each.
+    """
+    samples = [model.samples(x) for x in examples]
+    expected = np.concatenate([model.outputs(x[None]) for x in samples])
+    return _FIXED.substitute(
+        head=head(model.plan),
+        number=len(examples),
+        arrays="\n".join(
+            [
+                array("long", "lengths", np.array([len(x) for x in examples])),
+                array("int16_t", "samples", np.concatenate(samples)),
+                array("int32_t", "expected", expected),
+            ]
+        ),
     )

@@ -11,6 +11,7 @@ from anharmonic.export.c_cells import CELLS
 from anharmonic.export.c_frame import output, prepare, state_of_readout, steps
 from anharmonic.export.c_text import (
     COMMON,
+    FLASH,
     HEADER,
     array,
     class_table,
@@ -30,15 +31,6 @@ _TYPES = """\
 typedef double model_real;
 #else
 typedef float model_real;
-#endif
-"""
-
-_FLASH = """\
-/* Constants stay in flash memory where it has addresses of its own (AVR, with -std=gnu99). */
-#if defined(__AVR__) && !defined(__STRICT_ANSI__)
-#define MODEL_FLASH __flash
-#else
-#define MODEL_FLASH
 #endif
 """
 
@@ -140,7 +132,7 @@ def float_sources(plan: Plan, lut: bool = False) -> dict[str, str]:
     parts = [
         head(plan),
         '#include "model.h"\n\n#define R(x) ((model_real)(x))\n',
-        _FLASH,
+        FLASH,
         defined,
         functions,
         _PRODUCT,

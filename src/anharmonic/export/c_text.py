@@ -140,6 +140,16 @@ void model_sequence(const $sample *x, long steps, $value outputs[MODEL_OUTPUTS])
 """)
 
 
+FLASH = """\
+/* Constants stay in flash memory where it has addresses of its own (AVR, with -std=gnu99). */
+#if defined(__AVR__) && !defined(__STRICT_ANSI__)
+#define MODEL_FLASH __flash
+#else
+#define MODEL_FLASH
+#endif
+"""
+
+
 def class_table(names: tuple[str, ...]) -> tuple[str, str]:
     """The declaration for the header and the definition of the classes' names."""
     if not names:

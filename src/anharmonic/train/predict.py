@@ -131,6 +131,8 @@ class Trained:
     """What is done to the inputs."""
     class_names: tuple[str, ...]
     """Names of the classes; empty where values are predicted."""
+    columns: Columns | None
+    """Which column of a table is what; None where the data were no table."""
 
 
 def trained(run_folder: str | Path) -> Trained:
@@ -147,7 +149,8 @@ def trained(run_folder: str | Path) -> Trained:
     names = task["class_names"] if task["target"] == "class" else ()
     if task["target"] == "class" and not names:
         names = tuple(str(index) for index in range(task["output_size"]))
-    return Trained(from_pretrained(folder / folders.BEST).eval(), task["preprocessing"], names)
+    model = from_pretrained(folder / folders.BEST).eval()
+    return Trained(model, task["preprocessing"], names, task["columns"])
 
 
 def _finished(run_folder: str | Path) -> tuple[Path, dict[str, Any]]:

@@ -1,0 +1,137 @@
+"""Whole-number arithmetic: how a model's numbers become integers.
+
+A value v stands as the integer v * 2^f, f its format. Matrices have int8 or int16 entries with a
+format for every row, chosen such that sums of products cannot leave 32 bits. Arguments of tanh have
+f = 16, its values f = 15. A variable of the state has 32 bits, of which products see the upper 16:
+the small increments of a long memory are not lost.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._checks import require
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+ARGUMENT, VALUE, HIDDEN = 16, 15, 14
+"""Formats of arguments and values of tanh; what a state has below the 16 bits of products."""
+MOST = 32767
+LIMIT = MOST << HIDDEN
+_SUM = 65535  # of the sizes of a row: times 2^15 it stays below 2^31
+_LARGEST = 2.0**12  # of what a row adds to an argument
+
+
+@dataclass(frozen=True)
+class FixedMatrix:
+    """A matrix of integers; row i of its product is shifted by shift[i] into an argument."""
+
+    weight: Ints
+    shift: Ints
+
+    def __call__(self, x: Ints) -> Ints:
+        """Its share of the arguments: x [N, columns] to [N, rows]."""
+        return np.asarray(shifted(x @ self.weight.T, self.shift))
+
+
+def matrix(real: Floats, x_format: int, bits: int, where: str) -> FixedMatrix:
+    """Rounds a matrix.
+
+    Args:
+        real: The matrix.
+        x_format: The format of what it is multiplied with, in 16 bits.
+        bits: Of an entry: 8 or 16.
+        where: Its name, for errors.
+
+    Raises:
+        ValueError: If its rows could add more than 4096 to an argument.
+    """
+    rows, shifts = [], []
+    for row in real:
+        largest, total = float(np.abs(row).max(initial=0.0)), float(np.abs(row).sum())
+        reach = total * 2.0 ** (15 - x_format)
+        require(
+            reach < _LARGEST,
+            where,
+            f"a row that reaches {reach:.3g}",
+            f"small enough for whole numbers, below {_LARGEST:g}",
+            "export with floating-point weights",
+        )
+        f = 0
+        if largest > 0:
+            # Half a unit for rounding, for every entry.
+            room = (2 ** (bits - 1) - 1.5) / largest, (_SUM - len(row) / 2) / total
+            f = math.floor(math.log2(min(room)))
+        f = min(f, 30 + ARGUMENT - x_format)
+        rows.append(np.rint(row * 2.0**f))
+        shifts.append(f + x_format - ARGUMENT)
+    return FixedMatrix(np.array(rows).astype(np.int64), np.array(shifts, np.int64))
+
+
+def shifted(v: Any, shift: Any) -> Any:
+    """Numbers over 2^shift, to the nearest whole one, halves up; to the left where shift < 0."""
+    right = np.maximum(shift, 1)
+    return np.where(
+        np.asarray(shift) > 0,
+        (v >> right) + ((v >> (right - 1)) & 1),
+        v << np.maximum(-np.asarray(shift), 0),
+    )
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A constant, or one for every neuron: value = m * 2^-f."""
+
+    m: Any
+    f: int
+
+    def times(self, v: Any, v_format: int, to: int) -> Any:
+        """Its product with 16-bit integers, in another format."""
+        return shifted(self.m * v, min(31, self.f + v_format - to))
+
+
+def factor(real: Any) -> Factor:
+    """Rounds a constant to 15 bits (of several the largest)."""
+    largest = float(np.abs(real).max())
+    f = 0 if largest == 0 else min(40, math.floor(math.log2(MOST / largest)))
+    m = np.rint(np.asarray(real) * 2.0**f).astype(np.int64)
+    return Factor(m if m.ndim else int(m), f)
+
+
+def state_format(largest: float, most: int = 24) -> int:
+    """The format of a variable whose size, in calibration, was at most this: a tenth is spare."""
+    return min(most, math.floor(15 - math.log2(max(1.1 * largest, 2.0**-20))))
+
+
+def limited(v: Ints) -> Ints:
+    """Variables that stay inside their format."""
+    return np.clip(v, -LIMIT, LIMIT)
+
+
+def upper(v: Ints) -> Ints:
+    """The 16 bits of variables that products see."""
+    return np.asarray(shifted(v, HIDDEN))
+
+
+TABLE = np.minimum(np.rint(np.tanh(np.arange(257) / 32) * 2**VALUE), MOST).astype(np.int64)
+"""tanh at 0, 1/32, ..., 8."""
+
+
+def tanh(x: Ints) -> Ints:
+    """Of arguments in their format, with straight lines between the entries of the table."""
+    size = np.minimum(np.abs(x), (8 << ARGUMENT) - 1)
+    at, rest = size >> 11, size & 2047
+    y = TABLE[at] + (((TABLE[at + 1] - TABLE[at]) * rest + 1024) >> 11)
+    y = np.where(np.abs(x) >= 8 << ARGUMENT, MOST, y)
+    return np.where(x < 0, -y, y)
+
+
+def sigmoid(x: Ints) -> Ints:
+    """Of arguments in their format: 0 to 32767."""
+    return (32768 + tanh(x >> 1)) >> 1

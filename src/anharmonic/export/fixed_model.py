@@ -1,0 +1,158 @@
+"""A model in whole numbers: calibrated on data, and run as the C program runs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from anharmonic._checks import require
+from anharmonic.export.fixed import ARGUMENT, MOST, Ints, matrix, shifted
+from anharmonic.export.fixed_cells import FixedLayer
+from anharmonic.export.plan import Plan
+from anharmonic.nn.heads import SequenceModel
+
+MISSING = -32768
+"""A missing value, of samples in whole numbers."""
+_SPARE = 1.25
+Floats = NDArray[np.float64]
+
+
+class FixedModel:
+    """A model whose numbers are integers, from a sample to the outputs.
+
+    Args:
+        plan: The model.
+        prepared: Prepared sequences, from which the sizes of all variables are taken.
+        model: The model in PyTorch.
+        bits: Of an entry of a matrix: 8 or 16.
+
+    Shape:
+        prepared [T, F] each.
+    """
+
+    def __init__(
+        self, plan: Plan, prepared: Sequence[NDArray[Any]], model: SequenceModel, bits: int
+    ) -> None:
+        require(len(prepared) > 0, "calibration", 0, "at least one sequence", "give training data")
+        self.plan, self.bits = plan, bits
+        p, C = plan.preparation, plan.channels
+        largest = np.max([np.abs(x).max(axis=0) for x in prepared], axis=0).astype(np.float64)
+        self.input_scale = MOST / np.maximum(_SPARE * largest, 1e-6)
+        self.input_scale[C : C + len(p.masked)] = 2**14
+        std = np.array(p.std) if p.standardise else np.ones(C)
+        mean = np.array(p.mean) if p.standardise else np.zeros(C)
+        # In float32, as the C program computes them.
+        self.gain = (self.input_scale[:C] / std).astype(np.float32)
+        self.offset = mean.astype(np.float32)
+        middle = np.zeros(C) if p.standardise else np.array(p.mean) * self.input_scale[:C]
+        self.middle = np.clip(np.rint(middle), -MOST, MOST).astype(np.int64)
+        self.changes: list[tuple[int, int]] = []
+        if p.difference:
+            ratio = self.input_scale[C + len(p.masked) :] / (
+                self.input_scale[:C] * np.array(p.difference)
+            )
+            for r in ratio:
+                f = min(30, int(np.floor(np.log2(16383 / r))))
+                self.changes.append((int(np.rint(r * 2.0**f)), f))
+        sizes = _sizes(model, prepared)
+        repeated = np.tile(self.input_scale, plan.patch)
+        formats, self.layers = [0], []
+        for k, layer in enumerate(plan.layers):
+            matrices = {
+                name: real / repeated
+                if (name in ("ih", "ih_y") and k == 0) or (name == "skip" and layer.skip == 0)
+                else real
+                for name, real in layer.matrices.items()
+            }
+            own = [size[k] for size in sizes]
+            scaled = type(layer)(**{**vars(layer), "matrices": matrices})
+            self.layers.append(FixedLayer(scaled, formats, own, bits, f"layer {k}"))
+            formats.append(self.layers[-1].formats[self.layers[-1].variables[0]])
+        self.readout = matrix(plan.weight, formats[-1], bits, "the readout")
+        self.readout_bias = np.rint(plan.bias * 2.0**ARGUMENT).astype(np.int64)
+
+    def samples(self, x: NDArray[Any]) -> NDArray[np.int16]:
+        """Samples, as they come, in whole numbers; NaN becomes ``MISSING``.
+
+        Shape:
+            x [..., C]; result likewise.
+        """
+        v = (np.asarray(x, np.float32) - self.offset) * self.gain
+        v = np.clip(v, -MOST, MOST)
+        whole = np.trunc(v + np.where(v < 0, np.float32(-0.5), np.float32(0.5)))
+        return np.where(np.isnan(v), MISSING, whole).astype(np.int16)
+
+    def outputs(self, samples: NDArray[np.int16]) -> Ints:
+        """The outputs, in the format of arguments, as the C program has them at the end.
+
+        Shape:
+            samples [N, T, C]; result [N, O].
+        """
+        u = self._prepared(samples.astype(np.int64))
+        N, T, _ = u.shape
+        patch = self.plan.patch
+        u = np.pad(u, ((0, 0), (0, -T % patch), (0, 0))).reshape(N, -1, patch * u.shape[2])
+        states = [layer.start(N) for layer in self.layers]
+        total = np.zeros((N, self.plan.layers[-1].width), np.int64)
+        y = total
+        for t in range(u.shape[1]):
+            levels = [u[:, t]]
+            for layer, state in zip(self.layers, states, strict=True):
+                skip = None if layer.layer.skip is None else levels[layer.layer.skip]
+                levels.append(layer.step(state, levels[-1], skip))
+            y = levels[-1]
+            total = total + y
+        if self.plan.readout == "mean":
+            y = np.sign(total) * (np.abs(total) // u.shape[1])  # to zero, as C divides
+        return self.readout_bias + self.readout(y)
+
+    def values(self, outputs: Ints) -> Floats:
+        """Outputs as numbers: scores of classes, or values in the units of the targets."""
+        return np.asarray(self.plan.shift + self.plan.scale * (outputs / 2.0**ARGUMENT))
+
+    def _prepared(self, x: Ints) -> Ints:
+        """What the first layer reads, patches apart: [N, T, C] to [N, T, F]."""
+        p = self.plan.preparation
+        gaps = x == MISSING
+        if p.missing == "forward":
+            for t in range(x.shape[1]):
+                before = x[:, t - 1] if t else np.broadcast_to(self.middle, x[:, 0].shape)
+                x[:, t] = np.where(gaps[:, t], before, x[:, t])
+        elif p.missing != "error":
+            x = np.where(gaps, self.middle, x)
+        columns = [x]
+        if p.masked:
+            columns.append(np.where(gaps[:, :, list(p.masked)], 2**14, 0))
+        if p.difference:
+            change = np.diff(x, axis=1, prepend=x[:, :1])
+            m, f = np.array(self.changes).T
+            columns.append(np.clip(shifted(change * m, f), -MOST, MOST))
+        return np.concatenate(columns, axis=2)
+
+
+def _sizes(model: SequenceModel, prepared: Sequence[NDArray[Any]]) -> list[list[float]]:
+    """The largest size of every variable of every layer over prepared sequences."""
+    longest = max(len(x) for x in prepared)
+    batch = np.zeros((len(prepared), longest, prepared[0].shape[1]), np.float32)
+    lengths = torch.tensor([len(x) for x in prepared])
+    for n, x in enumerate(prepared):
+        batch[n, : len(x)] = x
+    example = next(model.parameters())
+    rows = torch.from_numpy(batch).to(example.dtype)
+    counts: torch.Tensor | None = lengths
+    if model.patch > 1:
+        rows, counts, _ = model.patches(rows, lengths)
+    assert counts is not None
+    state, found = None, None
+    with torch.no_grad():
+        for t in range(rows.shape[1]):
+            _, state = model.layer.step(rows[:, t], state)
+            running = (t < counts).to(rows.dtype)[:, None]
+            now = torch.stack([(part.abs() * running).amax(dim=(1, 2)) for part in state])
+            found = now if found is None else torch.maximum(found, now)
+    assert found is not None
+    return [[float(v) for v in row] for row in found]

@@ -1,0 +1,142 @@
+import numpy as np
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.export import write_c
+from anharmonic.export.c import drawn_examples, prepare
+from anharmonic.export.fixed import factor, matrix, shifted, sigmoid, tanh
+from anharmonic.export.fixed_model import FixedModel
+from anharmonic.export.plan import plan
+
+PREPARATION = Preprocessing(
+    (1.0, 10.0, 3.0), (2.0, 5.0, 0.1), True, "forward", difference=(1.0, 0.5, 2.0)
+)
+MODELS = {
+    "LEM": ("LEM", {"dt": 0.7}),
+    "LEM, slow, mean": ("LEM", {"num_layers": 2, "dt": 0.01, "readout": "mean"}),
+    "LEM, clipped gates": ("LEM", {"gate_floor": 0.1}),
+    "CoRNN": ("CoRNN", {"dt": 0.01, "frequency": 20.0, "damping": 5.0, "readout": "all"}),
+    "CoRNN, implicit": ("CoRNN", {"dt": 0.05, "scheme": "implicit", "num_layers": 2}),
+    "UnICORNN": ("UnICORNN", {"num_layers": 2, "patch": 3}),
+    "UnICORNN, skip": ("UnICORNN", {"num_layers": 3, "skipped_layers": 2}),
+    "LSTM": ("LSTM", {"num_layers": 2, "readout": "mean"}),
+    "GRU": ("GRU", {"num_layers": 2}),
+}
+
+
+def model(name, input_size=6):
+    layer, options = MODELS[name]
+    torch.manual_seed(0)
+    made = ah.SequenceModel(layer, input_size, 4, hidden_size=9, **options).eval()
+    return made.requires_grad_(False)
+
+
+def sequences(number=8, steps=120):
+    rng = np.random.default_rng(3)
+    x = rng.normal(PREPARATION.mean, PREPARATION.std, (number, steps, 3))
+    return np.where(rng.random(x.shape) < 0.05, np.nan, x).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("weights", ["int16", "int8"])
+def test_c_is_python_bit_for_bit_under_sanitizers(tmp_path, check, name, weights):
+    write_c(
+        model(name), tmp_path, preparation=PREPARATION, weights=weights, calibration=sequences()
+    )
+    assert "math.h" not in (tmp_path / "model.c").read_text()
+    done = check(tmp_path, math=False)
+    assert done.returncode == 0 and "agrees" in done.stdout, done.stdout + done.stderr
+
+
+def test_wild_samples_are_bit_for_bit(tmp_path, program):
+    """Samples far beyond those of calibration: everything is at its limits, nothing overflows."""
+    rng = np.random.default_rng(0)
+    for name in MODELS:
+        folder = tmp_path / name.replace(" ", "").replace(",", "")
+        made = model(name)
+        write_c(made, folder, preparation=PREPARATION, weights="int8", calibration=sequences())
+        prepared = [prepare(PREPARATION, x) for x in sequences()]
+        fixed = FixedModel(plan(made, PREPARATION), prepared, made, 8)
+        samples = rng.choice([-32768, -32767, 0, 32767], size=(2_000, 3)).astype(np.int16)
+        run = program(
+            folder, 4, "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error",
+            sample=np.int16, value=np.int32,
+        )  # fmt: skip
+        np.testing.assert_array_equal(run(samples), fixed.outputs(samples[None])[0], name)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("bits", "most"), [(16, 0.01), (8, 0.1)])
+def test_whole_numbers_are_near_the_model(name, bits, most):
+    made, x = model(name), sequences()
+    with torch.no_grad():
+        made.linear.bias.zero_()
+    prepared = [prepare(PREPARATION, row) for row in x]
+    fixed = FixedModel(plan(made, PREPARATION), prepared, made, bits)
+    found = fixed.values(fixed.outputs(fixed.samples(x)))
+    exact = made(torch.from_numpy(np.stack(prepared)))
+    exact = (exact[:, -1] if made.readout == "all" else exact).numpy()
+    assert np.abs(found - exact).max() <= most * np.abs(exact).max()
+
+
+def test_masks_and_means_of_unscaled_channels(tmp_path, check):
+    masks = Preprocessing((1.0, 2.0, 3.0), (2.0, 5.0, 0.1), True, "mask", masked=(1,))
+    means = Preprocessing((1.0, 2.0, 3.0), (2.0, 5.0, 1.0), False, "mean")
+    for preparation in (masks, means):
+        made = model("GRU", preparation.size)
+        x = [*drawn_examples(plan(made, preparation)), *drawn_examples(plan(made, preparation))]
+        write_c(made, tmp_path, preparation=preparation, weights="int16", calibration=x)
+        assert check(tmp_path, math=False).returncode == 0
+        fixed = FixedModel(plan(made, preparation), [prepare(preparation, v) for v in x], made, 16)
+        found = fixed.values(fixed.outputs(fixed.samples(x[0])[None]))[0]
+        exact = made(torch.from_numpy(prepare(preparation, x[0]))[None])[0].numpy()
+        assert np.abs(found - exact).max() < 0.01 * np.abs(exact).max()
+
+
+def test_what_c_makes_of_samples_is_what_python_makes(tmp_path, cc):
+    import ctypes
+
+    made, x = model("LSTM"), sequences()
+    write_c(made, tmp_path, preparation=PREPARATION, weights="int8", calibration=x)
+    cc("-shared", "-fPIC", str(tmp_path / "model.c"), "-o", str(tmp_path / "model.so"))
+    function = ctypes.CDLL(str(tmp_path / "model.so")).model_quantise
+    fixed = FixedModel(plan(made, PREPARATION), [prepare(PREPARATION, v) for v in x], made, 8)
+    for row in 3 * x.reshape(-1, 3):
+        found, row = np.zeros(3, np.int16), np.ascontiguousarray(row)
+        function(row.ctypes.data_as(ctypes.c_void_p), found.ctypes.data_as(ctypes.c_void_p))
+        np.testing.assert_array_equal(found, fixed.samples(row))
+
+
+def test_tables_are_near_the_functions():
+    x = np.arange(-9 * 2**16, 9 * 2**16, 37)
+    assert np.abs(tanh(x) / 2**15 - np.tanh(x / 2**16)).max() < 1.5e-4
+    assert np.abs(sigmoid(x) / 2**15 - 1 / (1 + np.exp(-x / 2**16))).max() < 1.5e-4
+
+
+def test_shifts_round_to_the_nearest():
+    values = np.array([-6, -5, -3, -1, 0, 1, 3, 5, 6])
+    np.testing.assert_array_equal(shifted(values, 2), np.floor(values / 4 + 0.5))
+    np.testing.assert_array_equal(shifted(values, -3), values * 8)
+    assert factor(0.3).times(1000, 0, 0) == 300
+
+
+def test_sums_of_a_matrix_cannot_leave_32_bits():
+    real = np.random.default_rng(0).normal(size=(5, 300))
+    for bits in (8, 16):
+        made = matrix(real, 15, bits, "w")
+        assert np.abs(made.weight).max() < 2 ** (bits - 1)
+        assert np.abs(made.weight).sum(axis=1).max() * 2**15 < 2**31
+    with pytest.raises(ValueError, match=r"weight w must be .*floating-point"):
+        matrix(real * 1e6, 15, 8, "weight w")
+
+
+def test_what_whole_numbers_need_is_said(tmp_path):
+    with pytest.raises(ValueError, match=r"calibration .*training data"):
+        write_c(model("LEM"), tmp_path, preparation=PREPARATION, weights="int8")
+    with pytest.raises(ValueError, match=r"weights must be one of .*int4"):
+        write_c(model("LEM"), tmp_path, weights="int4")
+    made = ah.SequenceModel("FastGRNN", 6, 4, hidden_size=5).requires_grad_(False)
+    with pytest.raises(ValueError, match=r"layer .*FastGRNN.*floating-point"):
+        write_c(made, tmp_path, preparation=PREPARATION, weights="int8", calibration=sequences())
