@@ -16,7 +16,6 @@ from sklearn.base import (
     RegressorMixin,
     TransformerMixin,
 )
-from sklearn.linear_model import RidgeCV
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -25,6 +24,7 @@ from anharmonic._checks import require
 from anharmonic.data import Columns
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators.inputs import read_sequences
+from anharmonic.estimators.ridge import fit_ridge
 from anharmonic.estimators.shared import encode, threads, weights_of
 from anharmonic.nn import ResonatorFeatures, ResonatorStream
 
@@ -164,14 +164,13 @@ class _Linear(ResonatorEstimator):
         self, found: NDArray[np.float32], targets: Floats, weights: Floats | None = None
     ) -> Floats:
         """Fits; predictions for every sequence by what was learnt from all others, [N, O]."""
-        self.scaler_ = StandardScaler().fit(found.astype(np.float64))
+        wide = found.astype(np.float64)
+        self.scaler_ = StandardScaler().fit(wide)
+        wide -= self.scaler_.mean_  # as the scaler does, without copies
+        wide /= self.scaler_.scale_
         alphas = np.logspace(-4, 4, 20) if self.alphas is None else np.asarray(self.alphas)
-        self.ridge_ = RidgeCV(alphas, scoring="neg_mean_squared_error", store_cv_results=True)
-        self.ridge_.fit(self.scaler_.transform(found.astype(np.float64)), targets, weights)
-        best = int(np.flatnonzero(alphas == self.ridge_.alpha_)[0])
-        left_out = self.ridge_.cv_results_[..., best].reshape(len(found), -1)
-        del self.ridge_.cv_results_  # N times O times alphas: not worth keeping
-        return np.asarray(left_out)
+        self.ridge_, left_out = fit_ridge(wide, targets, alphas, weights)
+        return left_out
 
     def _linear(self, found: NDArray[np.float32]) -> Floats:
         """What the linear model says to features, [N, O].
@@ -179,10 +178,9 @@ class _Linear(ResonatorEstimator):
         Every row is a product of its own: as one product of matrices, rounding would depend on how
         many there are.
         """
-        weight, rows = np.atleast_2d(self.ridge_.coef_), []
+        weight, rows = np.atleast_2d(self.ridge_.coef_) / self.scaler_.scale_, []
         for first in range(0, len(found), _ROWS):
-            some = found[first : first + _ROWS].astype(np.float64)
-            rows += [weight @ row for row in self.scaler_.transform(some)]
+            rows += [weight @ row for row in found[first : first + _ROWS] - self.scaler_.mean_]
         return np.asarray(np.stack(rows) + self.ridge_.intercept_)
 
 

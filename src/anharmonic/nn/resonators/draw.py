@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,7 +35,12 @@ class Bank(NamedTuple):
         return Driven(read, offsets, self.weight, self.frequency, self.q, elapsed)
 
     def features(
-        self, state: Tensor, pooled: Tensor, steps: Tensor, names: tuple[str, ...]
+        self,
+        state: Tensor,
+        pooled: Tensor,
+        steps: Tensor,
+        names: tuple[str, ...],
+        out: Array | None = None,
     ) -> Array:
         """Features of sequences from what was pooled of them.
 
@@ -43,6 +49,7 @@ class Bank(NamedTuple):
             pooled: What was pooled.
             steps: How many samples that was, >= 1.
             names: Which of ``POOLS``.
+            out: Where they are written; None for an array of their own.
 
         Shape:
             state [N, 2, K]; pooled [N, 2, 2 B + 5, K]; steps [N]; result [N, D].
@@ -50,17 +57,20 @@ class Bank(NamedTuple):
         pools, n = Pools.of(pooled), steps.to(pooled.dtype)[:, None, None]
         half = slice(None, None, 2)
         above = pools.above[:, :, 0, half]
-        position = pools.position[..., half] / (above.clamp(min=1) * n)
-        found = {
-            "share": pools.above / n[..., None],
-            "excess": pools.excess / n[..., None],
-            "run": pools.longest / n,
-            "position": torch.where(above > 0, position, -1.0),
-            "largest": pools.largest,
-            "rms": (pools.square / n).sqrt(),
-            "end": state[:, :, self.slow],
+        made: dict[str, Callable[[], Tensor]] = {
+            "share": lambda: pools.above / n[..., None],
+            "excess": lambda: pools.excess / n[..., None],
+            "run": lambda: pools.longest / n,
+            "position": lambda: torch.where(
+                above > 0, pools.position[..., half] / (above.clamp(min=1) * n), -1.0
+            ),
+            "largest": lambda: pools.largest,
+            "rms": lambda: (pools.square / n).sqrt(),
+            "end": lambda: state[:, :, self.slow],
         }
-        return torch.cat([found[name].flatten(1) for name in names], dim=1).numpy()
+        found = [made[name]().flatten(1) for name in names]
+        written = None if out is None else torch.from_numpy(out)
+        return torch.cat(found, dim=1, out=written).numpy()
 
 
 class Ranges(NamedTuple):

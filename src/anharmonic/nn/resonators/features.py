@@ -21,11 +21,12 @@ from anharmonic.nn.resonators.scaling import (
     scaled_running,
 )
 from anharmonic.nn.resonators.stream import ResonatorStream
-from anharmonic.ops.resonator import no_pools, pool, respond
+from anharmonic.ops.resonator import OTHERS, at_rest, in_place, no_pools, respond
 
 _SERIES_FOR_BIASES, _SAMPLES_FOR_BIASES = 32, 32
-# Samples that go together: what is read of them and pooled stays small.
-_SERIES_AT_ONCE, _SAMPLES_AT_ONCE = 1024, 4_000_000
+# What goes together. Pools that fit the processor's cache, in memory that is used again and again,
+# take half the time of all at once.
+_POOLED_AT_ONCE, _SAMPLES_AT_ONCE, _RESPONSES_AT_ONCE = 2_000_000, 4_000_000, 2_000_000
 
 
 class ResonatorFeatures:
@@ -141,15 +142,18 @@ class ResonatorFeatures:
         self._fitted()
         x, offsets = _packed(sequences, self.num_channels)
         times = None if elapsed is None else _packed_times(elapsed, offsets)
-        found = []
-        for first, last in _parts(offsets):
+        biases = self._bank.biases
+        found = np.empty((len(offsets) - 1, self.num_features), np.float32)
+        pooled_each = self.num_oscillators * 2 * (2 * self.num_biases + OTHERS)
+        for first, last in _parts(offsets, max(1, _POOLED_AT_ONCE // pooled_each)):
             part = slice(offsets[first], offsets[last])
             own = torch.from_numpy(offsets[first : last + 1] - offsets[first])
             gaps = None if times is None else times[part]
             driven = self._bank.driven(self._read(x[part], own.numpy()), own, gaps)
-            state, pooled = pool(driven, self._bank.biases)
-            found.append(self._bank.features(state, pooled, own.diff(), self.pools))
-        return np.concatenate(found)
+            state, pooled = at_rest(last - first, driven), no_pools(last - first, biases)
+            in_place(driven, biases, state, pooled, torch.zeros(last - first, dtype=torch.int64))()
+            self._bank.features(state, pooled, own.diff(), self.pools, found[first:last])
+        return found
 
     def fit_transform(self, sequences: Sequence[Array] | Array) -> Array:
         """``fit``, then the features of the same series."""
@@ -205,14 +209,20 @@ class ResonatorFeatures:
 
     def _sampled_responses(self, x: Array, offsets: Array, rng: np.random.Generator) -> Tensor:
         """Responses y and z to some training series at some times, [samples, 2, K]."""
-        number = len(offsets) - 1
+        number, lengths = len(offsets) - 1, np.diff(offsets)
+        chosen = rng.choice(number, min(number, _SERIES_FOR_BIASES), replace=False)
+        times = [rng.integers(lengths[n], size=_SAMPLES_FOR_BIASES) for n in chosen]
+        packed = np.concatenate([[0], np.cumsum(lengths[chosen])])
+        read = [
+            self._read(x[offsets[n] : offsets[n + 1]], np.array([0, lengths[n]])) for n in chosen
+        ]
         found = []
-        for n in rng.choice(number, min(number, _SERIES_FOR_BIASES), replace=False):
-            part = x[offsets[n] : offsets[n + 1]]
-            own = np.array([0, len(part)])
-            responses, _ = respond(self._bank.driven(self._read(part, own), torch.from_numpy(own)))
-            at = rng.integers(len(part), size=_SAMPLES_FOR_BIASES)
-            found.append(responses[torch.from_numpy(at)])
+        # Few calls for short series, and not all responses of long ones at once.
+        for first, last in _parts(packed, len(chosen), _RESPONSES_AT_ONCE // self.num_oscillators):
+            own = torch.from_numpy(packed[first : last + 1] - packed[first])
+            responses, _ = respond(self._bank.driven(torch.cat(read[first:last]), own))
+            at = [int(start) + t for start, t in zip(own, times[first:last], strict=False)]
+            found.append(responses[torch.from_numpy(np.concatenate(at))])
         return torch.cat(found)
 
 
@@ -260,11 +270,11 @@ def _packed_times(elapsed: Any, offsets: Array) -> Tensor:
     return torch.from_numpy(np.concatenate(times))
 
 
-def _parts(offsets: Array) -> Iterator[tuple[int, int]]:
-    """First and last (exclusive) of the series that go together."""
+def _parts(offsets: Array, most: int, samples: int = _SAMPLES_AT_ONCE) -> Iterator[tuple[int, int]]:
+    """First and last (exclusive) of the series that go together: so many, or so many samples."""
     first, number = 0, len(offsets) - 1
     while first < number:
-        last = int(np.searchsorted(offsets, offsets[first] + _SAMPLES_AT_ONCE, "right")) - 1
-        last = min(max(last, first + 1), first + _SERIES_AT_ONCE)
+        last = int(np.searchsorted(offsets, offsets[first] + samples, "right")) - 1
+        last = min(max(last, first + 1), first + most, number)
         yield first, last
         first = last
