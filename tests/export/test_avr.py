@@ -1,0 +1,70 @@
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic.export import write_c
+from anharmonic.export.c import prepare
+from anharmonic.export.fixed_model import FixedModel
+from anharmonic.export.plan import plan
+
+CHIP = "atmega1284p"
+MAIN = """
+#include <avr/interrupt.h>
+#include <avr/io.h>
+#include <avr/sleep.h>
+#include <stdio.h>
+#include "model.h"
+static model_state state;
+static const int16_t samples[] = {SAMPLES};
+int main(void) {
+    char text[16], *c;
+    int32_t outputs[MODEL_OUTPUTS];
+    int i;
+    model_start(&state);
+    for (i = 0; i < STEPS; i++)
+        model_step(&state, samples + i * MODEL_CHANNELS);
+    model_output(&state, outputs);
+    for (i = 0; i < MODEL_OUTPUTS; i++) {
+        sprintf(text, "%ld\\n", (long)outputs[i]);
+        for (c = text; *c; c++) {
+            while (!(UCSR0A & (1 << UDRE0)));
+            UDR0 = *c;
+        }
+    }
+    cli();
+    sleep_mode();
+    return 0;
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("layer", ["LEM", "CoRNN", "UnICORNN", "LSTM", "GRU"])
+def test_an_8_bit_processor_says_the_same_to_the_bit(tmp_path, layer):
+    """Its ints have 16 bits, and its constants lie in another memory."""
+    if not (shutil.which("avr-gcc") and shutil.which("simavr")):
+        pytest.skip("needs avr-gcc with avr-libc, and simavr")
+    torch.manual_seed(0)
+    model = ah.SequenceModel(layer, 2, 3, hidden_size=5, readout="mean").requires_grad_(False)
+    x = np.random.default_rng(0).normal(size=(4, 25, 2)).astype(np.float32)
+    write_c(model, tmp_path, weights="int8", calibration=list(x))
+    described = plan(model)
+    fixed = FixedModel(described, [prepare(described.preparation, v) for v in x], model.eval(), 8)
+    samples = fixed.samples(x[0])
+    text = MAIN.replace("SAMPLES", ", ".join(str(v) for v in samples.ravel()))
+    (tmp_path / "main.c").write_text(text.replace("STEPS", str(len(samples))))
+    flags = (f"-mmcu={CHIP}", "-std=gnu99", "-Os", "-Wall", "-Wextra", "-Werror")
+    subprocess.run(
+        ["avr-gcc", *flags, "main.c", "model.c", "-o", "main.elf"], cwd=tmp_path, check=True
+    )
+    done = subprocess.run(
+        ["simavr", "-m", CHIP, "-f", "16000000", "main.elf"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    said = [int(v) for v in re.findall(r"(-?\d+)\.", done.stdout + done.stderr)]
+    assert said == fixed.outputs(samples[None])[0].tolist()
