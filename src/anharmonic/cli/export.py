@@ -10,7 +10,7 @@ from tyro.conf import Positional
 
 from anharmonic._checks import require
 from anharmonic.cli.flags import run_command
-from anharmonic.export import write_c
+from anharmonic.export import write_c, write_onnx
 
 
 def run(words: Sequence[str]) -> int:
@@ -28,6 +28,7 @@ def run(words: Sequence[str]) -> int:
 def export(
     run: Positional[Path],
     c: Path | None = None,
+    onnx: Path | None = None,
     weights: Literal["float", "int16", "int8"] = "float",
     data: Path | None = None,
     lut: bool = False,
@@ -39,6 +40,8 @@ def export(
         c: A folder for the model as C99: model.h and model.c, and model_test.c, which checks them.
         weights: In C, "int16" or "int8" compute in whole numbers.
         data: A file as for training, on which whole numbers are calibrated.
+        onnx: A file for the model as ONNX, for any batch and length: samples as in your file in,
+            probabilities or values out.
         lut: In C, reads tanh and sigmoid from a table of 256 entries, without math.h.
 
     Raises:
@@ -46,11 +49,14 @@ def export(
         FileNotFoundError: If there is no finished run.
     """
     # One flag for each form, each with the folder or file that it is written to.
-    require(c is not None, "form", None, "one of --c", "say where to, e.g. --c model")
+    asked = c is not None or onnx is not None
+    require(asked, "form", None, "one of --c, --onnx", "say where to, e.g. --onnx model.onnx")
     if c is not None:
         fits, advice = weights == "float" or data is not None, "give the training data's file"
         require(fits, "--data", None, f"a file to calibrate --weights {weights} on", advice)
         files = write_c(run, c, weights=weights, calibration=data, lut=lut)
         print(f"wrote {', '.join(map(str, files))}")
         print(f"check: cd {c} && cc -std=c99 -O2 model.c model_test.c -lm -o check && ./check")
+    if onnx is not None:
+        print(f"wrote {write_onnx(run, onnx)}")
     return 0

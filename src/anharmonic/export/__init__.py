@@ -1,5 +1,6 @@
 """Export: a trained model as a program that needs no PyTorch."""
 
 from anharmonic.export.c import write_c
+from anharmonic.export.onnx import write_onnx
 
-__all__ = ["write_c"]
+__all__ = ["write_c", "write_onnx"]

@@ -7,12 +7,15 @@ backward pass (``replay.py``), so that every product has the same operands.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+_scanning = False
+"""Whether recurrences run as scans, see ``as_scan``."""
 TILE = 64
 """Steps whose input product is made at once."""
 
@@ -116,6 +119,8 @@ def stepwise(prepare: Prepare, step: Step) -> Walk:
 
     def walk(weights: Any, inputs: list[Tensor], state: Any, steps: Steps) -> tuple[Tensor, Any]:
         layer = prepare(weights, inputs)
+        if _scanning:
+            return _scanned(layer, step, state, steps)
         size = len(state)
         outputs = []
         for u, gap, valid in zip(layer.drives(), steps.gaps(), steps.running(), strict=True):
@@ -125,6 +130,51 @@ def stepwise(prepare: Prepare, step: Step) -> Walk:
         return torch.stack(outputs), state
 
     return walk
+
+
+def _scanned(layer: Layer, step: Step, state: Any, steps: Steps) -> tuple[Tensor, Any]:
+    """The walk as one loop of the exported graph, however many steps there are."""
+    from torch._higher_order_ops.scan import scan
+
+    kind, size, uneven = type(state), len(state), steps.elapsed is not None
+    drive: Any = layer.drive if isinstance(layer.drive, Tensor) else tuple(layer.drive)
+    xs = [drive] if isinstance(drive, Tensor) else list(drive)
+    parts = len(xs)
+    if steps.elapsed is not None:
+        xs.append(steps.elapsed.unsqueeze(-1))
+    if steps.valid is not None:
+        xs.append(steps.valid)
+
+    def one(before: tuple[Tensor, ...], x: list[Tensor]) -> tuple[Any, Tensor]:
+        u = x[0] if isinstance(layer.drive, Tensor) else type(layer.drive)._make(x[:parts])
+        dt = layer.dt * x[parts] if uneven else layer.dt
+        new = step(u, kind._make(before), layer.weights, dt)
+        valid = x[-1] if steps.valid is not None else None
+        after = tuple(map(keep, [valid] * size, new, before))
+        # A loop's results may not share memory with what it carries on.
+        return tuple(t.clone() for t in after), (*after, *new[size:])[layer.output].clone()
+
+    end, output = scan(one, tuple(t.clone() for t in state), [t.clone() for t in xs])
+    return output, kind._make(end)
+
+
+def scanning() -> bool:
+    """Whether recurrences run as scans."""
+    return _scanning
+
+
+@contextlib.contextmanager
+def as_scan() -> Iterator[None]:
+    """Within, recurrences run as ``torch`` scans: loops that ``torch.export`` keeps as they are.
+
+    The backend must be "reference", whose steps PyTorch sees.
+    """
+    global _scanning
+    before, _scanning = _scanning, True
+    try:
+        yield
+    finally:
+        _scanning = before
 
 
 def keep(valid: Tensor | None, new: Tensor, old: Tensor) -> Tensor:
@@ -150,8 +200,9 @@ def walk_stack(
     kind: Any = type(state)
     states = [kind._make(layer) for layer in zip(*(v.unbind(0) for v in state), strict=True)]
     outputs = []
-    for start in range(0, len(steps.x), tile):
-        part = steps.part(start, tile)
+    # (The length of an exported graph is not known: len(...) would fix it.)
+    for start in (0,) if _scanning else range(0, len(steps.x), tile):
+        part = steps if _scanning else steps.part(start, tile)
         inputs = [part.x]
         for layer, weight in enumerate(weights):
             output, states[layer] = walk(weight, inputs, states[layer], part)

@@ -17,7 +17,7 @@ from torch import Tensor
 from anharmonic._checks import message
 from anharmonic.ops.dispatch import transformed
 from anharmonic.ops.memory import resolve, state_bytes
-from anharmonic.ops.recurrence import TILE, Steps, Walk, walk_stack
+from anharmonic.ops.recurrence import TILE, Steps, Walk, scanning, walk_stack
 
 
 def run_chain(
@@ -55,10 +55,11 @@ def run_chain(
     """
     valid = None
     if lengths is not None:
-        running = torch.arange(len(x), device=x.device)[:, None] < lengths.to(x.device)
+        running = torch.arange(x.shape[0], device=x.device)[:, None] < lengths.to(x.device)
         valid = running[:, :, None]
     steps = Steps(x, elapsed, valid)
-    policy = resolve(memory, return_sequence, state_bytes(len(x), state))
+    stored = scanning()  # whose length is not known
+    policy = "stored" if stored else resolve(memory, return_sequence, state_bytes(len(x), state))
     reason = transformed()
     if policy == "chunked" and (not torch.is_grad_enabled() or (reason and memory == "auto")):
         policy = "stored"  # nothing is saved at all, or the graph is not ours to build

@@ -137,7 +137,7 @@ class StepLayer(SequenceLayer):
         self, x: Tensor, weights: list[Any], *state: Tensor, **shared: Any
     ) -> tuple[Tensor | None, ...]:
         walk = stepwise(self._layer, self.step_function)
-        return run_chain(walk, x, weights, self.state_type(*state), tile=len(x), **shared)
+        return run_chain(walk, x, weights, self.state_type(*state), tile=x.shape[0], **shared)
 
     def _layer(self, w: Any, inputs: list[Tensor]) -> Layer:
         dt = self.dt if self.has_step_size else 1.0
