@@ -53,3 +53,17 @@ def test_a_trained_run_becomes_c_that_predicts_the_same(cli, tmp_path):
     subprocess.run(["gcc", "-std=c99", *files, "-lm", "-o", str(program)], check=True)
     said = subprocess.run([program], capture_output=True, text=True).stdout.split()
     assert said == predicted
+    code, out, err = cli(
+        "export", str(folder), "--c", str(tmp_path / "int8"), "--weights", "int8",
+        "--data", str(data),
+    )  # fmt: skip
+    assert code == 0, err
+    check = tmp_path / "check"
+    files = [str(tmp_path / "int8" / name) for name in ("model.c", "model_test.c")]
+    subprocess.run(["gcc", "-std=c99", *files, "-o", str(check)], check=True)
+    assert subprocess.run([check]).returncode == 0
+
+
+def test_whole_numbers_need_data_to_calibrate_on(cli, tmp_path):
+    code, _, err = cli("export", "nowhere", "--c", str(tmp_path / "c"), "--weights", "int16")
+    assert code == 2 and "--data" in err and "int16" in err
