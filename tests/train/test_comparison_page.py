@@ -3,9 +3,9 @@ import re
 import pytest
 
 from anharmonic.train import RunEnvironment, compare
-from anharmonic.train.compare import Standing
 from anharmonic.train.comparison_page import representative, settings, write_comparison
 from anharmonic.train.run import Run
+from anharmonic.train.standings import Standing
 from anharmonic.train.verdict import sentences
 
 

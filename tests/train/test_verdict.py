@@ -7,8 +7,8 @@ import pytest
 from anharmonic.data import make_task
 from anharmonic.train import RunEnvironment
 from anharmonic.train import verdict as module
-from anharmonic.train.compare import Comparison, Plan, Spread, Standing
 from anharmonic.train.run import Run
+from anharmonic.train.standings import Comparison, Plan, Spread, Standing
 from anharmonic.train.verdict import about, learned, shown, table
 
 

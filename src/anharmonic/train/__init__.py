@@ -1,6 +1,6 @@
 """Training: ``fit(run)`` trains a model on a task, resumes exactly, and keeps results."""
 
-from anharmonic.train.compare import Comparison, compare
+from anharmonic.train.compare import compare
 from anharmonic.train.comparison_page import write_comparison
 from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.evaluate_run import Evaluation, evaluate_run
@@ -18,6 +18,7 @@ from anharmonic.train.results import Result, read_results
 from anharmonic.train.rows import Row, fit_rows, without_results
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.search import BestTrial, Range, search, with_seed, with_settings
+from anharmonic.train.standings import Comparison
 from anharmonic.train.verdict import report
 
 __all__ = [

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from anharmonic._checks import require
-from anharmonic.data.base import Task
 from anharmonic.data.files import file_digest
 from anharmonic.data.registry import OWN_DATA, task_class
 from anharmonic.nn.registry import canonical_name
 from anharmonic.train.estimate import expected_seconds, in_words
 from anharmonic.train.others import (
     Other,
-    OtherRow,
-    Outcome,
     fit_others,
     other_rows,
     read_outcomes,
     why_not,
 )
 from anharmonic.train.recipe import Recipe, fill, folds_of
-from anharmonic.train.results import Result, read_results
+from anharmonic.train.results import read_results
 from anharmonic.train.rows import Row, fit_rows, without_results
 from anharmonic.train.run import RunEnvironment
+from anharmonic.train.standings import Comparison, Plan, Standing, ordered
 
 MODELS = {
     "sequence": ("LEM", "CoRNN", "UnICORNN", "LSTM", "GRU"),
@@ -36,106 +32,6 @@ MODELS = {
     "tabular": ("NeuralODE",),
 }
 """What is compared where no models are named, by the kind of the task."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a comparison trains."""
-
-    title: str
-    """Name of the data, for people."""
-    task: Task
-    """The task."""
-    recipes: dict[str, Recipe]
-    """A recipe for every model."""
-    rows: tuple[Row, ...]
-    """The runs; all models have their first seed before any has its second."""
-    environment: RunEnvironment
-    """Where they are trained."""
-    refused: tuple[str, ...] = ()
-    """A line for each model that cannot be trained on this task."""
-    others: tuple[OtherRow, ...] = ()
-    """What is fitted at once, before anything is trained."""
-    notes: tuple[str, ...] = ()
-    """A line for each model that is left out."""
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Mean and standard deviation of some values; one value has no deviation."""
-
-    mean: float
-    deviation: float | None
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
-        """That of some values.
-
-        Args:
-            values: At least one.
-
-        Example:
-            >>> Spread.of([1.0, 3.0]).mean, Spread.of([1.0]).deviation
-            (2.0, None)
-        """
-        deviation = statistics.stdev(values) if len(values) > 1 else None
-        return cls(statistics.fmean(values), deviation)
-
-
-@dataclass(frozen=True)
-class Standing:
-    """What one model reached."""
-
-    model: str
-    """Its name."""
-    results: tuple[Result | Outcome, ...]
-    """Results over seeds and folds, at least one."""
-
-    @property
-    def test(self) -> Spread:
-        """The test metric."""
-        return Spread.of([result.test for result in self.results])
-
-    @property
-    def valid(self) -> Spread | None:
-        """The validation metric; None without a validation set."""
-        values = [result.valid for result in self.results if result.valid is not None]
-        return Spread.of(values) if len(values) == len(self.results) else None
-
-    @property
-    def seconds(self) -> float:
-        """Mean time of a training."""
-        return statistics.fmean(result.seconds for result in self.results)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """What came out of a comparison."""
-
-    plan: Plan
-    """What was trained."""
-    standings: tuple[Standing, ...]
-    """The models, best first."""
-    judged_by: Literal["validation", "test"]
-    """What the order goes by: test only where there is no validation set."""
-    failures: tuple[str, ...] = field(default=())
-    """A line for each model or run that failed."""
-
-    @property
-    def metric(self) -> str:
-        """Name of the metric."""
-        return self.standings[0].results[0].metric
-
-    @property
-    def higher_is_better(self) -> bool:
-        """Whether larger values are better."""
-        return self.standings[0].results[0].higher_is_better
-
-    @property
-    def trivial(self) -> float | None:
-        """What the trivial answer reaches on the test data; None if a result does not say."""
-        values = [r.trivial for s in self.standings for r in s.results if r.trivial is not None]
-        return statistics.fmean(values) if values else None
 
 
 def plan(
@@ -304,26 +200,6 @@ def _shorter(made: Plan) -> str:
 
 def _seeds(made: Plan) -> int:
     return len({row.run.seed for row in made.rows})
-
-
-def ordered(made: Plan, standings: Sequence[Standing], failures: Sequence[str] = ()) -> Comparison:
-    """Puts the models in order.
-
-    Args:
-        made: What was trained.
-        standings: What every model reached, at least one.
-        failures: What failed.
-    """
-    validated = all(standing.valid is not None for standing in standings)
-    sign = -1 if standings[0].results[0].higher_is_better else 1
-
-    def place(standing: Standing) -> float:
-        judged = standing.valid if validated else standing.test
-        assert judged is not None
-        return sign * judged.mean
-
-    by: Literal["validation", "test"] = "validation" if validated else "test"
-    return Comparison(made, tuple(sorted(standings, key=place)), by, tuple(failures))
 
 
 def compare(

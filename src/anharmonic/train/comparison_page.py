@@ -16,12 +16,12 @@ from anharmonic.data.metrics import real_steps
 from anharmonic.data.registry import OWN_DATA
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import verdict as words
-from anharmonic.train.compare import Comparison, Standing
 from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.files import write_atomically
 from anharmonic.train.folder import BEST, run_folder
 from anharmonic.train.others import OtherRow, Outcome
 from anharmonic.train.results import Result
+from anharmonic.train.standings import Comparison, Standing
 
 
 def write_comparison(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from anharmonic import pages
 from anharmonic._checks import listed
 from anharmonic.data.files import FileTask
-from anharmonic.train.compare import Comparison, Spread, Standing
+from anharmonic.train.standings import Comparison, Spread, Standing
 
 # Of the way from the trivial answer to a perfect one: a model that goes less has not learned.
 _LEARNED = 0.05

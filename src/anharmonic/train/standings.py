@@ -1,0 +1,135 @@
+"""What a comparison of models trains, and what came out of it, best first."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from anharmonic.data.base import Task
+from anharmonic.train.others import OtherRow, Outcome
+from anharmonic.train.recipe import Recipe
+from anharmonic.train.results import Result
+from anharmonic.train.rows import Row
+from anharmonic.train.run import RunEnvironment
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a comparison trains."""
+
+    title: str
+    """Name of the data, for people."""
+    task: Task
+    """The task."""
+    recipes: dict[str, Recipe]
+    """A recipe for every model."""
+    rows: tuple[Row, ...]
+    """The runs; all models have their first seed before any has its second."""
+    environment: RunEnvironment
+    """Where they are trained."""
+    refused: tuple[str, ...] = ()
+    """A line for each model that cannot be trained on this task."""
+    others: tuple[OtherRow, ...] = ()
+    """What is fitted at once, before anything is trained."""
+    notes: tuple[str, ...] = ()
+    """A line for each model that is left out."""
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean and standard deviation of some values; one value has no deviation."""
+
+    mean: float
+    deviation: float | None
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        """That of some values.
+
+        Args:
+            values: At least one.
+
+        Example:
+            >>> Spread.of([1.0, 3.0]).mean, Spread.of([1.0]).deviation
+            (2.0, None)
+        """
+        deviation = statistics.stdev(values) if len(values) > 1 else None
+        return cls(statistics.fmean(values), deviation)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What one model reached."""
+
+    model: str
+    """Its name."""
+    results: tuple[Result | Outcome, ...]
+    """Results over seeds and folds, at least one."""
+
+    @property
+    def test(self) -> Spread:
+        """The test metric."""
+        return Spread.of([result.test for result in self.results])
+
+    @property
+    def valid(self) -> Spread | None:
+        """The validation metric; None without a validation set."""
+        values = [result.valid for result in self.results if result.valid is not None]
+        return Spread.of(values) if len(values) == len(self.results) else None
+
+    @property
+    def seconds(self) -> float:
+        """Mean time of a training."""
+        return statistics.fmean(result.seconds for result in self.results)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came out of a comparison."""
+
+    plan: Plan
+    """What was trained."""
+    standings: tuple[Standing, ...]
+    """The models, best first."""
+    judged_by: Literal["validation", "test"]
+    """What the order goes by: test only where there is no validation set."""
+    failures: tuple[str, ...] = field(default=())
+    """A line for each model or run that failed."""
+
+    @property
+    def metric(self) -> str:
+        """Name of the metric."""
+        return self.standings[0].results[0].metric
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether larger values are better."""
+        return self.standings[0].results[0].higher_is_better
+
+    @property
+    def trivial(self) -> float | None:
+        """What the trivial answer reaches on the test data; None if a result does not say."""
+        values = [r.trivial for s in self.standings for r in s.results if r.trivial is not None]
+        return statistics.fmean(values) if values else None
+
+
+def ordered(made: Plan, standings: Sequence[Standing], failures: Sequence[str] = ()) -> Comparison:
+    """Puts the models in order.
+
+    Args:
+        made: What was trained.
+        standings: What every model reached, at least one.
+        failures: What failed.
+    """
+    validated = all(standing.valid is not None for standing in standings)
+    sign = -1 if standings[0].results[0].higher_is_better else 1
+
+    def place(standing: Standing) -> float:
+        judged = standing.valid if validated else standing.test
+        assert judged is not None
+        return sign * judged.mean
+
+    by: Literal["validation", "test"] = "validation" if validated else "test"
+    return Comparison(made, tuple(sorted(standings, key=place)), by, tuple(failures))
