@@ -3,7 +3,8 @@
     python benchmarks/learning.py SETS --out RUNS [--models lem cornn] [--seeds 0 1 2] [--write]
 
 ``SETS`` is the folder that ``learning_sets.py`` wrote. Prints a Markdown table; ``--write`` also
-puts it, and the numbers, into learning.json and docs/which-model.md. Start it again to go on.
+puts it, and the numbers, into learning.json and docs/which-model.md, or with ``--name`` into
+another such file and place. Start it again to go on.
 """
 
 from __future__ import annotations
@@ -24,9 +25,15 @@ from anharmonic.diagnostics.machine import hardware
 from anharmonic.train import DivergedError, RunEnvironment, fill, fit
 
 HERE = Path(__file__).parent
-JSON, PAGE = HERE / "learning.json", HERE.parent / "docs" / "which-model.md"
-MARKS = ("<!-- learning -->\n", "<!-- /learning -->")
-MODELS = ("LEM", "CoRNN", "UnICORNN", "LSTM")
+PAGE = HERE.parent / "docs" / "which-model.md"
+NAMES = ("learning", "learning-others")
+"""Tables of the page: the sets that the rules were found on, and others."""
+MODELS = ("LEM", "CoRNN", "UnICORNN")
+
+
+def marks(name: str) -> tuple[str, str]:
+    """What stands before and after a table on the page."""
+    return f"<!-- {name} -->\n", f"<!-- /{name} -->"
 
 
 def train(
@@ -78,10 +85,14 @@ def table(found: dict[str, dict[str, dict[str, object]]], seeds: list[int], mach
     whole = [f"{statistics.fmean(v):.1f}" if len(v) == len(found) else "-" for v in sums.values()]
     lines.append(f"| **mean** | | | {' | '.join(whole)} |")
     made = (
-        f"Test accuracy in percent, mean ± standard deviation of seeds {', '.join(map(str, seeds))}"
-        f", and mean seconds of training; {machine}."
+        f"Test accuracy in percent, {_of(seeds)}, and mean seconds of training; {machine}."
     )
     return "\n".join([*lines, "", made]) + "\n"
+
+
+def _of(seeds: list[int]) -> str:
+    named = ", ".join(map(str, seeds))
+    return f"mean ± standard deviation of seeds {named}" if len(seeds) > 1 else f"seed {named}"
 
 
 def _trivial(by_model: dict[str, dict[str, object]]) -> str:
@@ -106,6 +117,7 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--epochs", type=int, help="for a trial of this script")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--name", choices=NAMES, default=NAMES[0])
     asked = parser.parse_args()
     rival = json.loads((asked.sets / "minirocket.json").read_text())
     found: dict[str, dict[str, dict[str, object]]] = {}
@@ -123,12 +135,13 @@ def main() -> None:
     text = table(found, asked.seeds, machine)
     print(text)
     if asked.write:
-        JSON.write_text(
+        (HERE / f"{asked.name}.json").write_text(
             json.dumps({"seeds": asked.seeds, "machine": machine, "sets": found}, indent=1) + "\n"
         )
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(MARKS[0])
-        after = rest.partition(MARKS[1])[2]
-        PAGE.write_text(before + MARKS[0] + text + MARKS[1] + after, encoding="utf-8")
+        begin, end = marks(asked.name)
+        before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+        after = rest.partition(end)[2]
+        PAGE.write_text(before + begin + text + end + after, encoding="utf-8")
 
 
 if __name__ == "__main__":
