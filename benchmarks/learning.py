@@ -84,9 +84,7 @@ def table(found: dict[str, dict[str, dict[str, object]]], seeds: list[int], mach
         lines.append(f"| {' | '.join(cells)} |")
     whole = [f"{statistics.fmean(v):.1f}" if len(v) == len(found) else "-" for v in sums.values()]
     lines.append(f"| **mean** | | | {' | '.join(whole)} |")
-    made = (
-        f"Test accuracy in percent, {_of(seeds)}, and mean seconds of training; {machine}."
-    )
+    made = f"Test accuracy in percent, {_of(seeds)}, and mean seconds of training; {machine}."
     return "\n".join([*lines, "", made]) + "\n"
 
 

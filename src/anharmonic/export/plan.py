@@ -90,7 +90,7 @@ def plan(
         TypeError: If it is no `SequenceModel`.
     """
     if not isinstance(model, SequenceModel):
-        expected = "the model must be a SequenceModel, or a ResonatorClassifier or -Regressor"
+        expected = "the model must be a SequenceModel"
         advice = "put the layer into a SequenceModel, whose readout goes along"
         raise TypeError(message(expected, type(model).__name__, advice))
     name = model.name
