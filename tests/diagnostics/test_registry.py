@@ -58,7 +58,7 @@ def test_gradients_are_those_of_the_loss_of_the_prediction():
 def test_graph_networks_have_smoothing(name):
     pytest.importorskip("torch_geometric", reason="the convolutions are PyG's")
     assert applicable(name) == ["smoothing"]
-    model = model_class(name)(3, 2, hidden_size=4, num_layers=5)
+    model = model_class(name)(3, 2, hidden_size=8, num_layers=5)
     found = measure(model, Probe((torch.rand(9, 3), grid_graph(3, 3), None, 1)), ["smoothing"])
     assert {len(values) for values in found["smoothing"].values()} == {6}
 

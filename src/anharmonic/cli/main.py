@@ -104,7 +104,7 @@ def one_line(error: BaseException) -> str:
         >>> one_line(ValueError("a\n  b"))
         'a b'
         >>> one_line(PermissionError(13, "Permission denied", "runs"))
-        'runs must be a place that can be used; got Permission denied; check path and permissions'
+        'runs must be a place that can be used; got Permission denied; check path and permissions.'
     """
     text = str(error)
     if isinstance(error, OSError) and error.strerror:

@@ -36,6 +36,7 @@ def load_archive(path: Path) -> dict[str, NDArray[Any]]:
 
     Example:
         >>> import tempfile
+        >>> import numpy as np
         >>> path = Path(tempfile.mkdtemp()) / "a.npz"
         >>> np.savez(path, x=np.zeros((2, 3)))
         >>> load_archive(path)["x"].shape
