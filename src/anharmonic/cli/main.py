@@ -18,7 +18,7 @@ COMMANDS = {
     "compare": "train several models on a task or file; a table and a page say which does best",
     "search": "search a model's settings on a task or file, judged by validation",
     "predict": "apply a trained model to a file and write a CSV",
-    "export": "write a trained model as C for a microcontroller or any other machine",
+    "export": "write a trained model as C for a microcontroller, or as ONNX",
     "diagnose": "look into a trained run: gradients, time scales, energies; numbers and a page",
     "list": "list models and tasks, and with anharmonic-papers tables and figures",
     "info": "say what is installed here and which backend computes, and why",

@@ -85,7 +85,7 @@ def _part(path: Path, arrays: dict[str, NDArray[Any]], suffix: str, targets: boo
     require(found, f"keys of {path.name}", sorted(arrays), f"x{suffix} and y{suffix}", advice)
     real = x.dtype.kind in "fiu"
     require(real, f"x in {where}", str(x.dtype), "an array of real numbers", "convert it")
-    for stem in ("x", "y", "lengths", "offsets", "elapsed", "groups", "times"):
+    for stem in _STEMS:
         single = arrays.get(f"{stem}{suffix}", x).ndim == 0
         advice = f"store one entry of {stem} for every sequence, or every step"
         require(not single, f"{stem} in {where}", "a single value", "an array", advice)

@@ -6,18 +6,15 @@ from string import Template
 
 import numpy as np
 
-from anharmonic import __version__
 from anharmonic.export.c_fixed_cells import FIXED_CELLS, constants
 from anharmonic.export.c_frame import state_of_readout
 from anharmonic.export.c_text import (
     COMMON,
     FLASH,
-    HEADER,
     array,
     class_table,
-    commented,
-    describe,
     head,
+    header_of,
 )
 from anharmonic.export.fixed import HIDDEN, LIMIT, MOST, TABLE, FixedMatrix
 from anharmonic.export.fixed_cells import FixedLayer
@@ -144,18 +141,13 @@ def fixed_sources(model: FixedModel) -> dict[str, str]:
         model: The model in whole numbers.
     """
     plan = model.plan
-    declared, defined = class_table(plan.class_names)
+    _, defined = class_table(plan.class_names)
     notes = f" *\n * Whole numbers, weights of {model.bits} bits; see model_quantise for samples.\n"
-    header = HEADER.substitute(
-        description=commented(describe(plan)),
-        version=__version__,
+    header = header_of(
+        plan,
         notes=notes,
         types=_TYPES,
-        channels=plan.channels,
-        outputs=len(plan.bias),
-        classes=len(plan.class_names),
-        state="\n".join(f"    {line}" for line in _state(model)),
-        names=declared,
+        state=_state(model),
         sample="int16_t",
         value="int32_t",
         extra=_EXTRA,

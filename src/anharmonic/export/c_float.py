@@ -6,18 +6,15 @@ from string import Template
 
 import numpy as np
 
-from anharmonic import __version__
 from anharmonic.export.c_cells import CELLS
 from anharmonic.export.c_frame import output, prepare, state_of_readout, steps
 from anharmonic.export.c_text import (
     COMMON,
     FLASH,
-    HEADER,
     array,
     class_table,
-    commented,
-    describe,
     head,
+    header_of,
     literal,
 )
 from anharmonic.export.plan import Array, LayerPlan, Plan
@@ -106,25 +103,19 @@ def float_sources(plan: Plan, lut: bool = False) -> dict[str, str]:
         plan: The model.
         lut: Whether tanh and the sigmoid come from a table of 256 entries, without ``math.h``.
     """
-    declared, defined = class_table(plan.class_names)
+    _, defined = class_table(plan.class_names)
     p, notes = plan.preparation, ""
     if p.missing != "error":
         notes += " *\n * A missing value is NaN.\n"
     if p.window:
         notes += f" *\n * It learnt from windows of {p.window} samples: start again for each.\n"
-    header = HEADER.substitute(
-        description=commented(describe(plan)),
-        version=__version__,
+    header = header_of(
+        plan,
         notes=notes,
         types=_TYPES,
-        channels=plan.channels,
-        outputs=len(plan.bias),
-        classes=len(plan.class_names),
-        state="\n".join(f"    {line}" for line in _state(plan)),
-        names=declared,
+        state=_state(plan),
         sample="model_real",
         value="model_real",
-        extra="",
     )
     functions = _table() if lut else _MATH
     if all(layer.kind in ("CoRNN", "UnICORNN", "LEM-one-scale") for layer in plan.layers):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from string import Template
 from typing import Any
 
@@ -148,6 +149,43 @@ FLASH = """\
 #define MODEL_FLASH
 #endif
 """
+
+
+def header_of(
+    plan: Plan,
+    *,
+    notes: str,
+    types: str,
+    state: Sequence[str],
+    sample: str,
+    value: str,
+    extra: str = "",
+) -> str:
+    """``model.h``.
+
+    Args:
+        plan: The model.
+        notes: What else its comment says.
+        types: What it includes and defines first.
+        state: The members of its state, a line each.
+        sample: The type of a sample.
+        value: The type of an output.
+        extra: What it declares besides.
+    """
+    return HEADER.substitute(
+        description=commented(describe(plan)),
+        version=__version__,
+        notes=notes,
+        types=types,
+        channels=plan.channels,
+        outputs=len(plan.bias),
+        classes=len(plan.class_names),
+        state="\n".join(f"    {line}" for line in state),
+        names=class_table(plan.class_names)[0],
+        sample=sample,
+        value=value,
+        extra=extra,
+    )
 
 
 def class_table(names: tuple[str, ...]) -> tuple[str, str]:
