@@ -47,6 +47,8 @@ PRINTED = {
 ADDED = {
     ("cornn-adding", "LSTM"),
     ("cornn-adding", "LEM"),
+    ("cornn-adding", "chrono-LSTM"),
+    ("cornn-adding", "GRU"),
     ("cornn-adding", "UnICORNN"),
     ("cornn-adding", "UnICORNN, gates from the start"),
     ("cornn-variants", "coRNN"),
