@@ -44,7 +44,7 @@ int main(void) {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layer", ["LEM", "CoRNN", "UnICORNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("layer", ["LEM", "CoRNN", "UnICORNN", "LSTM", "GRU", "FastGRNN"])
 def test_an_8_bit_processor_says_the_same_to_the_bit(tmp_path, layer):
     """Its ints have 16 bits, and its constants lie in another memory."""
     if not (shutil.which("avr-gcc") and shutil.which("simavr")):

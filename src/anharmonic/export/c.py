@@ -51,7 +51,7 @@ def write_c(
         preparation: What was done to the inputs in training; of a folder it is known.
         class_names: Names of the classes; of a folder they are known.
         weights: "float", or "int16" or "int8": then the whole program computes in whole numbers
-            (but for LEM of one scale and FastGRNN), and the check is one bit for bit.
+            (but for LEM of one scale), and the check is one bit for bit.
         calibration: For whole numbers, sequences like those to come, from which the sizes of all
             variables are taken; for a run's folder also a data file as for training.
         lut: Whether tanh and sigmoid are read from a table of 256 entries (errors up to 1e-4),

@@ -99,11 +99,11 @@ static void add(const matrix *m, const int16_t *x, int32_t *result)
     }
 }
 
-static void set(int32_t *result, const MODEL_FLASH int32_t *x, int count)
+static void set(int32_t *result, const MODEL_FLASH int16_t *x, int count, int shift)
 {
     int i;
     for (i = 0; i < count; i++)
-        result[i] = x[i];
+        result[i] = x[i] * ((int32_t)1 << shift);
 }
 """)
 
@@ -169,7 +169,7 @@ def fixed_sources(model: FixedModel) -> dict[str, str]:
         _PRODUCT.substitute(bits=model.bits),
         *(_layer(layer, k, model.bits) for k, layer in enumerate(model.layers)),
         _matrix("readout", model.readout, model.bits),
-        array("int32_t", "readout_bias", model.readout_bias),
+        array("int16_t", "readout_bias", model.readout_bias >> model.readout_bias_shift),
         _prepare(model),
         _steps(model),
         _output(model),
@@ -218,7 +218,9 @@ def _layer(layer: FixedLayer, k: int, bits: int) -> str:
     plan, H = layer.layer, layer.layer.width
     cell = FIXED_CELLS[plan.kind]
     parts = [_matrix(f"{name}_{k}", m, bits) for name, m in layer.matrices.items()]
-    parts += [array("int32_t", f"{name}_{k}", v) for name, v in layer.biases.items()]
+    shifts = layer.bias_shifts
+    for name, v in layer.biases.items():
+        parts.append(array("int16_t", f"{name}_{k}", v >> shifts[name]))
     for name in ("step", "hh"):
         if name in layer.factors and np.ndim(layer.factors[name].m):
             parts.append(array("int16_t", f"{name}_{k}", layer.factors[name].m))
@@ -230,7 +232,8 @@ def _layer(layer: FixedLayer, k: int, bits: int) -> str:
         body = "\n".join([*lines, "    return g;"])
         parts.append(f"\nstatic int32_t gate_{k}(int32_t a)\n{{\n{body}\n}}")
     skip = "" if plan.skip is None else f"    add(&skip_{k}, {_below(plan.skip)}, A);\n"
-    once = Template(cell.body.safe_substitute(constants(layer), skip=skip, H=H, k=k))
+    found = constants(layer) | {f"{name}_s": shift for name, shift in shifts.items()}
+    once = Template(cell.body.safe_substitute(found, skip=skip, H=H, k=k))
     body = once.substitute(k=k)  # a constant may name the layer
     pointers = ", ".join(f"*{name} = state->{name}_{k}" for name in cell.variables)
     small = f"    int16_t z16[{H}];\n" if "z16" in body else ""
@@ -340,7 +343,7 @@ def _output(model: FixedModel) -> str:
         ]
         source = "features"
     lines += [
-        f"    set(outputs, readout_bias, {len(plan.bias)});",
+        f"    set(outputs, readout_bias, {len(plan.bias)}, {model.readout_bias_shift});",
         f"    add(&readout, {source}, outputs);",
     ]
     signature = "void model_output(const model_state *state, int32_t outputs[MODEL_OUTPUTS])"

@@ -12,7 +12,7 @@ from anharmonic.export.fixed import ARGUMENT, HIDDEN, VALUE
 from anharmonic.export.fixed_cells import FixedLayer
 
 _LEM = """\
-    set(A, bias_$k, 3 * $H);
+    set(A, bias_$k, 3 * $H, $bias_s);
     add(&ih_$k, u, A);
     add(&hh_$k, output, A);
     for (i = 0; i < $H; i++) {
@@ -20,7 +20,7 @@ _LEM = """\
         z[i] = limited(z[i] + shifted(gate_$k(A[i]) * away, $spare));
         z16[i] = upper(z[i]);
     }
-    set(B, bias_y_$k, $H);
+    set(B, bias_y_$k, $H, $bias_y_s);
     add(&ih_y_$k, u, B);
     add(&zh_$k, z16, B);
     for (i = 0; i < $H; i++) {
@@ -38,7 +38,7 @@ $sign shifted((int32_t)$pull_m * output[i], $pull_s);
 
 _CORNN = (
     """\
-    set(A, bias_$k, $H);
+    set(A, bias_$k, $H, $bias_s);
     add(&ih_$k, u, A);
     for (i = 0; i < $H; i++)
         z16[i] = upper(z[i]);
@@ -58,7 +58,7 @@ _CORNN = (
 
 _UNICORNN = (
     """\
-    set(A, bias_$k, $H);
+    set(A, bias_$k, $H, $bias_s);
     add(&ih_$k, u, A);
 $skip    for (i = 0; i < $H; i++) {
 """
@@ -72,7 +72,7 @@ $skip    for (i = 0; i < $H; i++) {
 )
 
 _LSTM = """\
-    set(A, bias_$k, 4 * $H);
+    set(A, bias_$k, 4 * $H, $bias_s);
     add(&ih_$k, u, A);
     add(&hh_$k, output, A);
     for (i = 0; i < $H; i++) {
@@ -84,10 +84,10 @@ _LSTM = """\
 """
 
 _GRU = """\
-    set(A, bias_$k, 3 * $H);
+    set(A, bias_$k, 3 * $H, $bias_s);
     add(&ih_$k, u, A);
     add(&hh_$k, output, A);
-    set(B, bias_n_$k, $H);
+    set(B, bias_n_$k, $H, $bias_n_s);
     add(&hn_$k, output, B);
     for (i = 0; i < $H; i++) {
         int32_t reset = (int32_t)(((int64_t)sigmoid16(A[i]) * B[i] + 16384) >> 15);
@@ -98,12 +98,27 @@ _GRU = """\
         output[i] = upper(h[i]);
 """
 
+_FASTGRNN = """\
+    for (i = 0; i < $H; i++)
+        A[i] = 0;
+    add(&ih_$k, u, A);
+    add(&hh_$k, output, A);
+    for (i = 0; i < $H; i++) {
+        int32_t open = 32768 - sigmoid16(A[i] + bias_$k[i] * ((int32_t)1 << $bias_s));
+        int32_t share = shifted($zeta_m * open, 15) + $nu_m;
+        int32_t fresh = tanh16(A[i] + bias_h_$k[i] * ((int32_t)1 << $bias_h_s));
+        h[i] = limited(h[i] - shifted(open * output[i], 1) + shifted(share * fresh, $fresh));
+        output[i] = upper(h[i]);
+    }
+"""
+
 FIXED_CELLS = {
     "LEM": Cell(("y", "z"), 3, Template(_LEM), ("B",)),
     "CoRNN": Cell(("y", "z"), 1, Template(_CORNN)),
     "UnICORNN": Cell(("y", "z"), 1, Template(_UNICORNN)),
     "LSTM": Cell(("c",), 4, Template(_LSTM)),
     "GRU": Cell(("h",), 3, Template(_GRU), ("B",)),
+    "FastGRNN": Cell(("h",), 1, Template(_FASTGRNN)),
 }
 """``variables`` are those of 32 bits; the output has 16 bits and a place of its own."""
 
@@ -118,6 +133,8 @@ def constants(layer: FixedLayer) -> dict[str, object]:
         return {"fresh": 16 - f["c"], "inside": f["c"] + HIDDEN - ARGUMENT}
     if kind == "GRU":
         return {}
+    if kind == "FastGRNN":
+        return {"fresh": 15 - f["h"], "zeta_m": c["zeta"].m, "nu_m": c["nu"].m}
 
     def shift(name: str, v_format: int, to: int) -> int:
         return min(31, c[name].f + v_format - to)

@@ -1,9 +1,9 @@
 """Whole-number arithmetic: how a model's numbers become integers.
 
 A value v stands as the integer v * 2^f, f its format. Matrices have int8 or int16 entries with a
-format for every row, chosen such that sums of products cannot leave 32 bits. Arguments of tanh have
-f = 16, its values f = 15. A variable of the state has 32 bits, of which products see the upper 16:
-the small increments of a long memory are not lost.
+format for every row, chosen such that sums of products cannot leave 32 bits; biases have 16 bits.
+Arguments of tanh have f = 16, its values f = 15. A variable of the state has 32 bits, of which
+products see the upper 16: the small increments of a long memory are not lost.
 """
 
 from __future__ import annotations
@@ -72,6 +72,17 @@ def matrix(real: Floats, x_format: int, bits: int, where: str) -> FixedMatrix:
         rows.append(np.rint(row * 2.0**f))
         shifts.append(f + x_format - ARGUMENT)
     return FixedMatrix(np.array(rows).astype(np.int64), np.array(shifts, np.int64))
+
+
+def bias(real: Floats) -> tuple[Ints, int]:
+    """Rounds a bias to an argument that 16 bits hold after a shift to the right.
+
+    Returns:
+        The integers, in the format of arguments, and the shift.
+    """
+    largest = float(np.abs(real).max(initial=0.0)) * 2.0**ARGUMENT
+    shift = max(0, math.ceil(math.log2(max(largest, 1.0) / (MOST - 0.5))))
+    return np.rint(real * 2.0 ** (ARGUMENT - shift)).astype(np.int64) << shift, shift
 
 
 def shifted(v: Any, shift: Any) -> Any:

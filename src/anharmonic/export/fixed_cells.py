@@ -15,6 +15,7 @@ from anharmonic.export.fixed import (
     Factor,
     FixedMatrix,
     Ints,
+    bias,
     factor,
     limited,
     matrix,
@@ -41,6 +42,7 @@ class FixedLayer:
         layer: What it was made from.
         matrices: Its matrices.
         biases: Its biases, in the format of arguments.
+        bias_shifts: By how much each is shifted to the right, into 16 bits.
         factors: Its other constants.
         formats: Of its variables, by name.
         variables: Names of its variables; the first one is the output.
@@ -63,11 +65,11 @@ class FixedLayer:
             name: matrix(real, below.get(name, first), bits, f"weight {name} of {where}")
             for name, real in layer.matrices.items()
         }
-        self.biases: dict[str, Ints] = {
-            name: np.rint(real * 2.0**ARGUMENT).astype(np.int64)
-            for name, real in layer.vectors.items()
-            if name.startswith("bias")
-        }
+        self.biases: dict[str, Ints] = {}
+        self.bias_shifts: dict[str, int] = {}
+        for name, real in layer.vectors.items():
+            if name.startswith("bias"):
+                self.biases[name], self.bias_shifts[name] = bias(real)
         self.factors: dict[str, Factor] = {}
         self.force = 0
         _constants(self)
@@ -91,6 +93,7 @@ _VARIABLES = {
     "UnICORNN": ("y", "z"),
     "LSTM": ("h", "c"),
     "GRU": ("h",),
+    "FastGRNN": ("h",),
 }
 
 
@@ -99,9 +102,9 @@ def _formats(layer: LayerPlan, sizes: list[float]) -> list[int]:
         return [VALUE, state_format(sizes[1], 14)]
     if layer.kind == "GRU":
         return [14]
-    most = 14 if layer.kind == "LEM" else 24
+    most = 14 if layer.kind in ("LEM", "FastGRNN") else 24
     formats = [state_format(size, most) for size in sizes]
-    if layer.kind == "LEM":
+    if layer.kind in ("LEM", "FastGRNN"):
         return formats
     # A step may not add more to a variable than 32 bits hold above it.
     force = 1 + layer.numbers["frequency"] * 2.0 ** (15 - formats[0])
@@ -122,6 +125,9 @@ def _constants(self: FixedLayer) -> None:
         spare = 0 if n["floor"] is not None else int(np.floor(np.log2(32767 / (n["dt"] * 2**14))))
         m = int(np.rint(n["dt"] * 2.0 ** (HIDDEN + spare)))
         self.factors["dt"] = Factor(min(m, 32767), HIDDEN + spare)
+    if self.layer.kind == "FastGRNN":
+        for name in ("zeta", "nu"):
+            self.factors[name] = Factor(int(np.rint(n[name] * 2.0**HIDDEN)), HIDDEN)
     if self.layer.kind in ("CoRNN", "UnICORNN"):
         force = 1 + n["frequency"] * 2.0 ** (15 - self.formats["y"])
         self.force = min(14, 14 - int(np.floor(np.log2(force))))
@@ -203,10 +209,21 @@ def _gru(self: FixedLayer, s: dict[str, Ints], u: Ints, skip: Ints | None) -> In
     return upper(s["h"])
 
 
+def _fastgrnn(self: FixedLayer, s: dict[str, Ints], u: Ints, skip: Ints | None) -> Ints:
+    h, zeta, nu = upper(s["h"]), self.factors["zeta"], self.factors["nu"]
+    A = self.matrices["ih"](u) + self.matrices["hh"](h)
+    open_ = 32768 - sigmoid(A + self.biases["bias"])
+    share = shifted(zeta.m * open_, 15) + nu.m
+    fresh = shifted(share * tanh(A + self.biases["bias_h"]), 15 - self.formats["h"])
+    s["h"] = limited(s["h"] - shifted(open_ * h, 1) + fresh)
+    return upper(s["h"])
+
+
 _STEPS: dict[str, Callable[..., Ints]] = {
     "LEM": _lem,
     "CoRNN": _cornn,
     "UnICORNN": _unicornn,
     "LSTM": _lstm,
     "GRU": _gru,
+    "FastGRNN": _fastgrnn,
 }

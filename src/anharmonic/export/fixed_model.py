@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from anharmonic._checks import require
-from anharmonic.export.fixed import ARGUMENT, MOST, Ints, matrix, shifted
+from anharmonic.export.fixed import ARGUMENT, MOST, Ints, bias, matrix, shifted
 from anharmonic.export.fixed_cells import FixedLayer
 from anharmonic.export.plan import Plan
 from anharmonic.nn.heads import SequenceModel
@@ -73,7 +73,7 @@ class FixedModel:
             self.layers.append(FixedLayer(scaled, formats, own, bits, f"layer {k}"))
             formats.append(self.layers[-1].formats[self.layers[-1].variables[0]])
         self.readout = matrix(plan.weight, formats[-1], bits, "the readout")
-        self.readout_bias = np.rint(plan.bias * 2.0**ARGUMENT).astype(np.int64)
+        self.readout_bias, self.readout_bias_shift = bias(plan.bias)
 
     def samples(self, x: NDArray[Any]) -> NDArray[np.int16]:
         """Samples, as they come, in whole numbers; NaN becomes ``MISSING``.
