@@ -3,6 +3,7 @@
 # make test-all   adds the slow tests: every table on stand-in data, a hundred kills, two processes
 # make coverage   how much of the library the tests of `make test` run; fails below the floor
 # make sanitize   runs the C code under address, undefined-behaviour and thread sanitizers (gcc, Linux)
+# make docs   builds the site into build/site
 # make aarch64   builds the C code for aarch64 and runs its exercise in an emulator (qemu-user, Linux)
 # Those that need Python make their own .venv; PYTHON chooses another interpreter (3.11 or newer).
 
@@ -10,7 +11,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo test test-all coverage sanitize aarch64 lint clean
+.PHONY: demo docs test test-all coverage sanitize aarch64 lint clean
 
 CSRC := CMakeLists.txt $(wildcard src/anharmonic/ops/csrc/*)
 
@@ -24,6 +25,12 @@ $(READY): pyproject.toml papers/pyproject.toml constraints.txt $(CSRC)
 
 demo: $(READY)
 	$(BIN)/python examples/minutes/demo.py
+
+# -W: a warning is an error. Needs no network.
+docs: $(READY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -c docs -W --keep-going -q . build/site
+	@echo "The site is in build/site; open build/site/index.html."
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -51,14 +51,14 @@ class GradientGating(DeepGraphLayer):
         neighbours: "in" (the sources of a node's incoming edges, which the convolutions take too)
             or "out" (the targets of its outgoing edges, as the published code).
         single_rate: Whether a node has one rate for all channels, the sum over channels of
-            |.|^p inside tanh (8.26).
+            ``|.|^p`` inside tanh (8.26).
         rate_exponent: a >= 0 (section 8.4); 1 is G², 0 the plain network without gating.
         activation: σ, a function or "relu", "elu", "tanh", "gelu", "identity".
         gate_activation: σ̂, likewise.
 
     Note:
         The published code takes the mean over out-neighbours: ``aggr="mean", neighbours="out"``.
-        The gradient of |d|^p is taken as 0 at d = 0 for every p. A convolution with running
+        The gradient of ``|d|^p`` is taken as 0 at d = 0 for every p. A convolution with running
         statistics (batch norm) updates them twice with ``checkpoint``.
 
     Example:

@@ -52,7 +52,7 @@ class MultiLayerNeuralOscillator(_NeuralOscillators):
     Note:
         Nothing damps here: near rest neuron i is stable iff w_i = -ω² < 0, and its steps iff dt ω
         < 2. So w starts from U(-1.5, -0.5); V and b start as UnICORNN's: V Kaiming-uniform with
-        slope 8, b zero. |σ| <= 1 keeps |y_n| below (n dt)² whatever the weights. A
+        slope 8, b zero. ``|σ| <= 1`` keeps ``|y_n|`` below (n dt)² whatever the weights. A
         ``StabilityWarning`` is about the start; ``NeuralOscillator`` says what holds over long
         times. With ``elapsed`` e_n dt becomes dt e_n. Symplectic Euler with tanh runs on UnICORNN's
         compiled kernel on a CPU (``memory="reversible"`` on its grid), the others on the reference.

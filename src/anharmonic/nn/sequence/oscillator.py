@@ -95,11 +95,12 @@ class NeuralOscillator(_NeuralOscillators):
         Nothing damps here: near rest y'' = W y is stable iff the eigenvalues of W are real and
         negative, -ω², and its steps iff dt ω < 2. So W starts as -Q diag(ω²) Qᵀ with Q a random
         rotation and ω² from U(0.5, 1.5); V and b start as UnICORNN's: V Kaiming-uniform with slope
-        8, b zero. Training may leave this region; |σ| <= 1 then still keeps |y_n| below (n dt)². A
-        ``StabilityWarning`` is about the start. Driven long enough the oscillators are chaotic:
-        between two runs of two layers under noise the difference grew threefold in 50 time units
-        and five thousandfold in 250, and gradients grow with it, so choose dt by the length of the
-        sequence. With ``elapsed`` e_n dt becomes dt e_n. Symplectic Euler with tanh runs on coRNN's
+        8, b zero. Training may leave this region; ``|σ| <= 1`` then still keeps ``|y_n|`` below
+        (n dt)². A ``StabilityWarning`` is about the start. Driven long enough the oscillators are
+        chaotic: between two runs of two layers under noise the difference grew threefold in 50
+        time units and five thousandfold in 250, and gradients grow with it, so choose dt by the
+        length of the sequence. With ``elapsed`` e_n dt becomes dt e_n. Symplectic Euler with tanh
+        runs on coRNN's
         compiled kernel on a CPU, the others on the reference.
 
     Example:

@@ -1,0 +1,35 @@
+"""The site builds without a warning: every page is reachable, every link leads somewhere."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+API = ROOT / "docs" / "api"
+
+
+@pytest.mark.slow
+def test_the_site_builds(tmp_path):
+    pytest.importorskip("sphinx", reason="Sphinx is not installed; make docs brings it")
+    command = ["-b", "html", "-c", ROOT / "docs", "-d", tmp_path / "trees", "-W", "--keep-going"]
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", *command, "-q", ROOT, tmp_path / "site"],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    home = (tmp_path / "site" / "docs" / "index.html").read_text("utf-8")
+    assert "Gallery" in home
+    page = (tmp_path / "site" / "docs" / "api" / "sequence.html").read_text("utf-8")
+    assert "<math" in page and "Discretisation" in page
+
+
+def test_every_public_name_has_a_place_in_the_reference():
+    import anharmonic
+
+    pages = "".join(page.read_text("utf-8") for page in API.glob("*.md"))
+    said = set(re.findall(r"auto(?:class|function):: anharmonic\.(\w+)", pages))
+    assert said == {name for name in anharmonic.__all__ if name != "__version__"}
