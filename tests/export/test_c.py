@@ -20,6 +20,7 @@ MODELS = {
     "LSTM, no bias": ("LSTM", {"bias": False, "readout": "all"}),
     "GRU": ("GRU", {"num_layers": 2}),
     "FastGRNN": ("FastGRNN", {"patch": 2, "readout": "mean"}),
+    "ResonatorBank": ("ResonatorBank", {"num_layers": 2, "dt": 0.5, "periods": (2.5, 200.0)}),
 }
 
 

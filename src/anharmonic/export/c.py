@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -22,13 +22,17 @@ from anharmonic.export.plan import Plan, plan
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.train import trained, write_atomically
 
+if TYPE_CHECKING:
+    from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor
+    from anharmonic.export.resonators import ResonatorPlan
+
 Floats = NDArray[np.float32]
 _EXAMPLES, _STEPS, _CALIBRATION = 3, 50, 1024
 WEIGHTS = ("float", "int16", "int8")
 
 
 def write_c(
-    model: SequenceModel | str | Path,
+    model: SequenceModel | ResonatorClassifier | ResonatorRegressor | str | Path,
     folder: str | Path,
     *,
     preparation: Preprocessing | None = None,
@@ -46,7 +50,8 @@ def write_c(
     ``cc model.c model_test.c -lm && ./a.out``.
 
     Args:
-        model: A finished run's folder, or a model.
+        model: A finished run's folder, a model, or a fitted estimator on resonators (in floating
+            point; its scores are such that their softmax is ``predict_proba``).
         folder: Where to; it is made if missing, files in it of these names are replaced.
         preparation: What was done to the inputs in training; of a folder it is known.
         class_names: Names of the classes; of a folder they are known.
@@ -67,7 +72,8 @@ def write_c(
     Raises:
         FileNotFoundError: If there is no finished run.
         ValueError: If the model holds what cannot be exported: two directions, an embedding,
-            uneven times, forecasts, or a layer that has no C form.
+            uneven times, forecasts, resonators whose series are scaled one by one, or a layer that
+            has no C form.
         TypeError: If it is no model of this kind.
 
     Example:
@@ -84,6 +90,15 @@ def write_c(
         f"sequences to calibrate weights={weights!r} on",
         "give some of the training data",
     )
+    if _is_estimator(model):
+        _checks.require(
+            weights == "float" and not lut,
+            "weights",
+            weights if not lut else f"{weights}, lut=True",
+            "'float' without lut for resonators",
+            "leave weights and lut out",
+        )
+        return _write_resonators(model, folder, examples)
     columns = None
     if isinstance(model, str | Path):
         run = trained(model)
@@ -103,6 +118,28 @@ def write_c(
     sources = float_sources(found, lut)
     wanted = [expected_outputs(net, found, x) for x in examples]
     sources["model_test.c"] = check_source(found, examples, wanted, lut)
+    return write_sources(sources, folder)
+
+
+def _is_estimator(model: Any) -> bool:
+    """Whether it is an estimator on resonators: found by name, as scikit-learn may be missing."""
+    known = ("anharmonic.estimators.resonators", "_Linear")
+    return any((kind.__module__, kind.__name__) == known for kind in type(model).__mro__)
+
+
+def _write_resonators(
+    model: Any,
+    folder: str | Path,
+    examples: Sequence[NDArray[Any]] | None,
+) -> list[Path]:
+    from anharmonic.export.c_resonators import resonator_sources
+    from anharmonic.export.resonators import resonator_outputs, resonator_plan
+
+    found = resonator_plan(model)
+    examples = drawn_examples(found) if examples is None else examples
+    sources = resonator_sources(found)
+    wanted = [resonator_outputs(found, x) for x in examples]
+    sources["model_test.c"] = check_source(found, examples, wanted, False)
     return write_sources(sources, folder)
 
 
@@ -138,7 +175,7 @@ def write_sources(sources: dict[str, str], folder: str | Path) -> list[Path]:
     return [folder / name for name in sources]
 
 
-def drawn_examples(plan: Plan) -> list[Floats]:
+def drawn_examples(plan: Plan | ResonatorPlan) -> list[Floats]:
     """Sequences as noisy as the training data, with gaps where there may be some.
 
     Shape:

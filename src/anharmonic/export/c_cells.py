@@ -105,6 +105,16 @@ _FASTGRNN = """\
     }
 """
 
+_RESONATOR = """\
+    set(A, bias_$k, $H);
+    add(&ih_$k, u, A);
+    for (i = 0; i < $H; i++) {
+        model_real e = A[i] - y[i];
+        y[i] += a_$k[i] * e + b_$k[i] * z[i];
+        z[i] += b_$k[i] * e - c_$k[i] * z[i];
+    }
+"""
+
 CELLS = {
     "LEM": Cell(("y", "z"), 3, Template(_LEM), ("B",)),
     "LEM-one-scale": Cell(("y", "z"), 1, Template(_LEM_ONE_SCALE)),
@@ -113,4 +123,5 @@ CELLS = {
     "LSTM": Cell(("h", "c"), 4, Template(_LSTM)),
     "GRU": Cell(("h",), 3, Template(_GRU), ("B",)),
     "FastGRNN": Cell(("h",), 1, Template(_FASTGRNN)),
+    "ResonatorBank": Cell(("y", "z"), 1, Template(_RESONATOR)),
 }

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic.export.c_text import array, head
+from anharmonic.export.c_text import Described, array, head
 from anharmonic.export.fixed_model import FixedModel
-from anharmonic.export.plan import Plan
 
 _FLOAT = Template("""\
 $head
@@ -58,7 +57,7 @@ int main(void)
 
 
 def check_source(
-    plan: Plan, examples: Sequence[NDArray[Any]], expected: Sequence[NDArray[Any]], lut: bool
+    plan: Described, examples: Sequence[NDArray[Any]], expected: Sequence[NDArray[Any]], lut: bool
 ) -> str:
     """``model_test.c`` for a model in floating point.
 

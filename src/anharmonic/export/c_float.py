@@ -22,7 +22,7 @@ from anharmonic.export.plan import Array, LayerPlan, Plan
 # Entries of the table of tanh, between 0 and the end of its argument.
 TABLE, TABLE_END = 256, 8.0
 
-_TYPES = """\
+FLOAT_TYPES = """\
 /* Compile model.c and what includes this file with -DMODEL_DOUBLE for double precision. */
 #ifdef MODEL_DOUBLE
 typedef double model_real;
@@ -112,13 +112,16 @@ def float_sources(plan: Plan, lut: bool = False) -> dict[str, str]:
     header = header_of(
         plan,
         notes=notes,
-        types=_TYPES,
+        types=FLOAT_TYPES,
         state=_state(plan),
         sample="model_real",
         value="model_real",
     )
     functions = _table() if lut else _MATH
-    if all(layer.kind in ("CoRNN", "UnICORNN", "LEM-one-scale") for layer in plan.layers):
+    if all(
+        layer.kind in ("CoRNN", "UnICORNN", "LEM-one-scale", "ResonatorBank")
+        for layer in plan.layers
+    ):
         functions = functions[: functions.index("static model_real sigmoid")].rstrip() + "\n"
     parts = [
         head(plan),

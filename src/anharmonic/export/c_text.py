@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from string import Template
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic import __version__
-from anharmonic.export.plan import Plan
 
 
 def literal(value: float) -> str:
@@ -72,11 +71,24 @@ def commented(text: str) -> str:
     return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ")
 
 
-def describe(plan: Plan) -> str:
-    """The model in one line, for the head of a file."""
-    layers = ", ".join(f"{layer.kind} {layer.inputs} -> {layer.width}" for layer in plan.layers)
-    outputs = f"{len(plan.bias)} {'classes' if plan.class_names else 'outputs'}"
-    return f"{plan.channels} channels; {layers}; readout {plan.readout}; {outputs}"
+class Described(Protocol):
+    """What the frame of a program says of its model, see ``Plan``."""
+
+    @property
+    def description(self) -> str:
+        """The model in one line."""
+
+    @property
+    def channels(self) -> int:
+        """Channels of a sample."""
+
+    @property
+    def bias(self) -> NDArray[np.float64]:
+        """One number for each output."""
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Names of the classes, or nothing."""
 
 
 HEADER = Template("""\
@@ -152,7 +164,7 @@ FLASH = """\
 
 
 def header_of(
-    plan: Plan,
+    plan: Described,
     *,
     notes: str,
     types: str,
@@ -173,7 +185,7 @@ def header_of(
         extra: What it declares besides.
     """
     return HEADER.substitute(
-        description=commented(describe(plan)),
+        description=commented(plan.description),
         version=__version__,
         notes=notes,
         types=types,
@@ -197,6 +209,6 @@ def class_table(names: tuple[str, ...]) -> tuple[str, str]:
     return declared, f"const char *const model_classes[MODEL_CLASSES] = {{\n    {words}}};\n"
 
 
-def head(plan: Plan) -> str:
+def head(plan: Described) -> str:
     """The first line of every file."""
-    return f"/* {commented(describe(plan))}. Written by anharmonic {__version__}. */"
+    return f"/* {commented(plan.description)}. Written by anharmonic {__version__}. */"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import message, require
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.nn.heads import SequenceModel
+from anharmonic.ops.resonator import propagator
 
 Array = NDArray[np.float64]
 
@@ -71,6 +72,13 @@ class Plan:
     def channels(self) -> int:
         """Channels of a sample as it comes."""
         return len(self.preparation.mean)
+
+    @property
+    def description(self) -> str:
+        """The model in one line, for the head of a file."""
+        layers = ", ".join(f"{layer.kind} {layer.inputs} -> {layer.width}" for layer in self.layers)
+        outputs = f"{len(self.bias)} {'classes' if self.class_names else 'outputs'}"
+        return f"{self.channels} channels; {layers}; readout {self.readout}; {outputs}"
 
 
 def plan(
@@ -243,6 +251,16 @@ def _fastgrnn(layer: Any, k: int) -> LayerPlan:
     )  # fmt: skip
 
 
+def _resonators(layer: Any, k: int) -> LayerPlan:
+    (ih,), H = _weights(layer, k, "ih"), layer.hidden_size
+    frequency, q = (
+        getattr(layer, f"log_{name}_l{k}").detach().double().exp() for name in ("frequency", "q")
+    )
+    steps = zip("abc", propagator(frequency, q, layer.dt), strict=True)
+    vectors = {"bias": _bias(layer, f"bias_l{k}", H)} | {name: _array(v) for name, v in steps}
+    return LayerPlan("ResonatorBank", ih.shape[1], H, {"ih": ih}, vectors, {})
+
+
 _READERS: dict[str, Callable[[Any, int], LayerPlan]] = {
     "LEM": _lem,
     "CoRNN": _cornn,
@@ -251,4 +269,5 @@ _READERS: dict[str, Callable[[Any, int], LayerPlan]] = {
     "ChronoLSTM": _lstm,
     "GRU": _gru,
     "FastGRNN": _fastgrnn,
+    "ResonatorBank": _resonators,
 }

@@ -48,13 +48,17 @@ class RunningScale:
 
     def __call__(self, x_t: Array) -> Array:
         """The scaled sample, float32."""
+        return self.exact(x_t).astype(np.float32)
+
+    def exact(self, x_t: Array) -> Array:
+        """The scaled sample, float64."""
         self._count += 1
         before = x_t - self._mean
         self._mean = self._mean + before / self._count
         self._square = self._square + before * (x_t - self._mean)
         deviation = np.sqrt(self._square / self._count)
         known = deviation > _LEAST * np.maximum(1, np.abs(self._mean))
-        return scaled(x_t, self._mean, np.where(known, deviation, 1.0))
+        return np.asarray((x_t - self._mean) / np.where(known, deviation, 1.0))
 
 
 def scaled_running(x: Array, offsets: Array) -> Array:

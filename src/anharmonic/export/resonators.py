@@ -1,0 +1,138 @@
+"""Resonators as arrays and numbers, for a program without PyTorch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from anharmonic._checks import require
+from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor
+from anharmonic.export.plan import Array
+from anharmonic.nn.resonators.draw import Bank
+from anharmonic.nn.resonators.scaling import RunningScale
+from anharmonic.ops.resonator import at_rest, no_pools, pool, propagator
+
+
+@dataclass(frozen=True)
+class ResonatorPlan:
+    """Resonators with their scaling, what is pooled, and a linear model of that.
+
+    Attributes:
+        bank: The resonators, in float64.
+        constants: Mean and deviation of the channels; None for those of the samples so far.
+        preparation: Likewise, as samples are drawn for a check.
+        pools: What is pooled.
+        weight: Of the linear model, [O, D].
+        bias: Of the linear model, [O].
+        class_names: Names of the classes; empty where values are predicted.
+    """
+
+    bank: Bank
+    constants: tuple[Array, Array] | None
+    preparation: Preprocessing
+    pools: tuple[str, ...]
+    weight: Array
+    bias: Array
+    class_names: tuple[str, ...]
+
+    @property
+    def channels(self) -> int:
+        """Channels of a sample."""
+        return len(self.bank.weight) // 2
+
+    @property
+    def description(self) -> str:
+        """The model in one line."""
+        outputs = f"{len(self.bias)} {'classes' if self.class_names else 'outputs'}"
+        size = len(self.bank.frequency)
+        return f"{self.channels} channels; {size} resonators; {', '.join(self.pools)}; {outputs}"
+
+    @property
+    def coefficients(self) -> tuple[Array, Array, Array]:
+        """What a step takes, see ``ops.resonator.resonator_step``."""
+        a, b, c = propagator(self.bank.frequency, self.bank.q)
+        return a.numpy(), b.numpy(), c.numpy()
+
+
+def resonator_plan(model: ResonatorClassifier | ResonatorRegressor) -> ResonatorPlan:
+    """Reads a fitted estimator.
+
+    Raises:
+        ValueError: If each series is scaled by itself, which a program that takes samples cannot.
+    """
+    advice = "call fit(X, y) first"
+    require(hasattr(model, "ridge_"), "model", type(model).__name__, "fitted", advice)
+    features = model.features_
+    require(
+        features.scaling != "series",
+        "scaling",
+        features.scaling,
+        "'train' or 'running', as a series' own scale is known at its end",
+        "fit with scaling='train'",
+    )
+    weight = np.atleast_2d(model.ridge_.coef_) / model.scaler_.scale_
+    bias = np.atleast_1d(model.ridge_.intercept_) - weight @ model.scaler_.mean_
+    names: tuple[str, ...] = ()
+    if isinstance(model, ResonatorClassifier):
+        names = tuple(str(name) for name in model.classes_)
+        if len(bias) == 1:
+            weight, bias = np.concatenate([-weight, weight]), np.concatenate([-bias, bias])
+        # Scores whose softmax are the probabilities.
+        weight, bias = model.sharpness_ * weight, model.sharpness_ * bias
+    bank = features._bank
+    mean, std = features._mean, features._deviation
+    return ResonatorPlan(
+        _in(torch.float64, bank),
+        (mean, std) if features.scaling == "train" else None,
+        Preprocessing(tuple(mean.tolist()), tuple(std.tolist()), False, "error"),
+        features.pools,
+        weight,
+        bias,
+        names,
+    )
+
+
+def _in(dtype: torch.dtype, bank: Bank) -> Bank:
+    weight, frequency, q, biases, slow = bank
+    return Bank(weight.to(dtype), frequency.to(dtype), q.to(dtype), biases.to(dtype), slow)
+
+
+def resonator_outputs(
+    plan: ResonatorPlan, x: NDArray[Any], dtype: torch.dtype = torch.float64
+) -> Array:
+    """The outputs for a series, every number in one precision.
+
+    Args:
+        plan: The model.
+        x: The series.
+        dtype: The precision.
+
+    Shape:
+        x [T, C]; result [O].
+    """
+    require(
+        x.ndim == 2 and len(x) > 0 and x.shape[1] == plan.channels and bool(np.isfinite(x).all()),
+        "examples",
+        x.shape,
+        f"finite arrays [T, {plan.channels}]",
+        "pass every sequence as steps by channels",
+    )
+    x = np.asarray(x, np.float64)
+    if plan.constants is None:
+        scale = RunningScale((plan.channels,))
+        now = np.stack([scale.exact(row) for row in x])
+    else:
+        mean, deviation = plan.constants
+        now = (x - mean) / deviation
+    samples = torch.from_numpy(now).to(dtype)
+    changes = torch.cat([torch.zeros_like(samples[:1]), samples.diff(dim=0)])
+    bank = _in(dtype, plan.bank)
+    driven = bank.driven(torch.cat([samples, changes], dim=1), torch.tensor([0, len(x)]))
+    found = pool(driven, bank.biases, at_rest(1, driven), no_pools(1, bank.biases))
+    made = bank.features(*found, torch.tensor([len(x)]), plan.pools)
+    return np.asarray(plan.bias + plan.weight @ made[0].astype(np.float64))

@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+import torch
+
+from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor
+from anharmonic.export import write_c
+from anharmonic.export.resonators import resonator_outputs, resonator_plan
+
+ALL = ("share", "excess", "run", "position", "largest", "rms", "end")
+MODELS = {
+    "default": {},
+    "running": {"scaling": "running", "pools": ("rms", "largest", "end")},
+    "all pools": {"pools": ALL, "num_biases": 3},
+    "excess": {"pools": ("excess",), "num_biases": 1},
+    "rms": {"pools": ("rms",)},
+    "largest": {"pools": ("largest",)},
+}
+
+
+def series(number=30, steps=60):
+    rng = np.random.default_rng(2)
+    # A mean that float does not hold to the last digit, and a channel that varies little.
+    x = rng.normal(size=(number, 3, steps)).cumsum(axis=2) * [[1.0], [0.01], [3.0]]
+    return x + np.array([[0.0], [10.3], [-2.0]]), rng.integers(3, size=number)
+
+
+def fitted(name, kind=ResonatorClassifier, classes=3):
+    x, y = series()
+    return kind(11, random_state=0, **MODELS[name]).fit(x, y % classes)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("flags", [(), ("-DMODEL_DOUBLE",)], ids=["float", "double"])
+def test_the_files_check_themselves_under_sanitizers(tmp_path, check, name, flags):
+    write_c(fitted(name), tmp_path)
+    done = check(tmp_path, *flags)
+    assert done.returncode == 0 and "agrees" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_are_those_whose_softmax_the_estimator_says(tmp_path, program, name):
+    for classes in (2, 3):
+        model, (x, _) = fitted(name, classes=classes), series()
+        write_c(model, tmp_path)
+        run = program(
+            tmp_path, classes, "-DMODEL_DOUBLE", f"-DN{classes}", sample=np.float64,
+            value=np.float64,
+        )  # fmt: skip
+        shares = np.stack([np.exp(run(row.T)) for row in x[:5]])
+        shares /= shares.sum(axis=1, keepdims=True)
+        # The estimator computes in float32; a response at a bias counts as above it or not.
+        np.testing.assert_allclose(shares, model.predict_proba(x[:5]), atol=2e-2)
+        np.testing.assert_allclose(shares.sum(axis=1), 1)
+
+
+def test_values_are_those_of_the_regressor(tmp_path, program):
+    model, (x, _) = fitted("rms", ResonatorRegressor), series()
+    write_c(model, tmp_path)
+    np.testing.assert_allclose(program(tmp_path, 1)(x[0].T), model.predict(x[:1]), atol=1e-3)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_ten_thousand_steps_agree_with_pytorch(tmp_path, program, name):
+    model = fitted(name)
+    write_c(model, tmp_path)
+    x = np.random.default_rng(1).normal(size=(10_000, 3)) * [10.0, 0.1, 3.0] + [0.0, 10.3, -2.0]
+    x = x.astype(np.float32)
+    described = resonator_plan(model)
+    exact = resonator_outputs(described, x)
+    double = program(tmp_path, 3, "-DMODEL_DOUBLE", sample=np.float64, value=np.float64)(x)
+    size = max(1, np.abs(exact).max())
+    assert np.abs(double - exact).max() <= 1e-6 * size
+    torchs = np.abs(resonator_outputs(described, x, torch.float32) - exact).max()
+    single = np.abs(program(tmp_path, 3)(x) - exact).max()
+    assert single <= 10 * max(torchs, 2**-20 * size)
+
+
+def test_names_of_classes_go_along(tmp_path):
+    x, y = series()
+    model = ResonatorClassifier(5, random_state=0).fit(x, np.array(["rest", "go"])[y % 2])
+    write_c(model, tmp_path)
+    assert '"go",\n    "rest"' in (tmp_path / "model.c").read_text()
+
+
+def test_what_has_no_form_is_refused(tmp_path):
+    x, y = series()
+    with pytest.raises(ValueError, match=r"scaling .*'train'.*'series'.*scaling='train'"):
+        write_c(ResonatorClassifier(5, scaling="series", random_state=0).fit(x, y), tmp_path)
+    with pytest.raises(ValueError, match=r"model .*fitted.*ResonatorClassifier.*fit"):
+        write_c(ResonatorClassifier(5), tmp_path)
+    with pytest.raises(ValueError, match=r"weights .*'float'.*int8"):
+        write_c(fitted("rms"), tmp_path, weights="int8", calibration=[x[0].T])
+    assert not list(tmp_path.iterdir())
