@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import importlib
 import os
@@ -10,7 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 
-from anharmonic import __version__, _plugins
+from anharmonic import __version__, _plugins, _processes
 from anharmonic._checks import choice, message, missing_extra
 
 COMMANDS = {
@@ -136,9 +137,12 @@ def _dispatch(words: list[str], debug: bool) -> int:
     if words[0] in ("-V", "--version"):
         print(f"anharmonic {__version__}")
         return 0
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), contextlib.ExitStack() as held:
         if not debug:
             warnings.showwarning = _show_warning
+        if _processes.rank() > 0:  # the first of several processes says what they all found
+            nowhere = held.enter_context(open(os.devnull, "w", encoding="utf-8"))
+            held.enter_context(contextlib.redirect_stdout(nowhere))
         try:
             return _command(words[0])(words[1:])
         except ModuleNotFoundError as error:

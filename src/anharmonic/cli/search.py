@@ -5,7 +5,6 @@ import dataclasses
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 from anharmonic._checks import require
@@ -56,7 +55,7 @@ def run(words: Sequence[str]) -> int:
         environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=file)],
         trials: int = 20,
         folds: int | None = None,
-        storage: Path | None = None,
+        storage: str | None = None,
     ) -> int:
         advice = "leave it out, or search on a file"
         require(folds is None or task == "file", "--folds", folds, "for your own file", advice)
@@ -102,7 +101,7 @@ def search_anything(
     environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=None)],
     trials: int = 20,
     folds: int | None = None,
-    storage: Path | None = None,
+    storage: str | None = None,
 ) -> int:
     """Searches a model's settings on a task or file and prints the best as a command.
 
@@ -116,7 +115,10 @@ def search_anything(
         trials: Trials in all, those done before included.
         folds: Of your own file: judges by the mean over so many validation parts. Default: 3 where
             the file is too small for one, else none.
-        storage: The search's journal. Default: MODEL-TASK.journal in the folder of the trials.
+        storage: Where the search is kept, for any number of processes that search together: a
+            journal's path on a shared folder, the URL of a database (sqlite:///search.db,
+            postgresql://...), or grpc://HOST:PORT of Optuna's proxy. Trials of a process that
+            died are taken up again. Default: MODEL-TASK.journal in the folder of the trials.
     """
     return 0
 

@@ -109,7 +109,7 @@ def finish(prepared: PreparedRun, state: TrainingState, unfixed: set[str]) -> Re
         best_epoch=best_epoch,
         stopped="early" if state.stopped_early else "finished",
         device=prepared.device,
-        devices=prepared.environment.devices,
+        devices=prepared.environment.world_size,
         threads=torch.get_num_threads(),
         hardware=hardware(prepared.device),
         versions=state.versions,

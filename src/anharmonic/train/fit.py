@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from anharmonic import _checks
+from anharmonic import _checks, _processes
 from anharmonic.data.base import Loaders, Task
 from anharmonic.diagnostics.machine import hardware
 from anharmonic.diagnostics.registry import check_applicable
@@ -81,16 +81,20 @@ def fit(
         (1, 'mse', 'finished')
     """
     environment = RunEnvironment() if environment is None else environment
+    is_first = _processes.rank() == 0
     _check_type("run", run, Run, "Run(task, model, ...) or Run.from_json(text)")
     _check_type("environment", environment, RunEnvironment, "RunEnvironment(out=..., ...)")
     machine.check_system()
     device = machine.choose_device(environment.device)
     machine.check_logger(environment.logger)
+    several = f"devices={environment.devices}"
+    if environment.num_nodes > 1:
+        several += f" times num_nodes={environment.num_nodes}"
     _checks.require(
-        run.batch_size % environment.devices == 0,
+        run.batch_size % environment.world_size == 0,
         "batch_size",
         run.batch_size,
-        f"a multiple of devices={environment.devices}",
+        f"a multiple of {several}",
         "change one of them",
     )
     if environment.diagnose:
@@ -99,12 +103,14 @@ def fit(
     if (found := _among_results(run, environment)) is not None:
         return found
     try:
-        from lightning.fabric.utilities.rank_zero import rank_zero_only
+        import lightning  # noqa: F401
+
+        from anharmonic.train.launch import check_processes
     except ImportError as error:
         raise _checks.missing_extra("lightning", "train", "training") from error
     from anharmonic.train.resume import random_states, restore_random_states
 
-    is_first = getattr(rank_zero_only, "rank", 0) in (0, None)
+    check_processes(environment)
     states = random_states()
     try:
         if task is None:
@@ -115,11 +121,11 @@ def fit(
         check_readout(run.task, task.readout, run.readout)
         _check_loss(run, task)
         _checks.require(
-            task.kind != "graph" or environment.devices == 1,
+            task.kind != "graph" or environment.world_size == 1,
             "devices of a graph task",
-            environment.devices,
+            environment.world_size,
             "1",
-            "leave devices out",
+            "leave devices and num_nodes out",
         )
         with (
             machine.torch_settings(device, environment.threads) as unfixed,
@@ -131,8 +137,9 @@ def fit(
                 held.enter_context(folders.locked(folder))
                 folders.claim(folder, run)
                 folders.remove_temporary(folder)
-                if (found := _finished(run, environment, folder)) is not None:
-                    return found
+            if (found := _finished(run, environment, folder, is_first)) is not None:
+                return found
+            if is_first:
                 write_task(folder / folders.TASK, task)
             loaders = task.loaders(run.seed, run.batch_size)
             _check_selection(run, loaders)
@@ -203,8 +210,8 @@ def _among_results(run: Run, environment: RunEnvironment) -> Result | None:
     return None
 
 
-def _finished(run: Run, environment: RunEnvironment, folder: Path) -> Result | None:
-    """Looks for the run's result, as the only process at work in its folder.
+def _finished(run: Run, environment: RunEnvironment, folder: Path, is_first: bool) -> Result | None:
+    """Looks for the run's result, as the only process at work in its folder or with its first.
 
     Another process may have finished the run since the first look; the run may have been killed
     between its result and the results line; or the results file is another one than then.
@@ -220,6 +227,8 @@ def _finished(run: Run, environment: RunEnvironment, folder: Path) -> Result | N
         f"the result of run {run.hash}",
         "move this folder away or choose another `out`",
     )
+    if not is_first:
+        return result
     remove_leftovers(folder)
     if (line := _among_results(run, environment)) is not None:
         return line
@@ -238,11 +247,8 @@ def _seeded_model(run: Run, task: Task) -> nn.Module:
 def _train(
     prepared: PreparedRun, unfixed: set[str], told: Callable[[int, float], None] | None
 ) -> Result:
-    from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
-    from lightning.pytorch import Trainer
-    from lightning.pytorch.strategies import DDPStrategy
-
     from anharmonic.train.diagnostics_callback import DiagnosticsCallback
+    from anharmonic.train.launch import TERMINATED, EpochTrainer, launcher, strategy_of
     from anharmonic.train.lightning_messages import hide_lightning_messages
     from anharmonic.train.module import TrainingModule
     from anharmonic.train.ode_curves import ode_curves_of
@@ -282,17 +288,14 @@ def _train(
         str(resume),
     )
     plugins: list[Any] = [AtomicCheckpointIO()]
-    if SLURMEnvironment.detect():
-        # Lightning would save in the middle of an epoch when the queue takes the job away.
-        plugins.append(SLURMEnvironment(auto_requeue=False))
-    backend = "nccl" if prepared.device == "cuda" else "gloo"
+    if (found := launcher()) is not None:
+        plugins.append(found)
     with hide_lightning_messages():
-        trainer = Trainer(
+        trainer = EpochTrainer(
             accelerator="gpu" if prepared.device == "cuda" else "cpu",
             devices=environment.devices,
-            strategy=DDPStrategy(process_group_backend=backend)
-            if environment.devices > 1
-            else "auto",
+            num_nodes=environment.num_nodes,
+            strategy=strategy_of(environment, prepared.device),
             max_epochs=run.epochs,
             callbacks=callbacks,
             plugins=plugins,
@@ -309,8 +312,8 @@ def _train(
         ctrl_c = signal.getsignal(signal.SIGINT)
         try:
             trainer.fit(module, ckpt_path=resume if resume.exists() else None)
-        except SystemExit:
-            if not (state.interrupted or trainer.received_sigterm):
+        except SystemExit as left:
+            if not (state.interrupted or trainer.received_sigterm or left.code == TERMINATED):
                 raise
             signal.signal(signal.SIGINT, ctrl_c)
             text = (
@@ -321,12 +324,12 @@ def _train(
             if state.interrupted:
                 raise KeyboardInterrupt(text) from None
             # Lightning's exit says 0, as if the work were done.
-            stop = SystemExit(128 + signal.SIGTERM)
+            stop = SystemExit(TERMINATED)
             stop.add_note(text)
             raise stop from None
     if module.average is not None:
         prepared.model.load_state_dict(module.average.module.state_dict())
-    if environment.devices == 1:
+    if environment.world_size == 1:
         return finish(prepared, state, unfixed)
     tested = finish(prepared, state, unfixed) if prepared.is_first_process else None
     result: Result = trainer.strategy.broadcast(tested, src=0)  # type: ignore[assignment]
@@ -340,7 +343,7 @@ def _circumstances(prepared: PreparedRun) -> dict[str, str]:
         "torch": found["torch"],
         "device": prepared.device,
         "hardware": hardware(prepared.device),
-        "devices": str(prepared.environment.devices),
+        "devices": str(prepared.environment.world_size),
         "threads": str(torch.get_num_threads()),
     }
 

@@ -46,7 +46,7 @@ class Result:
     device: str
     """"cpu" or "cuda"."""
     devices: int
-    """Number of devices."""
+    """Number of devices, on all machines together."""
     threads: int
     """CPU threads of PyTorch."""
     hardware: str

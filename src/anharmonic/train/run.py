@@ -21,7 +21,7 @@ from typing import Any, Literal, get_args
 
 from torch import nn
 
-from anharmonic import _checks
+from anharmonic import _checks, _processes
 from anharmonic.data.base import Task
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import list_tasks, make_task, task_class
@@ -331,7 +331,14 @@ class RunEnvironment:
     device: Literal["cpu", "cuda", "auto"] = "cpu"
     """Device kind; "auto" takes a GPU where there is one."""
     devices: int = 1
-    """Number of devices (or CPU processes); must divide the run's batch_size."""
+    """Number of devices (or CPU processes) of each machine; times `num_nodes`, it must divide the
+    run's batch_size. Under torchrun or SLURM: the processes that they start on a machine."""
+    num_nodes: int = 1
+    """Number of machines, on each of which torchrun or SLURM starts `devices` processes."""
+    strategy: Literal["auto", "ddp", "fsdp"] = "auto"
+    """How devices share the work: "auto" and "ddp" give each a part of every batch
+    (DistributedDataParallel). "fsdp", which would share out the weights, is refused: the models
+    here fit on one device many times over."""
     threads: int | None = None
     """CPU threads of PyTorch. Default: PyTorch's own choice. Resuming is bit-exact for the same
     number only."""
@@ -344,7 +351,7 @@ class RunEnvironment:
     results: Path | None = None
     """File to which finished runs add a line. Default: results.jsonl in `out`."""
     progress: bool = True
-    """Whether progress is shown, on standard error."""
+    """Whether progress is shown, on standard error; of several processes the first shows it."""
     diagnose: tuple[str, ...] = ()
     """What to measure after every epoch, on a few validation data: the run folder gets a line each
     time, in diagnostics.jsonl. Weights and result stay the same bits."""
@@ -368,6 +375,16 @@ class RunEnvironment:
             )
         _checks.choice("device", self.device, ("cpu", "cuda", "auto"))
         _checks.positive_int("devices", self.devices)
+        _checks.positive_int("num_nodes", self.num_nodes)
+        _checks.choice("strategy", self.strategy, ("auto", "ddp", "fsdp"))
+        _checks.require(
+            self.strategy != "fsdp",
+            "strategy",
+            self.strategy,
+            "one that leaves the weights whole: a recurrence reads all of them at every step, and "
+            "with Adam's moments a GPU of 80 GB holds five billion",
+            "take 'ddp'",
+        )
         if self.threads is not None:
             _checks.positive_int("threads", self.threads)
         for name in ("data_dir", "file", "out", "results"):
@@ -378,6 +395,8 @@ class RunEnvironment:
                 wrong_type(name, "a path", value)
             object.__setattr__(self, name, Path(value))
         _checks.boolean("progress", self.progress)
+        if _processes.rank() > 0:
+            object.__setattr__(self, "progress", False)
         if not isinstance(self.diagnose, list | tuple):
             wrong_type("diagnose", "a list of names of diagnostics", self.diagnose)
         for name in self.diagnose:
@@ -385,6 +404,11 @@ class RunEnvironment:
         object.__setattr__(self, "diagnose", tuple(dict.fromkeys(self.diagnose)))
         _checks.positive_int("diagnose_every", self.diagnose_every)
         _checks.choice("logger", self.logger, get_args(LoggerName))
+
+    @property
+    def world_size(self) -> int:
+        """Number of processes that train together."""
+        return self.devices * self.num_nodes
 
     @property
     def results_path(self) -> Path:

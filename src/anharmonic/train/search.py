@@ -1,7 +1,7 @@
 """Search over settings: trials of a run with values drawn from ranges, judged by validation.
 
-The study is kept in a journal (Optuna's); started again, a search goes on with the trials it has
-not finished, with the values it would have drawn. One process at a time searches a study.
+The study is Optuna's, in a journal or database; started again, a search goes on with the trials it
+has not finished, with the values it would have drawn. Any number of processes may search one study.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def search(
     space: Mapping[str, Range],
     trials: int,
     environment: RunEnvironment,
-    study: Path,
+    study: Path | str,
     *,
     seeds: Sequence[int] = (0,),
     split: str = "",
@@ -96,14 +96,17 @@ def search(
     Args:
         run: The run; its own values stand where ``space`` says nothing.
         space: Ranges by the name of a field ("lr") or of an option of the model ("dropout").
-        trials: Trials in all, >= 1; those of the journal count.
+        trials: Trials in all, >= 1; those of the study count, by whichever process. Processes that
+            begin the last one at the same moment do one more.
         environment: Where the runs are trained; results go to its results file.
-        study: The journal; its folder is made if it is missing.
+        study: Where it is kept: the path of a journal, on a folder that all processes share; the
+            URL of a database, such as ``sqlite:///search.db`` (on one machine) or
+            ``postgresql://...``; or ``grpc://HOST:PORT`` of Optuna's proxy.
         seeds: The seeds every trial is trained with.
         split: The task's option that numbers its splits: seed 3 then trains on split 3.
         sampler: "random", as the papers search, every trial to its end; or "tpe", Optuna's own.
-        told: Called after every trial with the number done, its validation metric (None if it was
-            stopped) and the best so far.
+        told: Called after every trial of this process with the number done, its validation metric
+            (None if it was stopped) and the best so far.
 
     Returns:
         The best trial.
@@ -125,6 +128,9 @@ def search(
     """
     _checks.positive_int("trials", trials)
     _checks.choice("sampler", sampler, ("random", "tpe"))
+    advice = "start the search in several processes instead: each trains a trial"
+    size = environment.world_size
+    _checks.require(size == 1, "devices times num_nodes of a search", size, "1", advice)
     if not space or not seeds:
         raise ValueError(
             _checks.message(
@@ -133,8 +139,8 @@ def search(
         )
     try:
         import optuna
-        from optuna.storages import JournalStorage
-        from optuna.storages.journal import JournalFileBackend
+
+        from anharmonic.train.study import SharedStudy
     except ImportError as error:
         raise _checks.missing_extra("optuna", "sweep", "a search") from error
     from anharmonic.data.metrics import TaskMetric
@@ -144,14 +150,13 @@ def search(
         _checks.choice("a key of model_options", name, model_option_parameters(run.model))
     metric = run.make_task(environment).metric
     higher = TaskMetric(metric).higher_is_better
-    study.parent.mkdir(parents=True, exist_ok=True)
     level = optuna.logging.INFO if environment.progress else optuna.logging.WARNING
     optuna.logging.set_verbosity(level)
-    found = optuna.create_study(
-        storage=JournalStorage(JournalFileBackend(str(study))),
+    shared = SharedStudy(
+        study,
+        environment.out,
         study_name=_name(run, space, seeds, sampler),
         direction="maximize" if higher else "minimize",
-        load_if_exists=True,
         # Before a third of the epochs the rate still rises, and who learns slowly may win.
         pruner=optuna.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=run.epochs // 3)
         if sampler == "tpe"
@@ -182,17 +187,18 @@ def search(
         _checks.require(len(valid) > 0, "validation set", None, "there for a search", advice)
         return statistics.fmean(valid)
 
-    for number in range(len(_complete(found)), trials):
-        # Seeded by the trial's number, so that a search that goes on draws what it would have; and
-        # by the run, or the searches of all runs would try the same points.
+    def sampler_of(number: int) -> Any:
+        # Seeded by the run too, or the searches of all runs would try the same points.
         kind = optuna.samplers.RandomSampler if sampler == "random" else optuna.samplers.TPESampler
-        found.sampler = kind(seed=(int(run.hash, 16) + number) % 2**32)
-        found.optimize(objective, n_trials=1)
+        return kind(seed=(int(run.hash, 16) + number) % 2**32)
+
+    def said(done: int, trial: Any, best: float) -> None:
         if told is not None:
-            last = found.get_trials(deepcopy=False)[-1]
-            told(number + 1, None if last.state.name == "PRUNED" else last.value, _best(found))
+            told(done, None if trial.state.name == "PRUNED" else trial.value, best)
+
+    found = shared.work(objective, trials, sampler_of, said)
     best = found.best_trial
-    if not math.isfinite(float(best.value)):  # type: ignore[arg-type]
+    if not math.isfinite(float(best.value)):
         raise ValueError(
             _checks.message(
                 "a trial of the search must end with a finite loss",
@@ -201,8 +207,8 @@ def search(
             )
         )
     values = dict(best.user_attrs["values"])
-    valid = float(best.value)  # type: ignore[arg-type]
-    return BestTrial(with_settings(run, values), values, valid, len(_complete(found)))
+    valid = float(best.value)
+    return BestTrial(with_settings(run, values), values, valid, len(shared.done()))
 
 
 def with_seed(run: Run, seed: int, split: str = "") -> Run:
@@ -253,19 +259,6 @@ def _drawn(trial: Any, name: str, within: Range) -> Any:
         return trial.suggest_categorical(name, list(within.choices))
     value = trial.suggest_float(name, within.low, within.high, log=within.log)
     return float(f"{value:.4g}")
-
-
-def _best(study: Any) -> float:
-    """The best value so far; of no trial that came to its end NaN."""
-    try:
-        return float(study.best_value)
-    except ValueError:
-        return math.nan
-
-
-def _complete(study: Any) -> list[Any]:
-    """The trials that ended, or were stopped; an interrupted one is drawn again."""
-    return [trial for trial in study.get_trials() if trial.state.name in ("COMPLETE", "PRUNED")]
 
 
 def _name(run: Run, space: Mapping[str, Range], seeds: Sequence[int], sampler: str) -> str:

@@ -22,6 +22,7 @@ from anharmonic.data.metrics import TaskMetric
 from anharmonic.diagnostics.machine import peak_memory_mb
 from anharmonic.train import machine
 from anharmonic.train.evaluate import evaluate
+from anharmonic.train.launch import leave_on_sigterm
 from anharmonic.train.module import TrainingModule
 from anharmonic.train.resume import random_states, restore_random_states
 
@@ -103,6 +104,7 @@ class TrainingState(Callback):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Starts the clock of this sitting."""
+        leave_on_sigterm(trainer)
         self._sitting_started = time.monotonic()
         assert isinstance(pl_module, TrainingModule)
         pl_module.saved_epoch = len(self.curve["epoch"])

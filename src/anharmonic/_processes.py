@@ -1,0 +1,18 @@
+"""Which of the processes that train together this one is."""
+
+from __future__ import annotations
+
+import os
+
+# As Lightning looks for it. SLURM_PROCID comes last: it is also set where SLURM starts no ranks.
+_RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID")
+
+
+def rank() -> int:
+    """The number of this process among those that torchrun, SLURM or Lightning started together.
+
+    Example:
+        >>> rank()
+        0
+    """
+    return next((int(os.environ[name]) for name in _RANKS if name in os.environ), 0)

@@ -1,0 +1,171 @@
+"""Several processes: who started them, and that a signal ends and a new start continues them."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from anharmonic import _processes
+from anharmonic.train import RunEnvironment, fit, read_results, run_folder
+from anharmonic.train import folder as folders
+from anharmonic.train.launch import check_processes, launcher
+
+SLURM = {
+    "SLURM_JOB_ID": "4711",
+    "SLURM_JOB_NAME": "train",
+    "SLURM_NTASKS": "4",
+    "SLURM_NTASKS_PER_NODE": "2",
+    "SLURM_NNODES": "2",
+    "SLURM_PROCID": "3",
+    "SLURM_LOCALID": "1",
+    "SLURM_NODEID": "1",
+    "SLURM_NODELIST": "node[17-18]",
+}
+TORCHRUN = {
+    "TORCHELASTIC_RUN_ID": "none",
+    "WORLD_SIZE": "4",
+    "LOCAL_WORLD_SIZE": "2",
+    "RANK": "2",
+    "LOCAL_RANK": "0",
+    "GROUP_RANK": "1",
+}
+
+
+def given(monkeypatch, variables):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_slurm_says_how_many_processes_there_are(monkeypatch):
+    monkeypatch.setenv("MASTER_ADDR", "set by Lightning")
+    monkeypatch.delenv("MASTER_ADDR")
+    given(monkeypatch, SLURM)
+    found = launcher()
+    assert (found.world_size(), found.global_rank(), found.local_rank()) == (4, 3, 1)
+    assert (found.node_rank(), found.main_address, found.auto_requeue) == (1, "node17", True)
+    assert _processes.rank() == 3
+    check_processes(RunEnvironment(devices=2, num_nodes=2))
+    with pytest.raises(ValueError, match=r"must be 4.*SLURM.*got 'devices=2, num_nodes=1'.*--num"):
+        check_processes(RunEnvironment(devices=2))
+
+
+def test_torchrun_inside_slurm_counts(monkeypatch):
+    given(monkeypatch, SLURM | {"SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "1"} | TORCHRUN)
+    found = launcher()
+    assert (found.world_size(), found.global_rank(), _processes.rank()) == (4, 2, 2)
+    with pytest.raises(ValueError, match=r"must be 4.*torchrun"):
+        check_processes(RunEnvironment())
+
+
+def test_several_machines_need_a_launcher(tiny, environment):
+    with pytest.raises(ValueError, match=r"num_nodes must be 1 without torchrun or SLURM"):
+        fit(tiny(), RunEnvironment(out=environment.out, num_nodes=2))
+    assert not environment.out.exists()
+    with pytest.raises(ValueError, match=r"batch_size must be a multiple of devices=2 times num_n"):
+        fit(tiny(), RunEnvironment(out=environment.out, devices=2, num_nodes=3))
+
+
+def test_sharding_the_weights_is_refused():
+    with pytest.raises(ValueError, match=r"strategy must be .*; got 'fsdp'; take 'ddp'"):
+        RunEnvironment(strategy="fsdp")
+
+
+def test_machines_and_strategy_change_no_hash_and_one_process_may_be_a_group(tiny, environment):
+    run = tiny(epochs=2)
+    alone = fit(run, environment)
+    other = RunEnvironment(out=environment.out / "ddp", threads=1, progress=False, strategy="ddp")
+    assert fit(run, other).curve["train_loss"] == pytest.approx(alone.curve["train_loss"])
+
+
+def test_slurm_takes_a_job_away_and_gives_it_back(
+    tiny, environment, tmp_path, monkeypatch, hook_batches
+):
+    """Before the end of its time SLURM sends SIGUSR1, after `scontrol requeue` SIGTERM."""
+    whole = fit(tiny(), environment)
+    tools, calls = tmp_path / "tools", tmp_path / "calls"
+    tools.mkdir()
+    (tools / "scontrol").write_text(f'#!/bin/sh\necho "$@" >> {calls}\n')
+    (tools / "scontrol").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    one = {name: "1" for name in ("SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_NNODES")}
+    zero = {name: "0" for name in ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID")}
+    given(monkeypatch, SLURM | one | zero)
+    again = RunEnvironment(out=tmp_path / "slurm", threads=1, progress=False)
+
+    def taken_away(name, batch):
+        if name == "train 2 3" and not calls.exists():
+            os.kill(os.getpid(), signal.SIGUSR1)
+            assert calls.read_text() == "requeue 4711\n"
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    hook_batches(taken_away)
+    with pytest.raises(SystemExit) as stopped:
+        fit(tiny(), again)
+    assert stopped.value.code == 143
+    folder = run_folder(tiny(), again)
+    assert (folder / folders.RESUME).exists() and not list(folder.glob("hpc_ckpt*"))
+    resumed = fit(tiny(), again)
+    assert (resumed.curve, resumed.test) == (whole.curve, whole.test)
+
+
+def test_a_follower_takes_the_result_of_a_finished_run(tiny, environment, monkeypatch):
+    done = fit(tiny(epochs=1), environment)
+    environment.results_path.unlink()
+    monkeypatch.setattr(_processes, "rank", lambda: 1)
+    assert fit(tiny(epochs=1), environment) == done
+    assert not environment.results_path.exists()  # the first process adds the line
+
+
+def torchrun(out):
+    words = "--standalone --nproc-per-node 2 -m anharmonic train lstm digits --hidden-size 4"
+    words += " --dropout 0.2 --num-layers 2 --epochs 9 --batch-size 64 --devices 2 --threads 1"
+    return subprocess.Popen(
+        [sys.executable, "-m", "torch.distributed.run", *words.split(), "--out", str(out)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def children(process):
+    path = f"/proc/{process.pid}/task/{process.pid}/children"
+    with open(path, encoding="utf-8") as file:
+        return [int(number) for number in file.read().split()]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for child processes in /proc")
+def test_two_processes_of_torchrun_killed_and_resumed_end_with_the_same_bits(tmp_path):
+    def weights(out):
+        (path,) = out.glob("*/best/model.safetensors")
+        return path.read_bytes()
+
+    whole = torchrun(tmp_path / "whole")
+    said, _ = whole.communicate(timeout=300)
+    assert whole.returncode == 0, said
+    assert said.count("test accuracy") == 1  # one process speaks
+    cut = tmp_path / "cut"
+
+    def saved():
+        return max((path.stat().st_mtime_ns for path in cut.glob("*/resume.ckpt")), default=0)
+
+    for kill in (signal.SIGTERM, signal.SIGKILL):
+        process = torchrun(cut)
+        before = saved()
+        while saved() == before:
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.02)
+        # SIGTERM goes to all of them, as a queue sends it; SIGKILL hits one.
+        os.kill(process.pid if kill is signal.SIGTERM else children(process)[1], kill)
+        said, _ = process.communicate(timeout=120)
+        assert process.returncode != 0 and saved(), said
+    process = torchrun(cut)
+    said, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, said
+    assert weights(cut) == weights(tmp_path / "whole")
+    (one,), (two,) = (read_results(tmp_path / name / "results.jsonl") for name in ("whole", "cut"))
+    assert (one.devices, one.curve) == (2, two.curve)
