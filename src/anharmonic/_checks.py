@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import difflib
 import math
+import stat
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -54,6 +56,33 @@ def message(expected: str, got: str, advice: str) -> str:
         'dt must be > 0; got dt=-1.0; pass a positive step.'
     """
     return f"{expected}; got {got}; {advice}."
+
+
+def text_of(path: Path, most: int = 64 << 20) -> str:
+    """The text of a file that is small where it is whole, such as JSON beside a model.
+
+    Args:
+        path: The file.
+        most: How many bytes it may have.
+
+    Raises:
+        ValueError: If it has more, or is a pipe or a device.
+        OSError: If it cannot be read.
+
+    Example:
+        >>> text_of(Path("/dev/null"), most=9)
+        Traceback (most recent call last):
+            ...
+        ValueError: /dev/null must be a file of at most 9 bytes; got a pipe or device; restore it.
+    """
+    found = path.stat()
+    advice = "restore it"
+    expected = f"{path} must be a file of at most {most} bytes"
+    if not (stat.S_ISREG(found.st_mode) or stat.S_ISDIR(found.st_mode)):
+        raise ValueError(message(expected, "a pipe or device", advice))
+    if found.st_size > most:
+        raise ValueError(message(expected, f"{found.st_size} bytes", advice))
+    return path.read_text(encoding="utf-8")
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

@@ -51,6 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         0
     """
     words = list(sys.argv[1:] if argv is None else argv)
+    if sys.stdout is None:  # closed by whoever started the process
+        sys.stdout = open(os.devnull, "w")
     debug = bool(os.environ.get(DEBUG)) or "--debug" in words
     words = [word for word in words if word != "--debug"]
     before = _debugging.set(debug)
@@ -197,6 +199,8 @@ def usage() -> str:
 
 def _say(text: str) -> None:
     sys.stdout.flush()
+    if sys.stderr is None:
+        return
     print(f"anharmonic: {text}", file=sys.stderr)
 
 

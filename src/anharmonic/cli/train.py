@@ -9,7 +9,7 @@ from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
 
-from anharmonic._checks import choice, listed, message, require
+from anharmonic._checks import choice, listed, message, require, text_of
 from anharmonic.cli.flags import fields_of, open_fields_of, options_of, run_command, typed
 from anharmonic.data.files import FileTask, file_digest
 from anharmonic.data.graphs.own import GraphFileTask
@@ -143,7 +143,7 @@ def train_stored(run: Path, environment: RunEnvironment) -> int:
         "check the path",
         FileNotFoundError,
     )
-    train(Run.from_json(run.read_text(encoding="utf-8")), environment)
+    train(Run.from_json(text_of(run)), environment)
     return 0
 
 

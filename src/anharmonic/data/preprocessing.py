@@ -300,6 +300,9 @@ class Preprocessing:
         advice = "use what to_dict() gave"
         expected = f"{sorted(needed)} and perhaps {sorted(set(known) - set(needed))}"
         require(fits, "keys of preprocessing", sorted(values), expected, advice)
+        for name in ("std", "target_scale", "level_scale"):
+            given = values.get(name, ())
+            require(0 not in given, name, given, "without zeros: it divides", advice)
         return cls(
             tuple(float(v) for v in values["mean"]),
             tuple(float(v) for v in values["std"]),

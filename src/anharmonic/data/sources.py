@@ -157,8 +157,11 @@ def _make(source: Source, raw: Path, folder: Path, progress: bool) -> Arrays:
     try:
         arrays = source.prepare(paths)
     except (
-        EOFError, KeyError, gzip.BadGzipFile, tarfile.TarError, wave.Error, zipfile.BadZipFile
+        EOFError, LookupError, gzip.BadGzipFile, tarfile.TarError, wave.Error, zipfile.BadZipFile,
+        ValueError, AssertionError
     ) as error:  # fmt: skip
+        if isinstance(error, ValueError) and "; got " in str(error):
+            raise  # it says already what is wrong
         raise ValueError(
             message(
                 f"{where} must be a sound archive",

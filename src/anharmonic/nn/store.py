@@ -245,7 +245,7 @@ def from_pretrained(folder: str | Path) -> Any:
                 )
             )
     try:
-        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        config = json.loads(_checks.text_of(folder / CONFIG))
         name, arguments = config["model"], config["arguments"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(
@@ -291,9 +291,15 @@ def _compare(
     Raises:
         TypeError: If they differ.
     """
+    if not isinstance(arguments, dict):
+        raise TypeError(f"arguments are {type(arguments).__name__} and no object")
     for name in ("device", "dtype"):
         if name in arguments:
             raise TypeError(f"{name} is no argument that is saved")
+    layers = arguments.get("num_layers")
+    # (Layers may share weights; a model on the meta device takes time for each.)
+    if isinstance(layers, int) and layers > 10_000 and layers > len(weights):
+        raise TypeError(f"num_layers is {layers} by the arguments, for {len(weights)} weights")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said when the model itself is built
         expected = kind(**arguments, dtype=dtype, device="meta").state_dict()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from anharmonic import __version__, pages
-from anharmonic._checks import message, require
+from anharmonic._checks import message, require, text_of
 from anharmonic.data.registry import OWN_DATA
 from anharmonic.data.scores import ScoreTable
 from anharmonic.diagnostics.base import Matrix, Panel, Probe, Section
@@ -77,7 +77,7 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
                 else folders.ADVICE,
             )
         )
-    result = Result.from_json((folder / folders.RESULT).read_text(encoding="utf-8"))
+    result = Result.from_json(text_of(folder / folders.RESULT))
     run = result.run
     require(
         run.task not in OWN_DATA or file is not None,

@@ -81,7 +81,7 @@ def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256
         (10, 10, 'always True')
     """
     folder, task, file = opened(run_folder, data)
-    run = Run.from_json((folder / folders.RUN).read_text(encoding="utf-8"))
+    run = Run.from_json(_checks.text_of(folder / folders.RUN))
     if task["task"] == GraphFileTask.name:
         rows, truth = _of_nodes(file, task, run)
         predictions = predict(folder, file, batch_size)

@@ -219,7 +219,7 @@ def _finished(run: Run, environment: RunEnvironment, folder: Path, is_first: boo
     path = folder / folders.RESULT
     if not path.exists():
         return None
-    result = Result.from_json(path.read_text(encoding="utf-8"))
+    result = Result.from_json(_checks.text_of(path))
     _checks.require(
         result.run.hash == run.hash,
         str(path),

@@ -74,7 +74,7 @@ def claim(folder: Path, run: Run) -> None:
         return
     found: object
     try:
-        found = Run.from_json(path.read_text(encoding="utf-8"))
+        found = Run.from_json(_checks.text_of(path))
     except (ValueError, TypeError) as error:
         found = error
     # By the hash: an option that is left out and one given its default are one run.

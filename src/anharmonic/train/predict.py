@@ -172,7 +172,7 @@ def _of_nodes(
     model: nn.Module, file: Path, task: Mapping[str, Any], folder: Path
 ) -> NDArray[np.float32]:
     """Predictions for all nodes of a graph, prepared as for training."""
-    run = Run.from_json((folder / folders.RUN).read_text(encoding="utf-8"))
+    run = Run.from_json(_checks.text_of(folder / folders.RUN))
     undirected = bool(run.task_options.get("undirected", False))
     with torch.no_grad():
         return _meant(task, model(*read_node_inputs(file, task["preprocessing"], undirected)))
@@ -254,7 +254,7 @@ def write_task(path: Path, task: Task) -> None:
 
 def _read_task(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(_checks.text_of(path))
         size = _checks.positive_int("input_size", content["input_size"])
         prepared = content["preprocessing"]
         # Tasks other than "file" prepare nothing, and have not measured their inputs.

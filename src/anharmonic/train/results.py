@@ -5,10 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from anharmonic import _checks
 from anharmonic.train.files import append_line
 from anharmonic.train.run import Run
 from anharmonic.train.serialization import structure_json
@@ -114,6 +116,18 @@ def append(path: str | Path, result: Result) -> None:
     append_line(Path(path), result.to_json())
 
 
+LONGEST = 64 << 20
+"""Bytes of the longest line that is read: a file without line ends takes no memory."""
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while line := file.readline(LONGEST + 1):
+            yield line
+            while len(line) > LONGEST and not line.endswith(b"\n"):
+                line = file.readline(LONGEST + 1)
+
+
 def read_results(path: str | Path) -> list[Result]:
     """Reads all results of a file, in order; none if there is no such file.
 
@@ -131,10 +145,13 @@ def read_results(path: str | Path) -> list[Result]:
         return []
     results = []
     # Bytes, because a line cut short may end inside a character.
-    for number, line in enumerate(path.read_bytes().split(b"\n"), start=1):
+    for number, line in enumerate(_lines(path), start=1):
         if not line.strip():
             continue
         try:
+            _checks.require(
+                len(line) <= LONGEST, "a line", f"{LONGEST} bytes or more", "shorter", "delete it"
+            )
             results.append(Result.from_json(line.decode()))
         except (ValueError, TypeError) as error:
             warnings.warn(

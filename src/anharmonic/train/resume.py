@@ -10,6 +10,7 @@ import contextlib
 import io
 import os
 import random
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,10 @@ class AtomicCheckpointIO(CheckpointIO):
         """
         try:
             # Always with weights_only, whatever the caller says: the file may come from anywhere.
+            with zipfile.ZipFile(path) as file:
+                # torch.save does not compress; what is small and unpacks to gigabytes is not ours.
+                if any(part.compress_type != zipfile.ZIP_STORED for part in file.infolist()):
+                    raise ValueError("it is compressed")
             checkpoint = torch.load(path, map_location="cpu", weights_only=True)
             if not isinstance(checkpoint, dict) or not _PARTS <= checkpoint.keys():
                 raise ValueError("it holds no training state")

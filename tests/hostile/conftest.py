@@ -1,0 +1,159 @@
+"""What the tests of bad input share: how a clear error is recognised, and how a crash is seen."""
+
+import os
+import pickle
+import re
+import resource
+import signal
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+CLEAR = re.compile(r"; got .+; .+", re.DOTALL)
+"""Every error says what was expected; what came; what to do."""
+SECONDS = 120
+TINY = ("--epochs", "1", "--hidden-size", "2", "--no-progress", "--threads", "1")
+
+
+@pytest.fixture(autouse=True)
+def deadline(tmp_path, monkeypatch):
+    """What hangs fails; files lie in a folder of the test's own."""
+
+    def late(number, frame):
+        raise TimeoutError(f"still busy after {SECONDS} seconds")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ANHARMONIC_DEBUG", raising=False)
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(SECONDS)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@pytest.fixture
+def refused():
+    """Calls a function; it must raise one clear error."""
+
+    def check(call, *kinds, names=""):
+        with pytest.raises(kinds or (ValueError, TypeError)) as caught:
+            call()
+        text = str(caught.value)
+        assert CLEAR.search(text), text
+        assert names in text, text
+
+    return check
+
+
+@pytest.fixture
+def refused_by_command(cli):
+    """Runs a command; it must end with code 1 or 2 and one clear error, and no trace."""
+
+    def check(*words, names=""):
+        code, out, error = cli(*words)
+        assert code in (1, 2), f"{code}: {out[-300:]} {error}"
+        assert "Traceback" not in error and "unexpected" not in error, error
+        # tyro draws a box around what it says of flags.
+        assert CLEAR.search(error) or "For full helptext" in error, error
+        assert names in error, error
+
+    return check
+
+
+@pytest.fixture
+def in_child():
+    """Calls a function in a forked child with little memory; gives what it returned or raised.
+
+    A crash of the child, or more than `megabytes` of memory beyond what the parent has, fails.
+    """
+
+    def call(work, megabytes=1500):
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(read)
+            try:
+                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+                if Path("/proc/self/statm").exists():
+                    held = int(Path("/proc/self/statm").read_text().split()[0]) * 4096
+                    most = held + (megabytes << 20)
+                    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+                signal.alarm(SECONDS)
+                try:
+                    answer = ("returned", work())
+                except Exception as error:
+                    traceback.print_exc()
+                    answer = (type(error).__name__, str(error))
+                os.write(write, pickle.dumps(answer))
+            finally:
+                os._exit(0)
+        os.close(write)
+        with os.fdopen(read, "rb") as answers:
+            answer = answers.read()
+        _, status = os.waitpid(child, 0)
+        assert not os.WIFSIGNALED(status), f"ended by signal {os.WTERMSIG(status)}"
+        assert answer, "ended without an answer"
+        return pickle.loads(answer)
+
+    return call
+
+
+@pytest.fixture
+def process():
+    """Starts a command line of its own: exit code, standard output, standard error."""
+
+    def run(*words, before=None, stdout=subprocess.PIPE, **environment):
+        command = [sys.executable, "-m", "anharmonic", *map(str, words)]
+        done = subprocess.run(
+            command,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=SECONDS,
+            preexec_fn=before,
+            env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+            check=False,
+        )
+        return done.returncode, done.stdout or "", done.stderr
+
+    return run
+
+
+@pytest.fixture
+def arrays():
+    """Twenty labelled sequences of five steps and two channels."""
+    x = np.random.default_rng(0).standard_normal((20, 5, 2)).astype(np.float32)
+    return {"x": x, "y": np.arange(20) % 2}
+
+
+@pytest.fixture
+def trained(cli, arrays):
+    """A run folder of a model trained on `d.npz`."""
+    np.savez("d.npz", x=arrays["x"], y=np.array(["no", "yes"])[arrays["y"]])
+    code, _, error = cli("train", "lem", "d.npz", *TINY)
+    assert code == 0, error
+    return next(path for path in Path("runs").iterdir() if path.is_dir())
+
+
+@pytest.fixture
+def tiny():
+    """Flags of a training that takes no time."""
+    return TINY
+
+
+class Evil:
+    """Leaves a file behind where a pickle of it is read."""
+
+    def __reduce__(self):
+        return os.system, ("touch EVIL",)
+
+
+@pytest.fixture
+def evil():
+    """An object whose pickle runs code; the test fails if it ran."""
+    yield Evil()
+    assert not Path("EVIL").exists(), "the content of a file was run"

@@ -1,0 +1,111 @@
+"""Wrong words on the command line: one clear error."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+TRAIN = ("train", "lem", "digits")
+WORDS = {
+    "command": ("bogus",),
+    "empty command": ("",),
+    "no data": ("train", "lem"),
+    "model": ("train", "transformer", "digits"),
+    "task": ("train", "lem", "bogus"),
+    "graph model on sequences": ("train", "graphcon", "digits"),
+    "sequence model on a graph": ("train", "lem", "cora"),
+    "flag": (*TRAIN, "--bogus", "1"),
+    "epochs 0": (*TRAIN, "--epochs", "0"),
+    "epochs -1": (*TRAIN, "--epochs", "-1"),
+    "epochs x": (*TRAIN, "--epochs", "x"),
+    "epochs 1.5": (*TRAIN, "--epochs", "1.5"),
+    "epochs missing": (*TRAIN, "--epochs"),
+    "lr 0": (*TRAIN, "--lr", "0"),
+    "lr nan": (*TRAIN, "--lr", "nan"),
+    "lr inf": (*TRAIN, "--lr", "inf"),
+    "lr -1": (*TRAIN, "--lr", "-1"),
+    "seed -1": (*TRAIN, "--seed", "-1"),
+    "seed 2**32": (*TRAIN, "--seed", str(2**32)),
+    "seed of 5000 digits": (*TRAIN, "--seed", "9" * 5000),
+    "batch 0": (*TRAIN, "--batch-size", "0"),
+    "hidden 0": (*TRAIN, "--hidden-size", "0"),
+    "hidden 10**15": (*TRAIN, "--hidden-size", str(10**15), "--epochs", "1"),
+    "dt 0": (*TRAIN, "--dt", "0"),
+    "dropout 2": (*TRAIN, "--dropout", "2"),
+    "device": (*TRAIN, "--device", "gpu"),
+    "devices 3": (*TRAIN, "--devices", "3", "--epochs", "1"),
+    "threads 0": (*TRAIN, "--threads", "0"),
+    "clip -1": (*TRAIN, "--clip-norm", "-1"),
+    "patience 0": (*TRAIN, "--patience", "0"),
+    "select": (*TRAIN, "--select", "first"),
+    "readout": (*TRAIN, "--readout", "first"),
+    "diagnose": (*TRAIN, "--diagnose", "bogus"),
+    "diagnose of graphs": (*TRAIN, "--diagnose", "smoothing", "--epochs", "1"),
+    "out a file": (*TRAIN, "--out", "/etc/passwd", "--epochs", "1", "--hidden-size", "2"),
+    "results a folder": (*TRAIN, "--results", "/tmp", "--epochs", "1", "--hidden-size", "2"),
+    "no run": ("train", "--run", "none.json"),
+    "option of another model": (*TRAIN, "--gamma", "1"),
+    "predict from nothing": ("predict", "none", "none.npz"),
+    "predict one word": ("predict", "none"),
+    "predict batch 0": ("predict", "none", "x.npz", "--batch-size", "0"),
+    "predict to nowhere": ("predict", "none", "x.npz", "--output", "/nowhere/x.csv"),
+    "diagnose nothing": ("diagnose", "none"),
+    "diagnose a file": ("diagnose", "/etc/passwd"),
+    "compare nothing": ("compare",),
+    "compare no file": ("compare", "none.csv"),
+    "compare models": ("compare", "digits", "--models", "bogus"),
+    "compare epochs": ("compare", "digits", "--epochs", "0"),
+    "search nothing": ("search",),
+    "search trials 0": ("search", "lem", "digits", "--trials", "0"),
+    "search model": ("search", "bogus", "digits"),
+    "export nothing": ("export",),
+    "export none": ("export", "none", "--c", "out"),
+    "list": ("list", "bogus"),
+    "info": ("info", "bogus"),
+    "NUL in a path": ("train", "lem", "a\0b.npz"),
+    "no UTF-8 in a path": ("train", "lem", "a\udce9.npz"),
+    "a path of 5000": ("train", "lem", "a" * 5000 + ".npz"),
+}
+PAPERS = {
+    "table": ("table", "bogus"),
+    "table rows": ("table", "demo", "--rows", "bogus", "--dry-run"),
+    "table epochs": ("table", "demo", "--epochs", "0", "--dry-run"),
+    "table length": ("table", "demo", "--length", "-5", "--dry-run"),
+    "table seeds": ("table", "demo", "--seeds", "-1", "--dry-run"),
+    "report": ("report", "bogus"),
+    "report results": ("report", "demo", "--results", "/nowhere"),
+    "report page": ("report", "demo", "--html", "/nowhere/x.html"),
+    "figure": ("figure", "bogus"),
+    "figure form": ("figure", "g2-mad", "--form", "gif"),
+    "theory": ("theory", "bogus"),
+    "theory chapter": ("theory", "--chapter", "bogus"),
+}
+
+
+@pytest.mark.parametrize("words", WORDS.values(), ids=WORDS)
+def test_words(words, refused_by_command):
+    refused_by_command(*words)
+
+
+@pytest.mark.papers
+@pytest.mark.parametrize("words", PAPERS.values(), ids=PAPERS)
+def test_words_of_the_papers(words, refused_by_command):
+    refused_by_command(*words)
+
+
+def test_output_on_a_full_disk(process):
+    with open("/dev/full", "w") as full:
+        code, _, error = process("list", "models", stdout=full)
+    assert code in (1, 2) and "space" in error and "Traceback" not in error, error
+
+
+def test_closed_output(process):
+    code, _, error = process("list", "models", before=lambda: os.close(1))
+    assert code in (0, 1, 2) and "Traceback" not in error and "unexpected" not in error, error
+
+
+def test_a_reader_that_leaves():
+    words = f"{sys.executable} -m anharmonic list models | head -1"
+    done = subprocess.run(words, shell=True, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0 and not done.stderr, done.stderr

@@ -1,0 +1,218 @@
+"""Bad graphs: one clear error; odd graphs: the numbers of the reference."""
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+
+import anharmonic as ah
+
+EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+OTHER = torch.tensor([[0, 2, 2, 1], [2, 0, 1, 2]])
+nan, inf = float("nan"), float("inf")
+
+
+class Sum(torch.nn.Module):
+    """Adds up the features of neighbours."""
+
+    def forward(self, x, edges):
+        if isinstance(edges, ah.Adjacency):
+            return edges.matmul(x)
+        return torch.zeros_like(x).index_add(0, edges[1], x[edges[0]])
+
+
+def gated(**options):
+    return ah.GradientGating(Sum(), num_layers=3, **options)
+
+
+KINDS = {"GraphCON": lambda: ah.GraphCON(Sum(), num_layers=3, dt=0.3), "GradientGating": gated}
+
+
+def nodes(*shape):
+    return torch.rand(shape or (3, 4), generator=torch.Generator().manual_seed(1))
+
+
+BAD = {
+    "out of range": (nodes(), torch.tensor([[0, 3], [1, 0]])),
+    "negative": (nodes(), torch.tensor([[0, -1], [1, 0]])),
+    "smallest int": (nodes(), torch.tensor([[0, -(2**63)], [1, 0]])),
+    "largest int": (nodes(), torch.tensor([[0, 2**63 - 1], [1, 0]])),
+    "int32": (nodes(), EDGES.int()),
+    "float": (nodes(), EDGES.float()),
+    "bool": (nodes(), EDGES.bool()),
+    "one axis": (nodes(), EDGES[0]),
+    "transposed": (nodes(), torch.tensor([[0, 1], [1, 0], [1, 2]])),
+    "list": (nodes(), [[0], [1]]),
+    "numpy": (nodes(), EDGES.numpy()),
+    "None": (nodes(), None),
+    "dict": (nodes(), {"a": EDGES}),
+    "x a tuple": ((nodes(),) * 2, EDGES),
+    "x int": (torch.ones(3, 4).long(), EDGES),
+    "x nan": (torch.full((3, 4), nan), EDGES),
+    "x three axes": (nodes(1, 3, 4), EDGES),
+    "x one axis": (nodes(3), EDGES),
+    "x numpy": (np.ones((3, 4)), EDGES),
+    "x complex": (torch.ones(3, 4, dtype=torch.complex64), EDGES),
+    "x empty": (nodes(0, 4), EDGES),
+    "x meta": (nodes().to("meta"), EDGES),
+    "an adjacency of other nodes": (nodes(4, 4), ah.Adjacency(EDGES, 3)),
+}
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize(("x", "edges"), BAD.values(), ids=BAD)
+def test_bad_graphs(make, x, edges, refused):
+    refused(lambda: make()(x, edges))
+
+
+ODD = {
+    "no edges": (nodes(), torch.zeros(2, 0, dtype=torch.long)),
+    "no nodes": (nodes(0, 4), torch.zeros(2, 0, dtype=torch.long)),
+    "isolated": (nodes(9, 4), EDGES),
+    "twice": (nodes(), torch.cat([EDGES, EDGES], 1)),
+    "self loops": (nodes(), torch.tensor([[0, 1], [0, 1]])),
+    "directed": (nodes(), torch.tensor([[0, 1], [1, 2]])),
+    "strided edges": (nodes(), torch.stack([EDGES.t(), EDGES.t()], -1)[..., 0].t()),
+    "expanded edges": (nodes(), torch.tensor([[0], [1]]).expand(2, 50)),
+    "strided x": (nodes(4, 3).t(), EDGES),
+    "expanded x": (nodes(1, 4).expand(3, 4), EDGES),
+}
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+@pytest.mark.parametrize(("x", "edges"), ODD.values(), ids=ODD)
+def test_odd_graphs_equal_the_reference(make, x, edges):
+    found = []
+    for backend in ("auto", "reference"):
+        torch.manual_seed(0)
+        y = x.clone().requires_grad_()
+        with ah.use_backend(backend):
+            output = make()(y, edges)
+            output.pow(2).sum().backward()
+        found.append((output.detach(), y.grad))
+    torch.testing.assert_close(*found)
+    assert found[0][0].isfinite().all()
+    torch.testing.assert_close(make()(x, ah.Adjacency(edges, len(x))), found[0][0])
+
+
+class Other(torch.nn.Module):
+    """Returns what no convolution may."""
+
+    def __init__(self, give):
+        super().__init__()
+        self.give = give
+
+    def forward(self, x, edges):
+        return self.give(x)
+
+
+CALLS = {
+    "conv None": lambda: ah.GraphCON(None, 2),
+    "conv a function": lambda: ah.GraphCON(lambda x, e: x, 2),
+    "conv a list of one": lambda: ah.GraphCON([Sum()], 2),
+    "conv an empty list": lambda: ah.GraphCON([], 2),
+    "layers 0": lambda: ah.GraphCON(Sum(), 0),
+    "dt 0": lambda: ah.GraphCON(Sum(), 2, dt=0),
+    "dt nan": lambda: ah.GraphCON(Sum(), 2, dt=nan),
+    "frequency -1": lambda: ah.GraphCON(Sum(), 2, frequency=-1),
+    "dropout 1": lambda: ah.GraphCON(Sum(), 2, dropout=1.0),
+    "activation": lambda: ah.GraphCON(Sum(), 2, activation="bogus"),
+    "initial_velocity": lambda: ah.GraphCON(Sum(), 2, initial_velocity="bogus"),
+    "p 0": lambda: gated(p=0),
+    "p -1": lambda: gated(p=-1),
+    "p nan": lambda: gated(p=nan),
+    "p text": lambda: gated(p="2"),
+    "aggr": lambda: gated(aggr="median"),
+    "neighbours": lambda: gated(neighbours="all"),
+    "single_rate 1": lambda: gated(single_rate=1),
+    "rate_exponent -1": lambda: gated(rate_exponent=-1),
+    "adjacency float": lambda: ah.Adjacency(EDGES.float(), 3),
+    "adjacency N small": lambda: ah.Adjacency(EDGES, 2),
+    "adjacency N -1": lambda: ah.Adjacency(EDGES, -1),
+    "adjacency N 3.0": lambda: ah.Adjacency(EDGES, 3.0),
+    "adjacency N None": lambda: ah.Adjacency(EDGES, None),
+    "weight short": lambda: ah.Adjacency(EDGES, 3, torch.ones(3)),
+    "weight int": lambda: ah.Adjacency(EDGES, 3, torch.ones(4).long()),
+    "weight with gradients": lambda: ah.Adjacency(EDGES, 3, torch.ones(4, requires_grad=True)),
+    "weight nan": lambda: ah.Adjacency(EDGES, 3, torch.full((4,), nan)),
+    "weight a list": lambda: ah.Adjacency(EDGES, 3, [1.0] * 4),
+    "matmul of other rows": lambda: ah.Adjacency(EDGES, 3).matmul(torch.ones(4, 2)),
+    "matmul of int": lambda: ah.Adjacency(EDGES, 3).matmul(torch.ones(3, 2).long()),
+    "matmul of one axis": lambda: ah.Adjacency(EDGES, 3).matmul(torch.ones(3)),
+    "matmul of numpy": lambda: ah.Adjacency(EDGES, 3).matmul(np.ones((3, 2))),
+    "mean of other rows": lambda: ah.Adjacency(EDGES, 3).mean(torch.ones(2, 2)),
+    "conv changes the width": lambda: ah.GraphCON(Other(lambda x: x[:, :1].repeat(1, 7)), 2)(
+        nodes(), EDGES
+    ),
+    "conv returns None": lambda: ah.GraphCON(Other(lambda x: None), 2)(nodes(), EDGES),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_options(call, refused):
+    refused(call)
+
+
+@pytest.mark.parametrize("name", ["num_nodes", "edge_index"])
+def test_an_adjacency_is_read_only(name):
+    graph = ah.Adjacency(EDGES, 3)
+    with pytest.raises(AttributeError):
+        setattr(graph, name, 200_000 if name == "num_nodes" else EDGES + 10**7)
+    assert torch.equal(
+        graph.matmul(torch.eye(3)), torch.tensor([[0.0, 1, 0], [1, 0, 1], [0, 1, 0]])
+    )
+
+
+def test_an_adjacency_does_not_follow_the_edges_it_was_made_of():
+    edges = EDGES.clone()
+    graph = ah.Adjacency(edges, 3)
+    edges.fill_(99)
+    assert graph.matmul(torch.eye(3)).sum() == 4
+
+
+@pytest.mark.parametrize("how", ["in place", "numpy", "data", "set_"])
+def test_edges_that_change_between_calls_are_seen(how, refused):
+    array = EDGES.numpy().copy()
+    edges = torch.from_numpy(array)
+    model = gated()
+    model(nodes(), edges)
+    if how == "in place":
+        edges[:, :] = OTHER
+    elif how == "numpy":
+        array[:] = OTHER.numpy()
+    elif how == "data":
+        edges.data = OTHER.clone()
+    else:
+        edges.set_(OTHER.clone())
+    torch.testing.assert_close(model(nodes(), edges), gated()(nodes(), OTHER))
+    edges.fill_(77)
+    refused(lambda: model(nodes(), edges))
+
+
+def test_an_adjacency_of_nodes_that_no_memory_holds(in_child):
+    def work():
+        ah.Adjacency(EDGES, 10**12).matmul(torch.ones(1, 1).expand(10**12, 1))
+
+    what, text = in_child(work)
+    assert what in ("MemoryError", "RuntimeError", "ValueError") and "memory" in text, (what, text)
+
+
+@pytest.mark.slow
+def test_threads_share_one_adjacency():
+    torch.manual_seed(0)
+    graph, x = ah.Adjacency(torch.randint(0, 500, (2, 4000)), 500), torch.randn(500, 8)
+    expected, wrong = ah.Adjacency(graph.edge_index, 500).matmul(x), []
+
+    def work():
+        try:
+            wrong.extend(1 for _ in range(30) if not torch.equal(graph.matmul(x), expected))
+        except Exception as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong

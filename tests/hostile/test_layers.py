@@ -1,0 +1,341 @@
+"""Bad input to layers, cells, models and neural ODEs: one clear error; odd input: right numbers."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic.nn.sequence.registry import LAYERS
+
+T, B, F, H = 7, 3, 2, 4
+NATIVE = (
+    "CoRNN",
+    "UnICORNN",
+    "LEM",
+    "NeuralOscillator",
+    "MultiLayerNeuralOscillator",
+    "SkewRNN",
+    "ResonatorBank",
+)
+TORCH = ("RNN", "LSTM", "GRU", "ChronoLSTM")
+each_layer = pytest.mark.parametrize(
+    "kind",
+    [name if name == "LEM" else pytest.param(name, marks=pytest.mark.slow) for name in LAYERS],
+)
+nan, inf = float("nan"), float("inf")
+
+
+def make(kind, *sizes, **options):
+    torch.manual_seed(0)
+    return LAYERS[kind](*(sizes or (F, H)), **options)
+
+
+def data(*shape, dtype=torch.float32):
+    return torch.randn(shape or (T, B, F), generator=torch.Generator().manual_seed(1)).to(dtype)
+
+
+def with_nan():
+    x = data()
+    x[3, 1, 0] = nan
+    return x
+
+
+INPUTS = {
+    **{str(t): torch.ones(T, B, F).to(t) for t in (torch.float64, torch.float16, torch.bfloat16)},
+    **{str(t): torch.ones(T, B, F).to(t) for t in (torch.complex64, torch.int64, torch.bool)},
+    "bytes": torch.ones(T, B, F, dtype=torch.uint8),
+    "numpy": np.ones((T, B, F), np.float32),
+    "list": [[[0.0]]],
+    "none": None,
+    "string": "x",
+    "no batch": torch.ones(T, 0, F),
+    "no time": torch.ones(0, B, F),
+    "other width": torch.ones(T, B, F + 1),
+    "no width": torch.ones(T, B, 0),
+    "one axis": torch.ones(F),
+    "no axis": torch.tensor(1.0),
+    "four axes": torch.ones(1, T, B, F),
+    "nan": with_nan(),
+    "meta": torch.ones(T, B, F, device="meta"),
+}
+
+
+@each_layer
+@pytest.mark.parametrize("x", INPUTS.values(), ids=INPUTS)
+def test_inputs(kind, x, refused):
+    refused(lambda: make(kind)(x))
+
+
+STATES = {
+    "other batch": lambda s: tuple(p[:, :1] for p in s),
+    "other layers": lambda s: tuple(torch.cat([p, p]) for p in s),
+    "float64": lambda s: tuple(p.double() for p in s),
+    "meta": lambda s: tuple(p.to("meta") for p in s),
+    "string": lambda s: "zz",
+    "too long": lambda s: (*s, s[0]),
+    "dict": lambda s: {"y": s[0]},
+}
+
+
+@each_layer
+@pytest.mark.parametrize("change", STATES.values(), ids=STATES)
+def test_states(kind, change, refused):
+    layer = make(kind)
+    _, state = layer(data())
+    refused(lambda: layer(data(), change(state)))
+
+
+OPTIONS = {
+    "hidden 0": ((F, 0), {}),
+    "hidden -1": ((F, -1), {}),
+    "hidden 1.5": ((F, 1.5), {}),
+    "hidden True": ((F, True), {}),
+    "hidden text": ((F, "3"), {}),
+    "input 0": ((0, H), {}),
+    "layers 0": ((F, H), {"num_layers": 0}),
+    "layers None": ((F, H), {"num_layers": None}),
+    "dropout 2": ((F, H), {"dropout": 2}),
+    "dropout nan": ((F, H), {"dropout": nan}),
+    "bias None": ((F, H), {"bias": None}),
+    "batch_first 1": ((F, H), {"batch_first": 1}),
+}
+
+
+@each_layer
+@pytest.mark.parametrize(("sizes", "options"), OPTIONS.values(), ids=OPTIONS)
+def test_constructors(kind, sizes, options, refused):
+    refused(lambda: make(kind, *sizes, **options))
+
+
+ELAPSED = {
+    "negative": -torch.ones(T, B),
+    "nan": torch.full((T, B), nan),
+    "inf": torch.full((T, B), inf),
+    "other shape": torch.ones(B, T + 1),
+    "int": torch.ones(T, B, dtype=torch.long),
+    "float": 1.0,
+}
+
+
+@each_layer
+@pytest.mark.parametrize("elapsed", ELAPSED.values(), ids=ELAPSED)
+def test_elapsed(kind, elapsed, refused):
+    refused(lambda: make(kind)(data(), elapsed=elapsed))
+
+
+@each_layer
+@pytest.mark.parametrize("output", ["bogus", None, 3])
+def test_output(kind, output, refused):
+    refused(lambda: make(kind)(data(), output=output))
+
+
+@each_layer
+def test_one_weight_in_another_dtype_is_refused(kind):
+    layer = make(kind)
+    weight = list(layer.parameters())[-1]
+    weight.data = weight.data.double()
+    with pytest.raises((ValueError, TypeError, RuntimeError), match=r"dtype|same type|Double"):
+        layer(data())
+
+
+@each_layer
+@pytest.mark.parametrize("value", [nan, inf])
+def test_what_is_not_finite_is_not_hidden(kind, value):
+    layer = make(kind)
+    with torch.no_grad():
+        for weight in layer.parameters():
+            weight.fill_(value)
+    try:
+        output, _ = layer(data())
+    except ValueError:
+        return
+    assert not output.isfinite().all() or value == inf
+
+
+@each_layer
+def test_views_give_the_numbers_of_copies(kind):
+    layer = make(kind)
+    x = data(2 * T, B, 2 * F)[::2, :, ::2]
+    expected, _ = layer(x.contiguous().clone())
+    for view in (x, x.contiguous().transpose(0, 1).contiguous().transpose(0, 1), x.flip(0).flip(0)):
+        assert torch.equal(layer(view)[0], expected)
+    wide = data(1, 1, F).expand(T, B, F)
+    assert torch.equal(layer(wide)[0], layer(wide.contiguous())[0])
+    overlapping = data(T + B).as_strided((T, B, F), (1, 1, 0))
+    assert torch.equal(layer(overlapping)[0], layer(overlapping.contiguous().clone())[0])
+    negated = torch.complex(data(), data()).conj().imag
+    assert torch.equal(layer(negated)[0], layer(negated.resolve_neg().clone())[0])
+
+
+@each_layer
+def test_strided_weights_give_the_numbers_of_copies(kind):
+    layer = make(kind)
+    expected, _ = layer(data())
+    for weight in layer.parameters():
+        weight.data = torch.stack([weight.data, weight.data], -1)[..., 0]
+    torch.testing.assert_close(layer(data())[0], expected)
+
+
+@each_layer
+@pytest.mark.parametrize("touched", ["x", "weight", "output"])
+def test_what_changes_in_place_before_backward_is_an_error_or_harmless(kind, touched):
+    def gradients(change):
+        layer = make(kind)
+        leaf = data().requires_grad_()
+        x = leaf * 1
+        output, _ = layer(x)
+        total = output.sum()
+        if change:
+            with torch.no_grad():
+                for tensor in {"x": [x], "output": [output]}.get(touched, layer.parameters()):
+                    tensor.mul_(3)
+        total.backward()
+        return [leaf.grad, *(p.grad for p in layer.parameters() if p.grad is not None)]
+
+    expected = gradients(change=False)
+    try:
+        found = gradients(change=True)
+    except RuntimeError as error:
+        assert "modified by an inplace operation" in str(error) or "modified inplace" in str(error)
+    else:
+        for a, b in zip(expected, found, strict=True):
+            torch.testing.assert_close(a, b, rtol=0, atol=0)
+
+
+@each_layer
+def test_copies_give_the_same_numbers(kind):
+    layer = make(kind)
+    expected, _ = layer(data())
+    for copied in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+        assert torch.equal(copied(data())[0], expected)
+
+
+@each_layer
+def test_a_stream_sees_weights_that_change(kind):
+    layer = make(kind).eval()
+    x = data(B, F)
+    with torch.no_grad():
+        _, state = layer.step(x)
+        for change in ("data", "in place", "load"):
+            if change == "data":
+                for weight in layer.parameters():
+                    weight.data = weight.data * 0.3 + 0.01
+            elif change == "in place":
+                for weight in layer.parameters():
+                    weight.mul_(0.5)
+            else:
+                layer.load_state_dict({k: v * 0.7 for k, v in layer.state_dict().items()})
+            streamed, _ = layer.step(x, state)
+            whole, _ = copy.deepcopy(layer)(x[None], state)
+            torch.testing.assert_close(streamed, whole[0], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e38, 1e-42])
+@pytest.mark.parametrize("kind", NATIVE)
+def test_huge_and_tiny_numbers_as_in_the_reference(kind, scale):
+    layer = make(kind)
+    with torch.no_grad():
+        expected, _ = layer(data() * scale)
+        with ah.use_backend("reference"):
+            found, _ = layer(data() * scale)
+    torch.testing.assert_close(found, expected, rtol=2e-5, atol=2e-5, equal_nan=True)
+
+
+CELLS = {
+    "hidden 0": lambda c: c(F, 0),
+    "three axes": lambda c: c(F, H)(torch.ones(1, B, F)),
+    "int": lambda c: c(F, H)(torch.ones(B, F).long()),
+    "nan": lambda c: c(F, H)(torch.full((B, F), nan)),
+    "empty": lambda c: c(F, H)(torch.ones(0, F)),
+    "state of another batch": lambda c: c(F, H)(torch.ones(B, F), (torch.zeros(1, H),) * 2),
+    "state a tensor": lambda c: c(F, H)(torch.ones(B, F), torch.zeros(B, H)),
+    "dt nan": lambda c: c(F, H, dt=nan),
+}
+
+
+@pytest.mark.parametrize("cell", [ah.CoRNNCell, ah.UnICORNNCell, ah.LEMCell])
+@pytest.mark.parametrize("call", CELLS.values(), ids=CELLS)
+def test_cells(cell, call, refused):
+    refused(lambda: call(cell))
+
+
+def model(layer="LEM", **options):
+    return ah.SequenceModel(layer, F, 2, hidden_size=H, **options)
+
+
+MODELS = {
+    "unknown layer": lambda: model("TRANSFORMER"),
+    "layer a class": lambda: model(ah.LEM),
+    "unknown option": lambda: model(width=3),
+    "readout": lambda: model(readout="first"),
+    "output 0": lambda: ah.SequenceModel("LEM", 2, 0, hidden_size=4),
+    "batch_first": lambda: model(batch_first=False),
+    "x of two axes": lambda: model()(torch.ones(T, F)),
+    "x packed": lambda: model()(torch.nn.utils.rnn.pack_sequence([torch.ones(3, F)])),
+    "lengths 0": lambda: model()(torch.ones(2, T, F), torch.tensor([0, 3])),
+    "lengths beyond": lambda: model()(torch.ones(2, T, F), torch.tensor([8, 3])),
+    "lengths float": lambda: model()(torch.ones(2, T, F), torch.tensor([3.0, 3])),
+    "lengths a list": lambda: model()(torch.ones(2, T, F), [3, 3]),
+    "lengths short": lambda: model()(torch.ones(2, T, F), torch.tensor([3])),
+    "elapsed of another shape": lambda: model()(torch.ones(2, T, F), elapsed=torch.ones(T, 2)),
+    "elapsed a list": lambda: model()(torch.ones(2, T, F), elapsed=[1.0]),
+    "elapsed of an LSTM": lambda: model("LSTM")(torch.ones(2, T, F), elapsed=torch.ones(2, T)),
+    "no batch": lambda: model()(torch.ones(0, T, F)),
+    "nan": lambda: model()(torch.full((1, T, F), nan)),
+    "cite": lambda: ah.cite("bogus"),
+    "list_models": lambda: ah.list_models("bogus"),
+    "use_precision": lambda: ah.use_precision("bogus").__enter__(),
+    "use_backend": lambda: ah.use_backend("cuda9").__enter__(),
+    "save a Linear": lambda: ah.save_pretrained(torch.nn.Linear(2, 2), "x"),
+    "save a subclass": lambda: ah.save_pretrained(type("Mine", (ah.LEM,), {})(2, 3), "x"),
+}
+
+
+@pytest.mark.parametrize("call", MODELS.values(), ids=MODELS)
+def test_models(call, refused):
+    refused(call)
+
+
+ODES = {
+    "hidden 0": lambda: ah.NeuralODE(0),
+    "dynamics": lambda: ah.NeuralODE(3, "bogus"),
+    "solver": lambda: ah.NeuralODE(3, solver="bogus"),
+    "rtol 0": lambda: ah.NeuralODE(3, rtol=0),
+    "atol -1": lambda: ah.NeuralODE(3, atol=-1),
+    "rtol nan": lambda: ah.NeuralODE(3, rtol=nan),
+    "end 0": lambda: ah.NeuralODE(3, end_time=0),
+    "end inf": lambda: ah.NeuralODE(3, end_time=inf),
+    "a step with adaptive steps": lambda: ah.NeuralODE(3, solver="dopri5", step_size=0.1),
+    "fixed without a step": lambda: ah.NeuralODE(3, solver="rk4"),
+    "max_evaluations 0": lambda: ah.NeuralODE(3, max_evaluations=0),
+    "adjoint 1": lambda: ah.NeuralODE(3, adjoint=1),
+    "width 0": lambda: ah.NeuralODE(3, width=0),
+    "regular with tanh": lambda: ah.NeuralODE(3, "regular", matrix_activation="tanh"),
+    "other width": lambda: ah.NeuralODE(3)(torch.ones(2, 4)),
+    "no axis": lambda: ah.NeuralODE(3)(torch.tensor(1.0)),
+    "int": lambda: ah.NeuralODE(3)(torch.ones(2, 3).long()),
+    "nan": lambda: ah.NeuralODE(3)(torch.full((2, 3), nan)),
+    "float64": lambda: ah.NeuralODE(3)(torch.ones(2, 3).double()),
+    "meta": lambda: ah.NeuralODE(3)(torch.ones(2, 3, device="meta")),
+    "list": lambda: ah.NeuralODE(3)([[1.0] * 3]),
+    "empty": lambda: ah.NeuralODE(3)(torch.ones(0, 3)),
+    "network of another width": lambda: ah.NeuralODENetwork(2, 1)(torch.ones(4, 3)),
+    "network nan": lambda: ah.NeuralODENetwork(2, 1)(torch.full((4, 2), nan)),
+}
+
+
+@pytest.mark.parametrize("call", ODES.values(), ids=ODES)
+def test_neural_odes(call, refused):
+    pytest.importorskip("torchdiffeq")
+    refused(call)
+
+
+def test_a_stiff_ode_ends(refused):
+    pytest.importorskip("torchdiffeq")
+    torch.manual_seed(0)
+    ode = ah.NeuralODE(3, "unrestricted", end_time=1e6, max_evaluations=2000)
+    with pytest.raises(ah.StiffError):
+        ode(torch.randn(2, 3))
