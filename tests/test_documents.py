@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((ROOT / "docs").glob("*.md")),
-    *sorted((ROOT / "papers" / "docs").glob("*.md")),
+    *sorted((ROOT / "papers" / "docs").rglob("*.md")),
 ]
 EXAMPLES = [
     *sorted((ROOT / "examples").glob("*.py")),
@@ -83,8 +83,9 @@ def test_examples_run(example, tmp_path):
 
 
 def measured(table):
-    """The cells "reported" and "ours" of a table in papers/docs/results.md, by graph and row."""
-    page = (ROOT / "papers" / "docs" / "results.md").read_text("utf-8")
+    """The cells "reported" and "ours" of a table in papers/docs/results, by graph and row."""
+    page = ROOT / "papers" / "docs" / "results" / f"{table.partition('-')[0]}.md"
+    page = page.read_text("utf-8")
     part = page.split(f"`{table}` ·")[1].split("\n## ")[0]
     found, group = {}, ""
     for line in part.splitlines():

@@ -15,9 +15,9 @@ from anharmonic_papers.figures import base as drawn
 from anharmonic_papers.figures.registry import list_figures, tables_and_figures
 from anharmonic_papers.report.compare import SOURCES, compare, has_results, terminal
 from anharmonic_papers.report.compare import markdown as table_in_markdown
+from anharmonic_papers.report.markdown_pages import write_pages
 from anharmonic_papers.report.page import write_html
 from anharmonic_papers.report.places import results_folder
-from anharmonic_papers.report.summary import markdown as summary_in_markdown
 from anharmonic_papers.report.summary import put_into
 from anharmonic_papers.report.summary import short as short_summary
 from anharmonic_papers.report.summary import summary as summarised
@@ -52,7 +52,8 @@ def report(
         results: A file of result lines, or a folder of .jsonl files. Default: papers/results in a
             checkout, else results.
         html: Write one self-contained HTML page here instead of printing.
-        markdown: Write Markdown here instead of printing; without names the summary comes first.
+        markdown: Write Markdown here instead of printing; without names this is the summary, and
+            a page for each paper goes into the folder of the same name.
         summary: Print one line per experiment of the papers instead: what is reached, what is
             below by how much and why, what did not run.
         into: Write the summary in a few lines into this file, between its lines
@@ -98,11 +99,13 @@ def report(
         write_html(html, comparisons, results)
         print(f"wrote {html}")
     if markdown is not None:
-        markdown.parent.mkdir(parents=True, exist_ok=True)
-        sections = [] if ids else [summary_in_markdown(entries)]
-        sections += [table_in_markdown(table, compared, results) for table, compared in comparisons]
-        sections += [drawn.markdown(figure, curves) for figure, curves in measured]
-        write_atomically(markdown, "\n".join([*sections, f"{SOURCES}\n"]))
+        sections = {t.id: table_in_markdown(t, compared, results) for t, compared in comparisons}
+        sections |= {figure.id: drawn.markdown(figure, curves) for figure, curves in measured}
+        if ids:
+            markdown.parent.mkdir(parents=True, exist_ok=True)
+            write_atomically(markdown, "\n".join([*sections.values(), f"{SOURCES}\n"]))
+        else:
+            write_pages(markdown, entries, sections)
         print(f"wrote {markdown}")
     if summary or any(path is not None for path in (html, markdown, into)):
         return 0

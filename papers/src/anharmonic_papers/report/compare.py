@@ -459,10 +459,19 @@ def markdown(table: Table, lines: Sequence[Line], results: Path | None = None) -
 
     out = [f"## {table.title}", "", f"`{table.id}` · {heading(table)}", ""]
     out += [text(HEAD), text(["---"] * len(HEAD))]
+    left_out = []
     for name, members in groups(lines).items():
-        out += [text([f"**{subheading(table, name)}**"] + [""] * (len(HEAD) - 1))] if name else []
-        out += [text(c) for line in members for c in cells(line)]
-    out += ["", *(f"- {remark}" for remark in remarks(table, lines))]
+        told = [line for line in members if line.full or line.reduced or line.row.value is not None]
+        left = [line.row.label for line in members if line not in told]
+        left_out += [", ".join(left) + f" ({name})" * bool(name)] if left else []
+        head = [f"**{subheading(table, name)}**"] + [""] * (len(HEAD) - 1)
+        out += [text(head)] if name and told else []
+        out += [text(c) for line in told for c in cells(line)]
+    out += [
+        "",
+        *([f"- Without a number, reported or ours: {'; '.join(left_out)}."] * bool(left_out)),
+    ]
+    out += [*(f"- {remark}" for remark in remarks(table, lines))]
     out += [f"- {said}" for said in provenance(lines)]
     commands = missing(table, lines, results)
     if commands:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from anharmonic import pages
@@ -156,16 +157,21 @@ def _line(entry: Entry) -> str:
     )
 
 
-def markdown(entries: Sequence[Entry]) -> str:
-    """The summary as a Markdown section.
+def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyType({})) -> str:
+    """The summary as a Markdown page.
 
     Args:
         entries: What ``summary`` gave.
+        links: Where the results of an experiment stand, by its name.
     """
     out = ["# Reported and ours", "", _counts(entries), ""]
     out += [f"- {state}: {meaning}." for state, meaning in STATES.items()]
     out += ["", "Rows of the papers' own models are judged, of variants of a row the best.", ""]
-    table = [HEAD, ("---",) * len(HEAD), *rows(entries)]
+    named = [
+        (f"[{name}]({links[name]})" if name in links else name, *rest)
+        for name, *rest in rows(entries)
+    ]
+    table = [HEAD, ("---",) * len(HEAD), *named]
     return "\n".join([*out, *(f"| {' | '.join(row)} |" for row in table)]) + "\n"
 
 
@@ -180,7 +186,8 @@ def short(entries: Sequence[Entry]) -> str:
         mine = [entry for entry in entries if entry.state == state]
         named = [e.experiment.id + f" ({e.reached}; {e.gap})" * bool(e.gap) for e in mine]
         if mine:
-            out.append(f"- **{state}** ({STATES[state]}): {', '.join(named)}.")
+            listed = f": {', '.join(named)}" if state in ("reached", "below") else ""
+            out.append(f"- **{len(mine)} {state}** ({STATES[state]}){listed}.")
     return "\n".join(out) + "\n"
 
 

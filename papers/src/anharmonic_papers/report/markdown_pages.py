@@ -1,0 +1,73 @@
+"""The results as Markdown: a page for each paper, and a summary that leads to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from anharmonic.train import write_atomically
+from anharmonic_papers.report.compare import SOURCES
+from anharmonic_papers.report.summary import Entry, markdown
+
+PAPERS = {
+    "cornn": "coRNN",
+    "unicornn": "UnICORNN",
+    "lem": "Long expressive memory",
+    "graphcon": "Graph-coupled oscillator networks",
+    "g2": "Gradient gating",
+    "nestaas": "Skew-symmetric neural ODEs",
+    "more": "Tables of this package",
+}
+"""The pages, by the first part of the names of their experiments."""
+
+
+def slug(title: str) -> str:
+    """The name by which links reach a heading.
+
+    Example:
+        >>> slug("Adding problem, coRNN")
+        'adding-problem-cornn'
+    """
+    return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
+
+
+def write_pages(path: Path, entries: Sequence[Entry], sections: Mapping[str, str]) -> list[Path]:
+    """Writes the summary, and in the folder of its name the pages.
+
+    Args:
+        path: Of the summary, such as ``results.md``.
+        entries: What ``summary`` gave.
+        sections: Markdown of tables and figures by name, each beginning with its heading.
+
+    Returns:
+        What was written.
+    """
+    folder = path.with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    pages: dict[str, dict[str, str]] = {page: {} for page in PAPERS}
+    for name, text in sections.items():
+        first = name.partition("-")[0]
+        pages[first if first in PAPERS else "more"][name] = text
+    links: dict[str, str] = {}
+    written: list[Path] = []
+    for page, found in pages.items():
+        if not found:
+            continue
+        titles = {name: text.partition("\n")[0].lstrip("# ") for name, text in found.items()}
+        links |= {name: f"{folder.name}/{page}.md#{slug(titles[name])}" for name in found}
+        out = [f"# {PAPERS[page]}: reported and ours", "", f"[All papers](../{path.name})", ""]
+        out += [f"- [{title}](#{slug(title)}) `{name}`" for name, title in titles.items()]
+        out += ["", *(_with_picture(name, text, folder) for name, text in found.items())]
+        written.append(folder / f"{page}.md")
+        write_atomically(written[-1], "\n".join([*out, f"{SOURCES}\n"]))
+    write_atomically(path, markdown(entries, links))
+    return [path, *written]
+
+
+def _with_picture(name: str, text: str, folder: Path) -> str:
+    """A section with its picture below the heading, where one is drawn."""
+    if not (folder.parent / "pictures" / f"{name}.svg").exists():
+        return text
+    heading, _, rest = text.partition("\n")
+    return f"{heading}\n\n![{heading.lstrip('# ')}](../pictures/{name}.svg)\n{rest}"
