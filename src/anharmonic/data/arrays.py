@@ -109,9 +109,10 @@ def _sequences(x: Any, channels_first: bool) -> list[NDArray[Any]]:
     for number, values in enumerate(x):
         sequence = np.asarray(values)
         name = f"sequence {number} of x"
-        came = f"{sequence.dtype} {list(sequence.shape)}"
-        fits = sequence.ndim in (1, 2) and sequence.dtype.kind in "biuf"
-        require(fits, name, came, "an array of numbers, [T] or [T, F]", "convert or reshape it")
+        if sequence.ndim not in (1, 2) or sequence.dtype.kind not in "biuf":
+            came = f"{sequence.dtype} {list(sequence.shape)}"
+            expected = "an array of numbers, [T] or [T, F]"
+            require(False, name, came, expected, "convert or reshape it")
         if sequence.ndim == 1:
             sequence = sequence[:, None]
         elif channels_first:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -77,12 +78,12 @@ class ResonatorEstimator(BaseEstimator):
             self.features_ = made.fit(_steps(part))
             return np.asarray(made.transform(_steps(part)))
 
-    def _features(self, X: Any) -> NDArray[np.float32]:
-        """The features of X, [N, D]."""
+    def _features(self, X: Any) -> Iterator[NDArray[np.float32]]:
+        """The features of X, of some sequences after the other, [n, D]."""
         check_is_fitted(self)
         part, _ = read_sequences(self, X, reset=False)
         with threads(self.n_jobs):
-            return np.asarray(self.features_.transform(_steps(part)))
+            yield from self.features_.transform_in_parts(_steps(part))
 
 
 def _steps(part: Sequences) -> list[NDArray[np.float32]]:
@@ -95,7 +96,7 @@ def _steps(part: Sequences) -> list[NDArray[np.float32]]:
             "SequenceClassifier or SequenceRegressor with missing='forward'"
         )
         require(False, name, "NaN or infinity", "finite numbers", advice)
-    return np.split(part.x, part.offsets[1:-1])
+    return [part.x[start:end] for start, end in pairwise(part.offsets.tolist())]
 
 
 class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ResonatorEstimator):
@@ -154,7 +155,7 @@ class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Re
 
     def transform(self, X: Any) -> NDArray[np.float32]:
         """The features of sequences, `[n, D]`; what else is in X has no effect."""
-        return self._features(X)
+        return np.concatenate(list(self._features(X)))
 
 
 class _Linear(ResonatorEstimator):
@@ -172,15 +173,16 @@ class _Linear(ResonatorEstimator):
         self.ridge_, left_out = fit_ridge(wide, targets, alphas, weights)
         return left_out
 
-    def _linear(self, found: NDArray[np.float32]) -> Floats:
+    def _linear(self, parts: Iterable[NDArray[np.float32]]) -> Floats:
         """What the linear model says to features, [N, O].
 
         Every row is a product of its own: as one product of matrices, rounding would depend on how
         many there are.
         """
         weight, rows = np.atleast_2d(self.ridge_.coef_) / self.scaler_.scale_, []
-        for first in range(0, len(found), _ROWS):
-            rows += [weight @ row for row in found[first : first + _ROWS] - self.scaler_.mean_]
+        for found in parts:
+            for first in range(0, len(found), _ROWS):
+                rows += [weight @ row for row in found[first : first + _ROWS] - self.scaler_.mean_]
         return np.asarray(np.stack(rows) + self.ridge_.intercept_)
 
 
@@ -294,8 +296,8 @@ class ResonatorClassifier(ClassifierMixin, _Linear):
         check_is_fitted(self)
         return ClassifierStream(self, self.features_.stream(num_streams))
 
-    def _shares(self, found: NDArray[np.float32]) -> Floats:
-        decisions = _by_class(self._linear(found))
+    def _shares(self, parts: Iterable[NDArray[np.float32]]) -> Floats:
+        decisions = _by_class(self._linear(parts))
         return np.asarray(softmax(self.sharpness_ * decisions, axis=1))
 
 
@@ -336,7 +338,7 @@ class ClassifierStream:
         Raises:
             ValueError: If no step has come.
         """
-        return self._model._shares(np.asarray(self._stream.features()))
+        return self._model._shares([self._stream.features()])
 
     def predict(self) -> NDArray[Any]:
         """The likeliest class of every sequence now, `[num_streams]`."""

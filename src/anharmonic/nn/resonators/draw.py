@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anharmonic.ops.resonator import Driven, Pools
+from anharmonic.ops.resonator import Driven, Pools, Propagator, propagator
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -22,17 +22,18 @@ POOLS = ("share", "excess", "run", "position", "largest", "rms", "end")
 
 
 class Bank(NamedTuple):
-    """Resonators: weight [2 C, K], frequency [K], q [K], biases [2, B, K], slow (indices)."""
+    """Resonators: weight [2 C, K], frequency [K], q [K], biases [2, B, K], slow (indices), step."""
 
     weight: Tensor
     frequency: Tensor
     q: Tensor
     biases: Tensor
     slow: Tensor
+    step: Propagator
 
     def driven(self, read: Tensor, offsets: Tensor, elapsed: Tensor | None = None) -> Driven:
         """The resonators with what drives them."""
-        return Driven(read, offsets, self.weight, self.frequency, self.q, elapsed)
+        return Driven(read, offsets, self.weight, self.frequency, self.q, elapsed, self.step)
 
     def features(
         self,
@@ -95,21 +96,32 @@ def draw_bank(
         length: Samples of a typical series.
         ranges: Of periods and qualities.
     """
+    weight = _draw_weight(rng, channels, oscillators)
+    period = _log_uniform(rng, *ranges.periods, oscillators)
+    frequency = torch.from_numpy(2 * math.pi / period).float()
+    q = torch.from_numpy(_log_uniform(rng, *ranges.q, oscillators)).float()
+    return Bank(
+        torch.from_numpy(weight),
+        frequency,
+        q,
+        torch.zeros(2, 0, oscillators),
+        torch.from_numpy(np.flatnonzero(period >= SLOW * length)),
+        propagator(frequency, q),
+    )
+
+
+def _draw_weight(rng: np.random.Generator, channels: int, oscillators: int) -> Array:
     weight = np.zeros((2 * channels, oscillators), np.float32)
+    if channels == 1:
+        rng.random(oscillators)  # as many numbers as below, where nothing is left to choose
+        weight[(2 * np.arange(oscillators) >= oscillators).astype(int), np.arange(oscillators)] = 1
+        return weight
     for k in range(oscillators):
         number = int(2 ** rng.uniform(0, math.log2(min(channels, _MOST_CHANNELS) + 1)))
         chosen = rng.choice(channels, min(number, channels), replace=False)
         signs = rng.choice([-1.0, 1.0], len(chosen)) if len(chosen) > 1 else 1.0
         weight[chosen + channels * (2 * k >= oscillators), k] = signs
-    period = _log_uniform(rng, *ranges.periods, oscillators)
-    q = _log_uniform(rng, *ranges.q, oscillators)
-    return Bank(
-        torch.from_numpy(weight),
-        torch.from_numpy(2 * math.pi / period).float(),
-        torch.from_numpy(q).float(),
-        torch.zeros(2, 0, oscillators),
-        torch.from_numpy(np.flatnonzero(period >= SLOW * length)),
-    )
+    return weight
 
 
 def draw_quantiles(rng: np.random.Generator, sample: Tensor, number: int) -> Tensor:

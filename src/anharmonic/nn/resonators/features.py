@@ -139,11 +139,24 @@ class ResonatorFeatures:
         Raises:
             ValueError: As ``fit``, or if it was not called, or with another number of channels.
         """
+        return np.concatenate(list(self.transform_in_parts(sequences, elapsed)))
+
+    def transform_in_parts(
+        self, sequences: Sequence[Array] | Array, elapsed: Sequence[Array] | None = None
+    ) -> Iterator[Array]:
+        """``transform`` of some series after the other, for many whose features need not be kept.
+
+        Args:
+            sequences: As of ``transform``.
+            elapsed: As of ``transform``.
+
+        Yields:
+            The features of the next series, which together are those of ``transform``.
+        """
         self._fitted()
         x, offsets = _packed(sequences, self.num_channels)
         times = None if elapsed is None else _packed_times(elapsed, offsets)
         biases = self._bank.biases
-        found = np.empty((len(offsets) - 1, self.num_features), np.float32)
         pooled_each = self.num_oscillators * 2 * (2 * self.num_biases + OTHERS)
         for first, last in _parts(offsets, max(1, _POOLED_AT_ONCE // pooled_each)):
             part = slice(offsets[first], offsets[last])
@@ -152,8 +165,7 @@ class ResonatorFeatures:
             driven = self._bank.driven(self._read(x[part], own.numpy()), own, gaps)
             state, pooled = at_rest(last - first, driven), no_pools(last - first, biases)
             in_place(driven, biases, state, pooled, torch.zeros(last - first, dtype=torch.int64))()
-            self._bank.features(state, pooled, own.diff(), self.pools, found[first:last])
-        return found
+            yield self._bank.features(state, pooled, own.diff(), self.pools)
 
     def fit_transform(self, sequences: Sequence[Array] | Array) -> Array:
         """``fit``, then the features of the same series."""
@@ -240,16 +252,20 @@ def _packed(sequences: Any, channels: int | None = None) -> tuple[Array, Array]:
     )
     channels = series[0].shape[-1] if channels is None and series[0].ndim else channels
     for number, s in enumerate(series):
-        _checks.require(
-            s.ndim == 2 and len(s) > 0 and s.shape[1] == channels,
-            f"sequences[{number}]",
-            s.shape,
-            f"an array [T, C] with T >= 1 and C = {channels}",
-            "pass every series as steps by channels",
-        )
-        require_finite(f"sequences[{number}]", s)
+        if s.ndim != 2 or len(s) == 0 or s.shape[1] != channels:
+            _checks.require(
+                False,
+                f"sequences[{number}]",
+                s.shape,
+                f"an array [T, C] with T >= 1 and C = {channels}",
+                "pass every series as steps by channels",
+            )
     offsets = np.concatenate([[0], np.cumsum([len(s) for s in series])]).astype(np.int64)
-    return np.concatenate(series), offsets
+    x = np.concatenate(series)
+    if not np.isfinite(x).all():
+        for number, s in enumerate(series):
+            require_finite(f"sequences[{number}]", s)
+    return x, offsets
 
 
 def _packed_times(elapsed: Any, offsets: Array) -> Tensor:

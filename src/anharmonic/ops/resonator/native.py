@@ -92,8 +92,8 @@ class Prepared:
         before: Tensor | None,
         output: Tensor | None = None,
     ) -> None:
-        x, offsets, weight, elapsed = map(_dense, driven[:3] + driven[5:])
-        steps = dense(torch.stack(propagator(driven.frequency, driven.q)))
+        x, offsets, weight, elapsed = map(_dense, (*driven[:3], driven.elapsed))
+        steps = torch.stack(driven.step or propagator(driven.frequency, driven.q))
         frequency, q, biases = driven.frequency.double(), driven.q.double(), dense(biases)
         elapsed = None if elapsed is None else elapsed.double()
         tensors = (

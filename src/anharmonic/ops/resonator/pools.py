@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from anharmonic.ops.recurrence import State
-from anharmonic.ops.resonator.step import propagator, resonator_step
+from anharmonic.ops.resonator.step import Propagator, propagator, resonator_step
 
 OTHERS = 5
 """Pools that do not come once for each bias."""
@@ -25,6 +25,7 @@ class Driven(NamedTuple):
         frequency: ω, > 0.
         q: Quality, > 0.
         elapsed: Time since the previous sample, >= 0; None is 1 everywhere.
+        step: ``propagator(frequency, q)`` where it is known already; None computes it.
 
     Shape:
         x [S, F]; offsets int64 [N + 1]; weight [F, K]; frequency and q [K]; elapsed float64 [S].
@@ -36,6 +37,7 @@ class Driven(NamedTuple):
     frequency: Tensor
     q: Tensor
     elapsed: Tensor | None = None
+    step: Propagator | None = None
 
 
 class Pools(NamedTuple):
@@ -97,9 +99,9 @@ def walk(driven: Driven, state: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor
     Yields:
         Which sequences still run [N], the sample of each (0 where ended) and the state after it.
     """
-    x, offsets, weight, frequency, q, elapsed = driven
+    x, offsets, weight, frequency, q, elapsed, known = driven
     length = offsets.diff()
-    steps = propagator(frequency, q)
+    steps = propagator(frequency, q) if known is None else known
     for t in range(int(length.max()) if len(length) else 0):
         running = t < length
         at = torch.where(running, offsets[:-1] + t, 0)
