@@ -98,8 +98,8 @@ def resonator_plan(model: ResonatorClassifier | ResonatorRegressor) -> Resonator
 
 
 def _in(dtype: torch.dtype, bank: Bank) -> Bank:
-    weight, frequency, q, biases, slow = bank
-    return Bank(weight.to(dtype), frequency.to(dtype), q.to(dtype), biases.to(dtype), slow)
+    weight, frequency, q, biases = (value.to(dtype) for value in bank[:4])
+    return Bank(weight, frequency, q, biases, bank.slow, propagator(frequency, q))
 
 
 def resonator_outputs(
