@@ -1,6 +1,9 @@
 """Peak memory of one training step of 128 graph layers, each case in a process of its own.
 
 python benchmarks/graph_memory.py --json benchmarks/graph_memory.json --readme benchmarks/README.md
+
+A graph of the size of OGB's arXiv, 64 layers deep (docs/more-than-one-machine.md):
+python benchmarks/graph_memory.py --sizes 64 64 170000 1200000 --checkpoint-only
 """
 
 import argparse
@@ -15,11 +18,22 @@ from harness.speed_report import fill
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument(
+        "--sizes",
+        type=int,
+        nargs=4,
+        default=[128, 64, graph_memory.NODES, graph_memory.EDGES],
+        metavar=("LAYERS", "WIDTH", "NODES", "EDGES"),
+    )
+    parser.add_argument("--checkpoint-only", action="store_true")
     parser.add_argument("--json", type=Path, help="file for the numbers")
     parser.add_argument("--readme", type=Path, help="page with a block <!-- graph-memory -->")
     arguments = parser.parse_args()
     result = graph_memory.measure(
-        threads=arguments.threads, say=lambda line: print(line, file=sys.stderr, flush=True)
+        *arguments.sizes,
+        checkpoints=(True,) if arguments.checkpoint_only else (False, True),
+        threads=arguments.threads,
+        say=lambda line: print(line, file=sys.stderr, flush=True),
     )
     text = graph_memory.table(result)
     print(text)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -25,6 +26,7 @@ def measure(
     nodes: int = NODES,
     edges: int = EDGES,
     *,
+    checkpoints: Sequence[bool] = (False, True),
     threads: int = 1,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
@@ -35,18 +37,19 @@ def measure(
         width: Features per node.
         nodes: Nodes.
         edges: Directed edges.
+        checkpoints: Whether without, with, or both.
         threads: Threads of each process.
         say: Takes a line whenever a case is begun.
 
     Returns:
         JSON values: ``machine``, ``versions``, the sizes and ``measurements``, each with
-        ``peak_mb`` (above what the process held before the step) and whether all gradients are
-        ``finite``.
+        ``peak_mb`` (above what the process held before the step), ``cpu_seconds`` and
+        whether all gradients are ``finite``.
     """
     found = []
     for model in ("GraphCON", "GradientGating"):
         for graph in ("edge_index", "Adjacency"):
-            for checkpoint in (False, True):
+            for checkpoint in checkpoints:
                 title = f"{model}, {graph}{', checkpoint' if checkpoint else ''}"
                 say(f"{title} ...")
                 one = isolated.run(
@@ -92,11 +95,12 @@ def one_step(
     for depth in (2, layers):
         layer = kind(conv, depth, checkpoint=checkpoint)
         diagnostics.reset_peak_memory("cpu")
-        before = diagnostics.peak_memory_mb("cpu")
+        before, began = diagnostics.peak_memory_mb("cpu"), time.process_time()
         layer(x, graph).square().mean().backward()
     gradients = [p.grad for p in (x, *conv.parameters()) if p.grad is not None]
     return {
         "peak_mb": diagnostics.peak_memory_mb("cpu") - before,
+        "cpu_seconds": time.process_time() - began,
         "finite": all(math.isfinite(gradient.abs().sum().item()) for gradient in gradients),
     }
 

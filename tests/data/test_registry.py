@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from anharmonic.data import StreamTask
+from anharmonic.data import StreamTask, write_shards
 from anharmonic.data.base import Task
 from anharmonic.data.registry import (
     OWN_DATA,
@@ -65,6 +65,7 @@ NAMES = [
     "beijing-air",
     "file",
     "graph",
+    "shards",
 ]
 
 
@@ -79,6 +80,9 @@ def test_the_name_given_is_the_class_built(name: str, tmp_path: Path) -> None:
     graph = {"edge_index": np.zeros((2, 1), int)} if name == "graph" else {}
     np.savez(tmp_path / "mine.npz", x=np.ones((9, 2)), y=np.arange(9) % 2, **graph)
     file = tmp_path / "mine.npz" if name in OWN_DATA else None
+    if name == "shards":
+        one = np.ones((9, 2, 1)), np.arange(9) % 2
+        file = write_shards(tmp_path, {"train": [one], "test": [one]})
     task = make_task(name, {}, data_dir=tmp_path, file=file)
     assert type(task) is task_class(name)
     assert task.name == name
@@ -146,7 +150,7 @@ def test_describe_reads_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         "nodes",
         "graphs",
     ]
-    assert infos["file"].sizes == infos["graph"].sizes == {}
+    assert infos["file"].sizes == infos["graph"].sizes == infos["shards"].sizes == {}
     assert all(info.summary.endswith(".") for info in infos.values())
     assert list(tmp_path.iterdir()) == []
 

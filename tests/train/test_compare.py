@@ -69,15 +69,15 @@ def test_a_failure_stops_no_other(environment):
 
 
 def test_a_run_that_fails_while_it_trains_stops_no_other(environment, monkeypatch):
-    from anharmonic.train import rows
+    from anharmonic.train import jobs
 
     def fit(run, environment, told=None):
         if run.model == "LEM":
             raise RuntimeError("the machine is on fire")
         return trained(run, environment)
 
-    trained = rows.fit
-    monkeypatch.setattr(rows, "fit", fit)
+    trained = jobs.fit
+    monkeypatch.setattr(jobs, "fit", fit)
     found, _ = small(environment, seeds=[0])
     assert [standing.model for standing in found.standings] == ["LSTM"]
     assert found.failures == ("LEM, seed 0: the machine is on fire",)

@@ -11,11 +11,20 @@ def batches(epoch):
 
 
 def test_epoch_batches_are_one_devices_shares():
-    shares = list(EpochBatches(batches, 7, rank=1, world=2, loss="squared_error"))
-    assert len(shares) == len(EpochBatches(batches, 7, 1, 2, "squared_error")) == 2
+    shares = list(EpochBatches(batches(7), rank=1, world=2, loss="squared_error"))
+    assert len(shares) == len(EpochBatches(batches(7), 1, 2, "squared_error")) == 2
     assert shares[0].batch.x.shape == (2, 3, 1)
     assert float(shares[0].batch.x.max()) == 7.0
     assert (shares[0].weight, shares[0].entries) == (2 / 4, 4)
+
+
+def test_workers_make_the_same_batches_and_draw_nothing():
+    state = torch.get_rng_state()
+    ahead = list(EpochBatches(batches(3), 0, 1, "squared_error", workers=2))
+    assert torch.equal(torch.get_rng_state(), state)
+    for one, other in zip(ahead, EpochBatches(batches(3), 0, 1, "squared_error"), strict=True):
+        assert torch.equal(one.batch.x, other.batch.x) and one.batch.lengths is None
+        assert one[1:] == other[1:]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from anharmonic.data.graphs.own import GraphFileTask
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
 from anharmonic.data.scores import accuracy_interval
+from anharmonic.data.shards import INDEX, ShardsTask
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.fit import fit
 from anharmonic.train.notices import not_learned
@@ -33,6 +34,7 @@ PROG = "anharmonic train"
 USAGE = (
     f"usage: {PROG} MODEL TASK [OPTIONS]",
     f"       {PROG} MODEL FILE [OPTIONS]            (FILE: {', '.join(FILE_SUFFIXES)})",
+    f"       {PROG} MODEL {INDEX} [OPTIONS]     (shards: data larger than memory)",
     f"       {PROG} --run RUN.json [OPTIONS OF THE ENVIRONMENT]",
 )
 # Above this the interval is narrower than what another seed changes.
@@ -247,6 +249,8 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
     known = [t for t in list_tasks() if t not in OWN_DATA]
     if task.lower() in known:
         return name, task.lower(), None
+    if path.name == INDEX or (path / INDEX).is_file():
+        return name, ShardsTask.name, path / INDEX if path.is_dir() else path
     if path.suffix.lower() not in FILE_SUFFIXES:
         if not path.suffix and not path.exists():
             choice("task", task.lower(), known)
@@ -296,7 +300,8 @@ def train(run: Run, environment: RunEnvironment) -> Result:
     if folder.is_dir():
         lines["run folder"] = str(folder)
         if run.task in OWN_DATA:
-            suffix = environment.file.suffix if environment.file else FILE_SUFFIXES[0]
+            suffix = environment.file.suffix if environment.file else ""
+            suffix = suffix if suffix in FILE_SUFFIXES else FILE_SUFFIXES[0]
             words = f"{folder} DATA{suffix} --output predictions.csv"
             lines["to predict"] = f"anharmonic predict {words}"
     width = max(map(len, lines))

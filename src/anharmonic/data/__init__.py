@@ -33,6 +33,7 @@ from anharmonic.data.own import SequencesTask
 from anharmonic.data.readers import FILE_SUFFIXES, read_parts
 from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
 from anharmonic.data.scores import ClassScores, ScoreTable, accuracy_interval, score_table
+from anharmonic.data.shards import ShardsTask, parquet_shards, write_shards
 from anharmonic.data.sources import Arrays, RemoteFile, Source, load_arrays
 from anharmonic.data.splits import split_indices
 from anharmonic.data.streams import StreamTask, TokenStream
@@ -62,6 +63,7 @@ __all__ = [
     "ScoreTable",
     "SequenceDataset",
     "SequencesTask",
+    "ShardsTask",
     "Source",
     "Splits",
     "StreamTask",
@@ -79,6 +81,7 @@ __all__ = [
     "load_arrays",
     "make_task",
     "node_features",
+    "parquet_shards",
     "pyg_source",
     "read_graph",
     "read_parts",
@@ -92,4 +95,5 @@ __all__ = [
     "task_class",
     "task_options",
     "to_undirected",
+    "write_shards",
 ]

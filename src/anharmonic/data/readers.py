@@ -111,7 +111,7 @@ def _form(path: Path) -> str:
 
 def _files(path: Path, *, pair: bool) -> dict[str, Path]:
     """The file, or the pair it belongs to, training first, by part."""
-    if not pair or _form(path) not in PAIRED:
+    if not pair or path.suffix.lower() not in PAIRED:
         return {"all": path}
     for mine, other in (("_TRAIN", "_TEST"), ("_TEST", "_TRAIN")):
         for written in (str.upper, str.lower):

@@ -15,12 +15,13 @@ from anharmonic.data.digits import Digits
 from anharmonic.data.files import FileTask
 from anharmonic.data.graphs.cora import Cora
 from anharmonic.data.graphs.own import GraphFileTask
+from anharmonic.data.shards import ShardsTask
 from anharmonic.data.synthetic import AddingProblem
 
 _OWN: dict[str, type[Task]] = {
-    kind.name: kind for kind in (AddingProblem, Digits, Cora, FileTask, GraphFileTask)
+    kind.name: kind for kind in (AddingProblem, Digits, Cora, FileTask, GraphFileTask, ShardsTask)
 }
-OWN_DATA = (FileTask.name, GraphFileTask.name)
+OWN_DATA = (FileTask.name, GraphFileTask.name, ShardsTask.name)
 """Tasks on a file of the user's."""
 # What a constructor takes besides options: places, which do not change the numbers.
 PATH_ARGUMENTS = ("data_dir", "path")
@@ -105,7 +106,7 @@ def make_task(
         require(file is not None, "file", file, f"given for the task {name!r}", advice)
         given["path"] = file
     else:
-        advice = "use the task 'file', or 'graph' for one graph, for your own data"
+        advice = "use the task 'file', 'graph' for one graph, or 'shards', for your own data"
         require(file is None, "file", str(file), f"None for the task {name!r}", advice)
     task = kind(**given)
     task.progress = progress

@@ -13,6 +13,7 @@ from anharmonic.data.files import file_digest
 from anharmonic.data.registry import OWN_DATA, task_class
 from anharmonic.nn.registry import canonical_name
 from anharmonic.train.estimate import expected_seconds, in_words
+from anharmonic.train.jobs import Jobs
 from anharmonic.train.others import (
     Other,
     fit_others,
@@ -137,6 +138,7 @@ def _missing(made: Plan) -> list[Row]:
 
 def carry_out(
     made: Plan,
+    jobs: Jobs | None = None,
     *,
     say: Callable[[str], None] = lambda text: None,
     describe: Callable[[Exception], str] = str,
@@ -148,6 +150,7 @@ def carry_out(
 
     Args:
         made: The plan.
+        jobs: How many trainings at a time, and where; None for one after the other.
         say: Takes a line before the first training, and about each.
         describe: How an error is said.
         debug: Whether the trace of an error is printed on standard error.
@@ -164,11 +167,12 @@ def carry_out(
         done = len(made.rows) - len(missing)
         known = f" ({done} have a result already)" if done else ""
         try:
-            words = in_words(estimate(made))
+            at_a_time = 1 if jobs is None else min(jobs.jobs, len(missing))
+            words = in_words(estimate(made) / at_a_time)
         except (ValueError, RuntimeError):  # the run that fails says why
             words = "unknown"
         say(f"{len(missing)} trainings of {len(made.rows)}{known}; time: {words}{_shorter(made)}")
-    failed += fit_rows(missing, environment, say=say, describe=describe, debug=debug)
+    failed += fit_rows(missing, environment, jobs, say=say, describe=describe, debug=debug)
     failures = (*made.refused, *failed)
     found = {result.hash: result for result in read_results(environment.results_path)}
     standings = []
@@ -211,6 +215,7 @@ def compare(
     given: Mapping[str, Any] | None = None,
     seeds: Sequence[int] = (0, 1, 2),
     folds: int | None = None,
+    jobs: Jobs | None = None,
     say: Callable[[str], None] = print,
 ) -> Comparison:
     """Trains several models on one task and says which does best.
@@ -228,6 +233,7 @@ def compare(
             the data, see `recipe`.
         seeds: The seeds of every model, at least one.
         folds: Of your own file: every model is trained once for each of so many validation parts.
+        jobs: How many trainings at a time, and where. Default: one after the other.
         say: Takes a line with the expected time, and one about each training.
 
     Raises:
@@ -246,4 +252,4 @@ def compare(
     made = plan(
         task, environment, models=models, others=others, given=given, seeds=seeds, folds=folds
     )
-    return carry_out(made, say=say)
+    return carry_out(made, jobs, say=say)

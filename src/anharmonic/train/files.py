@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import sys
 from pathlib import Path
 
 from anharmonic import _checks
+
+if sys.platform != "win32":
+    import fcntl
 
 TEMPORARY = ".tmp"
 """Ending of files that are being written; a kill leaves them behind."""
@@ -59,8 +63,8 @@ def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
 def append_line(path: Path, text: str) -> None:
     r"""Adds a line to a file, in one write; makes file and folder if needed.
 
-    Several processes may add to one file. A line that a kill or full disk cut short is left as it
-    is, and the new one starts on a line of its own.
+    Several processes, of several machines too, may add to one file. A line that a kill or full disk
+    cut short is left as it is, and the new one starts on a line of its own.
 
     Args:
         path: The file.
@@ -81,6 +85,8 @@ def append_line(path: Path, text: str) -> None:
     line = (text + "\n").encode()
     descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
     try:
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
         size = os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":
             line = b"\n" + line

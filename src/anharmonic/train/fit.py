@@ -286,6 +286,7 @@ def _train(
         prepared.loaders.train,
         prepared.class_weights,
         str(resume),
+        environment.workers,
     )
     plugins: list[Any] = [AtomicCheckpointIO()]
     if (found := launcher()) is not None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
+from torch.utils.data import DataLoader
 
 from anharmonic import _checks
 from anharmonic.data.base import Batches, Task
@@ -26,20 +27,45 @@ _STEPS_PER_LOOK = 50
 
 
 class EpochBatches:
-    """This device's shares of one epoch's batches."""
+    """This device's shares of one epoch's batches.
+
+    Args:
+        batches: The batches.
+        rank: The device's number, 0 to world - 1.
+        world: Number of devices.
+        loss: The task's loss, by name.
+        workers: Processes that make batches ahead.
+    """
 
     def __init__(
-        self, train: Callable[[int], Batches[Any]], epoch: int, rank: int, world: int, loss: str
+        self, batches: Batches[Any], rank: int, world: int, loss: str, workers: int = 0
     ) -> None:
-        self._batches = train(epoch)
+        self._batches = batches
         self._rank, self._world, self._loss = rank, world, loss
+        self._workers = workers
 
     def __len__(self) -> int:
         return len(self._batches)
 
     def __iter__(self) -> Iterator[Share]:
-        for batch in self._batches:
+        source: Iterable[Any] = self._batches
+        if self._workers:
+            # Forked, for the batches are functions; with a generator of its own, for the loader
+            # draws from it and the weights must not depend on that.
+            source = DataLoader(
+                self._batches,  # type: ignore[arg-type]
+                batch_size=None,
+                num_workers=self._workers,
+                collate_fn=_as_it_is,
+                multiprocessing_context="fork",
+                generator=torch.Generator(),
+            )
+        for batch in source:
             yield share_of(batch, self._rank, self._world, self._loss)
+
+
+def _as_it_is(batch: Any) -> Any:
+    return batch
 
 
 def moving_average(model: nn.Module, decay: float) -> AveragedModel:
@@ -65,6 +91,7 @@ class TrainingModule(LightningModule):
         train: The task's training batches by epoch.
         class_weights: Factors on the classes in the loss, [C]; None for 1.
         resume_path: Where the last good state is, for the error of a diverged run.
+        workers: Processes that make training batches ahead.
     """
 
     def __init__(
@@ -75,6 +102,7 @@ class TrainingModule(LightningModule):
         train: Callable[[int], Batches[Any]],
         class_weights: Tensor | None,
         resume_path: str,
+        workers: int = 0,
     ) -> None:
         super().__init__()
         # The steps of automatic optimisation written out: its hooks would cost more than a small
@@ -85,6 +113,7 @@ class TrainingModule(LightningModule):
         self.loss = task.loss
         self.carries_state = task.carries_state
         self.train_batches = train
+        self.workers = workers
         self.class_weights: Tensor | None
         self.register_buffer("class_weights", class_weights, persistent=False)
         # A part of this module, so that it moves to the device and into the resume file.
@@ -107,11 +136,11 @@ class TrainingModule(LightningModule):
         """The current epoch's batches; Lightning asks anew before every epoch."""
         trainer = self.trainer
         return EpochBatches(
-            self.train_batches,
-            trainer.current_epoch,
+            self.train_batches(trainer.current_epoch),
             trainer.global_rank,
             trainer.world_size,
             self.loss,
+            self.workers,
         )
 
     def transfer_batch_to_device(

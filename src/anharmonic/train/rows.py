@@ -7,30 +7,16 @@ from __future__ import annotations
 
 import math
 import time
-import traceback
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
-from anharmonic.train.fit import fit
-from anharmonic.train.folder import RunLockedError
+from anharmonic.train.jobs import Jobs, Row, RowJob, run_jobs
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
 
+__all__ = ["Row", "fit_rows", "without_results"]
+
 # Seconds from one line about a training to the next.
 _BETWEEN_LINES = 30.0
-
-
-@dataclass(frozen=True)
-class Row:
-    """A run and what it is called among others.
-
-    Args:
-        name: The name, for people.
-        run: The run.
-    """
-
-    name: str
-    run: Run
 
 
 def without_results(rows: Iterable[Row], results: Iterable[Result]) -> list[Row]:
@@ -56,16 +42,18 @@ def without_results(rows: Iterable[Row], results: Iterable[Result]) -> list[Row]
 def fit_rows(
     rows: Sequence[Row],
     environment: RunEnvironment,
+    jobs: Jobs | None = None,
     *,
     say: Callable[[str], None] = print,
     describe: Callable[[Exception], str] = str,
     debug: bool = False,
 ) -> list[str]:
-    """Trains rows one after the other; start again after an interruption to go on.
+    """Trains rows, one after the other or several at a time; start again to go on.
 
     Args:
         rows: The rows.
         environment: Where they are trained; each adds a line to its results file.
+        jobs: How many at a time, and where; None for one after the other.
         say: Takes a line about each row and its result.
         describe: How an error is said.
         debug: Whether the trace of an error is printed on standard error.
@@ -74,24 +62,20 @@ def fit_rows(
         A line for each row that failed.
     """
     failed = []
+    if jobs is not None and jobs != Jobs():
+        for number, ended in enumerate(run_jobs(rows, environment, jobs, describe, debug), start=1):
+            say(f"[{number}/{len(rows)}] {ended.row.name}: {'failed: ' * ended.failed}{ended.text}")
+            if ended.failed:
+                failed.append(f"{ended.row.name}: {ended.text}")
+        return failed
     for number, row in enumerate(rows, start=1):
         say(f"[{number}/{len(rows)}] {row.name}")
-        try:
-            # Where nothing else shows that a long training goes on, a line does now and then.
-            told = None if environment.progress else _teller(row.run, say)
-            result = fit(row.run, environment, told=told)
-        except RunLockedError:
-            say("    another process trains it; it is left to that one")
-        except Exception as error:
-            failed.append(f"{row.name}: {describe(error)}")
-            say(f"    failed: {describe(error)}")
-            if debug:
-                traceback.print_exc()
-        else:
-            say(
-                f"    test {result.metric} {result.test:.6g}, {result.parameters} parameters, "
-                f"{result.seconds:.1f} s"
-            )
+        # Where nothing else shows that a long training goes on, a line does now and then.
+        told = None if environment.progress else _teller(row.run, say)
+        ended = RowJob()(row, environment, describe, debug, told)
+        say(f"    {'failed: ' * ended.failed}{ended.text}")
+        if ended.failed:
+            failed.append(f"{row.name}: {ended.text}")
     return failed
 
 

@@ -342,6 +342,9 @@ class RunEnvironment:
     threads: int | None = None
     """CPU threads of PyTorch. Default: PyTorch's own choice. Resuming is bit-exact for the same
     number only."""
+    workers: int = 0
+    """Processes per device that make training batches ahead (PyTorch's DataLoader): worth it where
+    data are read from disk. Weights and result stay the same bits."""
     data_dir: Path | None = None
     """Folder of the data sets. Default: ANHARMONIC_DATA, else a per-user cache."""
     file: Path | None = None
@@ -387,6 +390,7 @@ class RunEnvironment:
         )
         if self.threads is not None:
             _checks.positive_int("threads", self.threads)
+        _checks.natural("workers", self.workers)
         for name in ("data_dir", "file", "out", "results"):
             value = getattr(self, name)
             if value is None and name != "out":

@@ -13,7 +13,7 @@ from tyro.conf import Positional
 from anharmonic import train
 from anharmonic._checks import message, require
 from anharmonic.cli import fields_of, is_debugging, one_line, run_command
-from anharmonic.train import Result, RunEnvironment, fit_rows, read_results, without_results
+from anharmonic.train import Jobs, Result, RunEnvironment, fit_rows, read_results, without_results
 from anharmonic_papers.cli.search import Search, search_rows
 from anharmonic_papers.figures.registry import tables_and_figures
 from anharmonic_papers.report.compare import compare, terminal
@@ -43,6 +43,7 @@ def run_tables(
     budget: Budget,
     environment: Environment,
     search: Search = Search(),  # noqa: B008 - frozen, and read by tyro
+    jobs: Jobs = Jobs(),  # noqa: B008
     rows: tuple[str, ...] = (),
     seeds: tuple[int, ...] = (),
     dry_run: bool = False,
@@ -55,6 +56,7 @@ def run_tables(
         budget: Upper bounds of a reduced run.
         environment: Where rows are trained.
         search: Whether settings are searched instead.
+        jobs: How many rows at a time.
         rows: Only these rows, by the names that --dry-run shows. Default: all.
         seeds: These seeds instead of each row's own.
         dry_run: Only list what would run.
@@ -96,6 +98,7 @@ def run_tables(
         failed += fit_rows(
             missing,
             replace(environment, results=path),
+            jobs,
             say=functools.partial(print, flush=True),
             describe=one_line,
             debug=is_debugging(),

@@ -1,0 +1,109 @@
+"""Shards: what they hold is what was written, read in the order of seed and epoch."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+from anharmonic.data import SequenceDataset, ShardsTask, parquet_shards, write_shards
+
+
+def shards(seed, sizes=(5, 9, 6), values=False):
+    rng = np.random.default_rng(seed)
+    for size in sizes:
+        x = rng.normal(3.0, 2.0, (size, 7, 2))
+        yield x, x.mean((1, 2)) if values else rng.integers(0, 3, size)
+
+
+def together(made):
+    x, y = zip(*made, strict=True)
+    return np.concatenate(x).astype(np.float32), np.concatenate(y)
+
+
+@pytest.fixture
+def index(tmp_path):
+    made = {"train": shards(0), "valid": shards(1, (4,)), "test": shards(2, (3, 2))}
+    return write_shards(tmp_path / "set", made, class_names=["a", "b", "c"])
+
+
+def test_batches_are_those_of_the_same_data_in_memory(index):
+    task = ShardsTask(index)
+    assert task.sizes == {"train": 20, "valid": 4, "test": 5}
+    assert (task.target, task.class_names, task.input_size) == ("class", ("a", "b", "c"), 2)
+    x, y = together(shards(0))
+    mean, std = x.reshape(-1, 2).mean(0), x.reshape(-1, 2).std(0)
+    inside = SequenceDataset(torch.from_numpy((x - mean) / std), torch.from_numpy(y))
+    order = torch.randperm(20, generator=torch.Generator().manual_seed(0))
+    found = task.splits().train.take(order)
+    expected = inside.take(order)
+    assert torch.equal(found.y, expected.y)
+    # Moments summed in float64 against NumPy's in float32.
+    torch.testing.assert_close(found.x, expected.x, rtol=1e-5, atol=1e-5)
+    raw = ShardsTask(index.parent, standardise=False).splits().test.take(torch.tensor([4, 0]))
+    assert np.array_equal(raw.x.numpy(), together(shards(2, (3, 2)))[0][[4, 0]])
+
+
+def test_epochs_of_some_steps_go_through_the_data_in_turn(index):
+    whole, cut = ShardsTask(index), ShardsTask(index, steps_per_epoch=3)
+    passes = [batch.y.tolist() for turn in (0, 1, 2) for batch in whole.loaders(5, 8).train(turn)]
+    parts = [batch.y.tolist() for epoch in (0, 1, 2) for batch in cut.loaders(5, 8).train(epoch)]
+    assert parts == passes  # three batches of 20 sequences are a pass
+    two = ShardsTask(index, steps_per_epoch=2).loaders(5, 8)
+    assert [b.y.tolist() for epoch in range(4) for b in two.train(epoch)] == passes[:8]
+
+
+def test_values_from_parquet(tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="Parquet is read with pyarrow")
+    import pyarrow.parquet
+
+    x, y = together(shards(3, (11,), values=True))
+    columns = {"left": list(x[:, :, 0]), "right": list(x[:, :, 1]), "y": y}
+    pyarrow.parquet.write_table(pa.table(columns), tmp_path / "a.parquet")
+
+    def read():
+        return parquet_shards(tmp_path / "a.parquet", ["left", "right"], "y", rows=4)
+
+    path = write_shards(tmp_path / "set", {"train": read(), "test": read()})
+    task = ShardsTask(path, standardise=False)
+    assert (task.target, task.metric, task.output_size) == ("value", "rmse", 1)
+    assert len(json.loads(path.read_text())["parts"]["train"]) == 3
+    batch = task.splits().train.take(torch.arange(11))
+    assert np.array_equal(batch.x.numpy(), x)
+    assert np.array_equal(batch.y[:, 0].numpy(), y.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        ({"train": []}, "parts must be train, test and perhaps valid"),
+        ({"train": [], "test": []}, "shards of train must be at least one"),
+        (
+            {"train": [(np.ones((2, 3)), [0, 1])], "test": []},
+            r"x in shard train-0.*\[n, T, F\]",
+        ),
+        ({"train": [(np.ones((2, 3, 1)), [0])], "test": []}, "y in shard train-00000.*of 2 rows"),
+        ({"train": [(np.ones((1, 3, 1)), [-1])], "test": []}, "y in shard.*classes from 0; got -1"),
+        ({"train": [(np.full((1, 3, 1), np.nan), [0])], "test": []}, "x in shard.*must be finite"),
+        (
+            {"train": [(np.ones((1, 3, 1)), [0]), (np.ones((1, 4, 1)), [0])], "test": []},
+            "shard train-00001 must be as the first one",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path, made, text):
+    with pytest.raises(ValueError, match=text):
+        write_shards(tmp_path / "set", made)
+
+
+def test_other_or_damaged_shards_are_refused(index):
+    with pytest.raises(ValueError, match=r"sha256 of .*give the data of the run"):
+        ShardsTask(index, sha256="0" * 64)
+    with pytest.raises(FileExistsError, match="without shards"):
+        write_shards(index.parent, {"train": shards(0), "test": shards(1)})
+    (index.parent / "test-00001.y.npy").unlink()
+    with pytest.raises(FileNotFoundError, match=r"test-00001\.y\.npy"):
+        ShardsTask(index).splits()
+    index.write_text("{}")
+    with pytest.raises(ValueError, match="must be an index of shards"):
+        ShardsTask(index)
