@@ -410,7 +410,10 @@ def has_values(value: Tensor) -> bool:
     """Whether looking at a tensor is possible and cheap."""
     if value.device.type != "cpu" or watched():
         return False
-    return not torch._C._functorch.is_batchedtensor(value)
+    functorch = torch._C._functorch
+    while functorch.is_gradtrackingtensor(value):  # grad within vmap
+        value = functorch.get_unwrapped(value)
+    return not functorch.is_batchedtensor(value)
 
 
 def watched() -> bool:

@@ -5,6 +5,7 @@ import subprocess
 
 import numpy as np
 import pytest
+import torch
 
 
 def test_a_form_is_needed(cli, tmp_path):
@@ -53,6 +54,10 @@ def test_a_trained_run_becomes_c_that_predicts_the_same(cli, tmp_path):
     subprocess.run(["gcc", "-std=c99", *files, "-lm", "-o", str(program)], check=True)
     said = subprocess.run([program], capture_output=True, text=True).stdout.split()
     assert said == predicted
+    code, out, err = cli("export", str(folder), "--torch", str(tmp_path / "m.pt2"))
+    assert code == 0 and "m.pt2" in out, err
+    found = torch.export.load(tmp_path / "m.pt2").module()(torch.tensor(x, dtype=torch.float32))[0]
+    assert [["high", "low"][k] for k in found.argmax(dim=1).tolist()] == predicted
     code, out, err = cli(
         "export", str(folder), "--c", str(tmp_path / "int8"), "--weights", "int8",
         "--data", str(data),

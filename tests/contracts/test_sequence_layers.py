@@ -165,6 +165,22 @@ def test_transforms_of_torch_func(name):
     torch.testing.assert_close(mapped, expected, rtol=1e-12, atol=1e-13)
 
 
+@ours
+def test_gradients_of_each_sample(name):
+    layer, x = make(name), sequences(6, 5)
+
+    def loss(parameters, x):
+        output, _ = torch.func.functional_call(layer, parameters, (x[:, None],))
+        return output.square().sum()
+
+    parameters = {key: value.detach() for key, value in layer.named_parameters()}
+    found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 1))(parameters, x)
+    for k in range(5):
+        alone = torch.func.grad(loss)(parameters, x[:, k])
+        for key, value in alone.items():
+            torch.testing.assert_close(found[key][k], value, rtol=1e-10, atol=1e-12)
+
+
 @every
 def test_defaults_are_stable(name):
     torch.manual_seed(0)

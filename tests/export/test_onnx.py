@@ -106,7 +106,7 @@ def test_a_run_takes_samples_as_they_are(tmp_path, cli):
 
 
 def test_what_cannot_be_exported_is_said(tmp_path):
-    with pytest.raises(ValueError, match=r"none of torch\.nn; got 'LSTM'; export it with torch"):
+    with pytest.raises(ValueError, match=r"none of torch\.nn.*'LSTM'.*write_c"):
         write_onnx(ah.LSTM(2, 3), tmp_path / "a.onnx")
     with pytest.raises(TypeError, match="pass a recurrent layer"):
         write_onnx(torch.nn.Linear(2, 3), tmp_path / "a.onnx")

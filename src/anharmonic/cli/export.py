@@ -10,7 +10,7 @@ from tyro.conf import Positional
 
 from anharmonic._checks import require
 from anharmonic.cli.flags import run_command
-from anharmonic.export import write_c, write_onnx
+from anharmonic.export import write_c, write_onnx, write_torch
 
 
 def run(words: Sequence[str]) -> int:
@@ -29,6 +29,8 @@ def export(
     run: Positional[Path],
     c: Path | None = None,
     onnx: Path | None = None,
+    torch: Path | None = None,
+    portable: bool = False,
     weights: Literal["float", "int16", "int8"] = "float",
     data: Path | None = None,
     lut: bool = False,
@@ -42,6 +44,8 @@ def export(
         data: A file as for training, on which whole numbers are calibrated.
         onnx: A file for the model as ONNX, for any batch and length: samples as in your file in,
             probabilities or values out.
+        torch: A file for the model as torch.export, likewise.
+        portable: The torch file needs PyTorch alone to be loaded, and is slower.
         lut: In C, reads tanh and sigmoid from a table of 256 entries, without math.h.
 
     Raises:
@@ -49,8 +53,10 @@ def export(
         FileNotFoundError: If there is no finished run.
     """
     # One flag for each form, each with the folder or file that it is written to.
-    asked = c is not None or onnx is not None
-    require(asked, "form", None, "one of --c, --onnx", "say where to, e.g. --onnx model.onnx")
+    asked = any(form is not None for form in (c, onnx, torch))
+    require(
+        asked, "form", None, "one of --c, --onnx, --torch", "say where to, e.g. --onnx model.onnx"
+    )
     if c is not None:
         fits, advice = weights == "float" or data is not None, "give the training data's file"
         require(fits, "--data", None, f"a file to calibrate --weights {weights} on", advice)
@@ -59,4 +65,6 @@ def export(
         print(f"check: cd {c} && cc -std=c99 -O2 model.c model_test.c -lm -o check && ./check")
     if onnx is not None:
         print(f"wrote {write_onnx(run, onnx)}")
+    if torch is not None:
+        print(f"wrote {write_torch(run, torch, portable=portable)}")
     return 0

@@ -195,7 +195,7 @@ class SequenceLayer(_Recurrent):
         batched = x_t.dim() == 2
         if elapsed is not None:
             elapsed = checked_elapsed(elapsed, tuple(x_t.shape[:-1]), self).reshape(1, -1)
-        start = self._initial(state, len(x_t) if batched else None)
+        start = self._initial(state, x_t.shape[0] if batched else None)
         x = x_t[None] if batched else x_t[None, None]
         output, last = self._run(x, start, None, elapsed, "last")
         assert output is not None

@@ -30,7 +30,7 @@ from anharmonic.ops.bridge.call import (
 )
 from anharmonic.ops.bridge.library import Call
 from anharmonic.ops.bridge.operators import operator, refuse, refuse_second_derivative
-from anharmonic.ops.bridge.plan import Plan, Sizes, plan_again, plan_call
+from anharmonic.ops.bridge.plan import NOTHING, Plan, Sizes, plan_again, plan_call
 from anharmonic.ops.dispatch import needs_gradient
 
 CORNN_EXPLICIT, CORNN_IMPLICIT, UNICORNN, LEM, LEM_CLIPPED, LEM_SINGLE_SCALE = range(6)
@@ -91,10 +91,15 @@ def run(
     numbers = [0.0 if isinstance(v, Tensor) else float(v) for v in scalars]
     seen = watched()
     has_gradient = needs_gradient((x, y0, z0, values, elapsed, *weights))
-    plan = (plan_call if seen else plan_again)(
-        model, sizes_of(model, x, y0), memory if has_gradient else None, return_sequence, skip,
-        grid or memory == "reversible",
-    )  # fmt: skip
+    grid = grid or memory == "reversible"
+    if not has_gradient and torch.compiler.is_exporting():
+        # A plan would tie the program to sizes like those of the example: it is made at each call.
+        plan = Plan(model, skip, int(return_sequence), int(grid), 0, 0, NOTHING, 0, 0)
+    else:
+        plan = (plan_call if seen else plan_again)(
+            model, sizes_of(model, x, y0), memory if has_gradient else None, return_sequence, skip,
+            grid,
+        )  # fmt: skip
     forward = walk if has_gradient or seen or type(x) is not Tensor else _walk
     absent = x.new_empty(0)
     flat = [absent if w is None else w for w in weights]
@@ -125,6 +130,9 @@ def _walk(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """One call of the library: output, final y, final z and the bytes that are saved."""
     x, y0, z0, cut = dense_rows(x), dense(y0), dense(z0), Plan(*plan)
+    if cut.block == 0:
+        wanted, grid = bool(cut.return_sequence), bool(cut.grid)
+        cut = plan_again(cut.model, sizes_of(cut.model, x, y0), None, wanted, cut.skip, grid)
     output, y, z = _results(x, y0, cut)
     saved = workspace(cut.saved_bytes) if cut.saved_bytes else x.new_empty(0, dtype=torch.uint8)
     call, references = make_call(

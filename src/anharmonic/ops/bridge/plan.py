@@ -54,7 +54,7 @@ class Plan(NamedTuple):
         skip: S of UnICORNN's residual stacking; 0 for none.
         return_sequence: Whether the output is wanted.
         grid: Whether states live on the fixed-point grid.
-        block: Batch rows that walk together.
+        block: Batch rows that walk together; 0 for a call that is planned when it runs.
         tile: Steps that are processed together.
         keep: What is saved between forward and backward (NOTHING, ALL, CHECKPOINTS or END).
         checkpoint: Steps between saved states.

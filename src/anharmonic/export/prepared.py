@@ -1,0 +1,95 @@
+"""Preparation of samples as operators of a graph: what ``Preprocessing`` does, on tensors."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.ops.recurrence import scanning
+
+_LEAST_STD = 1e-10
+
+
+class Prepared(nn.Module):
+    """Prepares sequences of one length, in float32.
+
+    Args:
+        how: What was done in training.
+    """
+
+    def __init__(self, how: Preprocessing) -> None:
+        super().__init__()
+        self.how = how
+        self.mean = nn.Buffer(torch.tensor(how.mean))
+        self.std = nn.Buffer(torch.tensor(how.std))
+        self.change = nn.Buffer(torch.tensor(how.difference))
+        self.level_shift = nn.Buffer(torch.tensor(how.level_shift))
+        self.level_scale = nn.Buffer(torch.tensor(how.level_scale))
+
+    def forward(self, x: Tensor, elapsed: Tensor | None = None) -> Tensor:
+        """What the model reads.
+
+        Args:
+            x: Samples as they come; NaN is a gap.
+            elapsed: Time between samples in nominal steps, where it is a channel.
+
+        Shape:
+            x [B, T, C]; elapsed [B, T]; result [B, T, F].
+        """
+        how, gaps = self.how, x.isnan()
+        if how.missing == "forward":
+            x = self.carried_forward(x)
+        if how.missing != "error":
+            x = torch.where(x.isnan(), self.mean, x)
+        if how.standardise:
+            x = (x - self.mean) / self.std
+        levels = None
+        if how.level_scale:
+            mean = x.mean(dim=1, keepdim=True)
+            x = x - mean
+            std = x.square().mean(dim=1, keepdim=True).sqrt().clamp(min=_LEAST_STD)
+            x = x / std
+            levels = (torch.cat([mean, std.log()], dim=-1) - self.level_shift) / self.level_scale
+        columns = [x]
+        if how.masked:
+            columns.append(gaps[:, :, list(how.masked)].to(x.dtype))
+        if how.difference:
+            change = torch.cat([torch.zeros_like(x[:, :1]), x[:, 1:] - x[:, :-1]], dim=1)
+            columns.append(change / self.change)
+        if elapsed is not None and how.elapsed == "channel":
+            columns.append(elapsed[:, :, None])
+        if levels is not None:
+            columns.append(levels.expand(-1, x.shape[1], -1))
+        return torch.cat(columns, dim=-1)
+
+    def steps(self, elapsed: Tensor) -> Tensor:
+        """Times between samples in nominal steps; 1 for a first one of 0."""
+        steps = elapsed / self.how.nominal
+        first = steps[:, :1]
+        return torch.cat([torch.where(first == 0, 1.0, first), steps[:, 1:]], dim=1)
+
+    def carried_forward(self, x: Tensor) -> Tensor:
+        """The last known value in every gap; the mean before the first."""
+        if scanning():  # no cumulative maximum in ONNX
+            from torch._higher_order_ops.scan import scan
+
+            def one(before: Tensor, now: Tensor) -> tuple[Tensor, Tensor]:
+                known = torch.where(now.isnan(), before, now)
+                return known.clone(), known.clone()
+
+            start = self.mean.expand(x.shape[0], -1).clone()
+            filled: Tensor = scan(one, start, x.transpose(0, 1).clone())[1]
+            return filled.transpose(0, 1)
+        at = torch.arange(x.shape[1], device=x.device)[None, :, None]
+        source = torch.where(x.isnan(), 0, at).cummax(dim=1).values
+        return x.gather(1, source)
+
+    def last_known(self, x: Tensor) -> Tensor:
+        """The last known value of the channels that are forecast, the mean if there is none.
+
+        Shape:
+            x [B, T, C]; result [B, number of them].
+        """
+        last = self.carried_forward(x)[:, -1]
+        return torch.where(last.isnan(), self.mean, last)[:, list(self.how.forecast)]

@@ -1,0 +1,93 @@
+"""What graphs do to samples is what training does."""
+
+import numpy as np
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.data.sequences import Sequences
+from anharmonic.export.onnx import _export
+from anharmonic.export.prepared import Prepared
+from anharmonic.export.programs import RunProgram
+from anharmonic.ops import use_backend
+from anharmonic.ops.recurrence import as_scan
+
+KINDS = {
+    "nothing": {"standardise": False, "missing": "error"},
+    "forward": {"missing": "forward", "difference": True},
+    "mask": {"missing": "mask", "difference": True, "elapsed": "channel"},
+    "mean, each": {"missing": "mean", "scale_each": True},
+    "step": {"missing": "mask", "elapsed": "step"},
+}
+
+
+def samples(missing):
+    rng = np.random.default_rng(0)
+    x = rng.normal([1.0, 50.0], [2.0, 0.1], (5, 12, 2)).astype(np.float32)
+    if missing != "error":
+        x[rng.random(x.shape) < 0.3] = np.nan
+        x[0, :3], x[1, :, 1] = np.nan, np.nan
+    elapsed = rng.uniform(0.5, 1.5, (5, 12)).astype(np.float32)
+    elapsed[:, 0] = 0
+    return x, elapsed
+
+
+def fitted(kind):
+    options = {"standardise": True, **KINDS[kind]}
+    x, elapsed = samples(options["missing"])
+    flat = Sequences(
+        "here", x.reshape(-1, 2), 12 * np.arange(6), elapsed=elapsed.ravel(), y=np.zeros((5, 1))
+    )
+    made = Preprocessing.fit(flat, options.pop("standardise"), options.pop("missing"), **options)
+    return made, flat, torch.from_numpy(x), torch.from_numpy(elapsed)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scans", [False, True])
+def test_it_is_what_training_does(kind, scans):
+    made, flat, x, elapsed = fitted(kind)
+    prepared = Prepared(made)
+    wanted = made.transform(flat).reshape(5, 12, -1)
+    if scans:
+        with use_backend("reference"), as_scan():
+            found = prepared(x, prepared.steps(elapsed))
+    else:
+        found = prepared(x, prepared.steps(elapsed))
+    np.testing.assert_allclose(found, wanted, atol=1e-4)
+
+
+def test_last_known_values_are_those_of_a_forecast():
+    made, flat, x, _ = fitted("forward")
+    made = Preprocessing(**{**vars(made), "forecast": (1,), "horizon": 2})
+    np.testing.assert_allclose(Prepared(made).last_known(x), made._last_known(flat, (1,)))
+
+
+@pytest.mark.parametrize("kind", ["forward", "mask", "mean, each", "step"])
+def test_onnx_takes_samples_as_they_come(tmp_path, kind):
+    pytest.importorskip("onnxscript", reason="onnxscript is not installed (extra onnx)")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed (extra onnx)")
+    made, _, x, elapsed = fitted(kind)
+    torch.manual_seed(0)
+    model = ah.SequenceModel("LEM", made.size, 3, hidden_size=4)
+    program = RunProgram(model, made, True)
+    _export(program, tmp_path / "run.onnx", ())
+    loaded = runtime.InferenceSession(tmp_path / "run.onnx", providers=["CPUExecutionProvider"])
+    given = dict(zip(program.inputs, (x.numpy(), elapsed.numpy()), strict=False))
+    with torch.no_grad():
+        (wanted,) = program(*map(torch.from_numpy, given.values()))
+    np.testing.assert_allclose(loaded.run(None, given)[0], wanted, atol=1e-5)
+
+
+def test_a_forecast_is_in_the_units_of_its_channels():
+    made, _, x, _ = fitted("forward")
+    made = Preprocessing(
+        **{**vars(made), "forecast": (0, 1), "horizon": 3, "target_scale": (2.0, 5.0)}
+    )
+    model = ah.SequenceModel("LEM", made.size, 6, hidden_size=4)
+    with torch.no_grad():
+        model.linear.weight.zero_()
+        model.linear.bias.fill_(1.0)
+        (found,) = RunProgram(model, made, False)(x)
+    last = Prepared(made).last_known(x)
+    torch.testing.assert_close(found.reshape(5, 3, 2)[:, 2], last + torch.tensor([2.0, 5.0]))

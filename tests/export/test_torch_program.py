@@ -1,0 +1,121 @@
+"""torch.export: the saved program is the model, for any length and batch."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic.export import write_torch
+
+SIZES = ((1, 1), (77, 2), (200, 300), (1000, 5))  # steps and sequences
+
+
+def states_of(layer, batch):
+    state = layer(torch.zeros(1, batch, 3))[1]
+    return [0.3 * torch.randn(part.shape) for part in state]
+
+
+def layer_of(name, **options):
+    torch.manual_seed(0)
+    return getattr(ah, name)(3, 8, **options).eval()
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("LEM", {"num_layers": 2}),
+        ("CoRNN", {"bidirectional": True}),
+        ("UnICORNN", {"num_layers": 2}),
+        ("NeuralOscillator", {}),
+        ("SkewRNN", {}),
+        ("ResonatorBank", {}),
+        ("FastGRNN", {}),
+    ],
+)
+def test_any_length_and_batch_with_states(tmp_path, name, options):
+    layer = layer_of(name, **options)
+    program = torch.export.load(write_torch(layer, tmp_path / "layer.pt2")).module()
+    for steps, batch in SIZES:
+        x, state = torch.randn(steps, batch, 3), states_of(layer, batch)
+        with torch.no_grad():
+            output, end = layer(x, layer.state_type(*state))
+            found = program(x, *state)
+        for one, wanted in zip(found, (output, *end), strict=True):
+            torch.testing.assert_close(one, wanted, atol=1e-5, rtol=0)
+
+
+def test_a_portable_program_needs_pytorch_alone(tmp_path):
+    layer = layer_of("LEM")
+    x, state = torch.randn(20, 300, 3), states_of(layer, 300)
+    torch.save((x, *state, layer(x, layer.state_type(*state))[0]), tmp_path / "case.pt")
+    write_torch(layer, tmp_path / "layer.pt2", portable=True)
+    code = (
+        "import sys, torch\n"
+        "*inputs, wanted = torch.load('case.pt')\n"
+        "found = torch.export.load('layer.pt2').module()(*inputs)[0]\n"
+        "assert 'anharmonic' not in sys.modules\n"
+        "torch.testing.assert_close(found, wanted, atol=1e-5, rtol=0)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
+
+
+def test_one_import_loads_the_operator(tmp_path):
+    layer = layer_of("CoRNN")
+    torch.save((torch.ones(9, 2, 3), *states_of(layer, 2)), tmp_path / "case.pt")
+    write_torch(layer, tmp_path / "layer.pt2")
+    code = (
+        "import anharmonic, torch\n"
+        "inputs = torch.load('case.pt')\n"
+        "print(torch.export.load('layer.pt2').module()(*inputs)[0].shape)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "torch.Size([9, 2, 8])"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"readout": "last"},
+        {"readout": "all", "num_layers": 2},
+        {"readout": "mean", "bidirectional": True},
+        {"readout": "mean", "patch": 3},
+    ],
+)
+def test_models(tmp_path, options):
+    torch.manual_seed(0)
+    model = ah.SequenceModel("LEM", 3, 4, hidden_size=8, **options)
+    program = torch.export.load(write_torch(model, tmp_path / "model.pt2")).module()
+    assert model.training  # as it was
+    model.eval()
+    carries = not {"patch", "bidirectional"} & set(options) and options["readout"] != "mean"
+    for steps, batch in SIZES[1 if "patch" in options else 0 :]:  # not of one patch only
+        x = torch.randn(batch, steps, 3)
+        state = [torch.zeros(options.get("num_layers", 1), batch, 8)] * 2 if carries else []
+        found = program(x, *state)[0]
+        torch.testing.assert_close(found, model(x), atol=1e-5, rtol=0)
+
+
+def test_a_step(tmp_path):
+    layer = layer_of("UnICORNN", num_layers=2)
+    program = torch.export.load(write_torch(layer, tmp_path / "step.pt2", step=True)).module()
+    x, state = torch.randn(7, 3), states_of(layer, 7)
+    output, end = layer.step(x, layer.state_type(*state))
+    for found, wanted in zip(program(x, *state), (output, *end), strict=True):
+        torch.testing.assert_close(found, wanted)
+
+
+def test_what_it_cannot_write_is_said(tmp_path):
+    with pytest.raises(TypeError, match=r"SequenceModel"):
+        write_torch(torch.nn.Linear(2, 2), tmp_path / "x.pt2")
+    for wrong in (ah.LSTM(3, 4), ah.SequenceModel("GRU", 3, 4, hidden_size=4)):
+        with pytest.raises(ValueError, match=r"layer .*torch.nn.*(LSTM|GRU).*write_c"):
+            write_torch(wrong, tmp_path / "x.pt2")
+    with pytest.raises(FileNotFoundError, match="folder"):
+        write_torch(ah.LEM(2, 2), tmp_path / "none" / "x.pt2")
+    with pytest.raises(ValueError, match="step"):
+        write_torch(ah.SequenceModel("LEM", 2, 2, hidden_size=3), tmp_path / "x.pt2", step=True)
+    assert not list(tmp_path.iterdir())
