@@ -2,9 +2,9 @@
 
     python examples/browser/build.py [--out movements.html]
 
-Trains on made-up movements (a minute), writes the model as C, compiles it with emscripten (`emcc`) to
-WebAssembly and puts all into one file, which a browser opens from the disk: it plays a recording that
-the model has not seen, or follows your pointer. Nothing leaves the page.
+Trains on made-up movements (a minute), writes the model as C, compiles it with emscripten (`emcc`)
+to WebAssembly and puts all into one file, which a browser opens from the disk: it plays a recording
+that the model has not seen, or follows your pointer. Nothing leaves the page.
 """
 
 from __future__ import annotations
