@@ -6,6 +6,8 @@
    that has AddressSanitizer loaded first.
 3. The same with vectors of 64 bytes in every instruction set, so that what runs on AVX-512 has run
    on any processor.
+
+`python tests/sanitize.py resonator` runs of 2 and 3 only the tests whose file's name has the word.
 """
 
 import os
@@ -47,7 +49,7 @@ def runtime(name: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
-def native(name: str, flags: str) -> None:
+def native(name: str, flags: str, only: list[str]) -> None:
     package = BUILD / name
     pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--upgrade")
     build = ("-C", "cmake.build-type=RelWithDebInfo", "--target", package)
@@ -67,6 +69,10 @@ def native(name: str, flags: str) -> None:
     names = ("library", "native", "memory", "elapsed", "dispatch", "stream", "adjacency")
     tests = [TESTS / f"test_{name}.py" for name in names]
     tests += [TESTS / name / f"test_{name}.py" for name in ("gate", "attention", "resonator")]
+    for word in only:
+        tests = [test for test in tests if word in test.name]
+    if not tests:
+        raise SystemExit(f"no tests of the native kernels are named {' and '.join(only)}")
     run(
         sys.executable,
         "-S",
@@ -85,6 +91,6 @@ if __name__ == "__main__":
     BUILD.mkdir(parents=True, exist_ok=True)
     exercise("memory", MEMORY)
     exercise("threads", "-fsanitize=thread -g")
-    native("package", MEMORY)
-    native("wide", f"{MEMORY} -DAN_VECTOR_BYTES=64")
+    native("package", MEMORY, sys.argv[1:])
+    native("wide", f"{MEMORY} -DAN_VECTOR_BYTES=64", sys.argv[1:])
     print("the sanitizers found nothing")
