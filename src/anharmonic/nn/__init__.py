@@ -7,6 +7,7 @@ from anharmonic.nn.graph.couplings import AttentionCoupling
 from anharmonic.nn.graph.encoder_decoder import GraphNetwork
 from anharmonic.nn.graph.gradient_gating import GradientGating
 from anharmonic.nn.graph.graphcon import GraphCON
+from anharmonic.nn.graph.layerwise import infer_by_layers
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.registry import canonical_name, list_models, model_class
 from anharmonic.nn.resonators.features import ResonatorFeatures
@@ -41,6 +42,7 @@ __all__ = [
     "convolve",
     "convolve_with_start",
     "from_pretrained",
+    "infer_by_layers",
     "library",
     "list_models",
     "make_conv",

@@ -63,6 +63,14 @@ class DeepGraphLayer(nn.Module):
         for convs in self.children():
             redraw(convs)
 
+    def initial_states(self, x: Tensor) -> tuple[Tensor, ...]:
+        """What the first layer starts from, the features first.
+
+        Args:
+            x: Node features.
+        """
+        return (x,)
+
     def _step(self, n: int, states: tuple[Tensor, ...], inputs: GraphInputs) -> tuple[Tensor, ...]:
         """One layer: the states before it to those after it; the first is the features."""
         raise NotImplementedError

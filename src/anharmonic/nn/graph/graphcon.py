@@ -146,13 +146,21 @@ class GraphCON(DeepGraphLayer):
             The features X^L, and with ``return_states`` an ``Oscillation``.
         """
         check_input(x, edge_index)
-        y = x if self.initial_velocity == "features" else torch.zeros_like(x)
-        states: tuple[Tensor, ...] = (self._drop(x), self._drop(y))
+        states = self.initial_states(x)
         trace = [states] if return_states else None
         states = self._walk(states, GraphInputs(edge_index, args, conv_options), trace)
         if trace is None:
             return states[0]
         return states[0], Oscillation(*(torch.stack(parts) for parts in zip(*trace, strict=True)))
+
+    def initial_states(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Features and velocities before the first layer.
+
+        Args:
+            x: Node features.
+        """
+        y = x if self.initial_velocity == "features" else torch.zeros_like(x)
+        return self._drop(x), self._drop(y)
 
     def _step(self, n: int, states: tuple[Tensor, ...], inputs: GraphInputs) -> tuple[Tensor, ...]:
         x, y = states

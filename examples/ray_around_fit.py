@@ -1,0 +1,83 @@
+"""Ray around `fit`: Tune chooses settings, Train starts the processes of one training.
+
+pip install "ray[tune,train]"
+python examples/ray_around_fit.py
+
+Ray is no dependency: both parts are a function that calls `fit`, as any scheduler's would. The
+folder must be shared where workers are on several machines.
+"""
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+
+import ray
+from ray import train, tune
+from ray.train.torch import TorchTrainer
+
+from anharmonic.train import Run, RunEnvironment, fit
+
+EPOCHS = 5
+
+
+def one_trial(config):
+    """A trial of Tune: it is told every epoch's validation value, and may stop the training."""
+    run = Run("digits", "LEM", model_options={"hidden_size": 16}, epochs=EPOCHS, lr=config["lr"])
+    environment = RunEnvironment(out=config["folder"], threads=1, progress=False)
+    fit(run, environment, told=lambda epoch, valid: tune.report({"valid": valid, "epoch": epoch}))
+
+
+def one_process(config):
+    """A process of one training: Ray's Train says which, Lightning's DDP does the rest."""
+    context = train.get_context()
+    os.environ |= {
+        "TORCHELASTIC_RUN_ID": "ray",  # what torchrun would have set
+        "RANK": str(context.get_world_rank()),
+        "LOCAL_RANK": str(context.get_local_rank()),
+        "GROUP_RANK": str(context.get_node_rank()),
+        "WORLD_SIZE": str(context.get_world_size()),
+        "LOCAL_WORLD_SIZE": str(context.get_local_world_size()),
+    }
+    run = Run("digits", "LEM", model_options={"hidden_size": 16}, epochs=2)
+    environment = RunEnvironment(
+        out=config["folder"], devices=context.get_local_world_size(), threads=1, progress=False
+    )
+    result = fit(run, environment)
+    train.report({"test": result.test, "devices": result.devices})
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", choices=["tune", "train"])
+    parser.add_argument("--out", type=Path, default=Path(tempfile.mkdtemp()))
+    arguments = parser.parse_args()
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    if arguments.only != "train":
+        folder = str(arguments.out / "trials")
+        tuner = tune.Tuner(
+            one_trial,
+            param_space={"lr": tune.loguniform(1e-3, 1e-1), "folder": folder},
+            tune_config=tune.TuneConfig(
+                num_samples=4,
+                metric="valid",
+                mode="max",
+                scheduler=tune.schedulers.ASHAScheduler(max_t=EPOCHS, grace_period=2),
+            ),
+            run_config=tune.RunConfig(storage_path=str(arguments.out.resolve()), verbose=0),
+        )
+        best = tuner.fit().get_best_result()
+        print(f"Tune: validation accuracy {best.metrics['valid']:.1f}, lr {best.config['lr']:.3g}")
+    if arguments.only != "tune":
+        trainer = TorchTrainer(
+            one_process,
+            train_loop_config={"folder": str(arguments.out / "together")},
+            scaling_config=train.ScalingConfig(num_workers=2),
+            run_config=train.RunConfig(storage_path=str(arguments.out.resolve())),
+        )
+        found = trainer.fit().metrics
+        print(f"Train: {found['devices']} processes, test accuracy {found['test']:.1f}")
+
+
+if __name__ == "__main__":
+    main()

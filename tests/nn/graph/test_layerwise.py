@@ -1,0 +1,62 @@
+"""Layer by layer and part by part gives what the whole graph at once gives."""
+
+import pytest
+import torch
+
+from anharmonic.nn import GradientGating, GraphCON, infer_by_layers, make_conv, model_class
+
+pytest.importorskip("torch_geometric", reason="convolutions are PyG's")
+
+
+def graph(directed=False):
+    generator = torch.Generator().manual_seed(0)
+    edges = torch.randint(0, 60, (2, 90), generator=generator)
+    edges = edges if directed else torch.cat([edges, edges.flip(0)], dim=1).unique(dim=1)
+    return torch.rand(61, 8, generator=generator), edges  # one node has no edge
+
+
+def layers():
+    torch.manual_seed(0)
+    for name in ("GCN", "GAT", "SAGE"):
+        yield GraphCON(make_conv(name, 8), 6, dt=0.3, initial_velocity="zero")
+        yield GradientGating(make_conv(name, 8), 6, gate_conv=make_conv(name, 8))
+    yield GradientGating(make_conv("GCN", 8), 6, neighbours="out", aggr="mean")
+
+
+@pytest.mark.parametrize("size", [1, 7, 61, 100])
+def test_parts_equal_the_whole(size):
+    for directed in (False, True):
+        x, edges = graph(directed)
+        for layer in layers():
+            with torch.no_grad():
+                whole = layer.eval()(x, edges)
+            # Sums of the same numbers in another order.
+            torch.testing.assert_close(
+                infer_by_layers(layer, x, edges, size), whole, rtol=1e-5, atol=1e-6
+            )
+
+
+def test_fewer_hops_than_a_layer_looks_are_not_enough():
+    x, edges = graph()
+    layer = GraphCON(make_conv("GCN", 8), 2).eval()
+    with torch.no_grad():
+        whole = layer(x, edges)
+    assert not torch.allclose(infer_by_layers(layer, x, edges, 7, hops=1), whole, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["GraphCON", "GradientGating"])
+def test_a_network_keeps_its_block_and_mode(name):
+    x, edges = graph()
+    model = model_class(name)(8, 3, hidden_size=4, num_layers=5).train()
+    block = model.block
+    found = infer_by_layers(model, x, edges, 9)
+    assert model.block is block and model.training and not found.requires_grad
+    with torch.no_grad():
+        torch.testing.assert_close(found, model.eval()(x, edges), rtol=1e-5, atol=1e-6)
+
+
+def test_others_are_refused():
+    with pytest.raises(TypeError, match="model must be a GraphCON"):
+        infer_by_layers(torch.nn.Linear(2, 2), *graph())
+    with pytest.raises(ValueError, match="nodes_per_part must be an int >= 1"):
+        infer_by_layers(GraphCON(make_conv("GCN", 8), 2), *graph(), 0)
