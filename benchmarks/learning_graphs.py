@@ -63,7 +63,7 @@ def main(tasks: list[str]) -> None:
         table[task] = found
         OUT.write_text(json.dumps(table, indent=1) + "\n")
         print(row(task, found), flush=True)
-    print(f"\n| | {' | '.join(MODELS)} | majority class |\n|{'---|' * (len(MODELS) + 2)}")
+    print(f"\n| graph | {' | '.join(MODELS)} | majority class |\n|{'---|' * (len(MODELS) + 2)}")
     print("\n".join(row(task, table[task]) for task in TASKS if task in table))
 
 

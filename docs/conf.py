@@ -66,6 +66,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "anharmonic"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
