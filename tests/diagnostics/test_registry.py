@@ -64,10 +64,22 @@ def test_graph_networks_have_smoothing(name):
 
 
 def test_what_cannot_be_measured_says_why_and_the_others_go_on():
-    model = SequenceModel("UnICORNN", 1, 1, hidden_size=2, bidirectional=True)
-    found = measure(model, Probe((torch.zeros(1, 3, 1),)), ["energy", "weights"])
-    assert "walk in one direction; got True" in found["energy"]["failed"]
-    assert len(found["weights"]["norms"]) == 2
+    model = SequenceModel("UnICORNN", 1, 1, hidden_size=2)
+    wrong = Probe((torch.zeros(1, 3, 2),))
+    found = measure(model, wrong, ["energy", "weights"])
+    assert "x must be of shape [T, B, 1]" in found["energy"]["failed"]
+    assert len(found["weights"]["norms"]) == 1
+
+
+@pytest.mark.parametrize("name", ["LEM", "UnICORNN", "GRU"])
+def test_of_two_directions_the_first_layers_forward_one_is_measured(name):
+    torch.manual_seed(0)
+    both = SequenceModel(name, 2, 1, hidden_size=3, num_layers=2, bidirectional=True)
+    one = SequenceModel(name, 2, 1, hidden_size=3)
+    weights = both.layer.state_dict()
+    one.layer.load_state_dict({key: weights[key] for key in one.layer.state_dict()})
+    probe = Probe((torch.randn(4, 20, 2),))
+    assert measure(both, probe, ["gradients"]) == measure(one, probe, ["gradients"])
 
 
 def test_numbers_that_are_not_finite_are_none():

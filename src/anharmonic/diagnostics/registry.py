@@ -17,6 +17,7 @@ from anharmonic.diagnostics.base import Diagnostic, Log, Panel, Probe, Section, 
 from anharmonic.diagnostics.lyapunov import lyapunov_exponent
 from anharmonic.diagnostics.recurrence import layer_of, recurrence
 from anharmonic.nn.graph.encoder_decoder import GraphNetwork
+from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.ode.network import NeuralODENetwork
 from anharmonic.nn.registry import model_class
 from anharmonic.nn.sequence.cornn import CoRNN
@@ -95,7 +96,10 @@ def measure(model: Any, probe: Probe, names: Sequence[str]) -> dict[str, dict[st
         try:
             found[name] = _plain(DIAGNOSTICS[name].measure(model, probe))
         except (ValueError, TypeError) as error:
-            found[name] = {"failed": " ".join(str(error).split())}
+            if _has_two_directions(model):
+                found |= measure(*_forward_direction(model, probe), [name])
+            else:
+                found[name] = {"failed": " ".join(str(error).split())}
     return found
 
 
@@ -112,6 +116,10 @@ def describe(model: Any, probe: Probe, name: str, log: Log) -> Section:
     try:
         return DIAGNOSTICS[name].describe(model, probe, log)
     except (ValueError, TypeError) as error:
+        if _has_two_directions(model):
+            section = describe(*_forward_direction(model, probe), name, log)
+            told = f"{section.about} Of the first layer's forward direction alone."
+            return dataclasses.replace(section, about=told)
         reason = " ".join(str(error).split())
         return Section(name.capitalize(), DIAGNOSTICS[name].about, {"not measured": reason})
 
@@ -127,6 +135,24 @@ def _with_features(model: Any, probe: Probe) -> tuple[Any, Probe]:
         return model, probe
     same.input_size = x.shape[-1]
     return same, dataclasses.replace(probe, inputs=(x,))
+
+
+def _has_two_directions(model: Any) -> bool:
+    return isinstance(model, SequenceModel) and model.layer.bidirectional
+
+
+def _forward_direction(model: Any, probe: Probe) -> tuple[Any, Probe]:
+    """A model of the first layer's forward direction; without a loss, as no readout fits."""
+    layer = model.layer
+    given = {"num_layers": 1, "bidirectional": False, "dropout": 0.0}
+    half = type(layer)(
+        layer.input_size, model.hidden_size, **model.layer_options | given, batch_first=True
+    )
+    kept = layer.state_dict()
+    half.load_state_dict({name: kept[name] for name in half.state_dict()})
+    same = copy.copy(model)
+    same._modules = {**model._modules, "layer": half.to(next(layer.parameters()))}
+    return same, dataclasses.replace(probe, loss=None)
 
 
 def _plain(value: Any) -> Any:
