@@ -4,6 +4,8 @@
 # make coverage   how much of the library the tests of `make test` run; fails below the floor
 # make sanitize   runs the C code under address, undefined-behaviour and thread sanitizers (gcc, Linux)
 # make docs   builds the site into build/site
+# make mutate   plants errors one after the other and says which of them the tests find
+# make fuzz   fuzzes the readers of files and, with clang, the calls of the C library; SECONDS each
 # make aarch64   builds the C code for aarch64 and runs its exercise in an emulator (qemu-user, Linux)
 # Those that need Python make their own .venv; PYTHON chooses another interpreter (3.11 or newer).
 
@@ -11,7 +13,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo docs test test-all coverage sanitize aarch64 lint clean
+.PHONY: demo docs test test-all coverage sanitize mutate fuzz aarch64 lint clean
 
 CSRC := CMakeLists.txt $(wildcard src/anharmonic/ops/csrc/*)
 
@@ -49,6 +51,15 @@ coverage: $(READY)
 
 sanitize: $(READY)
 	$(BIN)/python tests/sanitize.py
+
+mutate: $(READY)
+	$(BIN)/python tests/mutate/run.py
+
+SECONDS ?= 600
+
+fuzz: $(READY)
+	$(BIN)/python tests/fuzz/readers.py $(SECONDS)
+	$(BIN)/python tests/fuzz/calls.py $(SECONDS)
 
 aarch64:
 	bash tests/aarch64.sh

@@ -50,6 +50,12 @@ def test_axioms_of_a_node_similarity_measure():
     assert torch.allclose(mean_average_distance(2 * x, graph), mean_average_distance(x, graph))
 
 
+def test_a_mean_of_distances_is_over_nodes_with_neighbours():
+    x = torch.tensor([[1.0, 0.0], [0.0, 2.0], [3.0, 3.0], [1.0, 1.0]])
+    edges = torch.tensor([[0, 1], [1, 0]])
+    assert mean_average_distance(x, edges) == 1.0
+
+
 def test_distances_of_tiny_features_do_not_vanish():
     x, graph = draw(12, 3).float(), grid_graph(3, 4)
     tiny = mean_average_distance(x * 1e-30, graph)

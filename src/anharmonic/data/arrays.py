@@ -103,7 +103,7 @@ def _sequences(x: Any, channels_first: bool) -> list[NDArray[Any]]:
     if not isinstance(x, list | tuple):
         x = np.asarray(x)
         expected, advice = "[N, T] or [N, T, F], or a list of arrays", "reshape it"
-        fits = x.ndim in (2, 3) or x.dtype == object
+        fits = x.ndim in (2, 3) or (x.dtype == object and x.ndim > 0)
         require(fits, "shape of x", list(x.shape), expected, advice)
     made: list[NDArray[Any]] = []
     for number, values in enumerate(x):

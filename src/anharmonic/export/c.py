@@ -169,6 +169,9 @@ def write_sources(sources: dict[str, str], folder: str | Path) -> list[Path]:
         folder: Where to; it is made if missing.
     """
     folder = Path(folder)
+    free = folder.is_dir() or not folder.exists()
+    advice = "name another one"
+    _checks.require(free, "folder", str(folder), "no file", advice, FileExistsError)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in sources.items():
         write_atomically(folder / name, text.rstrip("\n") + "\n")

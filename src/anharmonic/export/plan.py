@@ -117,6 +117,12 @@ def plan(
         "None: models of text are not exported to C",
         "use ONNX, or PyTorch",
     )
+    words = all(isinstance(word, str) for word in class_names)
+    require(words, "class_names", class_names, "strings", "pass the names as text", TypeError)
+    for key, value in model.state_dict().items():
+        finite = not value.is_floating_point() or bool(value.isfinite().all())
+        advice = "train again, with a smaller lr"
+        require(finite, key, "NaN or infinity", "finite numbers", advice)
     if preparation is None:
         F = model.input_size
         preparation = Preprocessing((0.0,) * F, (1.0,) * F, standardise=False, missing="error")

@@ -79,6 +79,9 @@ def require_finite(name: str, x: Array) -> None:
     Raises:
         ValueError: If there is.
     """
+    numbers = x.dtype.kind in "biuf"
+    came, advice = str(x.dtype), "convert it"
+    _checks.require(numbers, name, came, "an array of real numbers", advice, TypeError)
     _checks.require(
         bool(np.isfinite(x).all()),
         name,
