@@ -46,7 +46,7 @@ AVR_MAIN = """
 #include "model.h"
 static model_state state;
 int main(void) {
-    SAMPLE x[1] = {1};
+    SAMPLE x[MODEL_CHANNELS] = {1};
     char text[16], *c;
     int i;
     model_start(&state);
@@ -88,7 +88,7 @@ def ram(folder: Path) -> int:
     return int(subprocess.run([folder / "ram"], capture_output=True, check=True).stdout)
 
 
-def loaded(folder: Path, weights: str):
+def loaded(folder: Path, weights: str, channels: int = 1, outputs: int = 10):
     """The program as a function from samples [T, C] to outputs [O]."""
     compiled(
         folder, "gcc", "-std=c99", "-O2", "-shared", "-fPIC", "model.c", "-lm", "-o", "model.so"
@@ -108,12 +108,12 @@ def loaded(folder: Path, weights: str):
         return run(x)
 
     def run(x):
-        found = np.empty(10, value)
+        found = np.empty(outputs, value)
         library.model_sequence(pointer(x), ctypes.c_long(len(x)), pointer(found))
         return found / (1 if weights == "float" else 65536)
 
     sample = np.float32 if weights == "float" else np.int16
-    long = np.ones((20_000, 1), sample)
+    long = np.ones((20_000, channels), sample)
     times = []
     for _ in range(7):
         start = time.perf_counter()

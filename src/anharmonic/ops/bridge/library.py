@@ -195,7 +195,7 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
     found = path()
     if found is None:
         if sys.platform == "win32":
-            return None, "it is not built on Windows"
+            return None, "on Windows it comes with a wheel and is not built from source"
         return None, f"{_NAME} was not built when the package was installed"
     try:
         loaded = ctypes.CDLL(str(found))

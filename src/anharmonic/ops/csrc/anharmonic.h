@@ -113,7 +113,11 @@ typedef struct {
     void *output;                    /* [S, 2, K]: y and z after every sample, or NULL */
 } an_resonator_call;
 
+#if defined(_WIN32)
+#define AN_API __declspec(dllexport)
+#else
 #define AN_API __attribute__((visibility("default")))
+#endif
 
 AN_API int64_t an_call_bytes(void); /* sizeof(an_call), for whoever fills one elsewhere */
 AN_API int an_forward(const an_call *call);

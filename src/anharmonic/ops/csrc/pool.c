@@ -94,19 +94,23 @@ static void *work_for_ever(void *unused) {
  * that come from outside stay with the program's own threads. */
 static void grow(int wanted) {
     if (pool.workers >= wanted) return;
+    pthread_attr_t detached;
+    if (pthread_attr_init(&detached) != 0) return;
+    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+#if !defined(_WIN32) /* which knows no signals between threads */
     static const int synchronous[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP};
     sigset_t blocked, before;
-    pthread_attr_t detached;
     sigfillset(&blocked);
     for (size_t i = 0; i < sizeof synchronous / sizeof *synchronous; i++)
         sigdelset(&blocked, synchronous[i]);
-    if (pthread_attr_init(&detached) != 0) return;
-    pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
     pthread_sigmask(SIG_BLOCK, &blocked, &before);
+#endif
     pthread_t thread;
     while (pool.workers < wanted && pthread_create(&thread, &detached, work_for_ever, NULL) == 0)
         pool.workers++;
+#if !defined(_WIN32)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+#endif
     pthread_attr_destroy(&detached);
 }
 
@@ -147,6 +151,7 @@ void an_parallel(int64_t count, int threads, void (*work)(void *context, int64_t
     atomic_store(&pool.busy, 0);
 }
 
+#if !defined(_WIN32) /* which does not fork */
 static void before_fork(void) { pthread_mutex_lock(&pool.mutex); }
 
 static void after_fork_in_parent(void) { pthread_mutex_unlock(&pool.mutex); }
@@ -163,3 +168,4 @@ static void after_fork_in_child(void) {
 __attribute__((constructor)) static void prepare_for_forks(void) {
     pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
+#endif

@@ -10,6 +10,13 @@
 #include <unistd.h>
 #endif
 
+#if defined(_WIN32)
+#include <malloc.h>
+#define free_aligned _aligned_free
+#else
+#define free_aligned free
+#endif
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1
@@ -75,8 +82,13 @@ void *an_workspace_take(size_t bytes) {
     block *found = take_kept(bytes);
     pthread_mutex_unlock(&mutex);
     if (found == NULL) {
-        void *fresh;
+        void *fresh = NULL;
+#if defined(_WIN32)
+        fresh = _aligned_malloc(ALIGNMENT + bytes, ALIGNMENT);
+#else
         if (posix_memalign(&fresh, ALIGNMENT, ALIGNMENT + bytes) != 0) return NULL;
+#endif
+        if (fresh == NULL) return NULL;
         an_advise_huge(fresh, ALIGNMENT + bytes);
         found = fresh;
         found->bytes = bytes;
@@ -99,7 +111,7 @@ void an_workspace_give(void *workspace) {
     pthread_mutex_unlock(&mutex);
     while (surplus != NULL) {
         block *older = surplus->older;
-        free(surplus);
+        free_aligned(surplus);
         surplus = older;
     }
 }
@@ -117,6 +129,7 @@ void an_advise_huge(void *p, size_t bytes) {
 #endif
 }
 
+#if !defined(_WIN32) /* which does not fork */
 static void before_fork(void) { pthread_mutex_lock(&mutex); }
 
 static void after_fork(void) { pthread_mutex_unlock(&mutex); }
@@ -124,3 +137,4 @@ static void after_fork(void) { pthread_mutex_unlock(&mutex); }
 __attribute__((constructor)) static void prepare_for_forks(void) {
     pthread_atfork(before_fork, after_fork, after_fork);
 }
+#endif
