@@ -232,8 +232,8 @@ def measure_resonators(data: Any) -> dict[str, Any]:
 
 def table(rows: list[dict[str, Any]]) -> str:
     lines = [
-        "| model | settings | weights, bytes | macro-F1, mean | worst seed | of PyTorch | flash, AVR"
-        " | state | cycles a step |",
+        "| model | settings | weights, bytes | macro-F1, mean | worst seed | of PyTorch"
+        " | flash, AVR | state | cycles a step |",
         "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for r in sorted(rows, key=lambda r: -np.mean(r["test"])):
