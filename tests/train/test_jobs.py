@@ -57,7 +57,7 @@ def test_bad_jobs(monkeypatch):
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 @pytest.mark.parametrize("kill", [signal.SIGTERM, signal.SIGKILL])
 def test_a_killed_comparison_takes_its_processes_along_and_goes_on(tmp_path, kill):
-    words = "compare adding --length 8 --steps-per-epoch 200 --valid-size 64 --test-size 64"
+    words = "compare adding --length 8 --steps-per-epoch 100 --valid-size 64 --test-size 64"
     words += " --models lstm gru lem --hidden-size 4 --epochs 8 --seeds 0 1 --jobs 2"
     command = [sys.executable, "-m", "anharmonic", *words.split()]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -66,7 +66,7 @@ def test_a_killed_comparison_takes_its_processes_along_and_goes_on(tmp_path, kil
         return len(read_results(tmp_path / "runs" / "results.jsonl"))
 
     process = subprocess.Popen(command, cwd=tmp_path, env=environment, start_new_session=True)
-    deadline = time.monotonic() + 300
+    deadline = time.monotonic() + 400
     while not lines():
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.05)

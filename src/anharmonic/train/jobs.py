@@ -156,7 +156,7 @@ def run_jobs(
     workers = min(jobs.jobs, len(rows))
     pool = ProcessPoolExecutor(workers, context, initializer=_end_with_parent)
     try:
-        made = {pool.submit(RowJob(), row, environment, describe, debug): row for row in rows}
+        made = {pool.submit(_in_pool, row, environment, describe, debug): row for row in rows}
         for future in as_completed(made):
             try:
                 yield future.result()
@@ -165,6 +165,14 @@ def run_jobs(
                 yield Ended(made[future], text, True)
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _in_pool(*arguments: Any) -> Ended:
+    try:
+        return RowJob()(*arguments)
+    except SystemExit:
+        # The pool would wait for more work, although nobody is left to give it.
+        os._exit(128 + signal.SIGTERM)
 
 
 def _end_with_parent() -> None:
