@@ -201,6 +201,7 @@ TS = {
     "no data": "@problemName x\n",
     "data first": "1,2,3\n",
     "unknown tag": "@bogus\n@data\n",
+    "a tag without a name": "@\n@data\n",
     "no cases": HEAD,
     "a word": HEAD + GOOD + "1,x,3:a\n",
     "unknown class": HEAD + GOOD + "1,2,3:c\n",

@@ -228,3 +228,11 @@ def test_refused_lengths(lengths, error, words):
     with pytest.raises(error) as caught:
         model()(batch()[0], lengths)
     assert words in str(caught.value)
+
+
+def test_a_carried_state_makes_two_parts_one_whole():
+    torch.manual_seed(0)
+    model = ah.SequenceModel("GRU", 2, 3, hidden_size=4, readout="all")
+    x = torch.randn(2, 7, 2)
+    first, state = model(x[:, :3], return_state=True)
+    torch.testing.assert_close(torch.cat([first, model(x[:, 3:], state=state)], 1), model(x))

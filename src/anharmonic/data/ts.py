@@ -94,7 +94,7 @@ def read_ts(path: Path | str) -> Sequences:
 def _read_tag(header: _Header, line: str, where: str) -> bool:
     """Takes in a header line; says whether the data follow."""
     require(line[0] == "@", where, line[:40], "a tag (@) or comment (#) before @data", _ADVICE)
-    tag, *values = line[1:].split()
+    tag, *values = line[1:].split() or [""]
     tag = choice(f"tag in {where}", tag.lower(), _TAGS)
     header.tags.append(tag)
     if tag == "timestamps":

@@ -1,0 +1,4 @@
+@problemName x
+@
+@data
+1,2:a

@@ -1,0 +1,68 @@
+"""Comparisons that are killed at any moment end as if they had not been."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+COMMANDS = {
+    "compare": (
+        *("compare", "d.npz", "--models", "GRU", "FastGRNN", "--seeds", "0", "1"),
+        *("--epochs", "2", "--hidden-size", "2"),
+    ),
+}
+
+
+def start(words):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "anharmonic", *words]
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def outcome():
+    """What all result lines say, but for times and places; every line must be whole."""
+    found = []
+    for path in sorted(Path("runs").rglob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            result = json.loads(line)
+            if "hash" in result:
+                found.append((result["hash"], result["test"], result["valid"]))
+    assert len({hash_ for hash_, *_ in found}) == len(found)
+    return sorted(found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize("number", [signal.SIGKILL])
+def test_killed_and_started_again(words, number, arrays, tmp_path, monkeypatch):
+    signal.alarm(0)  # several processes in a row: each has a limit of its own
+    rng = random.Random(int(number))
+    found = []
+    for place in ("whole", "cut"):
+        (tmp_path / place).mkdir()
+        monkeypatch.chdir(tmp_path / place)
+        np.savez("d.npz", x=arrays["x"], y=arrays["y"])
+        kills = 0 if place == "whole" else 3
+        for _ in range(kills):
+            process = start(words)
+            time.sleep(rng.uniform(2.0, 12.0))
+            process.send_signal(number)
+            said, _ = process.communicate(timeout=300)
+            # It may have been done before, or be asked before its handlers were there.
+            codes = {signal.SIGINT: 130, signal.SIGTERM: 143}
+            assert process.returncode in (0, -number, codes.get(number)), said
+            assert "unexpected" not in said, said
+        process = start(words)
+        said, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, said
+        found.append(outcome())
+    assert found[0] and found[0] == found[1]
