@@ -45,6 +45,8 @@ def library(tag: str, folder: Path) -> Path:
     built, more = folder / "build", []
     if system == "Darwin":
         more = ["-DCMAKE_OSX_SYSROOT=/", "-DCMAKE_OSX_ARCHITECTURES="]
+    if system == "Windows":  # Zig compiles what is linked, and CMake names a dozen libraries
+        more = ["-DCMAKE_C_STANDARD_LIBRARIES="]
     run(
         "cmake", "-S", ROOT, "-B", built, f"-DCMAKE_SYSTEM_NAME={system}",
         f"-DCMAKE_SYSTEM_PROCESSOR={processor}", f"-DCMAKE_C_COMPILER={compiler}",
