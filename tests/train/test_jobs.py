@@ -42,7 +42,7 @@ def test_a_job_that_slurm_takes_away_is_put_back_as_it_was(tiny, environment):
 
 
 def test_bad_jobs(monkeypatch):
-    with pytest.raises(ValueError, match="jobs must be an int >= 1; got 0"):
+    with pytest.raises(ValueError, match="jobs must be an int >= 1; got jobs=0"):
         Jobs(0)
     with pytest.raises(ValueError, match="cluster must be one of"):
         Jobs(cluster="pbs")
