@@ -4,9 +4,15 @@ import pytest
 import torch
 from torch.nn import functional
 
-from anharmonic.data.base import Batch
+from anharmonic.data.base import Batch, Batches
 from anharmonic.data.synthetic import AddingProblem
-from anharmonic.train.losses import count_entries, share_of, summed_loss, trivial_loss
+from anharmonic.train.losses import (
+    balanced_weights,
+    count_entries,
+    share_of,
+    summed_loss,
+    trivial_loss,
+)
 
 
 def batches():
@@ -176,3 +182,10 @@ def test_the_trivial_loss_of_absolute_errors_and_of_changes():
     task.metric = "mse"
     last = batch._replace(shift=torch.tensor([[1.0], [1.0], [1.0]]), scale=torch.full((3, 1), 2.0))
     assert trivial_loss([last], task) == pytest.approx((0 + 0.25 + 16) / 3)
+
+
+def test_balanced_weights_make_classes_count_alike():
+    labels = torch.tensor([0] * 6 + [1] * 3 + [2])
+    batch = Batch(torch.zeros(10, 4, 1), labels, None)
+    weights = balanced_weights(Batches(1, lambda i: batch), 3)
+    torch.testing.assert_close(weights * torch.tensor([6.0, 3.0, 1.0]), torch.full((3,), 10 / 3))

@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from anharmonic import ops
+from anharmonic.ops.oscillator.step import verlet_step
+from anharmonic.ops.recurrence import State
 
 F64 = torch.float64
 
@@ -84,3 +86,15 @@ def test_shapes_are_checked():
     mixed = [stack(True, True)[0], stack(False, True)[1]]
     with pytest.raises(ValueError, match=r"weights\[1\].weight_hh must be .*shape \[5\]"):
         ops.oscillator(x, mixed, zero, zero, dt=0.1)
+
+
+@pytest.mark.parametrize("activation", ["tanh", "sin", "identity"])
+def test_velocity_verlet_goes_back_the_way_it_came(activation):
+    torch.manual_seed(0)
+    u, y, z = torch.randn(3, 2, 4, dtype=torch.float64)
+    W = torch.randn(4, 4, dtype=torch.float64)
+    there = verlet_step(u, State(y, z), W, 0.3, activation)
+    back = verlet_step(u, State(there.y, -there.z), W, 0.3, activation)
+    torch.testing.assert_close(back.y, y, atol=1e-12, rtol=0)
+    torch.testing.assert_close(back.z, -z, atol=1e-12, rtol=0)
+    assert (there.y - y).abs().max() > 0.1
