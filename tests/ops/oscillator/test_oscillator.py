@@ -98,3 +98,5 @@ def test_velocity_verlet_goes_back_the_way_it_came(activation):
     torch.testing.assert_close(back.y, y, atol=1e-12, rtol=0)
     torch.testing.assert_close(back.z, -z, atol=1e-12, rtol=0)
     assert (there.y - y).abs().max() > 0.1
+    # A layer above sees the middle of the step.
+    torch.testing.assert_close(there.seen, (y + there.y) / 2)
