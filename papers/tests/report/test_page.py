@@ -74,7 +74,10 @@ def test_page_of_a_joined_table_has_each_metric(table, run, make_result):
 def test_page_gives_the_command_that_repeats_the_table(table, run, make_result):
     one = replace(table, rows=(Row("LEM", run=run),))
     text = html([(one, compare(one, [make_result(run)]))])
-    assert "To repeat these numbers</summary>\n<pre>anharmonic table test-table</pre>" in text
+    assert (
+        'To repeat these numbers</summary>\n<pre tabindex="0">anharmonic table test-table</pre>'
+        in text
+    )
 
 
 def test_labels_are_escaped_everywhere(table, run, make_result):

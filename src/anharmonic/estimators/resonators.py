@@ -82,8 +82,11 @@ class ResonatorEstimator(BaseEstimator):
         """The features of X, of some sequences after the other, [n, D]."""
         check_is_fitted(self)
         part, _ = read_sequences(self, X, reset=False)
+        return self._parts(_steps(part))
+
+    def _parts(self, steps: list[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
         with threads(self.n_jobs):
-            yield from self.features_.transform_in_parts(_steps(part))
+            yield from self.features_.transform_in_parts(steps)
 
 
 def _steps(part: Sequences) -> list[NDArray[np.float32]]:
