@@ -38,6 +38,12 @@ def test_the_page_has_no_statement_that_is_gone():
     )
 
 
+def test_the_page_opens_with_what_is_false():
+    first = PAGE.split("## How to read")[0]
+    for said in all_statements().values():
+        assert (f"[`{said.id}`]" in first) == (said.state == "false")
+
+
 def test_the_page_says_where_tuned_models_stand():
     chapters = {statement.chapter for statement in all_statements().values()}
     assert set(TUNED) <= set(CHAPTERS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -63,6 +64,17 @@ def without_ratio(statement: Statement) -> str:
     return f"| {cell(said.number)} | `{said.id}` | {cell(said.claim)} | {said.state} |"
 
 
+def false_row(statement: Statement) -> str:
+    """The line of a false statement in the list that opens the page."""
+    name = f"[`{statement.id}`](#{anchor(statement.chapter)})"
+    return f"| {cell(statement.number)} | {name} | {cell(statement.remark)} |"
+
+
+def anchor(chapter: str) -> str:
+    """What links to a chapter's heading end with."""
+    return chapter.lower().replace(" ", "-")
+
+
 def cell(text: str) -> str:
     r"""Text for a cell of a table.
 
@@ -94,7 +106,7 @@ def picture_name(chapter: str) -> str:
         >>> picture_name("Neural ODEs")
         'theory-neural-odes.svg'
     """
-    return f"theory-{chapter.lower().replace(' ', '-')}.svg"
+    return f"theory-{anchor(chapter)}.svg"
 
 
 def write_page(path: Path) -> list[Path]:
@@ -113,7 +125,7 @@ def write_page(path: Path) -> list[Path]:
     checks = measure(statements.values())
     pictures = path.parent / "pictures"
     pictures.mkdir(parents=True, exist_ok=True)
-    chapters, written = [], []
+    chapters, refuted, written = [], [], []
     for chapter in CHAPTERS:
         members = [s for s in statements.values() if s.chapter == chapter]
         drawn = [checks[s.id] for s in members if has_curve(checks[s.id])]
@@ -124,10 +136,15 @@ def write_page(path: Path) -> list[Path]:
             chapters.append(
                 {
                     "name": chapter,
+                    "anchor": anchor(chapter),
+                    "states": Counter(s.state for s in members),
                     "tuned": TUNED.get(chapter),
                     "picture": picture_name(chapter) if drawn else None,
                     "rows": [row(s, checks[s.id]) for s in members],
                 }
             )
-    write_atomically(path, pages.render(_TEMPLATE, chapters=chapters))
+            refuted += [false_row(s) for s in members if s.state == "false"]
+    states = Counter(s.state for s in statements.values())
+    filled = {"count": len(statements), "states": states, "refuted": refuted, "chapters": chapters}
+    write_atomically(path, pages.render(_TEMPLATE, **filled))
     return [*written, path]
