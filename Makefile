@@ -4,6 +4,7 @@
 # make coverage   how much of the library the tests of `make test` run; fails below the floor
 # make sanitize   runs the C code under address, undefined-behaviour and thread sanitizers (gcc, Linux)
 # make docs   builds the site into build/site
+# make links   asks every address on the site whether it answers; needs a network
 # make mutate   plants errors one after the other and says which of them the tests find
 # make fuzz   fuzzes the readers of files and, with clang, the calls of the C library; SECONDS each
 # make aarch64   builds the C code for aarch64 and runs its exercise in an emulator (qemu-user, Linux)
@@ -13,7 +14,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/ready
 
-.PHONY: demo docs test test-all coverage sanitize mutate fuzz aarch64 lint clean
+.PHONY: demo docs links test test-all coverage sanitize mutate fuzz aarch64 lint clean
 
 CSRC := CMakeLists.txt $(wildcard src/anharmonic/ops/csrc/*)
 
@@ -33,6 +34,10 @@ docs: $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
 	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -c docs -W --keep-going -q . build/site
 	@echo "The site is in build/site; open build/site/index.html."
+
+links: $(READY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[docs]'
+	OMP_NUM_THREADS=1 $(BIN)/python -m sphinx -b linkcheck -c docs -D plot_gallery=0 -q . build/links
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

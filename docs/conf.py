@@ -1,5 +1,7 @@
 """The site: `make docs` builds it from this repository alone, without a network."""
 
+import os
+
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 
@@ -77,6 +79,18 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+
+# Where versions are published side by side (.github/workflows/docs.yml), one switches between them.
+if site := os.environ.get("ANHARMONIC_SITE"):
+    html_theme_options |= {
+        "switcher": {"json_url": f"{site}/versions.json", "version_match": version},
+        "check_switcher": False,
+        "navbar_end": ["version-switcher", "theme-switcher"],
+    }
+
+# make links: what answers robots with an error is no broken link.
+linkcheck_timeout = 20
+linkcheck_anchors = False
 
 html_math_renderer = "mathml"
 

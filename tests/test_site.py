@@ -1,6 +1,8 @@
 """The site builds without a warning: every page is reachable, every link leads somewhere."""
 
+import json
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -33,3 +35,17 @@ def test_every_public_name_has_a_place_in_the_reference():
     pages = "".join(page.read_text("utf-8") for page in API.glob("*.md"))
     said = set(re.findall(r"auto(?:class|function):: anharmonic\.(\w+)", pages))
     assert said == {name for name in anharmonic.__all__ if name != "__version__"}
+
+
+def test_versions_are_listed_newest_first(tmp_path):
+    for name in ("0.9.0", "0.10.0", "dev", "pictures"):
+        (tmp_path / name).mkdir()
+        if name != "pictures":
+            (tmp_path / name / "index.html").write_text("")
+    write = runpy.run_path(str(ROOT / "tools" / "site_versions.py"))["write_versions"]
+    assert write(tmp_path, "https://x.org/y") == ["0.10.0", "0.9.0", "dev"]
+    listed = json.loads((tmp_path / "versions.json").read_text())
+    assert [one["url"] for one in listed] == [
+        f"https://x.org/y/{name}/" for name in ("0.10.0", "0.9.0", "dev")
+    ]
+    assert 'url=0.10.0/index.html"' in (tmp_path / "index.html").read_text()
