@@ -1,4 +1,4 @@
-"""Files beside the folders of a site's versions: the list the switcher reads, the way to the newest.
+"""Beside the folders of a site's versions: the list the switcher reads, the way to the newest.
 
     python tools/site_versions.py FOLDER URL
 
@@ -30,7 +30,9 @@ def write_versions(folder: Path, url: str) -> list[str]:
     releases.sort(key=lambda name: [int(part) for part in name.split(".")], reverse=True)
     names = releases + [DEV] * (DEV in names)
     if not names:
-        raise SystemExit(f"{folder} holds no version: expected folders like 0.1.0 with a built site")
+        raise SystemExit(
+            f"{folder} holds no version: expected folders like 0.1.0 with a built site"
+        )
     listed = [{"name": name, "version": name, "url": f"{url}/{name}/"} for name in names]
     listed[0]["preferred"] = True
     (folder / "versions.json").write_text(json.dumps(listed, indent=1) + "\n", "utf-8")

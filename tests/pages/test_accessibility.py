@@ -1,4 +1,4 @@
-"""What axe finds in the pages that commands write: nothing, wide and narrow, light and dark.
+"""What axe finds in the site and in pages that commands write: nothing, wide, narrow, light, dark.
 
 Needs headless Chromium, and axe.min.js of the npm package axe-core, at ANHARMONIC_AXE.
 """
@@ -8,11 +8,13 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from html import unescape
 from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).parents[2]
 AXE = os.environ.get("ANHARMONIC_AXE", "")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
@@ -20,12 +22,15 @@ pytestmark = [
     pytest.mark.skipif(not AXE, reason="ANHARMONIC_AXE does not name axe.min.js"),
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
 ]
-RUN = """<script>axe.run().then(found => {
+RUN = """<script>
+const look = () => axe.run().then(found => {
   document.title = JSON.stringify({
     wide: document.documentElement.scrollWidth - innerWidth,
     found: found.violations.map(one => [one.id, one.nodes.map(node => node.html.slice(0, 200))]),
   });
-});</script>"""
+});
+addEventListener("load", () => setTimeout(look, 500));  // what the page's own scripts do is done
+</script>"""
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +49,10 @@ def pages(tmp_path_factory):
 
 
 def look(page, width, theme, folder):
-    """What axe says of a page in a window of this width."""
+    """What axe says of a page in a window of this width; the copy lies beside it, for its links."""
     text = page.read_text("utf-8")
     script = f"<script>{Path(AXE).read_text('utf-8')}</script>{RUN}</body>"
-    copy = folder / "page.html"
+    copy = page.with_name(f"axe-{page.name}")
     copy.write_text(re.sub("</body>", lambda _: script, text, count=1), "utf-8")
     done = subprocess.run(
         [
@@ -69,3 +74,26 @@ def test_axe_finds_nothing(pages, which, width, theme, tmp_path):
     said = look(pages[which], width, theme, tmp_path)
     assert said["found"] == []
     assert said["wide"] <= 0
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("sphinx", reason="Sphinx is not installed; make docs brings it")
+    folder = tmp_path_factory.mktemp("site")
+    command = ["-b", "html", "-c", ROOT / "docs", "-d", folder / "trees", "-q", ROOT]
+    subprocess.run([sys.executable, "-m", "sphinx", *command, folder / "site"], check=True)
+    return folder / "site"
+
+
+@pytest.mark.parametrize(
+    ("width", "theme"), [(390, 0), (1280, 1)], ids=["narrow dark", "wide light"]
+)
+def test_axe_finds_nothing_on_the_site(site, width, theme, tmp_path):
+    said = {}
+    for page in sorted(site.glob("[!_]*/**/*.html")):
+        if "axe-" not in page.name:
+            found = look(page, width, theme, tmp_path)
+            if found["found"] or found["wide"] > 0:
+                said[str(page.relative_to(site))] = found
+    assert len(list(site.glob("docs/*.html"))) > 20
+    assert said == {}

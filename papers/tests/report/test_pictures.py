@@ -5,6 +5,7 @@ import pytest
 
 from anharmonic_papers.report.compare import compare
 from anharmonic_papers.report.pictures import curves, in_words, points
+from anharmonic_papers.tables.base import Row
 from anharmonic_papers.tables.budget import Budget, shrink
 
 pytest.importorskip("matplotlib", reason="pictures are drawn with it")
@@ -45,32 +46,43 @@ def test_points_need_a_full_run(table, run, make_result):
     assert points(table, compare(table, [make_result(run, test=math.inf)])) is None
 
 
-def test_curves_draw_every_seed_and_dash_reduced_runs(table, run, make_result):
-    results = [make_result(replace(run, seed=s)) for s in (0, 1)]
-    results.append(make_result(shrink(run, Budget(epochs=1)), valid=(0.3,)))
-    figure = curves(table, compare(table, results))
-    *drawn, base = figure.axes[0].get_lines()
-    assert [line.get_linestyle() for line in drawn] == ["-", "-", "--"]
-    assert len({line.get_color() for line in drawn}) == 1
-    assert base.get_label() == "always predicting 1"
-    assert legend(figure) == ["LEM", "LEM [reduced budget: 1 epoch]", "always predicting 1"]
+def named(axis):
+    return [text.get_text() for text in axis.texts]
 
 
-def test_curves_keep_their_colours_when_more_rows_ran(table, run, make_result):
-    second = make_result(replace(run, model="CoRNN"))
-    alone, _ = curves(table, compare(table, [second])).axes[0].get_lines()
-    first, both, _ = curves(table, compare(table, [make_result(run), second])).axes[0].get_lines()
-    assert alone.get_color() == both.get_color() != first.get_color()
+def test_curves_show_medians_in_their_range_and_name_reduced_runs(table, run, make_result):
+    results = [
+        make_result(replace(run, seed=s), valid=(0.3 + s, 0.2 + s, 0.1 + s)) for s in (0, 1, 2)
+    ]
+    results.append(make_result(shrink(run, Budget(epochs=3)), valid=(0.3, 0.3, 0.3)))
+    (figure,) = curves(table, compare(table, results))
+    (axis,) = figure.axes
+    ours, reduced, base = axis.get_lines()
+    assert ours.get_ydata().tolist() == pytest.approx([130, 120, 110])
+    edge = [y for x, y in axis.collections[0].get_paths()[0].vertices if x == 1]
+    assert (min(edge), max(edge)) == pytest.approx((30, 230))
+    assert ours.get_color() != reduced.get_color() != base.get_color()
+    assert ours.get_linestyle() != reduced.get_linestyle()
+    assert set(named(axis)) == {"LEM", "LEM [reduced budget: 3\nepochs]", "always predicting 1"}
+
+
+def test_at_most_six_curves_share_a_picture(table, run, make_result):
+    rows = [Row(f"LEM {k}", run=replace(run, lr=0.01 / (k + 1))) for k in range(8)]
+    many = replace(table, rows=tuple(rows), baseline=None)
+    results = [make_result(row.run) for row in rows]
+    first, second = curves(many, compare(many, results))
+    assert [len(figure.axes[0].get_lines()) for figure in (first, second)] == [6, 2]
 
 
 def test_curves_skip_what_is_not_finite(table, run, make_result):
-    lines = compare(table, [make_result(run, valid=(math.inf, 0.2, 0.1))])
-    line, _ = curves(table, lines).axes[0].get_lines()
-    assert line.get_xydata().tolist() == [[2, 20], [3, 10]]
+    lines = compare(table, [make_result(run, valid=(math.inf, 0.2, 0.1, 0.1))])
+    line, _ = curves(table, lines)[0].axes[0].get_lines()
+    assert line.get_xydata().tolist() == [[2, 20], [3, 10], [4, 10]]
 
 
-def test_curves_are_absent_without_results(table):
-    assert curves(table, compare(table, [])) is None
+def test_curves_are_absent_without_results_and_of_two_points(table, run, make_result):
+    assert curves(table, compare(table, [])) == []
+    assert curves(table, compare(table, [make_result(run, valid=(0.2, 0.1))])) == []
 
 
 def test_curves_of_medians_have_a_band(table, run, make_result):
@@ -81,9 +93,9 @@ def test_curves_of_medians_have_a_band(table, run, make_result):
         values = [10.0 + shift + epoch for epoch in range(epochs)]
         results.append(replace(result, curve={**result.curve, "nfe": values}))
     shown = replace(table, measure="nfe", quartiles=True, metric="NFE", scale=1.0, baseline=None)
-    (axis,) = curves(shown, compare(shown, results)).axes
+    ((axis,),) = [figure.axes for figure in curves(shown, compare(shown, results))]
     (line,), (band,) = axis.get_lines(), axis.collections
-    assert axis.get_ylabel() == "NFE, median and quartiles of the seeds"
+    assert axis.get_ylabel() == "NFE"
     assert line.get_ydata()[0] == pytest.approx(11)
     edge = [y for x, y in band.get_paths()[0].vertices if x == line.get_xdata()[0]]
     assert (min(edge), max(edge)) == pytest.approx((10.5, 13))

@@ -5,12 +5,13 @@ Each is a narrow figure of its own, so that a page can set two side by side, or 
 
 from __future__ import annotations
 
+import itertools
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import cycle
 from typing import Any
 
-from anharmonic.pages.plots import COLOURS, Curve, panels
+from anharmonic.pages.plots import COLOURS, DASHES, Curve, panels
 
 WIDTH, _HEIGHT = 4.4, 3.1
 """Of a figure, in inches: a phone shows its text in a size to read."""
@@ -19,28 +20,37 @@ _MOST_POINTS = 600
 
 
 def learning_curves(
-    runs: Mapping[str, Sequence[Curve]], *, y: str, level: tuple[str, float] | None = None
+    runs: Mapping[str, Sequence[Curve]],
+    *,
+    y: str,
+    level: tuple[str, float] | None = None,
+    quartiles: bool = False,
+    width: float = WIDTH,
 ) -> Any:
     """Median over runs and the range between the smallest and the largest, by epoch.
 
-    The y axis is logarithmic where positive values span more than a factor of 30.
+    The y axis is logarithmic where positive values span more than a factor of 30. More than six
+    models make a tangle: draw several pictures.
 
     Args:
         runs: For every model the curves of its runs: epochs and values.
         y: What the values are.
         level: Name and value of a line across, such as the trivial answer.
+        quartiles: Whether the band lies between the quartiles of the runs instead.
+        width: Of the figure, in inches.
 
     Returns:
         The figure, or None where there is nothing to see: no curve of three epochs.
     """
-    found = {name: _band(curves) for name, curves in runs.items() if curves}
+    found = {name: _band(curves, quartiles) for name, curves in runs.items() if curves}
     if not any(len(band[0]) >= 3 for band in found.values()):
         return None
-    figure, (axes,) = panels(1, width=WIDTH, height=_HEIGHT)
+    figure, (axes,) = panels(1, width=width, height=_HEIGHT)
     ends: list[tuple[float, str, str]] = []
-    for (name, (at, low, middle, high)), colour in zip(found.items(), cycle(COLOURS), strict=False):
+    styles = zip(itertools.cycle(COLOURS), itertools.cycle(DASHES), strict=False)
+    for (name, (at, low, middle, high)), (colour, dash) in zip(found.items(), styles, strict=False):
         axes.fill_between(at, low, high, color=colour, alpha=0.16, lw=0)
-        axes.plot(at, middle, color=colour, lw=1.6)
+        axes.plot(at, middle, color=colour, ls=dash, lw=1.6)
         ends.append((middle[-1], name, colour))
     values = [value for band in found.values() for part in band[1:] for value in part]
     if level is not None:
@@ -56,17 +66,23 @@ def learning_curves(
     return figure
 
 
-def _band(curves: Sequence[Curve]) -> tuple[list[float], list[float], list[float], list[float]]:
-    """Epochs that all curves have, and smallest, median and largest value there."""
+def _band(
+    curves: Sequence[Curve], quartiles: bool
+) -> tuple[list[float], list[float], list[float], list[float]]:
+    """Epochs that most curves have; lower end, median and upper end there."""
     tables = [dict(zip(at, values, strict=True)) for at, values in curves]
-    shared = sorted(set.intersection(*map(set, tables)))
-    columns = [[table[epoch] for table in tables] for epoch in shared]
-    return (
-        [float(epoch) for epoch in shared],
-        [min(column) for column in columns],
-        [statistics.median(column) for column in columns],
-        [max(column) for column in columns],
-    )
+    count = Counter(epoch for table in tables for epoch in table)
+    shared = sorted(epoch for epoch, number in count.items() if 2 * number > len(tables))
+    low, middle, high = [], [], []
+    for epoch in shared:
+        values = [table[epoch] for table in tables if epoch in table]
+        ends = min(values), max(values)
+        if quartiles and len(values) > 1:
+            ends = tuple(statistics.quantiles(values, n=4, method="inclusive")[::2])
+        low.append(ends[0])
+        middle.append(statistics.median(values))
+        high.append(ends[1])
+    return [float(epoch) for epoch in shared], low, middle, high
 
 
 def _label(axes: Any, ends: Sequence[tuple[float, str, str]]) -> None:
@@ -75,13 +91,14 @@ def _label(axes: Any, ends: Sequence[tuple[float, str, str]]) -> None:
     right = axes.get_xlim()[1]
     heights = [float(to_axes.transform((right, value))[1]) for value, _, _ in ends]
     order = sorted(range(len(ends)), key=heights.__getitem__)
-    placed: list[float] = []
-    for index in order:
-        placed.append(max(heights[index], placed[-1] + _GAP if placed else -1.0))
-    over = max(0.0, placed[-1] - 1.0)
-    for rank in reversed(range(len(placed))):  # what went above the frame is pushed down again
-        above = placed[rank + 1] - _GAP if rank + 1 < len(placed) else 1.0 if over else placed[rank]
-        placed[rank] = min(placed[rank], above)
+    sizes = [_GAP * (1 + ends[index][1].count("\n")) for index in order]
+    gaps = [(a + b) / 2 for a, b in itertools.pairwise(sizes)]
+    placed = [heights[order[0]]]
+    for index, gap in zip(order[1:], gaps, strict=True):
+        placed.append(max(heights[index], placed[-1] + gap))
+    placed[-1] = min(placed[-1], max(1.0, sum(gaps)))
+    for rank in reversed(range(len(gaps))):  # what went above the frame is pushed down again
+        placed[rank] = min(placed[rank], placed[rank + 1] - gaps[rank])
     for height, index in zip(placed, order, strict=True):
         _, name, colour = ends[index]
         axes.text(1.02, height, name, color=colour, transform=axes.transAxes, va="center")

@@ -24,6 +24,7 @@ DASHES: tuple[Any, ...] = (
     (0, (1, 1.2)),
     (0, (6, 2, 1, 2)),
     (0, (3, 1, 1, 1, 1, 1)),
+    (0, (9, 2)),
 )
 FORMATS = ("svg", "png")
 # A matrix wider than this has names for some rows only, and no room for numbers.

@@ -16,7 +16,7 @@ from anharmonic_papers.figures.registry import list_figures, tables_and_figures
 from anharmonic_papers.report.compare import SOURCES, compare, has_results, terminal
 from anharmonic_papers.report.compare import markdown as table_in_markdown
 from anharmonic_papers.report.markdown_pages import write_pages
-from anharmonic_papers.report.page import write_html
+from anharmonic_papers.report.page import write_html, write_html_pages
 from anharmonic_papers.report.places import results_folder
 from anharmonic_papers.report.summary import put_into
 from anharmonic_papers.report.summary import short as short_summary
@@ -51,7 +51,8 @@ def report(
         ids: Names of tables and figures.
         results: A file of result lines, or a folder of .jsonl files. Default: papers/results in a
             checkout, else results.
-        html: Write one self-contained HTML page here instead of printing.
+        html: Write a self-contained HTML page here instead of printing; without names this is the
+            summary, and a page for each table goes into the folder of the same name.
         markdown: Write Markdown here instead of printing; without names this is the summary, and
             a page for each paper goes into the folder of the same name.
         summary: Print one line per experiment of the papers instead: what is reached, what is
@@ -96,7 +97,10 @@ def report(
         known = {figure.id for figure, _ in measured}
         without += [figure.id for figure in figures if figure.id not in known]
     if html is not None:
-        write_html(html, comparisons, results)
+        if ids:
+            write_html(html, comparisons, results)
+        else:
+            write_html_pages(html, comparisons, entries, results)
         print(f"wrote {html}")
     if markdown is not None:
         sections = {t.id: table_in_markdown(t, compared, results) for t, compared in comparisons}

@@ -1,4 +1,4 @@
-"""One self-contained HTML page of comparisons: no script, nothing from outside, two themes."""
+"""Self-contained HTML pages of comparisons: no script, nothing from outside, two themes."""
 
 from __future__ import annotations
 
@@ -11,33 +11,35 @@ from anharmonic.train import write_atomically
 from anharmonic_papers.report import compare
 from anharmonic_papers.report.compare import HEAD, Line
 from anharmonic_papers.report.pictures import curves, in_words, points
+from anharmonic_papers.report.summary import STATES, Entry, counts
 from anharmonic_papers.tables.base import Table
 
-_TEMPLATE = Path(__file__).parent / "templates" / "report.html.jinja"
+_FOLDER = Path(__file__).parent / "templates"
+_TEMPLATE, _INDEX = _FOLDER / "report.html.jinja", _FOLDER / "reports.html.jinja"
+Comparison = tuple[Table, Sequence[Line]]
 
 
-def html(comparisons: Sequence[tuple[Table, Sequence[Line]]], results: Path | None = None) -> str:
-    """The page, as text.
+def html(comparisons: Sequence[Comparison], results: Path | None = None, back: str = "") -> str:
+    """Tables on one page, as text.
 
     Args:
         comparisons: Tables, each with what ``report.compare`` gave for it.
         results: The place of the results, if it is named; see ``report.command``.
+        back: The address of the page that leads here, if there is one.
     """
+    tables = [_table(table, lines, results) for table, lines in comparisons]
     return pages.render(
         _TEMPLATE,
-        title="Reported and reproduced",
-        tables=[_table(table, lines, results) for table, lines in comparisons],
+        title=tables[0]["title"] if len(tables) == 1 else "Reported and ours",
+        tables=tables,
+        back=back,
         sources=compare.SOURCES,
         version=__version__,
     )
 
 
-def write_html(
-    path: Path,
-    comparisons: Sequence[tuple[Table, Sequence[Line]]],
-    results: Path | None = None,
-) -> None:
-    """Writes the page whole or not at all.
+def write_html(path: Path, comparisons: Sequence[Comparison], results: Path | None = None) -> None:
+    """Writes tables on one page, whole or not at all.
 
     Args:
         path: Where; missing folders are made.
@@ -49,6 +51,46 @@ def write_html(
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, html(comparisons, results))
+
+
+def write_html_pages(
+    path: Path,
+    comparisons: Sequence[Comparison],
+    entries: Sequence[Entry],
+    results: Path | None = None,
+) -> None:
+    """Writes the summary of all experiments, and a page for each table into the folder of its name.
+
+    Args:
+        path: Of the summary, such as ``report.html``.
+        comparisons: As in ``html``.
+        entries: What ``summary`` gave.
+        results: As in ``html``.
+
+    Raises:
+        OSError: If a page cannot be written.
+    """
+    folder = path.with_suffix("")
+    links = {table.id: f"{folder.name}/{table.id}.html" for table, _ in comparisons}
+    for table, lines in comparisons:
+        page = folder / f"{table.id}.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(page, html([(table, lines)], results, back=f"../{path.name}"))
+    known = {entry.experiment.id for entry in entries}
+    states = {state: [one for one in entries if one.state == state] for state in STATES}
+    others = [table for table, _ in comparisons if table.id not in known]
+    filled = {"counts": counts(entries), "states": states, "meanings": STATES, "others": others}
+    write_atomically(
+        path,
+        pages.render(
+            _INDEX,
+            title="The papers' numbers",
+            links=links,
+            sources=compare.SOURCES,
+            version=__version__,
+            **filled,
+        ),
+    )
 
 
 def _table(table: Table, lines: Sequence[Line], results: Path | None) -> dict[str, Any]:
@@ -63,16 +105,29 @@ def _table(table: Table, lines: Sequence[Line], results: Path | None) -> dict[st
                 "name": name,
                 "heading": compare.subheading(table, name),
                 "points": _image(points(table.part(name), members), in_words(members)),
-                "curves": _image(curves(table.part(name), members), "learning curves"),
-                "rows": [row for line in members for row in _rows(line, shown)],
+                "curves": [
+                    pages.image(figure, f"learning curves, {', '.join(_ran(members))}")
+                    for figure in curves(table.part(name), members)
+                ],
+                "rows": [row for line in members if _has(line) for row in _rows(line, shown)],
+                "absent": [row for ln in members if not _has(ln) for row in _rows(ln, shown)],
             }
             for name, members in compare.groups(lines).items()
         ],
+        "quartiles": table.quartiles,
         "remarks": compare.remarks(table, lines),
         "provenance": compare.provenance(lines),
         "missing": compare.missing(table, lines, results),
         "command": compare.command(table, results=results),
     }
+
+
+def _has(line: Line) -> bool:
+    return bool(line.full or line.reduced)
+
+
+def _ran(lines: Sequence[Line]) -> list[str]:
+    return [line.row.label for line in lines if _has(line)]
 
 
 def _image(figure: Any, alt: str) -> Any:

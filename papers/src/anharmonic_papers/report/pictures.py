@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import itertools
 import math
-import statistics
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from anharmonic import pages
 from anharmonic.pages import COLOURS
+from anharmonic.pages.plots import Curve
 from anharmonic.train import Result
-from anharmonic_papers.report.compare import Line, Ours, reported
+from anharmonic_papers.report.compare import Line, reported
 from anharmonic_papers.tables.base import Table
 
 WIDE = 30
 """An axis is logarithmic where its largest value is so many times the smallest."""
+MOST = 6
+"""So many curves share a picture."""
 
 
 def points(table: Table, lines: Iterable[Line]) -> Any | None:
@@ -43,7 +46,9 @@ def points(table: Table, lines: Iterable[Line]) -> Any | None:
         [high - mean for mean, (_, high) in zip(means, ends, strict=True)],
     ]
     axis.errorbar(means, [*ours], xerr=around, fmt="o", color=COLOURS[0], label="ours")
-    axis.plot([*theirs.values()], [*theirs], "D", mfc="none", color=COLOURS[1], label="reported")
+    if theirs:
+        style = {"mfc": "none", "color": COLOURS[1], "label": "reported"}
+        axis.plot([*theirs.values()], [*theirs], "D", **style)
     log = _is_wide([*theirs.values(), *itertools.chain(*ends)])
     axis.set_xscale("log" if log else "linear")
     if table.baseline:
@@ -70,66 +75,37 @@ def in_words(lines: Iterable[Line]) -> str:
     return "; ".join(said)
 
 
-def curves(table: Table, lines: Iterable[Line]) -> Any | None:
-    """The table's measure against epochs, one colour per model; None if nothing ran.
+def curves(table: Table, lines: Iterable[Line]) -> list[Any]:
+    """The table's measure against epochs: medians of the seeds in their range, named at the end.
 
-    One line per seed, or with ``Table.quartiles`` the median in a band between the quartiles. Runs
-    on a reduced budget are dashed and named so.
+    With ``Table.quartiles`` the band lies between the quartiles. Runs on a reduced budget are named
+    so. At most six rows share a picture; what has not three epochs is not drawn.
 
     Args:
         table: Gives the measure.
         lines: The rows.
 
     Returns:
-        A figure of matplotlib, for ``pages.image``.
+        Figures of matplotlib, for ``pages.image``.
     """
     measure = table.measure if table.measure != "test" else "valid"
-    lines = list(lines)
-    if not any(line.full or line.reduced for line in lines):
-        return None
-    drawn, [axis] = pages.panels(1, height=3.4)
-    values: list[float] = []
-    # Every row that can run has its colour, whether it ran or not: no later result changes it.
-    colours = zip((ln for ln in lines if ln.row.run is not None), itertools.cycle(COLOURS))
-    for line, colour in colours:
-        runs = [(line.row.label, "-", line.full)] if line.full else []
-        runs += [(f"{line.row.label} [{ours.budget}]", "--", ours) for ours in line.reduced]
-        for name, dash, ours in runs:
-            values += _draw(axis, table, ours, measure, color=colour, ls=dash, label=name)
-    if not values:
-        return None
-    if table.baseline:
-        axis.axhline(table.baseline[0], color="0.5", ls=":", label=table.baseline[1])
-    said = f"{table.metric} on the validation set" if measure == "valid" else table.metric
-    said += ", median and quartiles of the seeds" if table.quartiles else ""
-    axis.set(xlabel="epoch", ylabel=said, yscale="log" if _is_wide(values) else "linear")
-    axis.xaxis.get_major_locator().set_params(integer=True)
-    drawn.legend(loc="outside lower center", ncols=3, frameon=False)
-    return drawn
-
-
-def _draw(axis: Any, table: Table, ours: Ours, measure: str, **style: Any) -> list[float]:
-    """Draws the curves of a row; returns their values."""
-    tracks = [_finite(result, measure, table.scale) for result in ours.results]
-    if not table.quartiles:
-        for track in tracks:
-            axis.plot(*zip(*track, strict=True), lw=1.3, **style) if track else None
-            style.pop("label", None)
-        return [value for track in tracks for _, value in track]
-    by_epoch: dict[float, list[float]] = {}
-    for epoch, value in itertools.chain(*tracks):
-        by_epoch.setdefault(epoch, []).append(value)
-    bands = [
-        statistics.quantiles(by_epoch[e], n=4, method="inclusive")
-        if len(by_epoch[e]) > 1
-        else by_epoch[e] * 3
-        for e in sorted(by_epoch)
+    runs: dict[str, list[Curve]] = {}
+    for line in lines:
+        for ours in [line.full, *line.reduced]:
+            if ours is not None:
+                name = line.row.label if ours is line.full else f"{line.row.label} [{ours.budget}]"
+                tracks = [_finite(result, measure, table.scale) for result in ours.results]
+                drawable = [([e for e, _ in t], [v for _, v in t]) for t in tracks if t]
+                runs[textwrap.fill(name, 22)] = drawable
+    said = f"{table.metric}, validation" if measure == "valid" else table.metric
+    level = (textwrap.fill(table.baseline[1], 22), table.baseline[0]) if table.baseline else None
+    named = [pair for pair in runs.items() if pair[1]]
+    parts = [dict(named[first : first + MOST]) for first in range(0, len(named), MOST)]
+    drawn = [
+        pages.learning_curves(part, y=said, level=level, quartiles=table.quartiles, width=7.5)
+        for part in parts
     ]
-    if bands:
-        low, middle, high = zip(*bands, strict=True)
-        axis.plot(sorted(by_epoch), middle, lw=1.5, **style)
-        axis.fill_between(sorted(by_epoch), low, high, color=style["color"], alpha=0.16, lw=0)
-    return [value for band in bands for value in band]
+    return [figure for figure in drawn if figure is not None]
 
 
 def _finite(result: Result, measure: str, scale: float) -> list[tuple[float, float]]:

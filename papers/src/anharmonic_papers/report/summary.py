@@ -141,7 +141,7 @@ def terminal(entries: Sequence[Entry]) -> str:
     Args:
         entries: What ``summary`` gave.
     """
-    parts: list[Any] = [_counts(entries)]
+    parts: list[Any] = [counts(entries)]
     for state, meaning in STATES.items():
         mine = [entry for entry in entries if entry.state == state]
         if mine:
@@ -164,7 +164,7 @@ def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyTy
         entries: What ``summary`` gave.
         links: Where the results of an experiment stand, by its name.
     """
-    out = ["# Reported and ours", "", _counts(entries), ""]
+    out = ["# Reported and ours", "", counts(entries), ""]
     out += [f"- {state}: {meaning}." for state, meaning in STATES.items()]
     out += ["", "Rows of the papers' own models are judged, of variants of a row the best.", ""]
     named = [
@@ -181,7 +181,7 @@ def short(entries: Sequence[Entry]) -> str:
     Args:
         entries: What ``summary`` gave.
     """
-    out = [_counts(entries), ""]
+    out = [counts(entries), ""]
     for state in STATES:
         mine = [entry for entry in entries if entry.state == state]
         named = [e.experiment.id + f" ({e.reached}; {e.gap})" * bool(e.gap) for e in mine]
@@ -191,9 +191,10 @@ def short(entries: Sequence[Entry]) -> str:
     return "\n".join(out) + "\n"
 
 
-def _counts(entries: Sequence[Entry]) -> str:
-    counts = [f"{sum(e.state == state for e in entries)} {state}" for state in STATES]
-    return f"Of {len(entries)} experiments of the papers: {', '.join(counts)}."
+def counts(entries: Sequence[Entry]) -> str:
+    """How many experiments are in which state, in a sentence."""
+    found = [f"{sum(e.state == state for e in entries)} {state}" for state in STATES]
+    return f"Of {len(entries)} experiments of the papers: {', '.join(found)}."
 
 
 def put_into(path: Path, text: str) -> None:
