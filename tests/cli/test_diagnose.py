@@ -40,6 +40,7 @@ def test_numbers_and_one_page_that_needs_nothing_else(cli, tmp_path, model):
     assert code == 0, err
     page = (folder / "diagnosis.html").read_text(encoding="utf-8")
     assert re.findall("<h2>(.*?)</h2>", page) == [
+        "In short",
         "Training",
         "Metrics",
         *TITLES[model],

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from tyro.conf import Positional
 
+from anharmonic import pages
 from anharmonic.cli.flags import run_command
-from anharmonic.train.diagnosis import load, sections, terminal, write_page
+from anharmonic.train.diagnosis import in_short, load, sections, terminal, write_page
 
 
 def run(words: Sequence[str]) -> int:
@@ -48,6 +49,7 @@ def diagnose(
     for part in sections(trained, lambda name: print(f"{name} ...", file=sys.stderr, flush=True)):
         print(f"\n{terminal(part)}", flush=True)
         parts.append(part)
+    print(f"\n{pages.text('In short', pages.bullets(in_short(parts)))}")
     path = html or trained.folder / "diagnosis.html"
     write_page(path, trained, parts)
     print(f"\nwrote {path}")

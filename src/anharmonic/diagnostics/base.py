@@ -76,6 +76,7 @@ class Section:
         panels: What to draw, if anything: panels only, or one matrix.
         head: Names of the columns of a table, if there is one.
         rows: Its rows.
+        found: What is wrong and what helps, a sentence or two each; empty where nothing is.
     """
 
     title: str
@@ -84,6 +85,7 @@ class Section:
     panels: tuple[Panel | Matrix, ...] = ()
     head: tuple[str, ...] = ()
     rows: Sequence[Sequence[str]] = ()
+    found: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

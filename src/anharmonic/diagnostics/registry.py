@@ -12,7 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic._checks import require
-from anharmonic.diagnostics import adjoint, energy, gradients, smoothing, timescales, weights
+from anharmonic.diagnostics import (
+    adjoint,
+    conclusions,
+    energy,
+    gradients,
+    smoothing,
+    timescales,
+    weights,
+)
 from anharmonic.diagnostics.base import Diagnostic, Log, Panel, Probe, Section, steps_of
 from anharmonic.diagnostics.lyapunov import lyapunov_exponent
 from anharmonic.diagnostics.recurrence import layer_of, recurrence
@@ -217,7 +225,8 @@ def _describe_gradients(model: Any, probe: Probe, log: Log) -> Section:
         panels.append(Panel({"": steps_of(norms)}, "steps k", "norm over k steps", log="y"))
         about += f" Right: product of the Jacobians of the last {len(norms) - 1} steps, from rest."
         numbers[f"Jacobian over {len(norms) - 1} steps"] = f"{norms[-1]:.3g}"
-    return Section("Gradients over time", about, numbers, tuple(panels))
+    found = conclusions.gradients_over_time(places, size, has_dt=hasattr(layer, "dt"))
+    return Section("Gradients over time", about, numbers, tuple(panels), found=found)
 
 
 def _histograms(layer: Any, probe: Probe) -> dict[str, timescales.Histogram]:
@@ -256,11 +265,12 @@ def _describe_timescales(model: Any, probe: Probe, log: Log) -> Section:
     for name, one in found.items():
         curves[f"gate {name}"] = (one.centres, [float(count) for count in one.counts])
         law = [one.factor * place**one.exponent for place in one.centres]
-        if math.isfinite(one.exponent):
+        if math.isfinite(one.exponent) and one.r_squared >= conclusions.STRAIGHT:
             curves[f"gate {name}, exponent {one.exponent:.2f}"] = (one.centres, law)
     about = (
         "How often each gate value occurs, over all steps, neurons and layers; a gate g has a time "
-        "constant of about 1/g steps. The line is the power law fitted to all bins that hold any."
+        "constant of about 1/g steps. A line is a power law fitted to all bins that hold any, "
+        f"where it fits (r² of {conclusions.STRAIGHT} or more)."
     )
     share = "gate, share of the distance moved in one step"
     numbers = {f"gate {name}": power_law(one) for name, one in found.items()}
@@ -272,7 +282,10 @@ def power_law(found: timescales.Histogram) -> str:
     held = sum(count > 0 for count in found.counts)
     if held < FEWEST_BINS:
         return f"all values in {held} of {len(found.counts)} bins, too few for a power law"
-    return f"power law with exponent {found.exponent:.3g} (r² {found.r_squared:.2f}, {held} bins)"
+    fit = f"(r² {found.r_squared:.2f}, {held} bins)"
+    if found.r_squared < conclusions.STRAIGHT:
+        return f"no power law {fit}"
+    return f"power law with exponent {found.exponent:.3g} {fit}"
 
 
 def _energy(model: Any, probe: Probe) -> dict[str, Any]:
@@ -306,7 +319,8 @@ def _describe_energy(model: Any, probe: Probe, log: Log) -> Section:
             numbers[f"error of undone steps, {name}"] = f"{found.max():.2g} of the largest state"
         panels.append(Panel(errors, "steps undone", "error / largest state", log="y"))
         about += " Right: states rebuilt from the last one by (3.7), against the real ones."
-    return Section("Energy", about, numbers, tuple(panels))
+    said = conclusions.energies([*curves], along.tolist())
+    return Section("Energy", about, numbers, tuple(panels), found=said)
 
 
 def _weights(model: Any, probe: Probe) -> dict[str, Any]:
@@ -374,7 +388,8 @@ def _describe_lyapunov(model: Any, probe: Probe, log: Log) -> Section:
         "does not count."
     )
     panel = Panel({"": steps_of(found, first=discard + 1)}, "step", "exponent in 1/step")
-    return Section("Largest Lyapunov exponent", about, numbers, (panel,))
+    said = conclusions.chaos(last, len(found))
+    return Section("Largest Lyapunov exponent", about, numbers, (panel,), found=said)
 
 
 def _smoothing(model: Any, probe: Probe) -> dict[str, Any]:
@@ -398,7 +413,8 @@ def _describe_smoothing(model: Any, probe: Probe, log: Log) -> Section:
         for name, key in names.items()
     }
     about = "How much neighbours differ, layer by layer; what decays exponentially oversmooths."
-    return Section("Smoothing over depth", about, numbers, tuple(panels))
+    said = conclusions.smoothing(found["dirichlet_energy"])
+    return Section("Smoothing over depth", about, numbers, tuple(panels), found=said)
 
 
 def _adjoint(model: Any, probe: Probe) -> dict[str, Any]:
@@ -425,9 +441,9 @@ def _describe_adjoint(model: Any, probe: Probe, log: Log) -> Section:
         "quantiles."
     )
     times = torch.linspace(0, model.ode.end_time, len(norm)).tolist()
-    return Section(
-        "Adjoint", about, numbers, (Panel({"": (times, norm)}, "time t", "|dL / dz(t)|"),)
-    )
+    panel = Panel({"": (times, norm)}, "time t", "|dL / dz(t)|")
+    said = conclusions.adjoint(float(found["score"]))
+    return Section("Adjoint", about, numbers, (panel,), found=said)
 
 
 def _is_sequence(kind: type) -> bool:

@@ -78,7 +78,8 @@ def _band(
         values = [table[epoch] for table in tables if epoch in table]
         ends = min(values), max(values)
         if quartiles and len(values) > 1:
-            ends = tuple(statistics.quantiles(values, n=4, method="inclusive")[::2])
+            first, _, third = statistics.quantiles(values, n=4, method="inclusive")
+            ends = first, third
         low.append(ends[0])
         middle.append(statistics.median(values))
         high.append(ends[1])

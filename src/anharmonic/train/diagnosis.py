@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from anharmonic import __version__, pages
 from anharmonic._checks import message, require, text_of
 from anharmonic.data.registry import OWN_DATA
 from anharmonic.data.scores import ScoreTable
+from anharmonic.diagnostics import conclusions
 from anharmonic.diagnostics.base import Matrix, Panel, Probe, Section
 from anharmonic.diagnostics.registry import applicable, describe
 from anharmonic.nn.store import from_pretrained
@@ -111,30 +112,40 @@ def sections(trained: Trained, say: Callable[[str], None] = lambda text: None) -
         yield describe(trained.model, trained.probe, name, log)
 
 
+_PANELS = {
+    "loss": {"train_loss": "training", "valid_loss": "validation"},
+    "gradient norm": {"grad_norm": "median", "grad_norm_max": "largest"},
+}
+
+
 def _training(result: Result) -> Section:
-    epochs = [float(epoch) for epoch in result.curve["epoch"]]
-    names = {
-        "train_loss": "training loss",
-        "valid": f"validation {result.metric}",
-        "valid_loss": "validation loss",
-        "grad_norm": "gradient norm, median",
-        "grad_norm_max": "gradient norm, largest",
+    curves = dict(result.curve)
+    epochs = [float(epoch) for epoch in curves.pop("epoch")]
+    drawn = {
+        y: {name: (epochs, curves.pop(key)) for key, name in keys.items() if key in curves}
+        for y, keys in _PANELS.items()
     }
+    if "valid" in curves:
+        drawn[f"validation {result.metric}"] = {"": (epochs, curves.pop("valid"))}
+    drawn |= {key.replace("_", " "): {"": (epochs, values)} for key, values in curves.items()}
     panels = []
-    for key, values in result.curve.items():
-        if key != "epoch":
+    for y, lines in drawn.items():
+        values = [value for _, track in lines.values() for value in track]
+        if values:
             wide = min(values) > 0 and max(values) > 30 * min(values)
-            y = names.get(key, key.replace("_", " "))
-            panels.append(Panel({"": (epochs, values)}, "epoch", y, log="y" if wide else ""))
+            panels.append(Panel(lines, "epoch", y, log="y" if wide else ""))
     numbers = {
-        f"test {result.metric}": f"{result.test:.6g}",
-        f"trivial {result.metric}": "-" if result.trivial is None else f"{result.trivial:.6g}",
+        f"test {result.metric}": f"{result.test:.4g}",
+        f"trivial {result.metric}": "-" if result.trivial is None else f"{result.trivial:.4g}",
         f"validation {result.metric}": "-"
         if result.valid is None
-        else f"{result.valid:.6g} (epoch {result.best_epoch})",
+        else f"{result.valid:.4g} (epoch {result.best_epoch})",
         "parameters": f"{result.parameters:,}",
     }
-    return Section("Training", "Loss and validation metric by epoch.", numbers, tuple(panels))
+    keys = ("train_loss", "valid_loss", "grad_norm_max")
+    said = conclusions.training(*(result.curve.get(key, []) for key in keys))
+    about = "Loss, gradients and validation metric by epoch."
+    return Section("Training", about, numbers, tuple(panels), found=said)
 
 
 def _scores(scored: str, scores: ScoreTable) -> Section:
@@ -164,6 +175,21 @@ def terminal(section: Section) -> str:
     return pages.text(section.title, *parts)
 
 
+def in_short(parts: Sequence[Section]) -> list[str]:
+    """What was found: how good the model is, then what is wrong and what helps.
+
+    Args:
+        parts: The sections.
+    """
+    numbers = parts[0].numbers
+    metric = next(iter(numbers)).removeprefix("test ")
+    first = f"Test {metric} {numbers[f'test {metric}']}"
+    trivial = numbers[f"trivial {metric}"]
+    first += f"; the trivial answer has {trivial}." if trivial != "-" else "."
+    found = [sentence for part in parts for sentence in part.found]
+    return [first, *(found or ["Nothing is wrong with gradients, energies or the training."])]
+
+
 def write_page(path: Path, trained: Trained, parts: list[Section]) -> None:
     """Writes one HTML page that needs nothing else.
 
@@ -181,6 +207,7 @@ def write_page(path: Path, trained: Trained, parts: list[Section]) -> None:
         pages.TEMPLATES / "diagnosis.html.jinja",
         title=trained.title,
         about=about,
+        found=in_short(parts),
         sections=[(part, _image(part)) for part in parts],
         run=result.run.to_json(indent=1),
     )

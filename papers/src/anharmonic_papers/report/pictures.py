@@ -95,7 +95,9 @@ def curves(table: Table, lines: Iterable[Line]) -> list[Any]:
             if ours is not None:
                 name = line.row.label if ours is line.full else f"{line.row.label} [{ours.budget}]"
                 tracks = [_finite(result, measure, table.scale) for result in ours.results]
-                drawable = [([e for e, _ in t], [v for _, v in t]) for t in tracks if t]
+                drawable: list[Curve] = [
+                    ([e for e, _ in t], [v for _, v in t]) for t in tracks if t
+                ]
                 runs[textwrap.fill(name, 22)] = drawable
     said = f"{table.metric}, validation" if measure == "valid" else table.metric
     level = (textwrap.fill(table.baseline[1], 22), table.baseline[0]) if table.baseline else None

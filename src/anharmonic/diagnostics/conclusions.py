@@ -1,0 +1,163 @@
+"""What measured numbers mean, in sentences: what is wrong and what helps; none where nothing is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+FADED, EXPLODED = 1e-4, 1e3
+"""Gradients that are so many times as large further back are called vanished or exploded."""
+GROWN = 10.0
+"""An energy that grows so many times along a sequence is said."""
+SMOOTHED = 1e-3
+"""A Dirichlet energy that is left with so small a share of itself is oversmoothed."""
+STRAIGHT = 0.8
+"""A power law is called one from so large an r² on."""
+MOVED = 10.0
+"""An adjoint's score from which it changes much."""
+
+
+def gradients_over_time(
+    distances: Sequence[int], sizes: Sequence[float], *, has_dt: bool
+) -> tuple[str, ...]:
+    """Whether gradients vanish or explode over the distance, where, and what helps.
+
+    Args:
+        distances: In steps, rising from 0.
+        sizes: Of the gradients there.
+        has_dt: Whether the layer has a time step.
+
+    Example:
+        >>> gradients_over_time([0, 10, 20], [1.0, 1e-3, 1e-6], has_dt=True)[0][:50]
+        'Gradients vanish: over 20 steps they shrink to 1e-'
+    """
+    if not sizes or not math.isfinite(sizes[0]) or sizes[0] <= 0:
+        return ()
+    ratios = [size / sizes[0] for size in sizes]
+    step = ", a smaller dt" if has_dt else ""
+    if not all(map(math.isfinite, ratios)) or max(ratios) > EXPLODED:
+        most = max((r for r in ratios if math.isfinite(r)), default=math.inf)
+        return (
+            f"Gradients explode: further back they are up to {most:.2g} times as large. What "
+            f"helps: a lower lr{step}; clipping alone (--clip-norm) hides it.",
+        )
+    if ratios[-1] < FADED:
+        until = next(d for d, ratio in zip(distances, ratios, strict=True) if ratio < 0.01)
+        return (
+            f"Gradients vanish: over {distances[-1]} steps they shrink to {ratios[-1]:.1g} of "
+            f"themselves, below a hundredth after {until}. What lies further back is hardly "
+            f"learned. What helps: --readout mean, --patch for fewer steps{step}.",
+        )
+    return ()
+
+
+def energies(names: Sequence[str], along: Sequence[Sequence[float]]) -> tuple[str, ...]:
+    """Whether energies grow along a sequence.
+
+    Args:
+        names: Of the layers.
+        along: For each its energies, step by step.
+
+    Example:
+        >>> energies(["layer 1"], [[6.0] * 10 + [958.0] * 10])[0][:40]
+        'The energy of layer 1 grows from 6 to 95'
+    """
+    said = []
+    for name, values in zip(names, along, strict=True):
+        early, late = values[len(values) // 10], max(values[-max(1, len(values) // 10) :])
+        if early > 0 and late > GROWN * early:
+            said.append(
+                f"The energy of {name} grows from {early:.3g} to {late:.3g} along the sequence: "
+                "a smaller dt keeps it down."
+            )
+    return tuple(said)
+
+
+def chaos(exponent: float, steps: int) -> tuple[str, ...]:
+    """Whether small differences grow so much that the far future cannot be predicted.
+
+    Args:
+        exponent: Growth a step.
+        steps: Length of the sequence.
+
+    Example:
+        >>> chaos(0.1, 100)[0][:37]
+        'Small differences double every 6.9 st'
+    """
+    if exponent * steps < math.log(EXPLODED):
+        return ()
+    return (
+        f"Small differences double every {math.log(2) / exponent:.2g} steps: outputs far ahead "
+        "depend on noise. A smaller dt or more damping calms it.",
+    )
+
+
+def smoothing(energy: Sequence[float]) -> tuple[str, ...]:
+    """Whether neighbours become alike over the layers.
+
+    Args:
+        energy: The Dirichlet energy, layer by layer.
+
+    Example:
+        >>> smoothing([1.0, 0.1, 1e-5])[0][:54]
+        'Neighbours become alike: the Dirichlet energy falls to'
+    """
+    if energy[0] <= 0 or energy[-1] >= SMOOTHED * energy[0]:
+        return ()
+    return (
+        f"Neighbours become alike: the Dirichlet energy falls to {energy[-1] / energy[0]:.1g} of "
+        f"itself over {len(energy) - 1} layers. What helps: fewer layers, or GradientGating around "
+        "the convolution.",
+    )
+
+
+def adjoint(score: float) -> tuple[str, ...]:
+    """Whether gradients change much over time.
+
+    Args:
+        score: The adjoint's score, 1 at best.
+
+    Example:
+        >>> adjoint(25.0)[0][:34]
+        'Gradients change by a factor of 25'
+    """
+    if score < MOVED:
+        return ()
+    return (f'Gradients change by a factor of {score:.3g} over time: dynamics="skew" limits that.',)
+
+
+def training(
+    loss: Sequence[float], valid_loss: Sequence[float], norms: Sequence[float]
+) -> tuple[str, ...]:
+    """Whether a training was too short, too long or too rough.
+
+    Args:
+        loss: Of the training data, by epoch.
+        valid_loss: Of the validation data, by epoch; may be empty.
+        norms: The largest gradient of each epoch; may be empty.
+
+    Example:
+        >>> training([2.0, 1.5, 1.1, 0.8], [], [])[0][:44]
+        'The training loss still falls by 27 % in the'
+    """
+    said = []
+    if len(valid_loss) > 3 and min(valid_loss) > 0 and valid_loss[-1] > 1.2 * min(valid_loss):
+        best = valid_loss.index(min(valid_loss))
+        ratio = valid_loss[-1] / valid_loss[best]
+        said.append(
+            f"The validation loss is lowest in epoch {best + 1} and {ratio:.2g} times as "
+            "large at the end: the training data are learned by heart. What helps: "
+            "--input-noise, --weight-decay, a smaller --hidden-size, or --select best."
+        )
+    elif len(loss) > 3 and 0 < loss[-1] < 0.9 * loss[-2]:
+        said.append(
+            f"The training loss still falls by {100 * (1 - loss[-1] / loss[-2]):.0f} % in the last "
+            "epoch: more epochs (--epochs) may help."
+        )
+    typical = sorted(norms)[len(norms) // 2] if norms else 0.0
+    if typical > 0 and max(norms) > 100 * typical:
+        said.append(
+            f"The largest gradient, {max(norms):.3g}, is {max(norms) / typical:.2g} times the "
+            "usual largest of an epoch: a lower lr or a smaller dt makes training steadier."
+        )
+    return tuple(said)

@@ -1,0 +1,62 @@
+"""Sentences follow the numbers, and there are none where nothing is wrong."""
+
+import pytest
+
+from anharmonic.diagnostics import conclusions
+
+
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ([1.0, 0.5, 0.1], None),
+        ([1.0, 0.005, 1e-5], "vanish"),
+        ([1.0, 10.0, 2e3], "explode"),
+        ([1.0, float("inf"), float("inf")], "explode"),
+        ([0.0, 0.0, 0.0], None),
+    ],
+)
+def test_gradients(sizes, said):
+    found = conclusions.gradients_over_time([0, 7, 90], sizes, has_dt=True)
+    assert bool(found) == bool(said)
+    if said:
+        assert said in found[0] and "smaller dt" in found[0]
+        without = conclusions.gradients_over_time([0, 7, 90], sizes, has_dt=False)
+        assert "smaller dt" not in without[0]
+    if said == "vanish":
+        assert "90 steps" in found[0] and "after 7" in found[0]
+
+
+def test_energies_that_grow_are_named():
+    grown, steady = [1.0] * 5 + [60.0] * 5, [3.0] * 10
+    (said,) = conclusions.energies(["layer 1", "layer 2"], [steady, grown])
+    assert "layer 2" in said and "60" in said and "dt" in said
+
+
+def test_differences_that_grow():
+    assert conclusions.chaos(-0.01, 1000) == () == conclusions.chaos(0.001, 1000)
+    assert "69 steps" in conclusions.chaos(0.01, 1000)[0]
+
+
+def test_neighbours_that_become_alike():
+    assert conclusions.smoothing([1.0, 0.3, 0.5]) == () == conclusions.smoothing([0.0, 0.0])
+    assert "2 layers" in conclusions.smoothing([1.0, 0.1, 1e-6])[0]
+
+
+def test_adjoints_that_change():
+    assert conclusions.adjoint(1.4) == ()
+    assert "skew" in conclusions.adjoint(12.0)[0]
+
+
+@pytest.mark.parametrize(
+    ("loss", "valid", "norms", "said"),
+    [
+        ([3.0, 2.0, 1.5, 1.49], [3.0, 2.0, 1.6, 1.6], [1.0, 2.0, 1.0], ""),
+        ([3.0, 2.0, 1.5, 1.0], [], [], "--epochs"),
+        ([3.0, 2.0, 1.0, 0.5], [3.0, 1.0, 1.5, 2.0], [], "epoch 2 and 2 times"),
+        ([3.0, 2.0, 1.5, 1.49], [], [1.0, 1.0, 500.0, 1.0], "500"),
+        ([2.0], [2.0], [1.0], ""),
+    ],
+)
+def test_training(loss, valid, norms, said):
+    found = conclusions.training(loss, valid, norms)
+    assert (len(found) == 1 and said in found[0]) if said else found == ()
