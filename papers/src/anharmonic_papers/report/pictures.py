@@ -10,7 +10,6 @@ from typing import Any
 
 from anharmonic import pages
 from anharmonic.pages import COLOURS
-from anharmonic.pages.plots import Curve
 from anharmonic.train import Result
 from anharmonic_papers.report.compare import Line, reported
 from anharmonic_papers.tables.base import Table
@@ -89,13 +88,13 @@ def curves(table: Table, lines: Iterable[Line]) -> list[Any]:
         Figures of matplotlib, for ``pages.image``.
     """
     measure = table.measure if table.measure != "test" else "valid"
-    runs: dict[str, list[Curve]] = {}
+    runs: dict[str, list[tuple[list[float], list[float]]]] = {}
     for line in lines:
         for ours in [line.full, *line.reduced]:
             if ours is not None:
                 name = line.row.label if ours is line.full else f"{line.row.label} [{ours.budget}]"
                 tracks = [_finite(result, measure, table.scale) for result in ours.results]
-                drawable: list[Curve] = [
+                drawable: list[tuple[list[float], list[float]]] = [
                     ([e for e, _ in t], [v for _, v in t]) for t in tracks if t
                 ]
                 runs[textwrap.fill(name, 22)] = drawable
