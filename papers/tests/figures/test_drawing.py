@@ -45,3 +45,11 @@ def test_panels_of_the_same_curves_share_a_legend():
 def test_a_figure_may_draw_itself():
     drawn = picture(a_figure(draw=lambda figure, found: found.hardware), measured({}))
     assert drawn == "a processor"
+
+
+def test_a_curve_ends_at_its_first_value_below_a_logarithmic_axis():
+    curves = {"a": [1.0, 1e-3, 1e-9, 0.5]}
+    (line,) = picture(a_figure(log="y", low=1e-6), measured(curves)).axes[0].get_lines()
+    assert list(line.get_ydata()) == [1.0, 1e-3, 1e-9]
+    (line,) = picture(a_figure(low=1e-6), measured(curves)).axes[0].get_lines()
+    assert list(line.get_ydata()) == curves["a"]

@@ -49,7 +49,8 @@ class Figure:
         note: What a reader has to know.
         panels: Titles of the picture's panels and the curves in each; one of all if empty.
         log: Which axes are logarithmic.
-        low: Where the y axis of the picture begins; below the smallest value if None.
+        low: Where the y axis of the picture begins, and curves on a logarithmic one end; below the
+            smallest value if None.
         draw: Draws the picture where it is not made of lines.
         data: Name of the archive that has to be downloaded first; empty where it need not.
     """

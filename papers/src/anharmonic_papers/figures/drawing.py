@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from typing import Any
 
@@ -29,6 +30,14 @@ def picture(figure: Figure, found: Measured) -> Any:
     return drawn
 
 
+def _until_low(figure: Figure, found: Measured, name: str) -> tuple[list[float], list[float]]:
+    """A curve up to its first value below the axis: what follows there is rounding."""
+    pairs = list(zip(found.at(name), found.curves[name], strict=True))
+    floor = figure.low if figure.low is not None and "y" in figure.log else -math.inf
+    end = next((k + 1 for k, (_, value) in enumerate(pairs) if value < floor), len(pairs))
+    return [at for at, _ in pairs[:end]], [value for _, value in pairs[:end]]
+
+
 def _lines(figure: Figure, found: Measured) -> Any:
     parts = figure.panels or {"": list(found.curves)}
     drawn, axes = pages.panels(len(parts), height=3.6 if len(parts) == 1 else 2.7)
@@ -38,7 +47,7 @@ def _lines(figure: Figure, found: Measured) -> Any:
     for axis, title, curves in zip(axes, parts, shown, strict=True):
         pages.lines(
             axis,
-            {short: (found.at(name), found.curves[name]) for short, name in curves.items()},
+            {short: _until_low(figure, found, name) for short, name in curves.items()},
             x=figure.x,
             y=figure.y,
             title=title,
