@@ -17,6 +17,8 @@ EXAMPLES = [
     *sorted((ROOT / "examples").glob("*.py")),
     *sorted((ROOT / "papers" / "examples").glob("*.py")),
 ]
+SHORT = {"graph_parts.py": ["--depth", "4", "--epochs", "2", "--seeds", "1"]}
+"""Options of examples that train for minutes."""
 
 
 # Each document runs in a process of its own, forked from one that has imported what takes seconds.
@@ -80,7 +82,9 @@ def test_links_lead_somewhere(page):
 def test_examples_run(example, tmp_path):
     if example.name == "ray_around_fit.py":
         pytest.importorskip("ray", reason="Ray is no dependency, only an example's")
-    code = f"import runpy; runpy.run_path({str(example)!r}, run_name='__main__')"
+    words = ["script.py", *SHORT.get(example.name, [])]
+    code = f"import runpy; sys.argv = {words}; "
+    code += f"runpy.run_path({str(example)!r}, run_name='__main__')"
     assert run(code, tmp_path).strip()
 
 
