@@ -79,7 +79,9 @@ def test_links_lead_somewhere(page):
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.name)
-def test_examples_run(example, tmp_path):
+def test_examples_run(example, tmp_path, request):
+    if example.name == "graph_parts.py":
+        request.getfixturevalue("real_data")("planetoid_cora.npz", "graph")
     if example.name == "ray_around_fit.py":
         pytest.importorskip("ray", reason="Ray is no dependency, only an example's")
     words = ["script.py", *SHORT.get(example.name, [])]
