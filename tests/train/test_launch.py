@@ -1,17 +1,19 @@
 """Several processes: who started them, and that a signal ends and a new start continues them."""
 
+import concurrent.futures
 import os
 import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from anharmonic import _processes
 from anharmonic.train import RunEnvironment, fit, read_results, run_folder
 from anharmonic.train import folder as folders
-from anharmonic.train.launch import check_processes, launcher
+from anharmonic.train.launch import check_processes, launcher, leave_on_sigterm
 
 SLURM = {
     "SLURM_JOB_ID": "4711",
@@ -109,6 +111,14 @@ def test_slurm_takes_a_job_away_and_gives_it_back(
     assert (folder / folders.RESUME).exists() and not list(folder.glob("hpc_ckpt*"))
     resumed = fit(tiny(), again)
     assert (resumed.curve, resumed.test) == (whole.curve, whole.test)
+
+
+def test_a_thread_leaves_signals_alone():
+    """Ray calls the function that trains in a thread, where Python sets no handler."""
+    before = signal.getsignal(signal.SIGTERM)
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        pool.submit(leave_on_sigterm, SimpleNamespace(world_size=2)).result()
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_a_follower_takes_the_result_of_a_finished_run(tiny, environment, monkeypatch):

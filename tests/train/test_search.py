@@ -1,12 +1,15 @@
 """The search: values within ranges, the best by validation, continued as if never interrupted."""
 
+import contextlib
 import dataclasses
 import sys
 import tempfile
+from types import SimpleNamespace
 
 import pytest
 
 from anharmonic.train.fit import fit as real_fit
+from anharmonic.train.folder import locked, run_folder
 from anharmonic.train.results import read_results
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.search import Range, search, with_settings
@@ -82,6 +85,20 @@ def test_an_interrupted_trial_is_done_again(environment, tmp_path, monkeypatch):
         search(tiny(), SPACE, 2, environment, tmp_path / "cut.journal")
     monkeypatch.undo()
     assert search(tiny(), SPACE, 2, environment, tmp_path / "cut.journal") == whole
+
+
+def test_values_that_another_process_trains_are_waited_for(
+    environment, tmp_path, monkeypatch, capsys
+):
+    """Few choices are soon drawn twice."""
+    run = with_settings(tiny(), {"hidden_size": 2})
+    others = contextlib.ExitStack()
+    others.enter_context(locked(run_folder(run, environment)))
+    monkeypatch.setattr(module, "time", SimpleNamespace(sleep=lambda seconds: others.close()))
+    telling = dataclasses.replace(environment, progress=True)
+    choices = {"hidden_size": Range(choices=(2,))}
+    assert search(tiny(), choices, 1, telling, tmp_path / "w.journal").run == run
+    assert capsys.readouterr().err.count("waits for the process that trains in") == 1
 
 
 def test_other_seeds_or_ranges_are_another_study(environment, tmp_path):

@@ -24,20 +24,25 @@ WORKER = textwrap.dedent(
     study._HEARTBEAT = 1
     study._WAIT = 0.1
     real = module.fit
+    first_epochs = {}
 
-    def hangs(run, environment, told=None):
-        print(json.dumps(run.lr), flush=True)
-        time.sleep(600)
+    def watched(run, environment, told=None):
+        def seen(epoch, valid):
+            first_epochs.setdefault(run.lr, epoch)
+            if fate == "hangs":  # the state of this epoch is on the disk
+                print(json.dumps(run.lr), flush=True)
+                time.sleep(600)
 
-    if fate == "hangs":
-        module.fit = hangs
+        return real(run, environment, told=seen)
+
+    module.fit = watched
     task = {"length": 10, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2}
-    run = Run("adding", "LEM", task, {"hidden_size": 4}, epochs=1)
+    run = Run("adding", "LEM", task, {"hidden_size": 4}, epochs=2)
     space = {"lr": Range(1e-3, 1e-1, log=True)}
     told = []
     best = search(run, space, 5, RunEnvironment(out=out, progress=False, threads=1), place,
                   told=lambda *seen: told.append(seen))
-    print(json.dumps([best.trials, best.values["lr"], best.valid, len(told)]))
+    print(json.dumps([best.trials, best.valid, len(told), list(first_epochs.items())]))
     """
 )
 
@@ -51,15 +56,40 @@ def worker(folder, place, fate):
     )
 
 
-@pytest.mark.parametrize("kind", ["journal", "database"])
-def test_two_workers_share_a_study_and_a_dead_ones_trial_is_taken_up(tmp_path, kind):
+PROXY = textwrap.dedent(
+    """
+    import socket, sys
+    from optuna.storages import RDBStorage, run_grpc_proxy_server
+
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    print(f"grpc://localhost:{port}", flush=True)
+    run_grpc_proxy_server(RDBStorage(sys.argv[1]), host="localhost", port=port)
+    """
+)
+
+
+@pytest.fixture(params=["journal", "database", "proxy"])
+def place(request, tmp_path):
+    """Where a study is kept, as --storage takes it."""
     path = tmp_path / "shared.study"
-    place = str(path) if kind == "journal" else f"sqlite:///{path}"
+    if request.param != "proxy":
+        yield str(path) if request.param == "journal" else f"sqlite:///{path}"
+        return
+    pytest.importorskip("grpc", reason="the proxy needs the packages grpcio and protobuf")
+    words = [sys.executable, "-c", PROXY, f"sqlite:///{path}"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+        yield server.stdout.readline().strip()
+        server.kill()
+
+
+def test_two_workers_share_a_study_and_a_dead_ones_trial_is_taken_up(tmp_path, place):
     dead = worker(tmp_path, place, "hangs")
     begun = float(dead.stdout.readline())
-    alive = [worker(tmp_path, place, "works") for _ in range(2)]
     dead.kill()
     dead.communicate()
+    alive = [worker(tmp_path, place, "works") for _ in range(2)]
     found = []
     for one in alive:
         out, err = one.communicate(timeout=200)
@@ -69,9 +99,39 @@ def test_two_workers_share_a_study_and_a_dead_ones_trial_is_taken_up(tmp_path, k
     rates = [result.run.lr for result in results]
     # All different, that of the dead worker among them; two may begin the last at the same moment.
     assert len(set(rates)) == len(rates) and begun in rates
-    assert 5 <= len(rates) == sum(one[3] for one in found) <= 6
-    assert min(one[2] for one in found) == min(result.valid for result in results)
+    assert 5 <= len(rates) == sum(one[2] for one in found) <= 6
+    assert min(one[1] for one in found) == min(result.valid for result in results)
+    # The training of the dead one goes on after the epoch that it had done.
+    first_epochs = dict(pair for one in found for pair in one[3])
+    assert {rate: epoch for rate, epoch in first_epochs.items() if epoch > 1} == {begun: 2}
     assert not list(tmp_path.glob("*.worker"))
+
+
+@pytest.mark.parametrize("ends", ["value", "report"])
+def test_a_worker_that_was_taken_for_dead_goes_on(tmp_path, ends):
+    """As after a pause of its machine; the values are another's then."""
+    from anharmonic.train.study import SharedStudy
+
+    place = f"sqlite:///{tmp_path / 'study'}"
+    shared = SharedStudy(place, tmp_path, study_name="one", direction="minimize")
+    drawn, told = [], []
+
+    def objective(trial):
+        drawn.append(trial.suggest_float("x", 0.0, 1.0))
+        if len(drawn) == 1:
+            other = optuna.load_study(study_name="one", storage=place)
+            other.tell(trial.number, state=optuna.trial.TrialState.FAIL)
+            other.enqueue_trial(trial.params)
+            if ends == "report":
+                trial.report(drawn[-1], 1)
+        return drawn[-1]
+
+    def sampler(number):
+        return optuna.samplers.RandomSampler(seed=number)
+
+    found = shared.work(objective, 2, sampler, lambda *seen: told.append(seen))
+    assert [trial.value for trial in shared.done()] == drawn[1:]
+    assert drawn[0] == drawn[1] != drawn[2] and len(found.trials) == 3 == len(told) + 1
 
 
 def test_a_proxy_is_an_address(tmp_path):
@@ -79,29 +139,3 @@ def test_a_proxy_is_an_address(tmp_path):
 
     with pytest.raises(ValueError, match=r"storage must be grpc://HOST:PORT; got 'grpc://here'"):
         SharedStudy("grpc://here", tmp_path)
-
-
-def test_a_study_on_optunas_proxy(tmp_path):
-    pytest.importorskip("grpc", reason="the proxy needs the packages grpcio and protobuf")
-    server = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import sys, socket, optuna\n"
-            "from optuna.storages import RDBStorage, run_grpc_proxy_server\n"
-            "with socket.socket() as s:\n"
-            "    s.bind(('localhost', 0)); port = s.getsockname()[1]\n"
-            "print(port, flush=True)\n"
-            "run_grpc_proxy_server(RDBStorage(sys.argv[1]), host='localhost', port=port)",
-            f"sqlite:///{tmp_path / 'behind.db'}",
-        ],
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        place = f"grpc://localhost:{server.stdout.readline().strip()}"
-        out, err = worker(tmp_path, place, "works").communicate(timeout=200)
-        assert json.loads(out)[0] == 5, err
-    finally:
-        server.kill()
-        server.communicate()

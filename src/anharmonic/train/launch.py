@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,8 @@ def leave_on_sigterm(trainer: Trainer) -> None:
     """Lets SIGTERM end each of several processes at once.
 
     Lightning's own handler tells the other processes, which hangs when they were told too.
-    Lightning puts back what was there before when training ends.
+    Lightning puts back what was there before when training ends. In another thread than the main
+    one, as in a process of Ray, signals are the caller's.
     """
-    if trainer.world_size > 1:
+    if trainer.world_size > 1 and threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))

@@ -11,6 +11,8 @@ import hashlib
 import json
 import math
 import statistics
+import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +21,13 @@ from typing import Any, Literal
 from anharmonic import _checks
 from anharmonic.nn.registry import model_kind
 from anharmonic.train.fit import fit
+from anharmonic.train.folder import RunLockedError, run_folder
 from anharmonic.train.options import model_option_parameters
+from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
+
+# Seconds between looks at a run that another process trains.
+_WAIT = 1.0
 
 
 @dataclass(frozen=True)
@@ -177,7 +184,7 @@ def search(
             # Of several seeds the first is watched: the others are of other splits, perhaps.
             watched = [seen if sampler == "tpe" else None, *[None] * (len(seeds) - 1)]
             results = [
-                fit(with_seed(one, seed, split), environment, told=watch)
+                _fit_or_wait(with_seed(one, seed, split), environment, watch)
                 for seed, watch in zip(seeds, watched, strict=True)
             ]
         except DivergedError:
@@ -245,6 +252,22 @@ def with_settings(run: Run, values: Mapping[str, Any]) -> Run:
     fields = {name: value for name, value in values.items() if name in Run.__dataclass_fields__}
     options = {name: value for name, value in values.items() if name not in fields}
     return dataclasses.replace(run, model_options={**run.model_options, **options}, **fields)
+
+
+def _fit_or_wait(
+    run: Run, environment: RunEnvironment, told: Callable[[int, float], None] | None
+) -> Result:
+    """Trains a run, or waits for another worker that drew the same values and takes its result."""
+    waits = False
+    while True:
+        try:
+            return fit(run, environment, told=told)
+        except RunLockedError:
+            if environment.progress and not waits:
+                folder = run_folder(run, environment)
+                print(f"waits for the process that trains in {folder}", file=sys.stderr, flush=True)
+            waits = True
+            time.sleep(_WAIT)
 
 
 def _all_drawn(trial: Any, space: Mapping[str, Range], sequences: bool) -> dict[str, Any]:

@@ -77,15 +77,22 @@ class SharedStudy:
             The study.
         """
         running: Any = None
+        broken = False
 
         def watched(trial: Any) -> float:
-            nonlocal running
-            running = trial
+            nonlocal running, broken
+            running, broken = trial, True
             trial.set_user_attr(_WORKER, self._name)
             if _DRAW not in trial.user_attrs:
                 trial.set_user_attr(_DRAW, self._draw(trial.number))
             self._study.sampler = sampler(trial.user_attrs[_DRAW])
-            return objective(trial)
+            try:
+                value = objective(trial)
+            except (optuna.TrialPruned, optuna.exceptions.UpdateFinishedTrialError):
+                broken = False
+                raise
+            broken = False
+            return value
 
         with self._alive():
             while (done := len(self.done())) < trials:
@@ -93,11 +100,19 @@ class SharedStudy:
                 if done + len(self._at_work()) >= trials:
                     time.sleep(_WAIT)
                     continue
+                running = None
                 try:
                     self._study.optimize(watched, n_trials=1)
                 except BaseException:
+                    if running is None:
+                        raise
+                    failed = self._trial(running.number).state == TrialState.FAIL
+                    if failed and not broken:
+                        # Silent for too long, this worker was taken for dead; another has its
+                        # trial, and will find its result.
+                        continue
                     # Optuna has ended it already where it could.
-                    if self._trial(running.number).state == TrialState.FAIL:
+                    if failed:
                         _again(self._study, self._trial(running.number))
                     else:
                         self._give_back(running)
@@ -197,14 +212,13 @@ def _storage(place: Path | str) -> Any:
     if not separator:
         Path(place).parent.mkdir(parents=True, exist_ok=True)
         return JournalStorage(JournalFileBackend(str(place)))
-    if scheme != "grpc":
-        return RDBStorage(
-            str(place), heartbeat_interval=_HEARTBEAT, heartbeat_stale_trial_callback=_again
-        )
-    host, _, port = address.strip("/").partition(":")
-    _checks.require(
-        bool(host) and port.isdigit(), "storage", place, "grpc://HOST:PORT", "say where it listens"
-    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        if scheme != "grpc":
+            return RDBStorage(
+                str(place), heartbeat_interval=_HEARTBEAT, heartbeat_stale_trial_callback=_again
+            )
+        host, _, port = address.strip("/").partition(":")
+        good, advice = bool(host) and port.isdigit(), "say where it listens"
+        _checks.require(good, "storage", place, "grpc://HOST:PORT", advice)
         return GrpcStorageProxy(host=host, port=int(port))
