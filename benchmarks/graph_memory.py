@@ -3,7 +3,7 @@
 python benchmarks/graph_memory.py --json benchmarks/graph_memory.json --readme benchmarks/README.md
 
 A graph of the size of OGB's arXiv, 64 layers deep (docs/more-than-one-machine.md):
-python benchmarks/graph_memory.py --sizes 64 64 170000 1200000 --checkpoint-only
+python benchmarks/graph_memory.py --sizes 64 64 170000 1200000 --only Adjacency
 """
 
 import argparse
@@ -25,13 +25,13 @@ def main() -> int:
         default=[128, 64, graph_memory.NODES, graph_memory.EDGES],
         metavar=("LAYERS", "WIDTH", "NODES", "EDGES"),
     )
-    parser.add_argument("--checkpoint-only", action="store_true")
+    parser.add_argument("--only", default="", help="part of a case's title")
     parser.add_argument("--json", type=Path, help="file for the numbers")
     parser.add_argument("--readme", type=Path, help="page with a block <!-- graph-memory -->")
     arguments = parser.parse_args()
     result = graph_memory.measure(
         *arguments.sizes,
-        checkpoints=(True,) if arguments.checkpoint_only else (False, True),
+        only=arguments.only,
         threads=arguments.threads,
         say=lambda line: print(line, file=sys.stderr, flush=True),
     )

@@ -4,7 +4,8 @@ pip install "ray[tune,train]"
 python examples/ray_around_fit.py
 
 Ray is no dependency: both parts are a function that calls `fit`, as any scheduler's would. The
-folder must be shared where workers are on several machines.
+folder must be shared where workers are on several machines. Train takes a CPU for each of its two
+processes; where they start slowly, RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S gives them more seconds.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import ray
 from ray import train, tune
 from ray.train.torch import TorchTrainer
 
-from anharmonic.train import Run, RunEnvironment, fit
+from anharmonic.train import Run, RunEnvironment, fit, read_results
 
 EPOCHS = 5
 
@@ -43,8 +44,7 @@ def one_process(config):
     environment = RunEnvironment(
         out=config["folder"], devices=context.get_local_world_size(), threads=1, progress=False
     )
-    result = fit(run, environment)
-    train.report({"test": result.test, "devices": result.devices})
+    fit(run, environment)  # the first process adds the line of results
 
 
 def main():
@@ -75,8 +75,9 @@ def main():
             scaling_config=train.ScalingConfig(num_workers=2),
             run_config=train.RunConfig(storage_path=str(arguments.out.resolve())),
         )
-        found = trainer.fit().metrics
-        print(f"Train: {found['devices']} processes, test accuracy {found['test']:.1f}")
+        trainer.fit()
+        (found,) = read_results(arguments.out / "together" / "results.jsonl")
+        print(f"Train: {found.devices} processes, test accuracy {found.test:.1f}")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -26,7 +26,7 @@ def measure(
     nodes: int = NODES,
     edges: int = EDGES,
     *,
-    checkpoints: Sequence[bool] = (False, True),
+    only: str = "",
     threads: int = 1,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def measure(
         width: Features per node.
         nodes: Nodes.
         edges: Directed edges.
-        checkpoints: Whether without, with, or both.
+        only: Part of the titles of the cases wanted, such as "GraphCON, Adjacency".
         threads: Threads of each process.
         say: Takes a line whenever a case is begun.
 
@@ -49,8 +49,10 @@ def measure(
     found = []
     for model in ("GraphCON", "GradientGating"):
         for graph in ("edge_index", "Adjacency"):
-            for checkpoint in checkpoints:
+            for checkpoint in (False, True):
                 title = f"{model}, {graph}{', checkpoint' if checkpoint else ''}"
+                if only not in title:
+                    continue
                 say(f"{title} ...")
                 one = isolated.run(
                     title,
