@@ -68,7 +68,7 @@ def test_reduced_runs_never_enter_a_mean(table, run, three_seeds, make_result):
     assert reduced.values == [900.0]
     assert reduced.budget == "reduced budget: 1 epoch, length 10"
     text = terminal(table, lines)
-    assert "[900.000]" in text and "reduced budget: 1 epoch," in text
+    assert "[900.000]" in text and "[1] Reduced budget: 1 epoch," in text
     assert "not comparable" in text
 
 

@@ -431,12 +431,20 @@ def terminal(table: Table, lines: Sequence[Line], results: Path | None = None) -
     """
     shown = columns(lines)
     parts: list[Any] = [f"{table.id}: {table.title}", heading(table)]
+    budgets: dict[str, int] = {}  # said below: they are too long for a column
     for name, members in groups(lines).items():
-        rows = [[row[i] for i in shown] for line in members for row in cells(line)]
+        rows = []
+        for line in members:
+            first, *others = cells(line)
+            rows.append([first[i] for i in shown])
+            for ours, row in zip(line.reduced, others, strict=True):
+                number = budgets.setdefault(ours.budget, len(budgets) + 1)
+                rows.append([(f"  [{number}]", *row[1:])[i] for i in shown])
         parts += ["", *([f"[{subheading(table, name)}]"] if name else [])]
         head = [HEAD[i] for i in shown]
         parts.append(pages.grid(head, rows, strong=("ours",), fixed=("reported", "ours")))
-    parts += ["", pages.bullets([*remarks(table, lines), *provenance(lines)])]
+    said = [f"[{number}] {budget[:1].upper()}{budget[1:]}." for budget, number in budgets.items()]
+    parts += ["", pages.bullets([*said, *remarks(table, lines), *provenance(lines)])]
     commands = missing(table, lines, results)
     if commands:
         parts.append("To run what is missing:")
