@@ -8,9 +8,10 @@ two test) has its data in ANHARMONIC_DATA. Every model has the largest width who
 readout included: all constants that training decides in model.c. Each gets the same care: eight
 settings drawn at random, the best by the validation's macro-F1, then five seeds of it, each with
 the weights of its best epoch on the validation set. Resonators have eight draws of pools and five
-banks, and floating-point weights. `measure` exports what is trained, takes the macro-F1 of the C
-programs' arithmetic on the test set, and with avr-gcc and simavr their flash, RAM and cycles a
-step. Writes tiny.json beside this file; --update also puts the table into docs/export.md.
+banks, with int8 and with floating-point weights. `measure` exports what is trained, takes the
+macro-F1 of the C programs' arithmetic on the test set, and with avr-gcc and simavr their flash, RAM
+and cycles a step. Writes tiny.json beside this file; --update also puts the table into
+docs/export.md.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from anharmonic.data import make_task
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.estimators import ResonatorClassifier
 from anharmonic.export import write_c
-from export import avr, compiled, loaded, ram
+from export_targets import Here, Sources, avr
 
 HERE = Path(__file__).parent
 BUDGET, TRIALS, SEEDS, EPOCHS, BATCH = 566, 8, 5, 40, 128
@@ -148,11 +149,12 @@ def weight_bytes(folder: Path) -> int:
     )
 
 
-def costs(folder: Path, weights: str) -> dict[str, int]:
+def costs(sources: Sources, program: Here, x: np.ndarray) -> dict[str, Any]:
     """Checks a program, and says what it takes."""
-    compiled(folder, "gcc", "-std=c99", "model.c", "model_test.c", "-lm", "-o", "check")
-    compiled(folder, "./check")
-    return {"bytes": weight_bytes(folder), "ram": ram(folder), **avr(folder, weights)}
+    sources.check()
+    found = avr(sources, program.samples(x[:1]))
+    there = {"avr_flash": found["size"], "avr_cycles": found["speed"]} if found else {}
+    return {"bytes": weight_bytes(sources.folder), "ram": sources.state(), **there}
 
 
 def fits(
@@ -184,30 +186,35 @@ def measure_network(name: str, out: Path, data: Any) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as place:
             here = Path(place)
             write_c(model, here, preparation=how, weights="int8", calibration=calibration)
-            program, _ = loaded(here, "int8", channels=6, outputs=7)
-            samples = np.ascontiguousarray(x.numpy(), np.float32)
-            whole.append(macro_f1(y, np.stack([program(one) for one in samples])))
+            sources = Sources(here, "int8", 6, 7)
+            program = Here(sources)
+            whole.append(macro_f1(y, np.stack([program(one) for one in x.numpy()])))
             if seed == 0:
-                row |= {"setting": kept["drawn"], **costs(here, "int8")}
+                row |= {"setting": kept["drawn"], **costs(sources, program, x.numpy())}
         row.setdefault("valid", []).append(kept["valid"])
     return row | {"torch": exact, "test": whole}
 
 
-def measure_resonators(data: Any) -> dict[str, Any]:
+def measure_resonators(data: Any, weights: str) -> dict[str, Any]:
     splits, _, _ = data
     parts = [
         (part.x.numpy().transpose(0, 2, 1), part.y)
         for part in (splits.train, splits.valid, splits.test)
     ]
+    calibration = list(splits.train.x[::8].numpy())
 
-    def fitted(pools: tuple[str, ...], seed: int) -> tuple[ResonatorClassifier, Path, Any]:
-        for size in range(12, 0, -1):
+    def written(model: ResonatorClassifier, here: Path, number: int | None) -> None:
+        given = None if weights == "float" else calibration[:number]
+        write_c(model, here, weights=weights, calibration=given)
+
+    def fitted(pools: tuple[str, ...], seed: int) -> ResonatorClassifier:
+        for size in range(24, 0, -1):
             model = ResonatorClassifier(size, num_biases=1, pools=pools, random_state=seed)
             model.fit(parts[0][0], parts[0][1].numpy())
-            here = tempfile.TemporaryDirectory()
-            write_c(model, here.name)
-            if weight_bytes(Path(here.name)) <= BUDGET:
-                return model, Path(here.name), here
+            with tempfile.TemporaryDirectory() as here:
+                written(model, Path(here), 8)
+                if weight_bytes(Path(here)) <= BUDGET:
+                    return model
         raise RuntimeError(f"not even one resonator fits with {pools}")
 
     def score(model: ResonatorClassifier, part: int) -> float:
@@ -215,18 +222,22 @@ def measure_resonators(data: Any) -> dict[str, Any]:
 
     choices = [("rms",), ("largest",), ("share",), ("excess",), ("run",), ("rms", "end"),
                ("rms", "largest"), ("rms", "share")]  # fmt: skip
-    valid = [score(fitted(pools, 100)[0], 1) for pools in choices]
-    pools = choices[int(np.argmax(valid))]
-    row: dict[str, Any] = {"model": "resonators", "weights": "float", "setting": {"pools": pools}}
-    row |= {"valid": [], "test": []}
+    pools = max(choices, key=lambda choice: score(fitted(choice, 100), 1))
+    row: dict[str, Any] = {"model": "resonators", "weights": weights, "setting": {"pools": pools}}
+    row |= {"valid": [], "torch": [], "test": []}
+    x, y = splits.test.x.numpy(), splits.test.y
     for seed in range(SEEDS):
-        model, folder, here = fitted(pools, seed)
+        model = fitted(pools, seed)
         row["valid"].append(score(model, 1))
-        row["test"].append(score(model, 2))
-        if seed == 0:
-            row |= {"torch": row["test"], **costs(folder, "float")}
-            row["setting"]["num_oscillators"] = model.num_oscillators
-        here.cleanup()
+        row["torch"].append(score(model, 2))
+        with tempfile.TemporaryDirectory() as place:
+            written(model, Path(place), None)
+            sources = Sources(Path(place), weights, 6, 7)
+            program = Here(sources)
+            row["test"].append(macro_f1(y, np.stack([program(one) for one in x])))
+            if seed == 0:
+                row |= costs(sources, program, x)
+                row["setting"]["num_oscillators"] = model.num_oscillators
     return row
 
 
@@ -255,8 +266,9 @@ def measure(out: Path, update: bool) -> None:
         if (out / f"{name}-seed{SEEDS - 1}.pt").exists():
             rows.append(measure_network(name, out, data))
             print(rows[-1], flush=True)
-    rows.append(measure_resonators(data))
-    print(rows[-1], flush=True)
+    for weights in ("int8", "float"):
+        rows.append(measure_resonators(data, weights))
+        print(rows[-1], flush=True)
     (HERE / "tiny.json").write_text(json.dumps(rows, indent=1) + "\n")
     print(table(rows))
     if update:

@@ -39,8 +39,12 @@ def library(tag: str, folder: Path) -> Path:
     """Compiles the C library for one platform."""
     target, system, processor = TARGETS[tag]
     compiler = folder / "cc"
-    zig = f'exec "{sys.executable}" -m ziglang'
-    compiler.write_text(f'#!/bin/sh\n{zig} cc -target {target} "$@"\n')
+    zig = f'exec "{sys.executable}" -m ziglang cc -target {target} "$@"'
+    # Zig knows no bundles, which CMake makes of modules on macOS; ctypes opens libraries, too.
+    compiler.write_text(
+        '#!/bin/sh\nfor word; do\n    shift\n    [ "$word" = -bundle ] && word=-dynamiclib\n'
+        f'    set -- "$@" "$word"\ndone\n{zig}\n'
+    )
     compiler.chmod(0o755)
     built, more = folder / "build", []
     if system == "Darwin":

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 import anharmonic as ah
+from anharmonic.estimators import ResonatorClassifier
 from anharmonic.export import write_c
 
 COMPILER = "arm-linux-gnueabihf-gcc"
@@ -13,13 +14,16 @@ COMPILER = "arm-linux-gnueabihf-gcc"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("weights", ["float", "int16", "int8"])
-@pytest.mark.parametrize("layer", ["LEM", "CoRNN", "UnICORNN", "LSTM", "GRU"])
+@pytest.mark.parametrize("layer", ["LEM", "CoRNN", "UnICORNN", "LSTM", "GRU", "resonators"])
 def test_the_check_passes_on_arm(tmp_path, layer, weights):
     if not (shutil.which(COMPILER) and shutil.which("qemu-arm")):
         pytest.skip(f"needs {COMPILER} and qemu-arm")
-    torch.manual_seed(0)
-    model = ah.SequenceModel(layer, 2, 3, hidden_size=5).requires_grad_(False)
-    x = np.random.default_rng(0).normal(size=(4, 25, 2)).astype(np.float32)
+    x = np.random.default_rng(0).normal(size=(6, 25, 2)).astype(np.float32)
+    if layer == "resonators":
+        model = ResonatorClassifier(5, random_state=0).fit(x.transpose(0, 2, 1), np.arange(6) % 3)
+    else:
+        torch.manual_seed(0)
+        model = ah.SequenceModel(layer, 2, 3, hidden_size=5).requires_grad_(False)
     write_c(model, tmp_path, weights=weights, calibration=list(x))
     flags = ("-std=c99", "-Os", "-static", "-Wall", "-Wextra", "-pedantic", "-Werror")
     files = ("model.c", "model_test.c", "-lm", "-o", "check")

@@ -95,7 +95,7 @@ def test_ten_thousand_steps_agree_with_pytorch(tmp_path, program, name):
     described = plan(made)
     exact = expected_outputs(made, described, x)
     double = program(tmp_path, 4, "-DMODEL_DOUBLE", sample=np.float64, value=np.float64)(x)
-    np.testing.assert_allclose(double, exact, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(double, exact, rtol=1e-9, atol=1e-9)
     # Rounding may be worse than PyTorch's by luck: one unit in the last place of 1 counts, too.
     torchs = np.abs(expected_outputs(made, described, x, torch.float32) - exact).max()
     single = np.abs(program(tmp_path, 4)(x) - exact).max()

@@ -138,6 +138,9 @@ def test_what_whole_numbers_need_is_said(tmp_path):
         write_c(model("LEM"), tmp_path, preparation=PREPARATION, weights="int8")
     with pytest.raises(ValueError, match=r"weights must be one of .*int4"):
         write_c(model("LEM"), tmp_path, weights="int4")
+    with pytest.raises(ValueError, match=r"calibration .*\[T, 3\].*\(3,\)"):
+        wrong = [np.zeros(3)]
+        write_c(model("LEM"), tmp_path, preparation=PREPARATION, weights="int8", calibration=wrong)
     one_scale = ah.SequenceModel("LEM", 6, 4, hidden_size=5, multiscale=False, dt=0.1)
     made = one_scale.requires_grad_(False)
     with pytest.raises(ValueError, match=r"layer .*LEM-one-scale.*floating-point"):

@@ -1,5 +1,6 @@
 """torch.export: the saved program is the model, for any length and batch."""
 
+import shutil
 import subprocess
 import sys
 
@@ -74,6 +75,28 @@ def test_one_import_loads_the_operator(tmp_path):
         [sys.executable, "-c", code], cwd=tmp_path, check=True, capture_output=True, text=True
     )
     assert done.stdout.strip() == "torch.Size([9, 2, 8])"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ahead", [False, True])
+@pytest.mark.parametrize(("name", "options"), [("LEM", {"num_layers": 2}), ("CoRNN", {})])
+def test_inductor_compiles_the_program(tmp_path, name, options, ahead):
+    if shutil.which("g++") is None:
+        pytest.skip("needs g++")
+    layer = layer_of(name, **options)
+    program = torch.export.load(write_torch(layer, tmp_path / "layer.pt2"))
+    with torch.no_grad():
+        if ahead:
+            path = str(tmp_path / "compiled.pt2")
+            torch._inductor.aoti_compile_and_package(program, package_path=path)
+            compiled = torch._inductor.aoti_load_package(path)
+        else:
+            compiled = torch.compile(program.module(), fullgraph=True, dynamic=True)
+        for steps, batch in SIZES:
+            x, state = torch.randn(steps, batch, 3), states_of(layer, batch)
+            output, end = layer(x, layer.state_type(*state))
+            for one, wanted in zip(compiled(x, *state), (output, *end), strict=True):
+                torch.testing.assert_close(one, wanted, atol=1e-6, rtol=0)
 
 
 @pytest.mark.parametrize(

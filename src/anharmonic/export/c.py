@@ -50,8 +50,8 @@ def write_c(
     ``cc model.c model_test.c -lm && ./a.out``.
 
     Args:
-        model: A finished run's folder, a model, or a fitted estimator on resonators (in floating
-            point; its scores are such that their softmax is ``predict_proba``).
+        model: A finished run's folder, a model, or a fitted estimator on resonators (its scores
+            are such that their softmax is ``predict_proba``).
         folder: Where to; it is made if missing, files in it of these names are replaced.
         preparation: What was done to the inputs in training; of a folder it is known.
         class_names: Names of the classes; of a folder they are known.
@@ -92,13 +92,9 @@ def write_c(
     )
     if _is_estimator(model):
         _checks.require(
-            weights == "float" and not lut,
-            "weights",
-            weights if not lut else f"{weights}, lut=True",
-            "'float' without lut for resonators",
-            "leave weights and lut out",
+            not lut, "lut", lut, "False for resonators, which call sqrt alone", "leave lut out"
         )
-        return _write_resonators(model, folder, examples)
+        return _write_resonators(model, folder, weights, calibration, examples)
     columns = None
     if isinstance(model, str | Path):
         run = trained(model)
@@ -116,8 +112,11 @@ def write_c(
         sources["model_test.c"] = fixed_check_source(fixed, examples)
         return write_sources(sources, folder)
     sources = float_sources(found, lut)
-    wanted = [expected_outputs(net, found, x) for x in examples]
-    sources["model_test.c"] = check_source(found, examples, wanted, lut)
+    wanted, single = (
+        [expected_outputs(net, found, x, dtype) for x in examples]
+        for dtype in (torch.float64, torch.float32)
+    )
+    sources["model_test.c"] = check_source(found, examples, wanted, single, lut)
     return write_sources(sources, folder)
 
 
@@ -130,16 +129,36 @@ def _is_estimator(model: Any) -> bool:
 def _write_resonators(
     model: Any,
     folder: str | Path,
+    weights: str,
+    calibration: Any,
     examples: Sequence[NDArray[Any]] | None,
 ) -> list[Path]:
+    from anharmonic.export.c_fixed_resonators import fixed_resonator_sources
     from anharmonic.export.c_resonators import resonator_sources
+    from anharmonic.export.fixed_resonators import FixedResonators
     from anharmonic.export.resonators import resonator_outputs, resonator_plan
 
     found = resonator_plan(model)
     examples = drawn_examples(found) if examples is None else examples
+    if weights != "float":
+        _checks.require(
+            not isinstance(calibration, str | Path),
+            "calibration",
+            calibration,
+            "arrays [T, C] for an estimator",
+            "pass the sequences",
+        )
+        calibration = _checked(calibration, found.channels)
+        fixed = FixedResonators(found, calibration, int(weights.removeprefix("int")))
+        sources = fixed_resonator_sources(fixed)
+        sources["model_test.c"] = fixed_check_source(fixed, examples)
+        return write_sources(sources, folder)
     sources = resonator_sources(found)
-    wanted = [resonator_outputs(found, x) for x in examples]
-    sources["model_test.c"] = check_source(found, examples, wanted, False)
+    wanted, single = (
+        [resonator_outputs(found, x, dtype) for x in examples]
+        for dtype in (torch.float64, torch.float32)
+    )
+    sources["model_test.c"] = check_source(found, examples, wanted, single, False)
     return write_sources(sources, folder)
 
 
@@ -149,7 +168,7 @@ def _calibration(
     """Prepared sequences, at most some hundreds."""
     if not isinstance(given, str | Path):
         assert given is not None
-        return [prepare(preparation, x) for x in given]
+        return [prepare(preparation, x) for x in _checked(given, len(preparation.mean))]
     found: list[Floats] = []
     for batch in read_inputs(Path(given).expanduser(), preparation, columns).dataset.batches(256):
         x, lengths = batch.inputs[0], batch.lengths
@@ -159,6 +178,15 @@ def _calibration(
         if len(found) >= _CALIBRATION:
             break
     return found
+
+
+def _checked(calibration: Sequence[NDArray[Any]], channels: int) -> Sequence[NDArray[Any]]:
+    expected, advice = f"arrays [T, {channels}]", "pass every sequence as steps by channels"
+    for x in calibration:
+        shape = np.shape(x)
+        fits = len(shape) == 2 and shape[0] > 0 and shape[1] == channels
+        _checks.require(fits, "calibration", shape, expected, advice)
+    return calibration
 
 
 def write_sources(sources: dict[str, str], folder: str | Path) -> list[Path]:

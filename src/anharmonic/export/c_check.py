@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from string import Template
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic.export.c_text import Described, array, head
 from anharmonic.export.fixed_model import FixedModel
+
+if TYPE_CHECKING:
+    from anharmonic.export.fixed_resonators import FixedResonators
 
 _FLOAT = Template("""\
 $head
@@ -57,7 +60,11 @@ int main(void)
 
 
 def check_source(
-    plan: Described, examples: Sequence[NDArray[Any]], expected: Sequence[NDArray[Any]], lut: bool
+    plan: Described,
+    examples: Sequence[NDArray[Any]],
+    expected: Sequence[NDArray[Any]],
+    single: Sequence[NDArray[Any]],
+    lut: bool,
 ) -> str:
     """``model_test.c`` for a model in floating point.
 
@@ -65,22 +72,25 @@ def check_source(
         plan: The model.
         examples: Sequences.
         expected: What each one's outputs are.
+        single: The same in float32, whose distance, ten times, the program may have in float.
         lut: Whether the model uses a table.
 
     Shape:
-        examples [T, C] each; expected [O] each.
+        examples [T, C] each; expected and single [O] each.
     """
+    exact = np.stack(expected)
+    apart = np.abs(np.stack(single) - exact) / np.maximum(np.abs(exact), 1)
     return _FLOAT.substitute(
         head=head(plan),
         double="2e-2" if lut else "1e-6",
-        single="2e-2" if lut else "1e-3",
+        single="2e-2" if lut else f"{max(1e-3, 10 * float(apart.max())):.1e}",
         missing="(0.0f / 0.0f)",
         number=len(examples),
         arrays="\n".join(
             [
                 array("long", "lengths", np.array([len(x) for x in examples])),
                 array("model_real", "samples", np.concatenate(examples).astype(np.float32)),
-                array("double", "expected", np.stack(expected)),
+                array("double", "expected", exact),
             ]
         ).replace(" nan", " MISSING"),
     )
@@ -118,7 +128,9 @@ int main(void)
 """)
 
 
-def fixed_check_source(model: FixedModel, examples: Sequence[NDArray[Any]]) -> str:
+def fixed_check_source(
+    model: FixedModel | FixedResonators, examples: Sequence[NDArray[Any]]
+) -> str:
     """``model_test.c`` for a model in whole numbers.
 
     Args:

@@ -7,6 +7,7 @@ from string import Template
 import numpy as np
 
 from anharmonic.export.c_fixed_cells import FIXED_CELLS, constants
+from anharmonic.export.c_fixed_text import EXTRA, SHIFTS, TYPES, conversions
 from anharmonic.export.c_frame import state_of_readout
 from anharmonic.export.c_text import (
     COMMON,
@@ -16,47 +17,11 @@ from anharmonic.export.c_text import (
     head,
     header_of,
 )
-from anharmonic.export.fixed import HIDDEN, LIMIT, MOST, TABLE, FixedMatrix
+from anharmonic.export.fixed import HIDDEN, MOST, TABLE, FixedMatrix
 from anharmonic.export.fixed_cells import FixedLayer
-from anharmonic.export.fixed_model import MISSING, FixedModel
+from anharmonic.export.fixed_model import FixedModel
 
-_TYPES = f"""\
-#include <stdint.h>
-
-#define MODEL_MISSING ({MISSING}) /* a missing value of a sample in whole numbers */
-#define MODEL_ONE 65536 /* what an output of 1 is in whole numbers */
-"""
-
-_EXTRA = """
-#ifndef MODEL_NO_FLOAT
-/* Samples as they come, in whole numbers: (x - offset) * gain, rounded; NaN is a missing value. */
-void model_quantise(const float x[MODEL_CHANNELS], int16_t sample[MODEL_CHANNELS]);
-
-/* Outputs as numbers. */
-void model_values(const int32_t outputs[MODEL_OUTPUTS], float values[MODEL_OUTPUTS]);
-#endif
-"""
-
-_ARITHMETIC = Template("""\
-/* Numbers below 0 are shifted to the right towards minus infinity, as known compilers do. */
-
-/* v / 2^s, rounded; v * 2^-s for s < 0 */
-static int32_t shifted(int32_t v, int s)
-{
-    return s > 0 ? (v >> s) + ((v >> (s - 1)) & 1) : v * ((int32_t)1 << -s);
-}
-
-static int32_t limited(int32_t v)
-{
-    return v > $limit ? $limit : v < -$limit ? -$limit : v;
-}
-
-/* What products see of a variable. */
-static int16_t upper(int32_t v)
-{
-    return (int16_t)shifted(v, $hidden);
-}
-
+_TANH = Template("""\
 $table
 
 /* tanh of x / 2^16, times 2^15 */
@@ -107,32 +72,6 @@ static void set(int32_t *result, const MODEL_FLASH int16_t *x, int count, int sh
 }
 """)
 
-_FLOAT = Template("""\
-#ifndef MODEL_NO_FLOAT
-$arrays
-
-void model_quantise(const float x[MODEL_CHANNELS], int16_t sample[MODEL_CHANNELS])
-{
-    int i;
-    for (i = 0; i < MODEL_CHANNELS; i++) {
-        float v = (x[i] - offset[i]) * gain[i];
-        if (v != v)
-            sample[i] = MODEL_MISSING;
-        else
-            sample[i] = (int16_t)(v > $most ? $most : v < -$most ? -$most
-                                  : v + (v < 0 ? -0.5f : 0.5f));
-    }
-}
-
-void model_values(const int32_t outputs[MODEL_OUTPUTS], float values[MODEL_OUTPUTS])
-{
-    int i;
-    for (i = 0; i < MODEL_OUTPUTS; i++)
-        values[i] = target_shift[i] + target_scale[i] * ((float)outputs[i] / MODEL_ONE);
-}
-#endif
-""")
-
 
 def fixed_sources(model: FixedModel) -> dict[str, str]:
     """``model.h`` and ``model.c``.
@@ -146,25 +85,21 @@ def fixed_sources(model: FixedModel) -> dict[str, str]:
     header = header_of(
         plan,
         notes=notes,
-        types=_TYPES,
+        types=TYPES,
         state=_state(model),
         sample="int16_t",
         value="int32_t",
-        extra=_EXTRA,
+        extra=EXTRA,
     )
-    arithmetic = _ARITHMETIC.substitute(
-        limit=f"(int32_t){LIMIT}",
-        hidden=HIDDEN,
-        most=MOST,
-        table=array("int16_t", "tanh_table", TABLE),
-    )
+    table = array("int16_t", "tanh_table", TABLE)
     gated = any(layer.kind not in ("CoRNN", "UnICORNN") for layer in plan.layers)
     parts = [
         head(plan),
         '#include "model.h"\n',
         FLASH,
         defined,
-        arithmetic,
+        SHIFTS,
+        _TANH.substitute(most=MOST, table=table),
         _SIGMOID if gated else "",
         _PRODUCT.substitute(bits=model.bits),
         *(_layer(layer, k, model.bits) for k, layer in enumerate(model.layers)),
@@ -174,18 +109,7 @@ def fixed_sources(model: FixedModel) -> dict[str, str]:
         _steps(model),
         _output(model),
         COMMON.substitute(sample="int16_t", value="int32_t"),
-        _FLOAT.substitute(
-            most=MOST,
-            arrays="\n".join(
-                array("float", name, values)
-                for name, values in (
-                    ("offset", model.offset),
-                    ("gain", model.gain),
-                    ("target_shift", plan.shift),
-                    ("target_scale", plan.scale),
-                )
-            ),
-        ),
+        conversions(model.offset, model.gain, plan.shift, plan.scale),
     ]
     return {"model.h": header, "model.c": "\n".join(part for part in parts if part)}
 

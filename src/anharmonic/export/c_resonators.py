@@ -8,7 +8,6 @@ import numpy as np
 
 from anharmonic.export.c_float import FLOAT_TYPES
 from anharmonic.export.c_text import COMMON, FLASH, array, class_table, head, header_of
-from anharmonic.export.plan import Array
 from anharmonic.export.resonators import ResonatorPlan
 
 # Of one of the 2 K responses i (positions, then velocities): its part of the state, what a sample
@@ -190,7 +189,7 @@ def resonator_sources(plan: ResonatorPlan) -> dict[str, str]:
     counted = any(name in pools for name in ("share", "excess"))
     averaged = any(name in pools for name in ("share", "excess", "run", "position", "rms"))
     arrays, scale = _scaling(plan)
-    reads, ends = _reads(bank.weight.numpy())
+    reads, ends = plan.reads
     arrays += [array("short", "reads", reads), array("short", "reads_end", ends)]
     for name, values in zip("abc", plan.coefficients, strict=True):
         arrays.append(array("model_real", f"step_{name}", values))
@@ -198,7 +197,7 @@ def resonator_sources(plan: ResonatorPlan) -> dict[str, str]:
         arrays.append(array("model_real", "level", biases.transpose(0, 2, 1)))
     if "end" in pools and len(bank.slow):
         arrays.append(array("short", "slow", bank.slow.numpy()))
-    arrays.append(array("model_real", "readout", _ordered(plan).T))
+    arrays.append(array("model_real", "readout", plan.weights_in_order.T))
     arrays.append(array("model_real", "readout_bias", plan.bias))
     features = [
         Template(_FEATURES[name]).substitute(slow=len(bank.slow))
@@ -242,27 +241,3 @@ def _scaling(plan: ResonatorPlan) -> tuple[list[str], str]:
         arrays.append(array("model_real", "mean_rest", mean - high))
         rest = " - mean_rest[i]"
     return arrays, Template(_SCALE).substitute(rest=rest)
-
-
-def _reads(weight: Array) -> tuple[Array, Array]:
-    """Which features each oscillator sums (-1 - n: feature n taken away), and where these end."""
-    reads, ends = [], []
-    for column in weight.T:
-        reads += [n if column[n] > 0 else -1 - n for n in np.flatnonzero(column).tolist()]
-        ends.append(len(reads))
-    return np.array(reads), np.array(ends)
-
-
-def _ordered(plan: ResonatorPlan) -> Array:
-    """The weights [O, D] in the order in which the program makes features."""
-    _, B, K = plan.bank.biases.shape
-    found, start, slow = [], 0, len(plan.bank.slow)
-    sizes = {"share": 2 * B * K, "excess": 2 * B * K, "position": 2 * (-(-K // 2)), "end": 2 * slow}
-    for name in plan.pools:
-        size = sizes.get(name, 2 * K)
-        part = plan.weight[:, start : start + size]
-        if name in ("share", "excess"):
-            part = part.reshape(-1, 2, B, K).transpose(0, 1, 3, 2).reshape(len(part), -1)
-        found.append(part)
-        start += size
-    return np.concatenate(found, axis=1)

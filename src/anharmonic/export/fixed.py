@@ -23,9 +23,10 @@ Floats = NDArray[np.float64]
 ARGUMENT, VALUE, HIDDEN = 16, 15, 14
 """Formats of arguments and values of tanh; what a state has below the 16 bits of products."""
 MOST = 32767
+MISSING = -32768
+"""A missing value of a sample."""
 LIMIT = MOST << HIDDEN
 _SUM = 65535  # of the sizes of a row: times 2^15 it stays below 2^31
-_LARGEST = 2.0**12  # of what a row adds to an argument
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,9 @@ class FixedMatrix:
         return np.asarray(shifted(x @ self.weight.T, self.shift))
 
 
-def matrix(real: Floats, x_format: int, bits: int, where: str) -> FixedMatrix:
+def matrix(
+    real: Floats, x_format: int, bits: int, where: str, most: float = 2.0**12
+) -> FixedMatrix:
     """Rounds a matrix.
 
     Args:
@@ -48,19 +51,20 @@ def matrix(real: Floats, x_format: int, bits: int, where: str) -> FixedMatrix:
         x_format: The format of what it is multiplied with, in 16 bits.
         bits: Of an entry: 8 or 16.
         where: Its name, for errors.
+        most: What its rows may add to an argument.
 
     Raises:
-        ValueError: If its rows could add more than 4096 to an argument.
+        ValueError: If they could add more.
     """
     rows, shifts = [], []
     for row in real:
         largest, total = float(np.abs(row).max(initial=0.0)), float(np.abs(row).sum())
         reach = total * 2.0 ** (15 - x_format)
         require(
-            reach < _LARGEST,
+            reach < most,
             where,
             f"a row that reaches {reach:.3g}",
-            f"small enough for whole numbers, below {_LARGEST:g}",
+            f"small enough for whole numbers, below {most:g}",
             "export with floating-point weights",
         )
         f = 0
@@ -128,6 +132,13 @@ def limited(v: Ints) -> Ints:
 def upper(v: Ints) -> Ints:
     """The 16 bits of variables that products see."""
     return np.asarray(shifted(v, HIDDEN))
+
+
+def quantised(x: NDArray[Any], offset: NDArray[Any], gain: NDArray[Any]) -> NDArray[np.int16]:
+    """Samples [..., C], as they come, in whole numbers; NaN becomes ``MISSING``."""
+    v = np.clip((np.asarray(x, np.float32) - offset) * gain, -MOST, MOST)
+    whole = np.trunc(v + np.where(v < 0, np.float32(-0.5), np.float32(0.5)))
+    return np.where(np.isnan(v), MISSING, whole).astype(np.int16)
 
 
 TABLE = np.minimum(np.rint(np.tanh(np.arange(257) / 32) * 2**VALUE), MOST).astype(np.int64)

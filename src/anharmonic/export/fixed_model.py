@@ -10,13 +10,11 @@ import torch
 from numpy.typing import NDArray
 
 from anharmonic._checks import require
-from anharmonic.export.fixed import ARGUMENT, MOST, Ints, bias, matrix, shifted
+from anharmonic.export.fixed import ARGUMENT, MISSING, MOST, Ints, bias, matrix, quantised, shifted
 from anharmonic.export.fixed_cells import FixedLayer
 from anharmonic.export.plan import Plan
 from anharmonic.nn.heads import SequenceModel
 
-MISSING = -32768
-"""A missing value, of samples in whole numbers."""
 _SPARE = 1.25
 Floats = NDArray[np.float64]
 
@@ -81,10 +79,7 @@ class FixedModel:
         Shape:
             x [..., C]; result likewise.
         """
-        v = (np.asarray(x, np.float32) - self.offset) * self.gain
-        v = np.clip(v, -MOST, MOST)
-        whole = np.trunc(v + np.where(v < 0, np.float32(-0.5), np.float32(0.5)))
-        return np.where(np.isnan(v), MISSING, whole).astype(np.int16)
+        return quantised(x, self.offset, self.gain)
 
     def outputs(self, samples: NDArray[np.int16]) -> Ints:
         """The outputs, in the format of arguments, as the C program has them at the end.

@@ -189,7 +189,10 @@ def _lem(layer: Any, k: int) -> LayerPlan:
 def _cornn(layer: Any, k: int) -> LayerPlan:
     ih, hy, hz = _weights(layer, k, "ih", "hy", "hz")
     H = layer.hidden_size
-    dt, frequency, damping = (float(torch.as_tensor(value).detach()) for value in layer.scalars())
+    dt, frequency, damping = (
+        float(value.detach() if isinstance(value, torch.Tensor) else value)
+        for value in layer.scalars()
+    )
     if layer.trainable_dt:
         dt = float(torch.sigmoid(layer.raw_dt.detach().double()))
     return LayerPlan(

@@ -58,6 +58,32 @@ class ResonatorPlan:
         a, b, c = propagator(self.bank.frequency, self.bank.q)
         return a.numpy(), b.numpy(), c.numpy()
 
+    @property
+    def reads(self) -> tuple[Array, Array]:
+        """Which features oscillators sum (-1 - n: feature n taken away), and each one's end."""
+        reads, ends = [], []
+        for column in self.bank.weight.numpy().T:
+            reads += [n if column[n] > 0 else -1 - n for n in np.flatnonzero(column).tolist()]
+            ends.append(len(reads))
+        return np.array(reads), np.array(ends)
+
+    @property
+    def weights_in_order(self) -> Array:
+        """The weights [O, D] in the order in which a program makes features."""
+        _, B, K = self.bank.biases.shape
+        found, start, slow = [], 0, len(self.bank.slow)
+        counted = ("share", "excess")
+        sizes = dict.fromkeys(counted, 2 * B * K)
+        sizes |= {"position": 2 * (-(-K // 2)), "end": 2 * slow}
+        for name in self.pools:
+            size = sizes.get(name, 2 * K)
+            part = self.weight[:, start : start + size]
+            if name in counted:
+                part = part.reshape(-1, 2, B, K).transpose(0, 1, 3, 2).reshape(len(part), -1)
+            found.append(part)
+            start += size
+        return np.concatenate(found, axis=1)
+
 
 def resonator_plan(model: ResonatorClassifier | ResonatorRegressor) -> ResonatorPlan:
     """Reads a fitted estimator.

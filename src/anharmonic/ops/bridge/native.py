@@ -92,7 +92,11 @@ def run(
     seen = watched()
     has_gradient = needs_gradient((x, y0, z0, values, elapsed, *weights))
     grid = grid or memory == "reversible"
+    absent = x.new_empty(0)
+    dropped = list(masks or ())
     if not has_gradient and torch.compiler.is_exporting():
+        # What AOTInductor compiles would pass None for a list without entries.
+        dropped = dropped or [absent]
         # A plan would tie the program to sizes like those of the example: it is made at each call.
         plan = Plan(model, skip, int(return_sequence), int(grid), 0, 0, NOTHING, 0, 0)
     else:
@@ -101,11 +105,8 @@ def run(
             grid,
         )  # fmt: skip
     forward = walk if has_gradient or seen or type(x) is not Tensor else _walk
-    absent = x.new_empty(0)
     flat = [absent if w is None else w for w in weights]
-    output, y, z, _ = forward(
-        x, flat, y0, z0, values, elapsed, lengths, list(masks or ()), plan, numbers
-    )
+    output, y, z, _ = forward(x, flat, y0, z0, values, elapsed, lengths, dropped, plan, numbers)
     return (output if return_sequence else None), y, z
 
 
@@ -135,6 +136,7 @@ def _walk(
         cut = plan_again(cut.model, sizes_of(cut.model, x, y0), None, wanted, cut.skip, grid)
     output, y, z = _results(x, y0, cut)
     saved = workspace(cut.saved_bytes) if cut.saved_bytes else x.new_empty(0, dtype=torch.uint8)
+    masks = [mask for mask in masks if mask.numel()]
     call, references = make_call(
         Inputs(x, weights, y0, values, elapsed, lengths, masks, cut, numbers)
     )

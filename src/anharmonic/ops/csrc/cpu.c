@@ -2,16 +2,38 @@
 
 #if defined(__x86_64__) || defined(__i386__)
 
-/* The compiler's own detection also asks whether the system saves the wide registers. */
+#include <cpuid.h>
+
+/* Not by __builtin_cpu_supports: where Zig links, it always says no. */
+enum { OSXSAVE = 1 << 27, AVX = 1 << 28, FMA = 1 << 12 }; /* leaf 1, ecx */
+enum { AVX2 = 1 << 5, AVX512F = 1 << 16, AVX512DQ = 1 << 17, AVX512BW = 1 << 30 }; /* leaf 7, ebx */
+#define AVX512VL (1u << 31)
+
+static int has(unsigned word, unsigned bits) { return (word & bits) == bits; }
+
+/* Whether the system saves all registers of these kinds. */
+static int saves(unsigned kinds) {
+    unsigned low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    (void)high;
+    return has(low, kinds);
+}
+
+static int features(unsigned *found) {
+    unsigned a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d) || !has(c, OSXSAVE | AVX | FMA) || !saves(0x6)) return 0;
+    return __get_cpuid_count(7, 0, &a, found, &c, &d);
+}
+
 int an_cpu_has_avx2_fma(void) {
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    unsigned found;
+    return features(&found) && has(found, AVX2);
 }
 
 int an_cpu_has_avx512(void) {
-    return an_cpu_has_avx2_fma() && __builtin_cpu_supports("avx512f") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512vl");
+    unsigned found;
+    return features(&found) && saves(0xe6) &&
+           has(found, AVX2 | AVX512F | AVX512DQ | AVX512BW | AVX512VL);
 }
 
 #else
