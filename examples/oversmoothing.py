@@ -17,6 +17,7 @@ import anharmonic as ah
 from anharmonic.diagnostics import dirichlet_energy, grid_graph, plain_states
 
 WIDTH = 64
+FLOOR = 1e-20  # of energies around 1 in float32: what is smaller is rounding
 
 
 def energies(layers):
@@ -41,18 +42,23 @@ def draw(path, found):
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7, 3.6), dpi=110)
-    for (name, energy), colour in zip(
-        found.items(), ("#d94801", "#2171b5", "#238b45"), strict=True
-    ):
-        shown = energy.clamp(min=1e-20)
-        axes.plot(range(1, len(shown)), shown[1:], color=colour, lw=1.8, label=name)
+    figure, axes = plt.subplots(figsize=(7.2, 3.4), dpi=150)
+    styles = zip(("#D55E00", "#0072B2", "#009E73"), ("-", "-", (0, (5, 2))), strict=True)
+    for (name, energy), (colour, dash) in zip(found.items(), styles, strict=True):
+        alike = (energy < FLOOR).nonzero()
+        end = len(energy) if len(alike) == 0 else int(alike[0]) + 1
+        axes.plot(range(1, end), energy[1:end], color=colour, ls=dash, lw=1.8)
+        name = name.replace(", ", ",\n")
+        said = name if end == len(energy) else f"{name}: all nodes alike\nafter {end - 1} layers"
+        height = max(float(energy[end - 1]), 30 * FLOOR)
+        offset = (6, -12 if "," in name else 4)
+        axes.annotate(
+            said, (end - 1, height), xytext=offset, textcoords="offset points", color=colour
+        )
     axes.set(xscale="log", yscale="log", xlabel="layer", ylabel="Dirichlet energy")
-    axes.set_ylim(1e-20, 1e5)
-    axes.set_xlim(1, len(shown) - 1)
+    axes.set(xlim=(1, len(energy) - 1), ylim=(FLOOR, 1e5))
     axes.grid(color="0.92")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.6, 0.25), fontsize=9)
     figure.tight_layout()
     figure.savefig(path)
 
