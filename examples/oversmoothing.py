@@ -42,14 +42,14 @@ def draw(path, found):
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7.2, 3.4), dpi=150)
+    figure, axes = plt.subplots(figsize=(5.4, 3.3), dpi=180)
     styles = zip(("#D55E00", "#0072B2", "#009E73"), ("-", "-", (0, (5, 2))), strict=True)
     for (name, energy), (colour, dash) in zip(found.items(), styles, strict=True):
         alike = (energy < FLOOR).nonzero()
         end = len(energy) if len(alike) == 0 else int(alike[0]) + 1
         axes.plot(range(1, end), energy[1:end], color=colour, ls=dash, lw=1.8)
         name = name.replace(", ", ",\n")
-        said = name if end == len(energy) else f"{name}: all nodes alike\nafter {end - 1} layers"
+        said = name if end == len(energy) else f"{name}:\nall nodes alike\nafter {end - 1} layers"
         height = max(float(energy[end - 1]), 30 * FLOOR)
         offset = (6, -12 if "," in name else 4)
         axes.annotate(

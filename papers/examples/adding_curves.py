@@ -41,7 +41,7 @@ def draw(path, found):
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7.2, 3.4), dpi=150)
+    figure, axes = plt.subplots(figsize=(5.4, 3.3), dpi=180)
     axes.axhline(TRIVIAL, color="0.6", lw=1, ls=(0, (4, 2)))
     axes.annotate("always 1", (150, TRIVIAL * 1.12), color="0.45")
     for label, errors in found.items():
