@@ -1,5 +1,6 @@
 """Rows several at a time: the results of one after the other, whatever is killed."""
 
+import dataclasses
 import os
 import signal
 import subprocess
@@ -31,6 +32,46 @@ def test_two_at_a_time_give_what_one_after_the_other_gives(tiny, environment, tm
     for result in read_results(environment.results_path):
         assert (found[result.hash].curve, found[result.hash].test) == (result.curve, result.test)
     assert without_results(good, found.values()) == []
+
+
+SBATCH = """#!/bin/bash
+export SLURM_JOB_ID=$$ SLURM_JOB_NAME=anharmonic
+for script; do :; done
+export SLURM_NTASKS_PER_NODE=$(sed -n 's/^#SBATCH --ntasks-per-node=//p' "$script")
+bash "$script" > /dev/null 2>&1 &
+echo "Submitted batch job $$"
+"""
+SRUN = """#!/bin/bash
+while [[ $1 == --* ]]; do
+  case $1 in --output) out=$2; shift;; --error) err=$2; shift;; esac
+  shift
+done
+export SLURM_NTASKS=$SLURM_NTASKS_PER_NODE SLURM_NNODES=1 SLURM_JOB_NUM_NODES=1 SLURM_NODEID=0
+export SLURM_NODELIST=localhost SLURM_JOB_NODELIST=localhost
+for ((rank = 0; rank < SLURM_NTASKS; rank++)); do
+  to=${out//%j/$SLURM_JOB_ID} errors=${err//%j/$SLURM_JOB_ID}
+  SLURM_PROCID=$rank SLURM_LOCALID=$rank "$@" > "${to//%t/$rank}" 2> "${errors//%t/$rank}" &
+done
+wait
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["slurm", "local"])
+def test_a_job_of_two_processes(tiny, environment, tmp_path, monkeypatch, cluster):
+    """SLURM's commands are stand-ins, which run the processes of a job on this machine."""
+    pytest.importorskip("submitit", reason="jobs of a cluster are submitit's")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, text in (("sbatch", SBATCH), ("srun", SRUN), ("sacct", "#!/bin/sh\n")):
+        (tools / name).write_text(text)
+        (tools / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    two = dataclasses.replace(environment, devices=2)
+    said = []
+    assert fit_rows([Row("one", tiny())], two, Jobs(1, cluster), say=said.append) == []
+    (result,) = read_results(environment.results_path)
+    assert result.devices == 2 and said[0].startswith("[1/1] one: test mse")
 
 
 def test_a_job_that_slurm_takes_away_is_put_back_as_it_was(tiny, environment):

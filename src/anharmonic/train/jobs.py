@@ -198,12 +198,9 @@ def _on_cluster(
 
     # (submitit gives its processes the working directory of this one.)
     executor = submitit.AutoExecutor(environment.out / "jobs", cluster=jobs.cluster)
-    executor.update_parameters(
-        name="anharmonic",
-        tasks_per_node=environment.devices,
-        nodes=environment.num_nodes,
-        timeout_min=_MINUTES,
-    )
+    executor.update_parameters(name="anharmonic", timeout_min=_MINUTES)
+    if jobs.cluster == "slurm":  # (of a local job, the training starts its processes itself)
+        executor.update_parameters(tasks_per_node=environment.devices, nodes=environment.num_nodes)
     executor.update_parameters(**jobs.cluster_options)
     waiting = list(rows)
     running: dict[Any, Row] = {}
@@ -215,7 +212,7 @@ def _on_cluster(
         for job in [job for job in running if job.done()]:
             row = running.pop(job)
             try:
-                yield job.result()
+                yield job.results()[0]  # of every process of the training, the same
             except Exception as error:
                 # Its log says more than the trace of submitit's own process.
                 text = f"its job {job.job_id} ended without a result ({type(error).__name__})"
