@@ -1,14 +1,15 @@
-"""Where data-parallel training of a recurrent model stops scaling: a step measured, then on paper.
+"""Where data-parallel training of a recurrent model stops scaling, and what it costs: on paper.
 
-python benchmarks/scaling.py --gpu-step 0.005 2e-5
+python benchmarks/scaling.py
+python benchmarks/scaling.py --measure cpu
 python benchmarks/scaling.py --all-reduce 2 4 8
 
-One training step of a LEM is measured for two batch sizes on one thread, in CPU seconds: a part
-that every process pays whatever its share of the batch, and a part per sequence. The machines are
-on paper: an all-reduce among P processes takes 2 (P - 1) latencies of a ring (gloo), or among GPUs
+A training step of a LEM has a part that every process pays whatever its share of the batch, and a
+part per sequence; `--measure` finds both from two batch sizes, on one thread in CPU seconds or on a
+GPU. An all-reduce among P processes takes 2 (P - 1) latencies of a ring (gloo), or among GPUs
 (NCCL) 2 log2 P of a tree where that is less, and twice the bytes of the gradient over the
-bandwidth. Validation, which every process does in full, is not in it. `--all-reduce` measures those
-of gloo among processes of this machine, to set beside the formula.
+bandwidth. `--all-reduce` measures those of gloo among processes of this machine, to set beside the
+formula. Validation, which every process does in full, is not in it.
 """
 
 import argparse
@@ -83,66 +84,69 @@ def speedup(processes, batch, fixed, each, communication):
     return (fixed + each * batch) / (fixed + each * share + communication)
 
 
+def measure(model, device, repeats):
+    """Prints both parts of a training step."""
+    seconds(model, 8, 2, device)
+    small, large = (8, 64) if device == "cpu" else (64, 4096)
+    few, many = (seconds(model, batch, repeats, device) for batch in (small, large))
+    each = max((many - few) / (large - small), 1e-9)
+    fixed = max(few - small * each, 0.0)
+    flag = {"cpu": "--cpu-step", "cuda": "--gpu-step"}[device]
+    print(f"on paper: python benchmarks/scaling.py {flag} {fixed:.3g} {each:.3g}")
+
+
+def measure_reduce(numbers, size):
+    """Prints what all-reduces take on this machine."""
+    print(f"All-reduce of {size / 1e6:.2f} MB by gloo on this machine, ms\n")
+    print("| processes | shortest | median | formula |\n| ---: | ---: | ---: | ---: |")
+    for processes in numbers:
+        with tempfile.TemporaryDirectory() as folder:
+            torch.multiprocessing.spawn(
+                measured_reduce, (processes, size, f"{folder}/meet"), processes
+            )
+
+
+def on_paper(size, cpu_step, gpu_step):
+    """Prints speed-up and cost of every machine."""
+    print(
+        f"| machine | batch | speed-up | of the ideal | all-reduce | hours of {UPDATES:,} steps | "
+        "core- or GPU-hours | of one process |\n"
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
+    )
+    for name, processes, latency, bandwidth in MACHINES:
+        fixed, each = gpu_step if "GPU" in name else cpu_step
+        cost = reduce_seconds(processes, size, latency, bandwidth, tree="GPU" in name)
+        for batch in (64, 1024, 16_384):
+            found = speedup(processes, batch, fixed, each, cost)
+            alone = UPDATES * (fixed + each * batch) / 3600
+            hours = alone / found
+            print(
+                f"| {name} | {batch:,} | {found:.3g} | {found / processes:.1%} | "
+                f"{1e3 * cost:.3g} ms | {hours:.3g} | {hours * processes:,.4g} | {alone:.3g} |"
+            )
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--hidden-size", type=int, default=128)
+    parser.add_argument("--measure", choices=["cpu", "cuda"])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--all-reduce", type=int, nargs="+", metavar="PROCESSES")
-    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
-    parser.add_argument(
-        "--gpu-step",
-        type=float,
-        nargs=2,
-        metavar=("SECONDS", "PER_SEQUENCE"),
-        help="the two parts measured on a GPU, as printed here by --device cuda",
-    )
+    parts = {"type": float, "nargs": 2, "metavar": ("SECONDS", "PER_SEQUENCE")}
+    measured = "as --measure cpu found it on an AMD EPYC"
+    parser.add_argument("--cpu-step", default=(0.0035, 0.00144), help=measured, **parts)
+    parser.add_argument("--gpu-step", default=(0.005, 2e-5), help="assumed", **parts)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(0)
     model = ah.SequenceModel("LEM", CHANNELS, 1, hidden_size=arguments.hidden_size)
-    model.to(arguments.device)
     size = 4 * sum(p.numel() for p in model.parameters())
-    if arguments.all_reduce:
-        print(f"All-reduce of {size / 1e6:.2f} MB by gloo on this machine, ms\n")
-        print("| processes | shortest | median | formula |\n| ---: | ---: | ---: | ---: |")
-        for processes in arguments.all_reduce:
-            with tempfile.TemporaryDirectory() as folder:
-                torch.multiprocessing.spawn(
-                    measured_reduce, (processes, size, f"{folder}/meet"), processes
-                )
-        return
-    seconds(model, 8, 2, arguments.device)
-    small, large = (8, 64) if arguments.device == "cpu" else (64, 4096)
-    few, many = (seconds(model, b, arguments.repeats, arguments.device) for b in (small, large))
-    each = max((many - few) / (large - small), 1e-9)
-    fixed = max(few - small * each, 0.0)
-    print(f"LEM of width {arguments.hidden_size}, {STEPS} steps, {size / 1e6:.2f} MB of gradients")
-    print(
-        f"{arguments.device}: {1e3 * fixed:.3g} ms per step and {1e3 * each:.3g} ms per sequence\n"
-    )
-    if arguments.device == "cuda":
-        print(f"on paper: python benchmarks/scaling.py --gpu-step {fixed:.3g} {each:.3g}")
-        return
-    print(
-        "| machine | batch | speed-up | of the ideal | all-reduce | "
-        f"hours for {UPDATES:,} steps | core- or GPU-hours | of one |\n"
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
-    )
-    for name, processes, latency, bandwidth in MACHINES:
-        base = fixed, each
-        if gpu := "GPU" in name:
-            if arguments.gpu_step is None:
-                continue
-            base = tuple(arguments.gpu_step)
-        cost = reduce_seconds(processes, size, latency, bandwidth, tree=gpu)
-        for batch in (64, 1024, 16_384):
-            found = speedup(processes, batch, *base, cost)
-            alone = UPDATES * (base[0] + base[1] * batch) / 3600
-            print(
-                f"| {name} | {batch:,} | {found:.3g} | {found / processes:.1%} | "
-                f"{1e3 * cost:.2g} ms | {alone / found:.3g} | "
-                f"{alone / found * processes:.3g} | {alone:.3g} |"
-            )
+    if arguments.measure:
+        measure(model.to(arguments.measure), arguments.measure, arguments.repeats)
+    elif arguments.all_reduce:
+        measure_reduce(arguments.all_reduce, size)
+    else:
+        on_paper(size, arguments.cpu_step, arguments.gpu_step)
 
 
 if __name__ == "__main__":

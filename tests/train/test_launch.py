@@ -3,6 +3,7 @@
 import concurrent.futures
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -129,9 +130,9 @@ def test_a_follower_takes_the_result_of_a_finished_run(tiny, environment, monkey
     assert not environment.results_path.exists()  # the first process adds the line
 
 
-def torchrun(out):
-    words = "--standalone --nproc-per-node 2 -m anharmonic train lstm digits --hidden-size 4"
-    words += " --dropout 0.2 --num-layers 2 --epochs 9 --batch-size 64 --devices 2 --threads 1"
+def torchrun(out, meeting="--standalone --nproc-per-node 2", processes="--devices 2"):
+    words = f"{meeting} -m anharmonic train lstm digits --hidden-size 4 --dropout 0.2 {processes}"
+    words += " --num-layers 2 --epochs 9 --batch-size 64 --threads 1"
     return subprocess.Popen(
         [sys.executable, "-m", "torch.distributed.run", *words.split(), "--out", str(out)],
         env={**os.environ, "OMP_NUM_THREADS": "1"},
@@ -173,9 +174,15 @@ def test_two_processes_of_torchrun_killed_and_resumed_end_with_the_same_bits(tmp
         os.kill(process.pid if kill is signal.SIGTERM else children(process)[1], kill)
         said, _ = process.communicate(timeout=120)
         assert process.returncode != 0 and saved(), said
-    process = torchrun(cut)
-    said, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, said
+    # At last as on two machines, each with its own torchrun.
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        endpoint = f"localhost:{free.getsockname()[1]}"
+    meeting = f"--nnodes 2 --nproc-per-node 1 --rdzv-backend c10d --rdzv-endpoint {endpoint}"
+    machines = [torchrun(cut, meeting, "--devices 1 --num-nodes 2") for _ in range(2)]
+    for process in machines:
+        said, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, said
     assert weights(cut) == weights(tmp_path / "whole")
     (one,), (two,) = (read_results(tmp_path / name / "results.jsonl") for name in ("whole", "cut"))
     assert (one.devices, one.curve) == (2, two.curve)
