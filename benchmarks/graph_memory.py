@@ -8,6 +8,7 @@ python benchmarks/graph_memory.py --sizes 64 64 170000 1200000 --only Adjacency
 
 import argparse
 import json
+import math
 import sys
 from pathlib import Path
 
@@ -18,11 +19,12 @@ from harness.speed_report import fill
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--threads", type=int, default=1)
+    usual = [128, 64, graph_memory.NODES, graph_memory.EDGES]
     parser.add_argument(
         "--sizes",
         type=int,
         nargs=4,
-        default=[128, 64, graph_memory.NODES, graph_memory.EDGES],
+        default=usual,
         metavar=("LAYERS", "WIDTH", "NODES", "EDGES"),
     )
     parser.add_argument("--only", default="", help="part of a case's title")
@@ -41,10 +43,11 @@ def main() -> int:
         arguments.json.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
     if arguments.readme is not None:
         fill(arguments.readme, "graph-memory", text)
+    target = graph_memory.TARGET if arguments.sizes == usual else math.inf
     missed = [
         one["title"]
         for one in result["measurements"]
-        if not one["finite"] or (one["checkpoint"] and one["peak_mb"] > graph_memory.TARGET)
+        if not one["finite"] or (one["checkpoint"] and one["peak_mb"] > target)
     ]
     print("\n".join(f"not reached: {title}" for title in missed))
     return 1 if missed else 0
