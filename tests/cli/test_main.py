@@ -1,4 +1,5 @@
 import json
+import signal
 import subprocess
 import sys
 
@@ -66,31 +67,56 @@ def test_errors_are_one_line_and_an_exit_code(cli, monkeypatch, error, code):
     assert len(err.splitlines()) == (2 if "broken" in str(error) else 1)
 
 
+HOW_TO_GO_ON = "interrupted; start the same command again to go on where it stopped"
+
+
+@pytest.mark.parametrize("code", [130, 143])
 @pytest.mark.parametrize(
-    ("said", "words", "lines"),
+    ("text", "said", "line"),
     [
-        (
-            "",
-            [],
-            ["anharmonic: interrupted; start the same command again to go on where it stopped"],
-        ),
-        ("Interrupted after 1 of 2.", [], []),
-        ("Interrupted after 1 of 2.", ["--no-progress"], ["anharmonic: Interrupted after 1 of 2."]),
+        ("", False, HOW_TO_GO_ON),
+        ("After 1 of 2.", True, None),
+        ("After 1 of 2.", False, "After 1 of 2."),
     ],
 )
-def test_an_interruption_is_said_once(cli, monkeypatch, said, words, lines):
-    monkeypatch.setattr(module, "_dispatch", failing(KeyboardInterrupt(*([said] if said else []))))
-    code, _, err = cli("list", *words)
-    assert code == 130 and err.splitlines() == lines
-
-
-@pytest.mark.parametrize(("words", "count"), [([], 0), (["--no-progress"], 1)])
-def test_a_termination_is_said_once(cli, monkeypatch, words, count):
-    stop = SystemExit(143)
-    stop.add_note("Interrupted after 1 of 2.")
+def test_an_interruption_is_said_once(cli, monkeypatch, code, text, said, line):
+    """By training, which tells where it stopped, or by the command."""
+    stop = KeyboardInterrupt(*filter(None, [text])) if code == 130 else SystemExit(143)
+    if code == 143 and text:
+        stop.add_note(text)
+    stop.said = said
     monkeypatch.setattr(module, "_dispatch", failing(stop))
-    code, _, err = cli("list", *words)
-    assert code == 143 and err.splitlines() == ["anharmonic: Interrupted after 1 of 2."] * count
+    found, _, err = cli("list")
+    assert found == code and err.splitlines() == ([f"anharmonic: {line}"] if line else [])
+
+
+def test_sigterm_unwinds_and_is_said(cli, monkeypatch):
+    unwound = []
+
+    def busy(words, debug):
+        try:
+            signal.raise_signal(signal.SIGTERM)
+            raise AssertionError("the signal did nothing")
+        finally:
+            unwound.append(True)
+
+    monkeypatch.setattr(module, "_dispatch", busy)
+    before = signal.getsignal(signal.SIGTERM)
+    code, _, err = cli("list")
+    assert code == 143 and unwound and err == f"anharmonic: {HOW_TO_GO_ON}\n"
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_callers_own_handler_of_sigterm_stays(cli, monkeypatch):
+    seen = []
+    before = signal.signal(signal.SIGTERM, lambda *_: seen.append(True))
+    try:
+        monkeypatch.setattr(
+            module, "_dispatch", lambda words, debug: signal.raise_signal(signal.SIGTERM) or 0
+        )
+        assert cli("list")[0] == 0 and seen
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def test_an_unexpected_error_says_how_to_see_more(cli, monkeypatch):

@@ -64,3 +64,21 @@ def test_it_survives_json():
 
 def test_names_of_roles():
     assert is_role(" Target ", Columns()) and not is_role("v1", Columns())
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"windows": "yes"},
+        {"forecast": "a"},
+        {"found": 1},
+        {"header": "no"},
+        {"width": "3"},
+        {"width": -1},
+        {"values": (1, 2)},
+    ],
+)
+def test_what_is_no_setting_is_refused(wrong):
+    (name,) = wrong
+    with pytest.raises((TypeError, ValueError), match=rf"(?s){name}.*; got .+; .+"):
+        Columns(**wrong)

@@ -157,3 +157,11 @@ def test_a_server_that_hardly_sends(address, path, refused, monkeypatch):
     began = time.monotonic()
     refused(lambda: download(address + path, Path("f.bin"), GOOD, progress=False), ConnectionError)
     assert time.monotonic() - began < 60
+
+
+@pytest.mark.parametrize("limit", ["_LARGEST", "_LONGEST"])
+def test_a_download_without_end(address, limit, refused, monkeypatch):
+    monkeypatch.setattr(downloads, limit, 0)
+    path = "/ok" if limit == "_LARGEST" else "/drip"
+    refused(lambda: download(address + path, Path("f.bin"), GOOD, progress=False), ConnectionError)
+    assert not any(Path().glob("*"))

@@ -1,8 +1,9 @@
-"""Comparisons that are killed at any moment end as if they had not been."""
+"""Comparisons and searches that are killed at any moment end as if they had not been."""
 
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +18,13 @@ COMMANDS = {
         *("compare", "d.npz", "--models", "GRU", "FastGRNN", "--seeds", "0", "1"),
         *("--epochs", "2", "--hidden-size", "2"),
     ),
+    "compare, two at a time": (
+        *("compare", "d.npz", "--models", "GRU", "FastGRNN", "--seeds", "0", "1"),
+        *("--epochs", "2", "--hidden-size", "2", "--jobs", "2"),
+    ),
+    "search": ("search", "gru", "d.npz", "--trials", "8", "--epochs", "6", "--hidden-size", "2"),
 }
+SAYS = re.compile(r"same command (again to go on|continues)")
 
 
 def start(words):
@@ -42,7 +49,7 @@ def outcome():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
-@pytest.mark.parametrize("number", [signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_killed_and_started_again(words, number, arrays, tmp_path, monkeypatch):
     signal.alarm(0)  # several processes in a row: each has a limit of its own
     rng = random.Random(int(number))
@@ -60,9 +67,27 @@ def test_killed_and_started_again(words, number, arrays, tmp_path, monkeypatch):
             # It may have been done before, or be asked before its handlers were there.
             codes = {signal.SIGINT: 130, signal.SIGTERM: 143}
             assert process.returncode in (0, -number, codes.get(number)), said
-            assert "unexpected" not in said, said
+            assert "unexpected" not in said and "Traceback" not in said, said
+            assert process.returncode != codes.get(number) or SAYS.search(said), said
         process = start(words)
         said, _ = process.communicate(timeout=300)
         assert process.returncode == 0, said
         found.append(outcome())
     assert found[0] and found[0] == found[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_signal_in_the_middle(name, number, code, arrays):
+    """Between the first row and the last: what is finished is kept, and how to go on is said."""
+    np.savez("d.npz", x=arrays["x"], y=arrays["y"])
+    words = [*COMMANDS[name], "--epochs", "40"]
+    process = start(words)
+    results = Path("runs", *["searches"] * (name == "search"), "results.jsonl")
+    while not results.exists() and process.poll() is None:
+        time.sleep(0.02)
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=100)
+    assert process.returncode == code and SAYS.search(said), said
+    assert "Traceback" not in said and 1 <= len(outcome()) < 8, said

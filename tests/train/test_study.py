@@ -1,6 +1,8 @@
 """Several workers on one study: no trial twice, and those of the dead are taken up again."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
 import textwrap
@@ -16,7 +18,7 @@ WORKER = textwrap.dedent(
     import json, sys, time
     from pathlib import Path
 
-    from anharmonic.train import Range, Run, RunEnvironment, search
+    from anharmonic.train import Range, Run, RunEnvironment, results, search
     from anharmonic.train import study
 
     module = sys.modules["anharmonic.train.search"]
@@ -24,11 +26,17 @@ WORKER = textwrap.dedent(
     study._HEARTBEAT = 1
     study._WAIT = 0.1
     real = module.fit
-    first_epochs = {}
+    tell_curve = results.tell_curve
+    done_before = []
 
     def watched(run, environment, told=None):
+        def tell_and_note(curve, told):
+            done_before.append((run.lr, list(curve["epoch"])))
+            tell_curve(curve, told)
+
+        results.tell_curve = tell_and_note
+
         def seen(epoch, valid):
-            first_epochs.setdefault(run.lr, epoch)
             if fate == "hangs":  # the state of this epoch is on the disk
                 print(json.dumps(run.lr), flush=True)
                 time.sleep(600)
@@ -42,7 +50,7 @@ WORKER = textwrap.dedent(
     told = []
     best = search(run, space, 5, RunEnvironment(out=out, progress=False, threads=1), place,
                   told=lambda *seen: told.append(seen))
-    print(json.dumps([best.trials, best.valid, len(told), list(first_epochs.items())]))
+    print(json.dumps([best.trials, best.valid, len(told), done_before]))
     """
 )
 
@@ -102,8 +110,8 @@ def test_two_workers_share_a_study_and_a_dead_ones_trial_is_taken_up(tmp_path, p
     assert 5 <= len(rates) == sum(one[2] for one in found) <= 6
     assert min(one[1] for one in found) == min(result.valid for result in results)
     # The training of the dead one goes on after the epoch that it had done.
-    first_epochs = dict(pair for one in found for pair in one[3])
-    assert {rate: epoch for rate, epoch in first_epochs.items() if epoch > 1} == {begun: 2}
+    done_before = [(rate, epochs) for one in found for rate, epochs in one[3] if epochs]
+    assert done_before == [(begun, [1])]
     assert not list(tmp_path.glob("*.worker"))
 
 
@@ -139,3 +147,66 @@ def test_a_proxy_is_an_address(tmp_path):
 
     with pytest.raises(ValueError, match=r"storage must be grpc://HOST:PORT; got 'grpc://here'"):
         SharedStudy("grpc://here", tmp_path)
+
+
+@pytest.mark.parametrize("cut", ["in the middle", "at a character", "everything"])
+def test_a_line_that_a_kill_cut_short_does_not_end_a_study(tmp_path, cut):
+    from anharmonic.train.study import SharedStudy
+
+    place = tmp_path / "journal"
+
+    def work(trials):
+        shared = SharedStudy(place, tmp_path, study_name="one", direction="minimize")
+        shared.work(
+            lambda trial: trial.suggest_float("x", 0.0, 1.0),
+            trials,
+            lambda number: optuna.samplers.RandomSampler(seed=number),
+            lambda *seen: None,
+        )
+        return [trial.params["x"] for trial in shared.done()]
+
+    first = work(2)
+    lines = place.read_bytes().splitlines(keepends=True)
+    end = {"in the middle": len(lines[-1]) // 2, "at a character": 1, "everything": 0}[cut]
+    place.write_bytes(b"".join(lines) + b'{"op_code":' + b"9" * 5000 + lines[-1][:end])
+    assert work(2) == first
+    assert work(3)[:2] == first
+    for line in place.read_text().splitlines():
+        json.loads(line)
+
+
+def test_a_full_disk_takes_nothing_of_a_study(tmp_path, monkeypatch):
+    from anharmonic.train import study
+
+    place = tmp_path / "journal"
+    made = {"study_name": "one", "direction": "minimize"}
+
+    def work():
+        shared = study.SharedStudy(place, tmp_path, **made)
+        shared.work(
+            lambda trial: trial.suggest_float("x", 0.0, 1.0),
+            4,
+            lambda number: optuna.samplers.RandomSampler(seed=number),
+            lambda *seen: None,
+        )
+        return [trial.params["x"] for trial in shared.done()]
+
+    real, calls = os.fsync, []
+
+    def full(descriptor):
+        calls.append(descriptor)
+        if len(calls) > 9:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="journal must take more lines; got No space left") as error:
+        work()
+    assert error.value.errno == errno.ENOSPC
+    monkeypatch.undo()
+    before = place.read_bytes()
+    assert before.endswith(b"\n")
+    interrupted = work()
+    assert place.read_bytes().startswith(before)
+    place.unlink()
+    assert interrupted == work()

@@ -6,9 +6,11 @@ import contextlib
 import errno
 import importlib
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 
 from anharmonic import __version__, _plugins, _processes
@@ -33,6 +35,7 @@ PAPERS = {
 """What the package anharmonic-papers adds."""
 DEBUG = "ANHARMONIC_DEBUG"
 _debugging = ContextVar("debugging", default=False)
+_TERMINATED = 128 + signal.SIGTERM
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -57,16 +60,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = [word for word in words if word != "--debug"]
     before = _debugging.set(debug)
     try:
-        return _dispatch(words, debug)
+        with _sigterm_like_ctrl_c():
+            return _dispatch(words, debug)
     except SystemExit as stop:
-        if "--no-progress" in words:  # as below
-            for note in getattr(stop, "__notes__", ()):
-                _say(note)
+        if stop.code == _TERMINATED:
+            _say_how_to_go_on(stop, " ".join(getattr(stop, "__notes__", ())))
         return stop.code if isinstance(stop.code, int) else int(stop.code is not None)
     except KeyboardInterrupt as stop:
-        # Training says itself how to go on, unless it was told to be silent.
-        if not str(stop) or "--no-progress" in words:
-            _say(str(stop) or "interrupted; start the same command again to go on where it stopped")
+        _say_how_to_go_on(stop, str(stop))
         return 130
     except BrokenPipeError:
         # The reader (for example `head`) has what it wanted.
@@ -195,6 +196,30 @@ def usage() -> str:
             "A first try: anharmonic train lem digits, or anharmonic compare mine.csv",
         ]
     )
+
+
+@contextlib.contextmanager
+def _sigterm_like_ctrl_c() -> Iterator[None]:
+    """Lets SIGTERM unwind what is at work, unless it means something else to the caller."""
+    before = signal.getsignal(signal.SIGTERM)
+    if before is not signal.SIG_DFL or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(_TERMINATED)
+
+    signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _say_how_to_go_on(stop: BaseException, text: str) -> None:
+    """Says it, unless training has said it already."""
+    if not vars(stop).get("said"):
+        _say(text or "interrupted; start the same command again to go on where it stopped")
 
 
 def _say(text: str) -> None:

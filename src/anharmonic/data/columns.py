@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from anharmonic._checks import choice, listed, message, require
+from anharmonic._checks import boolean, choice, listed, message, natural, require
 
 Layout = Literal["auto", "wide", "long", "nested"]
 ROLES = ("target", "id", "time", "group")
@@ -63,6 +63,20 @@ class Columns:
 
     def __post_init__(self) -> None:
         choice("layout", self.layout, ("auto", "wide", "long", "nested"))
+        for name in ("windows", "forecast", "found"):
+            boolean(name, getattr(self, name))
+        if self.header is not None:
+            boolean("header", self.header)
+        natural("width", self.width)
+        for value in self.values:
+            require(
+                isinstance(value, str),
+                "values",
+                value,
+                "names of columns",
+                "give strings",
+                TypeError,
+            )
         advice = "name what is forecast with forecast=... (--forecast)"
         free = self.found or not self.forecast or self.target is None
         require(free, "target_column with horizon", self.target, "None", advice)

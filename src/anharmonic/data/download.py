@@ -14,6 +14,9 @@ RETRIES = 2
 # Seconds before a connection is judged, and the bytes a second it has to bring on average.
 _PATIENCE = 15.0
 _LEAST_SPEED = 1000
+# The most of one attempt, in seconds and bytes: no data set here comes near.
+_LONGEST = 6 * 3600.0
+_LARGEST = 32 << 30
 
 
 class DownloadError(ConnectionError):
@@ -69,7 +72,8 @@ def download(url: str, destination: Path, checksum: str | None, *, progress: boo
 
     Raises:
         DownloadError: A ConnectionError: the server cannot be reached, refuses, stops in the
-            middle, or sends less than 1000 bytes a second.
+            middle, sends less than 1000 bytes a second, or sends for more than six hours or more
+            than 32 GiB.
         ValueError: If the checksum is wrong.
         ImportError: If `pooch` or `tqdm` is missing.
     """
@@ -112,13 +116,19 @@ def _stream(url: str, path: Path, bar: Any) -> None:
 
     with requests.get(url, stream=True, timeout=60) as response, path.open("wb") as file:
         response.raise_for_status()
-        bar.reset(int(response.headers.get("content-length", 0)))
+        announced = int(response.headers.get("content-length", 0))
+        if announced > _LARGEST:
+            raise requests.ConnectionError(f"{announced} bytes announced, {_LARGEST} at most")
+        bar.reset(announced)
         began, count = time.monotonic(), 0
         while chunk := response.raw.read1(1 << 20, decode_content=True):
             file.write(chunk)
             count += len(chunk)
             bar.update(len(chunk))
             seconds = time.monotonic() - began
+            if count > _LARGEST or seconds > _LONGEST:
+                text = f"{count} bytes in {seconds:.0f} s and no end, {_LARGEST} bytes and "
+                raise requests.ConnectionError(f"{text}{_LONGEST:.0f} s at most")
             if seconds > _PATIENCE and count < _LEAST_SPEED * seconds:
                 text = (
                     f"{count} bytes in {seconds:.0f} s, slower than {_LEAST_SPEED} bytes a second"

@@ -56,7 +56,8 @@ def fit(
         task: The run's task if it is in memory, such as an ``anharmonic.data.SequencesTask`` for
             the task "file"; the run knows it by its ``Sequences.digest``, as ``sha256``.
         told: Is called after every epoch with its number, from 1, and the validation metric, NaN
-            where there is none. What it raises ends the training, which another call continues.
+            where there is none; of a run that goes on or is finished, first after those it has
+            done. What it raises ends the training, which another call continues.
 
     Returns:
         The result, the same as in the results file.
@@ -101,7 +102,7 @@ def fit(
         check_applicable(run.model, environment.diagnose)
     folder = folders.run_folder(run, environment)
     if (found := _among_results(run, environment)) is not None:
-        return found
+        return _told_of(found, told)
     try:
         import lightning  # noqa: F401
 
@@ -138,7 +139,7 @@ def fit(
                 folders.claim(folder, run)
                 folders.remove_temporary(folder)
             if (found := _finished(run, environment, folder, is_first)) is not None:
-                return found
+                return _told_of(found, told)
             if is_first:
                 write_task(folder / folders.TASK, task)
             loaders = task.loaders(run.seed, run.batch_size)
@@ -190,6 +191,12 @@ def _few_to_choose_by(run: Run, task: Task) -> str:
         f"Only {count} sequences choose the epoch{share}: the validation score says little. Take "
         'select="last", or folds of your own file (anharmonic train ... --folds 5).'
     )
+
+
+def _told_of(result: Result, told: Callable[[int, float], None] | None) -> Result:
+    if told is not None:
+        results.tell_curve(result.curve, told)
+    return result
 
 
 def _among_results(run: Run, environment: RunEnvironment) -> Result | None:
@@ -322,11 +329,11 @@ def _train(
                 f"the same command continues (state: {resume})."
             )
             _say(environment, text)
-            if state.interrupted:
-                raise KeyboardInterrupt(text) from None
             # Lightning's exit says 0, as if the work were done.
-            stop = SystemExit(TERMINATED)
-            stop.add_note(text)
+            stop = KeyboardInterrupt(text) if state.interrupted else SystemExit(TERMINATED)
+            if not state.interrupted:
+                stop.add_note(text)
+            vars(stop)["said"] = environment.progress
             raise stop from None
     if module.average is not None:
         prepared.model.load_state_dict(module.average.module.state_dict())

@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, fields, replace
@@ -132,7 +132,7 @@ def run_jobs(
     jobs: Jobs,
     describe: Callable[[Exception], str],
     debug: bool,
-) -> Iterator[Ended]:
+) -> Generator[Ended, None, None]:
     """Trains rows, several at a time, and tells of each when it ends.
 
     Args:
@@ -154,6 +154,7 @@ def run_jobs(
     # Forked, a process would have the threads' locks of this one, but not the threads.
     context = multiprocessing.get_context("spawn")
     workers = min(jobs.jobs, len(rows))
+    others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers, context, initializer=_end_with_parent)
     try:
         made = {pool.submit(_in_pool, row, environment, describe, debug): row for row in rows}
@@ -163,6 +164,11 @@ def run_jobs(
             except BrokenProcessPool:
                 text = "a process was killed, perhaps for memory: start the same command again"
                 yield Ended(made[future], text, True)
+    except BaseException:
+        # Nobody waits for them any more; each keeps the epochs it has done.
+        for process in set(multiprocessing.active_children()) - others:
+            process.terminate()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -114,6 +115,18 @@ def append(path: str | Path, result: Result) -> None:
         OSError: If the line cannot be written.
     """
     append_line(Path(path), result.to_json())
+
+
+def tell_curve(curve: dict[str, list[float]], told: Callable[[int, float], None]) -> None:
+    """Tells of the epochs of a curve.
+
+    Args:
+        curve: As in a result.
+        told: As of `fit`.
+    """
+    epochs = curve["epoch"]
+    for epoch, valid in zip(epochs, curve.get("valid", [math.nan] * len(epochs)), strict=True):
+        told(int(epoch), valid)
 
 
 LONGEST = 64 << 20

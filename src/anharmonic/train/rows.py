@@ -5,6 +5,7 @@ Several processes may work on the same rows: a run that another one trains is le
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -63,10 +64,12 @@ def fit_rows(
     """
     failed = []
     if jobs is not None and jobs != Jobs():
-        for number, ended in enumerate(run_jobs(rows, environment, jobs, describe, debug), start=1):
-            say(f"[{number}/{len(rows)}] {ended.row.name}: {'failed: ' * ended.failed}{ended.text}")
-            if ended.failed:
-                failed.append(f"{ended.row.name}: {ended.text}")
+        with contextlib.closing(run_jobs(rows, environment, jobs, describe, debug)) as all_ended:
+            for number, ended in enumerate(all_ended, start=1):
+                how = "failed: " * ended.failed
+                say(f"[{number}/{len(rows)}] {ended.row.name}: {how}{ended.text}")
+                if ended.failed:
+                    failed.append(f"{ended.row.name}: {ended.text}")
         return failed
     for number, row in enumerate(rows, start=1):
         say(f"[{number}/{len(rows)}] {row.name}")

@@ -157,7 +157,8 @@ def search(
         _checks.choice("a key of model_options", name, model_option_parameters(run.model))
     metric = run.make_task(environment).metric
     higher = TaskMetric(metric).higher_is_better
-    level = optuna.logging.INFO if environment.progress else optuna.logging.WARNING
+    # At an interruption its warnings hold a trace, though nothing is wrong.
+    level = optuna.logging.INFO if environment.progress else optuna.logging.ERROR
     optuna.logging.set_verbosity(level)
     shared = SharedStudy(
         study,

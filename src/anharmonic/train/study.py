@@ -6,6 +6,7 @@ Imported by ``search`` only, because it needs Optuna.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import sys
@@ -13,11 +14,11 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import optuna
 from optuna.storages import GrpcStorageProxy, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 from optuna.trial import TrialState
 
 from anharmonic import _checks
@@ -202,6 +203,56 @@ class SharedStudy:
         return True
 
 
+class _WholeLines(JournalFileBackend):
+    """A journal without half a line in the middle, which Optuna could never read again.
+
+    A kill or a full disk may cut the last line short; nobody has read it, and the next one to write
+    takes it away.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._whole_lines = path, JournalFileSymlinkLock(path)
+        super().__init__(path)
+
+    def append_logs(self, logs: list[dict[str, Any]]) -> None:
+        """Adds lines, all or none."""
+        path, lock = self._whole_lines
+        lines = "".join(json.dumps(log, separators=(",", ":")) + "\n" for log in logs)
+        lock.acquire()
+        try:
+            with open(path, "r+b") as file:
+                end = _end_of_lines(file)
+                file.truncate(end)
+                file.seek(end)
+                try:
+                    file.write(lines.encode())
+                    file.flush()
+                    os.fsync(file.fileno())
+                except OSError:
+                    os.truncate(path, end)
+                    raise
+        except OSError as error:
+            advice = "free space, or make it writable; then start the same command again"
+            reason = error.strerror or str(error)
+            text = _checks.message(f"{path} must take more lines", reason, advice)
+            raise OSError(error.errno, text) from error
+        finally:
+            lock.release()
+
+
+def _end_of_lines(file: BinaryIO) -> int:
+    """Where the last whole line of a file ends."""
+    end = file.seek(0, os.SEEK_END)
+    while end:
+        start = max(end - 4096, 0)
+        file.seek(start)
+        found = file.read(end - start).rfind(b"\n")
+        if found >= 0:
+            return start + found + 1
+        end = start
+    return 0
+
+
 def _again(study: Any, trial: Any) -> None:
     draws = {name: value for name, value in trial.user_attrs.items() if name == _DRAW}
     study.enqueue_trial(dict(trial.params), user_attrs=draws)
@@ -211,7 +262,7 @@ def _storage(place: Path | str) -> Any:
     scheme, separator, address = str(place).partition("://")
     if not separator:
         Path(place).parent.mkdir(parents=True, exist_ok=True)
-        return JournalStorage(JournalFileBackend(str(place)))
+        return JournalStorage(_WholeLines(str(place)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         if scheme != "grpc":

@@ -20,7 +20,7 @@ from torch import Tensor
 from anharmonic.data.base import Batches, Task
 from anharmonic.data.metrics import TaskMetric
 from anharmonic.diagnostics.machine import peak_memory_mb
-from anharmonic.train import machine
+from anharmonic.train import machine, results
 from anharmonic.train.evaluate import evaluate
 from anharmonic.train.launch import leave_on_sigterm
 from anharmonic.train.module import TrainingModule
@@ -233,7 +233,7 @@ class TrainingState(Callback):
 
 
 class EpochTeller(Callback):
-    """Says the validation metric after every epoch.
+    """Says the validation metric after every epoch; of a run that goes on, those before too.
 
     Args:
         state: Where it is.
@@ -243,6 +243,10 @@ class EpochTeller(Callback):
     def __init__(self, state: TrainingState, told: Callable[[int, float], None]) -> None:
         self._state = state
         self._told = told
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Says those before."""
+        results.tell_curve(self._state.curve, self._told)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Says it."""

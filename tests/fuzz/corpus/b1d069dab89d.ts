@@ -1,0 +1,6 @@
+@problemName x
+@univariate true
+@classLabel true a b
+@data
+12,3:a
+4,?,6:b
