@@ -168,6 +168,12 @@ def test_an_infinite_input_stays_where_it_is(kernel, own, hidden):
         torch.testing.assert_close(got[finite], expected[finite], rtol=1e-10, atol=1e-11)
 
 
+@pytest.mark.parametrize("skipped", [1, 2, 3])
+def test_skips_that_begin_above_the_input(skipped):
+    case = Case("unicornn", {"skipped_layers": skipped}, (12, 3, 2, 5, 5), lengths=True)
+    assert furthest(case.run("native"), case.run("reference")) < 1e-12
+
+
 def test_missing_parts():
     case = Case("unicornn", {}, (12, 3, 2, 5, 3))
     case.own["skipped_layers"] = 1  # though no layer has a matrix for it

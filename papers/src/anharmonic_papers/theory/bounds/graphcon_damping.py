@@ -221,8 +221,9 @@ def damped_decay(coupling: Tensor, x: Tensor, y: Tensor, times: Tensor, damping:
     example=lambda: algebraic_printed(
         _constant_layer(1.0), 1 + torch.rand(12, 1, generator=_seeded()).double(), _EDGES
     ),
-    remark="The conclusion drawn from (7.19). Counterexample: ReLU, identity weights, mean over "
-    "the neighbours, α = γ = 1, dt = 0.2, positive features, 100 layers.",
+    remark="The conclusion drawn from (7.19), which names no power; the fourth is ours, as one "
+    "that D passes. Counterexample: ReLU, identity weights, mean over the neighbours, α = γ = 1, "
+    "dt = 0.2, positive features, 100 layers.",
 )
 def algebraic_printed(layer: GraphCON, x: Tensor, edge_index: Tensor) -> Check:
     """D at every layer against a slow algebraic decay.
