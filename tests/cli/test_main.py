@@ -1,3 +1,4 @@
+import contextlib
 import json
 import signal
 import subprocess
@@ -105,6 +106,17 @@ def test_sigterm_unwinds_and_is_said(cli, monkeypatch):
     code, _, err = cli("list")
     assert code == 143 and unwound and err == f"anharmonic: {HOW_TO_GO_ON}\n"
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_sigterm_that_an_import_swallows_is_no_error_of_its_own(cli, monkeypatch):
+    def busy(words, debug):
+        with contextlib.suppress(BaseException):
+            signal.raise_signal(signal.SIGTERM)
+        raise AttributeError("half a module")
+
+    monkeypatch.setattr(module, "_dispatch", busy)
+    code, _, err = cli("list")
+    assert code == 143 and err == f"anharmonic: {HOW_TO_GO_ON}\n"
 
 
 def test_a_callers_own_handler_of_sigterm_stays(cli, monkeypatch):

@@ -59,8 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = bool(os.environ.get(DEBUG)) or "--debug" in words
     words = [word for word in words if word != "--debug"]
     before = _debugging.set(debug)
+    terminated: list[int] = []
     try:
-        with _sigterm_like_ctrl_c():
+        with _sigterm_like_ctrl_c(terminated):
             return _dispatch(words, debug)
     except SystemExit as stop:
         if stop.code == _TERMINATED:
@@ -74,6 +75,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
+        if terminated:  # an import may have swallowed it, and left half a module
+            _say_how_to_go_on(error, "")
+            return _TERMINATED
         if debug:
             raise
         _say(f"error: {one_line(error)}")
@@ -199,14 +203,19 @@ def usage() -> str:
 
 
 @contextlib.contextmanager
-def _sigterm_like_ctrl_c() -> Iterator[None]:
-    """Lets SIGTERM unwind what is at work, unless it means something else to the caller."""
+def _sigterm_like_ctrl_c(terminated: list[int]) -> Iterator[None]:
+    """Lets SIGTERM unwind what is at work, unless it means something else to the caller.
+
+    Args:
+        terminated: Takes the signal's number when it comes.
+    """
     before = signal.getsignal(signal.SIGTERM)
     if before is not signal.SIG_DFL or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def leave(number: int, frame: object) -> None:
+        terminated.append(number)
         raise SystemExit(_TERMINATED)
 
     signal.signal(signal.SIGTERM, leave)
