@@ -104,7 +104,7 @@ def _block(writer, node):
     text = node.astext()
     if "&" in text:
         text = rf"\begin{{align*}}{text}\end{{align*}}"
-    writer.body.append(f'<div class="formula">{convert(text, display="block")}</div>')
+    writer.body.append(f'<div class="formula" tabindex="0">{convert(text, display="block")}</div>')
     raise SkipNode
 
 
