@@ -6,12 +6,12 @@ import re
 import pytest
 
 from anharmonic.nn import GradientGating, GraphCON, StepLayer
+from anharmonic.nn.arguments import constructor_arguments
 from anharmonic.nn.documented import complete
 from anharmonic.nn.registry import list_models, model_class
 from anharmonic.nn.sequence.cornn import CoRNNCell
 from anharmonic.nn.sequence.lem import LEMCell
 from anharmonic.nn.sequence.unicornn import UnICORNNCell
-from anharmonic.nn.store import constructor_arguments
 
 MODELS = [model_class(n) for kind in ("sequence", "graph", "tabular") for n in list_models(kind)]
 PARTS = [CoRNNCell, UnICORNNCell, LEMCell, GraphCON, GradientGating]

@@ -99,3 +99,15 @@ def test_readout():
 def test_wrong_type():
     with pytest.raises(TypeError, match=r"out must be a path; got 3 \(int\); pass one"):
         wrong_type("out", "a path", 3)
+
+
+def test_options_that_a_class_hands_on_are_its_base_classs(monkeypatch):
+    from anharmonic.nn import StepLayer
+
+    class Leaky(StepLayer):
+        def __init__(self, input_size, hidden_size, num_layers=1, *, leak=0.1, **options): ...
+
+    monkeypatch.setattr("anharmonic.train.options.model_class", lambda name: Leaky)
+    found = model_option_parameters.__wrapped__("Leaky")
+    assert {"hidden_size", "leak", "num_layers", "dropout", "bidirectional"} <= set(found)
+    assert not {"options", "batch_first", "input_size"} & set(found)

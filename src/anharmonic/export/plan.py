@@ -153,7 +153,7 @@ def plan(
 def _check_preparation(preparation: Preprocessing, input_size: int) -> None:
     p, advice = preparation, "call the model in PyTorch"
     even = '"ignore": programs in C take samples at even times'
-    require(p.elapsed == "ignore", "elapsed", p.elapsed, even, "train without --elapsed")
+    require(p.elapsed == "ignore", "elapsed", p.elapsed, even, "train with --elapsed ignore")
     require(p.horizon == 0, "horizon", p.horizon, "0: forecasts are not exported to C", advice)
     expected = f"of {input_size} prepared channels, as the model reads"
     require(p.size == input_size, "preparation", p.size, expected, "give that of the training")

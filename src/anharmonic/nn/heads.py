@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import torch
@@ -11,6 +10,7 @@ from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from anharmonic import _checks
+from anharmonic.nn.arguments import constructor_arguments
 from anharmonic.nn.embedding import (
     TiedLinear,
     TokenEmbedding,
@@ -127,7 +127,7 @@ class SequenceModel(Stored):
     ) -> None:
         super().__init__()
         self.name = canonical_name(layer)
-        known = inspect.signature(layer_class(self.name)).parameters
+        known = constructor_arguments(layer_class(self.name))
         for option in layer_options:
             _checks.choice(f"option of {self.name}", option, set(known) - _SET_HERE)
         factory: dict[str, Any] = {"device": device, "dtype": dtype}

@@ -6,7 +6,6 @@ A saved model is a folder with ``config.json`` (class name, package version, arg
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import shutil
@@ -22,6 +21,7 @@ from torch import Tensor, nn
 
 from anharmonic import _checks, _plugins
 from anharmonic._version import __version__
+from anharmonic.nn.arguments import constructor_arguments
 from anharmonic.nn.documented import complete
 
 CONFIG = "config.json"
@@ -99,25 +99,6 @@ def stored_class(name: str) -> type[Stored]:
         return _CLASSES[name]
     found: type[Stored] = _plugins.load(added[name], name)
     return found
-
-
-def constructor_arguments(cls: type) -> dict[str, inspect.Parameter]:
-    """What a class is made from, by name; ``**kwargs`` stand for the arguments of its base class.
-
-    Example:
-        >>> import anharmonic as ah
-        >>> list(constructor_arguments(ah.GRU))[:2]
-        ['input_size', 'hidden_size']
-    """
-    arguments: dict[str, inspect.Parameter] = {}
-    for base in cls.__mro__:
-        if "__init__" in vars(base):
-            _, *given = inspect.signature(base.__init__).parameters.values()  # type: ignore[misc]
-            named = [p for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-            arguments.update({p.name: p for p in named if p.name not in arguments})
-            if not any(p.kind is p.VAR_KEYWORD for p in given):
-                break
-    return arguments
 
 
 def save_pretrained(model: nn.Module, folder: str | Path) -> None:

@@ -18,6 +18,7 @@ from typing import Any, Literal, NoReturn, get_args
 
 from anharmonic import _checks
 from anharmonic.data.registry import OWN_DATA, PATH_ARGUMENTS, task_class
+from anharmonic.nn.arguments import constructor_arguments
 from anharmonic.nn.registry import list_models, model_class, model_kind
 
 _DEFAULT_HIDDEN_SIZE = 128
@@ -163,12 +164,14 @@ def frozen_defaults(kind: Literal["task", "model"], name: str) -> dict[str, Any]
 def model_option_parameters(model: str) -> Mapping[str, inspect.Parameter]:
     """The constructor parameters of a model that a run may set, by name.
 
+    Those that a class hands on as ``**options`` are its base class's.
+
     Example:
         >>> "dt" in model_option_parameters("LEM")
         True
     """
-    parameters = inspect.signature(model_class(model), eval_str=True).parameters
-    return {name: p for name, p in parameters.items() if name not in _NOT_MODEL_OPTIONS}
+    found = constructor_arguments(model_class(model), eval_str=True)
+    return {name: p for name, p in found.items() if name not in _NOT_MODEL_OPTIONS}
 
 
 @functools.cache

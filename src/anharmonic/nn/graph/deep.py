@@ -16,10 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks
+from anharmonic.nn.arguments import constructor_arguments
 from anharmonic.nn.documented import complete
 from anharmonic.nn.graph.arguments import GraphInputs, check_edge_options, modules
 from anharmonic.nn.graph.convolve import convolve, redraw
-from anharmonic.nn.store import constructor_arguments
 from anharmonic.ops.adjacency import Adjacency
 from anharmonic.ops.edges import edges_of
 

@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks
+from anharmonic.nn.arguments import constructor_arguments
 from anharmonic.nn.documented import complete
 from anharmonic.nn.ode.matrix_form import NeuralODE
-from anharmonic.nn.store import Stored, constructor_arguments
+from anharmonic.nn.store import Stored
 
 
 class NeuralODENetwork(Stored):

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, TypeVar
 import torch
 from torch import Tensor, nn
 
-from anharmonic.nn.store import Stored, constructor_arguments
+from anharmonic.nn.arguments import constructor_arguments
+from anharmonic.nn.store import Stored
 
 _Weights = TypeVar("_Weights", bound=tuple[Any, ...])
 

@@ -1,0 +1,30 @@
+"""What classes are made from, by name."""
+
+from __future__ import annotations
+
+import inspect
+
+
+def constructor_arguments(cls: type, *, eval_str: bool = False) -> dict[str, inspect.Parameter]:
+    """What a class is made from, by name; ``**kwargs`` stand for the arguments of its base class.
+
+    Args:
+        cls: The class.
+        eval_str: Whether annotations that are text are evaluated.
+
+    Example:
+        >>> import anharmonic as ah
+        >>> list(constructor_arguments(ah.GRU))[:2]
+        ['input_size', 'hidden_size']
+    """
+    arguments: dict[str, inspect.Parameter] = {}
+    for base in cls.__mro__:
+        if "__init__" in vars(base):
+            _, *given = inspect.signature(
+                vars(base)["__init__"], eval_str=eval_str
+            ).parameters.values()
+            named = [p for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+            arguments.update({p.name: p for p in named if p.name not in arguments})
+            if not any(p.kind is p.VAR_KEYWORD for p in given):
+                break
+    return arguments
