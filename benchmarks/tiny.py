@@ -17,6 +17,7 @@ docs/export.md.
 from __future__ import annotations
 
 import argparse
+import bisect
 import json
 import re
 import tempfile
@@ -203,19 +204,25 @@ def measure_resonators(data: Any, weights: str) -> dict[str, Any]:
     ]
     calibration = list(splits.train.x[::8].numpy())
 
-    def written(model: ResonatorClassifier, here: Path, number: int | None) -> None:
-        given = None if weights == "float" else calibration[:number]
+    def written(model: ResonatorClassifier, here: Path, number: int) -> None:
+        given = None if weights == "float" else calibration[:: len(calibration) // number]
         write_c(model, here, weights=weights, calibration=given)
 
+    def fits(size: int, pools: tuple[str, ...], seed: int) -> bool:
+        # The oscillators, and so the bytes, are the same for any data of this length.
+        few = slice(None, None, len(parts[0][0]) // 100)
+        model = ResonatorClassifier(
+            size, num_biases=1, pools=pools, alphas=[1.0], random_state=seed
+        )
+        model.fit(parts[0][0][few], parts[0][1].numpy()[few])
+        with tempfile.TemporaryDirectory() as here:
+            written(model, Path(here), 8)
+            return weight_bytes(Path(here)) <= BUDGET
+
     def fitted(pools: tuple[str, ...], seed: int) -> ResonatorClassifier:
-        for size in range(24, 0, -1):
-            model = ResonatorClassifier(size, num_biases=1, pools=pools, random_state=seed)
-            model.fit(parts[0][0], parts[0][1].numpy())
-            with tempfile.TemporaryDirectory() as here:
-                written(model, Path(here), 8)
-                if weight_bytes(Path(here)) <= BUDGET:
-                    return model
-        raise RuntimeError(f"not even one resonator fits with {pools}")
+        size = bisect.bisect_left(range(1, 25), True, key=lambda size: not fits(size, pools, seed))
+        model = ResonatorClassifier(size, num_biases=1, pools=pools, random_state=seed)
+        return model.fit(parts[0][0], parts[0][1].numpy())
 
     def score(model: ResonatorClassifier, part: int) -> float:
         return macro_f1(parts[part][1], model.decision_function(parts[part][0]))
@@ -231,7 +238,7 @@ def measure_resonators(data: Any, weights: str) -> dict[str, Any]:
         row["valid"].append(score(model, 1))
         row["torch"].append(score(model, 2))
         with tempfile.TemporaryDirectory() as place:
-            written(model, Path(place), None)
+            written(model, Path(place), len(calibration))
             sources = Sources(Path(place), weights, 6, 7)
             program = Here(sources)
             row["test"].append(macro_f1(y, np.stack([program(one) for one in x])))

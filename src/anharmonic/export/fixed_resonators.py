@@ -129,7 +129,7 @@ class FixedResonators:
         """Weights that all but cancel, as a small penalty leaves them, do not survive rounding."""
         exact = np.stack([resonator_outputs(self.plan, x) for x in calibration])
         found = [self.values(self.outputs(self.samples(x)[None]))[0] for x in calibration]
-        spread = float(np.square(exact - exact.mean(axis=0)).mean())
+        spread = float(exact.var())
         lost = math.sqrt(float(np.square(np.stack(found) - exact).mean()) / max(spread, 1e-12))
         require(
             lost < _MOST_LOST,
