@@ -60,6 +60,7 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py",
     "download_all_examples": False,
     "show_memory": False,
+    "write_computation_times": False,
     "remove_config_comments": True,
     "within_subsection_order": "FileNameSortKey",
 }
