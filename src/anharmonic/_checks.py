@@ -180,6 +180,21 @@ def natural(name: str, value: Any) -> int:
     return value
 
 
+def distinct(name: str, values: Sequence[Any]) -> None:
+    """Refuses a list that names something twice.
+
+    Example:
+        >>> distinct("seeds", (0, 1, 1))
+        Traceback (most recent call last):
+            ...
+        ValueError: seeds must be different from each other; got 1 twice; leave the second one out.
+    """
+    for i, value in enumerate(values):
+        if value in values[:i]:
+            expected = f"{name} must be different from each other"
+            raise ValueError(message(expected, f"{value!r} twice", "leave the second one out"))
+
+
 def number(
     name: str,
     value: Any,

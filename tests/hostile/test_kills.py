@@ -91,3 +91,37 @@ def test_a_signal_in_the_middle(name, number, code, arrays):
     said, _ = process.communicate(timeout=100)
     assert process.returncode == code and SAYS.search(said), said
     assert "Traceback" not in said and 1 <= len(outcome()) < 8, said
+
+
+TABLE = (
+    *("table", "demo", "--rows", "adding-lem", "adding-lstm", "adding-cornn"),
+    *("--results", "runs/results.jsonl", "--epochs", "2", "--length", "5"),
+    *("--train-size", "500", "--eval-size", "50", "--threads", "1", "--seeds", "0", "1"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.papers
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_several_processes_on_one_table(number, tmp_path, monkeypatch):
+    """Three at once, of which some are killed at any moment: every row once, as from one process."""
+    signal.alarm(0)
+    rng = random.Random(int(number))
+    found = []
+    for place in ("one", "many"):
+        (tmp_path / place).mkdir()
+        monkeypatch.chdir(tmp_path / place)
+        for _ in range(4 if place == "many" else 0):
+            processes = [start(TABLE) for _ in range(3)]
+            time.sleep(rng.uniform(3.0, 15.0))
+            for process in processes[: rng.randint(1, 3)]:
+                process.send_signal(number)
+            for process in processes:
+                said, _ = process.communicate(timeout=300)
+                assert process.returncode in (0, -number, 128 + number), said
+                assert "unexpected" not in said and "Traceback" not in said, said
+        process = start(TABLE)
+        said, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, said
+        found.append(outcome())
+    assert len(found[0]) == 6 and found[0] == found[1]

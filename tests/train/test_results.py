@@ -84,7 +84,7 @@ def test_full_disk(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=r"must take one more line; got No space left.*free space"):
         append(path, result(1))
     monkeypatch.setattr(os, "write", lambda descriptor, line: 3)
-    with pytest.raises(OSError, match=r"only 3 of \d+ bytes were written"):
+    with pytest.raises(OSError, match=r": 3 of \d+ bytes were written"):
         append(path, result(1))
     monkeypatch.undo()
     assert read_results(path) == [result()]

@@ -113,9 +113,13 @@ def one_line(error: BaseException) -> str:
         'a b'
         >>> one_line(PermissionError(13, "Permission denied", "runs"))
         'runs must be a place that can be used; got Permission denied; check path and permissions.'
+        >>> one_line(OSError(28, "a.csv must be writable; got a full disk; free space."))
+        'a.csv must be writable; got a full disk; free space.'
     """
     text = str(error)
-    if isinstance(error, OSError) and error.strerror:
+    if isinstance(error, OSError) and "; got " in (error.strerror or ""):
+        text = error.strerror or ""  # this package's own words, with the number of the cause
+    elif isinstance(error, OSError) and error.strerror:
         place = error.filename or "the file or address"
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         advice = "make room" if full else "check path and permissions"

@@ -9,7 +9,7 @@ from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
 
-from anharmonic._checks import choice, listed, message, require, text_of
+from anharmonic._checks import choice, distinct, listed, message, require, text_of
 from anharmonic.cli.flags import fields_of, open_fields_of, options_of, run_command, typed
 from anharmonic.data.files import FileTask, file_digest
 from anharmonic.data.graphs.own import GraphFileTask
@@ -194,8 +194,8 @@ def read(words: Sequence[str]) -> Asked:
             require(task == "file", name, folds or refit, "left out but for your own file", advice)
         if folds is not None:
             options["task_options"]["folds"] = folds
-        distinct = tuple(dict.fromkeys(seeds))
-        return Asked(model, task, typed(run, known) | options, environment, distinct, folds, refit)
+        distinct("seeds", seeds)
+        return Asked(model, task, typed(run, known) | options, environment, seeds, folds, refit)
 
     settings.__doc__ = f"Trains {model} on the task {task}.\n\n{_arguments(train_anything)}"
     return run_command(settings, words[2:], f"{PROG} {words[0]} {words[1]}")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from anharmonic._checks import require
+from anharmonic._checks import distinct, require
 from anharmonic.data.files import file_digest
 from anharmonic.data.registry import OWN_DATA, task_class
 from anharmonic.nn.registry import canonical_name
@@ -62,6 +62,7 @@ def plan(
     name = str(task).lower()
     kind = task_class(name).kind
     require(len(seeds) > 0, "seeds", seeds, "at least one", "leave them out for 0, 1 and 2")
+    distinct("seeds", seeds)
     advice = "leave it out, or compare on a file"
     require(folds is None or name == "file", "folds", folds, "None but for your own file", advice)
     given = dict(given or {})
@@ -102,7 +103,7 @@ def plan(
 
 def _rows(recipes: Mapping[str, Recipe], seeds: Sequence[int], folds: int | None) -> list[Row]:
     rows = []
-    for seed in dict.fromkeys(seeds):
+    for seed in seeds:
         for model, found in recipes.items():
             run = dataclasses.replace(found.run, seed=seed)
             if folds is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 import sys
@@ -92,7 +93,8 @@ def append_line(path: Path, text: str) -> None:
             line = b"\n" + line
         written = os.write(descriptor, line)
         if written != len(line):
-            raise OSError(f"only {written} of {len(line)} bytes were written")
+            short = f"{os.strerror(errno.ENOSPC)}: {written} of {len(line)} bytes were written"
+            raise OSError(errno.ENOSPC, short)
         os.fsync(descriptor)
     except OSError as error:
         raise OSError(

@@ -121,7 +121,7 @@ def other_rows(
     if options.get("difference"):
         options["difference"] = False
     rows = []
-    for seed in dict.fromkeys(seeds):
+    for seed in seeds:
         name = f"{other.name}, seed {seed}"
         run = dataclasses.replace(template, seed=seed, task_options=options)
         if folds is None:

@@ -11,7 +11,7 @@ from typing import Annotated
 from tyro.conf import Positional
 
 from anharmonic import train
-from anharmonic._checks import message, require
+from anharmonic._checks import distinct, message, require
 from anharmonic.cli import fields_of, is_debugging, one_line, run_command
 from anharmonic.train import Jobs, Result, RunEnvironment, fit_rows, read_results, without_results
 from anharmonic_papers.cli.search import Search, search_rows
@@ -72,6 +72,7 @@ def run_tables(
     """
     known = ", ".join(list_tables())
     require(bool(ids), f"IDs of {PROG}", "nothing", "names of tables", f"known are {known}")
+    distinct("seeds", seeds)
     tables, figures = tables_and_figures(ids)
     drawn = " ".join(figure.id for figure in figures)
     require(not figures, PROG, drawn, "given tables", f"run `anharmonic figure {drawn}`")
