@@ -104,7 +104,7 @@ TABLE = (
 @pytest.mark.papers
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_several_processes_on_one_table(number, tmp_path, monkeypatch):
-    """Three at once, of which some are killed at any moment: every row once, as from one process."""
+    """Three at once, some of them killed at any moment: every row once, as from one process."""
     signal.alarm(0)
     rng = random.Random(int(number))
     found = []

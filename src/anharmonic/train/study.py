@@ -218,26 +218,35 @@ class _WholeLines(JournalFileBackend):
         """Adds lines, all or none."""
         path, lock = self._whole_lines
         lines = "".join(json.dumps(log, separators=(",", ":")) + "\n" for log in logs)
-        lock.acquire()
         try:
-            with open(path, "r+b") as file:
-                end = _end_of_lines(file)
-                file.truncate(end)
-                file.seek(end)
-                try:
-                    file.write(lines.encode())
-                    file.flush()
-                    os.fsync(file.fileno())
-                except OSError:
-                    os.truncate(path, end)
-                    raise
-        except OSError as error:
+            lock.acquire()
+            try:
+                _append(path, lines.encode())
+            finally:
+                lock.release()
+        except (OSError, RuntimeError) as error:
+            # Optuna hides behind a RuntimeError why a lock could not be given back.
+            found = error if isinstance(error, OSError) else error.__context__
+            number = found.errno if isinstance(found, OSError) else None
+            reason = os.strerror(number) if number else str(error)
             advice = "free space, or make it writable; then start the same command again"
-            reason = error.strerror or str(error)
             text = _checks.message(f"{path} must take more lines", reason, advice)
-            raise OSError(error.errno, text) from error
-        finally:
-            lock.release()
+            raise OSError(number, text) from error
+
+
+def _append(path: str, lines: bytes) -> None:
+    """Adds lines to a file in place of half a line at its end, all or none."""
+    with open(path, "r+b") as file:
+        end = _end_of_lines(file)
+        file.truncate(end)
+        file.seek(end)
+        try:
+            file.write(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError:
+            os.truncate(path, end)
+            raise
 
 
 def _end_of_lines(file: BinaryIO) -> int:
