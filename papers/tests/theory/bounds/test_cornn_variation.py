@@ -40,8 +40,10 @@ def test_the_safe_bound_on_random_networks(seed, gamma, epsilon):
     assert check.applies and check.holds and check.ratio > 0
 
 
-def test_weights_too_large_are_outside():
-    assert not gradient_continuous(*network(0, total=1.5, steps=2)).applies
+def test_large_weights_are_covered_and_little_damping_is_outside():
+    check = gradient_continuous(*network(0, epsilon=0.5, total=6.0))
+    assert check.applies and check.holds
+    assert not gradient_continuous(*network(0, epsilon=0.4, steps=2)).applies
 
 
 def test_stacks_are_refused():

@@ -2,13 +2,18 @@ r"""What the papers prove about the size of coRNN's gradients (thesis, section 2
 
 E is the mean of E_n over all steps, Ȳ the largest entry of the targets; θ is any entry of W, 𝒲, V
 and b. Where the papers' proof breaks, ours goes with column sums, for only one neuron is
-touched by θ: :math:`\|\partial X_n / \partial X_{n-1}\|_1 \le G`, where
+touched by θ: :math:`a_n \ge \|\partial y_n / \partial\theta\|_1` and
+:math:`b_n \ge \|\partial z_n / \partial\theta\|_1` follow the scheme itself from zero,
 
 .. math::
-    G = 1 + dt \max(1 + \|W\|_1, \|\mathcal{W}\|_1)
+    b_n &= [(\kappa + dt\,\|\mathcal{W}\|_1) b_{n-1}
+           + dt\,(\gamma + \|W\|_1) a_{n-1} + dt\, s_n] / D \\
+    a_n &= a_{n-1} + dt\, b_n
 
-for the implicit scheme with ε = γ = 1, and :math:`G = \max(1 + dt (1 + dt)(\gamma + \|W\|_1),
-(1 + dt)(|1 - dt\,\epsilon| + dt \|\mathcal{W}\|_1))` for the explicit one.
+with κ = 1 and D = 1 + ε dt for the implicit scheme, κ = |1 - ε dt| and D = 1 for the explicit one,
+where s_n bounds what θ is multiplied with at step n. It is 1 for b and at most 1 for V if |u| ≤ 1;
+from rest :math:`\sqrt{t_{n-1}/\gamma}` for W and :math:`\sqrt{t_{n-1}}` for 𝒲, since T 2.2.4 and
+T 2.2.9 hold for every neuron by itself. A neuron at rest that W drives away nearly reaches it.
 
 What the checks take, unless they say otherwise:
 
@@ -30,7 +35,6 @@ from torch import Tensor
 from anharmonic.nn import CoRNN
 from anharmonic_papers.theory.bounds.cornn_energy import (
     explicit_assumptions,
-    large,
     scalars,
     unit_assumptions,
 )
@@ -43,13 +47,32 @@ SOURCES = ("weight_hy", "weight_hz", "weight_ih", "bias")
 """The weights W, 𝒲, V and b by name."""
 
 
-def growth(layer: CoRNN) -> float:
-    """The G of the module's docstring."""
+def passed_on(
+    layer: CoRNN, sources: Tensor, W: float | None = None, Wz: float | None = None
+) -> Tensor:
+    """The a_n of the module's docstring.
+
+    Args:
+        layer: A layer, of which ‖W‖_1 and ‖𝒲‖_1 are taken where they are not given.
+        sources: The s_n.
+        W: Another bound of ‖W‖_1.
+        Wz: Another bound of ‖𝒲‖_1.
+
+    Shape:
+        sources [N]; result [N].
+    """
     (dt, gamma, epsilon), values = scalars(layer), weights(layer)
-    W, Wz = float(column_sum(values["weight_hy"])), float(column_sum(values["weight_hz"]))
-    if layer.scheme == "implicit":
-        return 1 + dt * max(1 + W, Wz)
-    return max(1 + dt * (1 + dt) * (gamma + W), (1 + dt) * (abs(1 - dt * epsilon) + dt * Wz))
+    W = float(column_sum(values["weight_hy"])) if W is None else W
+    Wz = float(column_sum(values["weight_hz"])) if Wz is None else Wz
+    implicit = layer.scheme == "implicit"
+    kept = 1.0 if implicit else abs(1 - dt * epsilon)
+    divisor = 1 + dt * epsilon if implicit else 1.0
+    a, b, found = 0.0, 0.0, []
+    for source in sources.tolist():
+        b = ((kept + dt * Wz) * b + dt * (gamma + W) * a + dt * source) / divisor
+        a += dt * b
+        found.append(a)
+    return torch.tensor(found, dtype=torch.float64)
 
 
 def largest_gradient(layer: CoRNN, x: Tensor, targets: Tensor) -> Tensor:
@@ -73,19 +96,18 @@ def short(layer: CoRNN, x: Tensor) -> dict[str, bool]:
     }
 
 
-def unstable_neuron(scheme: str) -> tuple[CoRNN, Tensor]:
-    """The counterexample at r = 1/2: one neuron at rest that W = 99 drives away, dt = 1e-4."""
-    layer = CoRNN(1, 1, dt=1e-4, scheme=scheme, dtype=torch.float64)
+def unstable_neuron(scheme: str, steps: int = 10_000) -> tuple[CoRNN, Tensor]:
+    """The counterexample at r = 1/2: one neuron at rest that W = 99 drives away, t_N = 1."""
+    layer = CoRNN(1, 1, dt=1 / steps, scheme=scheme, dtype=torch.float64)
     with torch.no_grad():
         for name, weight in layer.named_parameters():
             weight.fill_(99.0 if name == "weight_hy_l0" else 0.0)
-    return layer, torch.zeros(10_000, 1, 1, dtype=torch.float64)
+    return layer, torch.zeros(steps, 1, 1, dtype=torch.float64)
 
 
-def _short_run(scheme: str) -> tuple[CoRNN, Tensor, Tensor]:
-    layer, *inputs = large(scheme, 0.02)
-    x = inputs[0][:50].clamp(-1, 1)
-    return layer, x, torch.ones(50, 1, 4, dtype=x.dtype)
+def _near_the_bound(scheme: str) -> tuple[CoRNN, Tensor, Tensor]:
+    layer, x = unstable_neuron(scheme, 1000)
+    return layer, x, torch.full_like(x, 10.0)
 
 
 @statement(
@@ -118,19 +140,23 @@ def gradient_printed(layer: CoRNN, x: Tensor, targets: Tensor, *, r: float) -> C
     number="T 2.2.6 = C 3.2",
     chapter="coRNN",
     claim=(
-        "|∂E/∂θ| ≤ (m + Ȳ sqrt(m)) t_N exp(t_N max(1 + ‖W‖_1, ‖𝒲‖_1)) for t_N ≤ 1, whatever the "
-        "weights."
+        "From rest, |∂E/∂θ| ≤ the mean over n of (sqrt(t_n) + Ȳ) a_n, whatever the weights: a_n = "
+        "a_{n-1} + dt b_n, b_n = δ [(1 + dt ‖𝒲‖_1) b_{n-1} + dt (1 + ‖W‖_1) a_{n-1} + dt max(1, "
+        "sqrt(t_{n-1}))]."
     ),
     state="corrected",
-    remark="Ours. The tuned models have t_N between 33 and 80, where it says nothing.",
-    example=lambda: gradient(*_short_run("implicit")),
+    remark=(
+        "Ours: column sums, and the scheme itself in place of an expansion. It grows exponentially "
+        "with t_N; the tuned models have t_N between 33 and 80, where it says nothing."
+    ),
+    example=lambda: gradient(*_near_the_bound("implicit")),
 )
 def gradient(layer: CoRNN, x: Tensor, targets: Tensor) -> Check:
     """The largest entry of the gradient against a bound that needs no r."""
     return Check(
         measured=largest_gradient(layer, x, targets),
         bound=_safe(layer, x, targets),
-        assumptions=unit_assumptions(layer) | short(layer, x),
+        assumptions=unit_assumptions(layer) | {"|u| ≤ 1": bool(x.abs().max() <= 1)},
         quantity="largest |∂E/∂θ|",
     )
 
@@ -138,13 +164,10 @@ def gradient(layer: CoRNN, x: Tensor, targets: Tensor) -> Check:
 def _safe(layer: CoRNN, x: Tensor, targets: Tensor) -> Tensor:
     """A bound of the gradient by column sums, for both schemes."""
     dt, gamma, _ = scalars(layer)
-    span, m = len(x) * dt, layer.hidden_size
-    G = torch.tensor(growth(layer), dtype=torch.float64)
-    if layer.scheme == "implicit":  # t_N ≤ 1
-        return target_size(layer, targets) * span * (len(x) * (G - 1)).exp()
-    y = math.sqrt(m * span / gamma)
-    source = max(1.0, y, math.sqrt(m * span))
-    return (y + float(targets.abs().max())) * source * (1 + dt) * span * G.clamp(min=1) ** len(x)
+    t = dt * torch.arange(len(x) + 1, dtype=torch.float64)
+    y = (t / gamma).sqrt()
+    sources = torch.maximum(y, t.sqrt()).clamp(min=1.0)[:-1]
+    return ((y[1:] + float(targets.abs().max())) * passed_on(layer, sources)).mean()
 
 
 @statement(
@@ -188,12 +211,16 @@ def gradient_explicit_printed(layer: CoRNN, x: Tensor, targets: Tensor, *, r: fl
     number="T 2.2.10",
     chapter="coRNN",
     claim=(
-        "|∂E/∂θ| ≤ (sqrt(m t_N/γ) + Ȳ) max(1, sqrt(m t_N/γ), sqrt(m t_N)) (1 + dt) t_N G^N, G the "
-        "growth of column sums in a step."
+        "From rest, |∂E/∂θ| ≤ the mean over n of (sqrt(t_n/γ) + Ȳ) a_n: a_n = a_{n-1} + dt b_n, "
+        "b_n = (|1 - ε dt| + dt ‖𝒲‖_1) b_{n-1} + dt (γ + ‖W‖_1) a_{n-1} + dt max(1, "
+        "sqrt(t_{n-1}/γ), sqrt(t_{n-1}))."
     ),
     state="corrected",
-    remark="Ours, for any t_N.",
-    example=lambda: gradient_explicit(*_short_run("explicit")),
+    remark=(
+        "Ours, for any t_N. Four random neurons at the tuned settings of sequential MNIST and of "
+        "noise-padded CIFAR-10: 0.07 and 0.11 against 1e9 and 600."
+    ),
+    example=lambda: gradient_explicit(*_near_the_bound("explicit")),
 )
 def gradient_explicit(layer: CoRNN, x: Tensor, targets: Tensor) -> Check:
     """The largest entry of the gradient of the explicit scheme against a safe bound.

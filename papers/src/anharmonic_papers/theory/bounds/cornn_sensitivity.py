@@ -19,7 +19,7 @@ from torch import Tensor
 from anharmonic.nn import CoRNN
 from anharmonic_papers.theory.bounds.cornn_energy import (
     flow,
-    large,
+    pushed,
     scalars,
     times,
     unit_assumptions,
@@ -34,13 +34,21 @@ def _distance(layer: CoRNN, x: Tensor, other: Tensor) -> Tensor:
     return ((y - y_other).square().sum(-1) + (z - z_other).square().sum(-1)).amax(1)
 
 
+def _opposite(
+    scheme: str, dt: float, gamma: float = 1.0, epsilon: float = 1.0
+) -> tuple[CoRNN, Tensor, Tensor]:
+    """An example near the worst case: the same neurons pushed one way and the other."""
+    layer, x = pushed(scheme, dt, gamma, epsilon)
+    return layer, x, -x
+
+
 @statement(
     "cornn-sensitivity-continuous",
     number="T 2.2.2",
     chapter="coRNN",
     claim="Two inputs: |y - ȳ|² ≤ 4 m t/γ and |z - z̄|² ≤ 4 m t, so they part linearly at most.",
     state="holds",
-    example=lambda: sensitivity_continuous(*large("explicit", 0.2, 2.0, 0.5, inputs=2)),
+    example=lambda: sensitivity_continuous(*_opposite("explicit", 0.1, 0.01, 0.5)),
 )
 def sensitivity_continuous(layer: CoRNN, x: Tensor, other: Tensor, substeps: int = 4) -> Check:
     """How far two solutions of (2.2) part, against the bound.
@@ -70,7 +78,7 @@ def sensitivity_continuous(layer: CoRNN, x: Tensor, other: Tensor, substeps: int
     chapter="coRNN",
     claim="Two inputs: |y_n - ȳ_n|² + |z_n - z̄_n|² ≤ 4 m t_n.",
     state="holds",
-    example=lambda: sensitivity_implicit(*large("implicit", 0.5, inputs=2)),
+    example=lambda: sensitivity_implicit(*_opposite("implicit", 1.0)),
 )
 def sensitivity_implicit(layer: CoRNN, x: Tensor, other: Tensor) -> Check:
     """How far two runs of the implicit scheme part, against the bound of the thesis."""
@@ -122,7 +130,7 @@ def sensitivity_paper(layer: CoRNN, x: Tensor, other: Tensor) -> Check:
     claim="Two inputs: |y_n - ȳ_n|² + |z_n - z̄_n|² ≤ 4 m t_n/(2 - dt).",
     state="corrected",
     remark="The paper's 2 m t_n is right up to the factor 1/(1 - dt/2).",
-    example=lambda: sensitivity_implicit_sharp(*large("implicit", 0.5, inputs=2)),
+    example=lambda: sensitivity_implicit_sharp(*_opposite("implicit", 0.2)),
 )
 def sensitivity_implicit_sharp(layer: CoRNN, x: Tensor, other: Tensor) -> Check:
     """How far two runs of the implicit scheme part, against the sharper bound."""

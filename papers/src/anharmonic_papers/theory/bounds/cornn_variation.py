@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 
 from anharmonic.nn import CoRNN
-from anharmonic_papers.theory.bounds.cornn_energy import drive, large, scalars, times
+from anharmonic_papers.theory.bounds.cornn_energy import drive, scalars, times
 from anharmonic_papers.theory.gradients import column_sum, row_sum
 from anharmonic_papers.theory.integrate import rk4
 from anharmonic_papers.theory.statements import Check, statement
@@ -102,13 +102,14 @@ def gradient_printed(layer: CoRNN, x: Tensor, substeps: int = 4) -> Check:
     )
 
 
-def _small_weights() -> tuple[CoRNN, Tensor]:
-    layer, *inputs = large("explicit", 0.2, 2.0, 1.0)
+def _watching() -> tuple[CoRNN, Tensor]:
+    """A neuron at rest that watches another, which its input pushes; no weights, ε = 1/2."""
+    layer = CoRNN(1, 2, dt=0.2, frequency=0.3, damping=0.5, dtype=torch.float64)
     with torch.no_grad():
-        for name in ("weight_hy_l0", "weight_hz_l0"):
-            weight = layer.get_parameter(name)
-            weight.mul_(0.5 / row_sum(weight))
-    return layer, inputs[0][:50]
+        for weight in layer.parameters():
+            weight.zero_()
+        layer.get_parameter("weight_ih_l0")[1] = 20.0
+    return layer, torch.ones(40, 1, 1, dtype=torch.float64)
 
 
 @statement(
@@ -116,24 +117,27 @@ def _small_weights() -> tuple[CoRNN, Tensor]:
     number="T 2.2.3",
     chapter="coRNN",
     claim=(
-        "For θ = W_ij, from rest, Q(t) ≤ (m/γ²) ∫_0^t s e^(C(t-s)) ds with "
-        "C = max(‖W‖_1/γ, 1 + ‖𝒲‖_1)."
+        "For θ = W_ij, from rest, Q(t) ≤ (1/γ²) ∫_0^t s e^(C(t-s)) ds with C = max(0, ‖W‖_1/γ, "
+        "‖W‖∞ + ‖𝒲‖∞ + ‖𝒲‖_1 + 1 - 2ε)."
     ),
     state="corrected",
-    remark="What Grönwall's lemma gives from dQ/dt ≤ C Q + m t/γ².",
-    example=lambda: gradient_continuous(*_small_weights()),
+    remark=(
+        "What Grönwall's lemma gives from dQ/dt ≤ C Q + t/γ², for ε ≥ 1/2 and any weights: T 2.2.1 "
+        "bounds each neuron's y_j² by t/γ."
+    ),
+    example=lambda: gradient_continuous(*_watching()),
 )
 def gradient_continuous(layer: CoRNN, x: Tensor, substeps: int = 4) -> Check:
     """The largest Q over all W_ij against the bound by Grönwall's lemma."""
-    dt, gamma, _ = scalars(layer)
-    t, values = times(x, dt), weights(layer)
-    C = max(
-        float(column_sum(values["weight_hy"])) / gamma, 1 + float(column_sum(values["weight_hz"]))
-    )
+    (dt, gamma, epsilon), values = scalars(layer), weights(layer)
+    t, W, Wz = times(x, dt), values["weight_hy"], values["weight_hz"]
+    by_z = row_sum(W) + row_sum(Wz) + column_sum(Wz) + 1 - 2 * epsilon
+    C = max(0.0, float(column_sum(W)) / gamma, float(by_z))
+    integral = t.square() / 2 if C == 0 else (torch.expm1(C * t) - C * t) / C**2
     return Check(
         measured=variation(layer, x, substeps).amax((1, 2)),
-        bound=layer.hidden_size / gamma**2 * (torch.expm1(C * t) - C * t) / C**2,
-        assumptions=_assumptions(layer),
+        bound=integral / gamma**2,
+        assumptions={"ε ≥ 1/2": epsilon >= 0.5},
         places=t,
         axis="time t",
         quantity="largest Q of all W_ij",

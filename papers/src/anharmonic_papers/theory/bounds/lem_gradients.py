@@ -25,7 +25,12 @@ from torch import Tensor
 from anharmonic import _checks
 from anharmonic.nn import LEM
 from anharmonic_papers.theory.bounds.lem_jacobian import eta
-from anharmonic_papers.theory.bounds.lem_states import check_gates, envelope, scaled
+from anharmonic_papers.theory.bounds.lem_states import (
+    check_gates,
+    envelope,
+    open_gates,
+    scaled,
+)
 from anharmonic_papers.theory.gradients import last_gradient, partial_gradient
 from anharmonic_papers.theory.statements import Check, statement
 
@@ -86,6 +91,11 @@ def gradient_printed(layer: LEM, x: Tensor, target: Tensor) -> Check:
     return _whole(layer, x, target, False, 1.0)
 
 
+def _wide_open(hidden_size: int, dt: float, scale: float) -> tuple[LEM, Tensor, Tensor]:
+    layer, x = open_gates(hidden_size, dt, scale, 20)
+    return layer, x, torch.full((1, hidden_size), -9.0, dtype=x.dtype)
+
+
 @statement(
     "lem-gradient",
     number="T 5.2.2 = L 4.2",
@@ -93,16 +103,11 @@ def gradient_printed(layer: LEM, x: Tensor, target: Tensor) -> Check:
     claim="|∂E_n/∂θ| ≤ (1 + Ȳ) t_n + (1 + Ȳ) Γ t_n² with η by column sums.",
     state="corrected",
     remark="For Γ t_n ≤ 2.51. The tuned models have N dt from 29 to 1490, where it says nothing.",
-    example=lambda: gradient(*_short_run()),
+    example=lambda: gradient(*_wide_open(3, 0.001, 0.1)),
 )
 def gradient(layer: LEM, x: Tensor, target: Tensor) -> Check:
     """The largest entry of the gradient of the last step against the bound by column sums."""
     return _whole(layer, x, target, True, 1.0)
-
-
-def _short_run() -> tuple[LEM, Tensor, Tensor]:
-    layer, x = scaled(4, 0.005, 0.5, 20)
-    return layer, x, torch.full((1, 4), -3.0, dtype=x.dtype)
 
 
 @statement(
@@ -112,7 +117,7 @@ def _short_run() -> tuple[LEM, Tensor, Tensor]:
     claim="|∂E_n/∂θ| ≤ m ((1 + Ȳ) t_n + (1 + Ȳ) Γ t_n²).",
     state="corrected",
     remark="η by row sums as printed, with a factor m; for Γ t_n ≤ 2.51.",
-    example=lambda: gradient_wide(*_short_run()),
+    example=lambda: gradient_wide(*_wide_open(1, 0.001, 0.1)),
 )
 def gradient_wide(layer: LEM, x: Tensor, target: Tensor) -> Check:
     """The largest entry of the gradient of the last step against m times the printed bound."""
@@ -179,7 +184,7 @@ def partial_printed(layer: LEM, x: Tensor, target: Tensor, *, steps: Sequence[in
     ),
     state="corrected",
     remark="For Γ t_n ≤ 2.51. For biases and V the factor min(1, D sqrt(t_k)) is 1.",
-    example=lambda: partial(*_short_run(), steps=range(1, 21)),
+    example=lambda: partial(*_wide_open(3, 0.02, 0.01), steps=range(1, 21)),
 )
 def partial(layer: LEM, x: Tensor, target: Tensor, *, steps: Sequence[int]) -> Check:
     """The largest entry of partial gradients, of the recurrent weights, against the safe bound.

@@ -27,7 +27,7 @@ import torch
 from torch import Tensor
 
 from anharmonic.nn import LEM
-from anharmonic_papers.theory.bounds.lem_states import check_gates, envelope, scaled
+from anharmonic_papers.theory.bounds.lem_states import check_gates, envelope, open_gates, scaled
 from anharmonic_papers.theory.gradients import column_sum, jacobians, row_sum
 from anharmonic_papers.theory.statements import Check, statement
 from anharmonic_papers.theory.trajectories import check_one_sequence, trajectory, weights
@@ -106,17 +106,19 @@ def jacobian(layer: LEM, x: Tensor) -> Check:
     claim="‖E‖∞ ≤ 1 + (2 + q)η and ‖F‖∞ ≤ η(1 + (2 + q)η), q = min(1, D sqrt(t_n)).",
     state="holds",
     remark="η is the largest norm of W_1, W_2, W_z and W_y. Row sums or column sums, both hold.",
-    example=lambda: jacobian_norms(*scaled(4, 0.7, 3.0, 20)),
+    example=lambda: jacobian_norms(*open_gates(4, 0.7, 0.1, 20)),
 )
 def jacobian_norms(layer: LEM, x: Tensor, *, columns: bool = False) -> Check:
-    """The norms of E and F at every step over their bounds, the larger against 1.
+    """The norms of E (what the Jacobian leaves for it) and F over their bounds, at every step.
 
     Args:
         columns: Whether ‖·‖_1 (column sums) is taken everywhere instead of ‖·‖∞ (row sums).
 
     Shape: x [T, 1, F]; measured and bound [T].
     """
-    (E, F), most = parts(layer, x), eta(layer, columns=columns)
+    F, most = parts(layer, x)[1], eta(layer, columns=columns)
+    one = torch.eye(F.shape[-1], dtype=x.dtype)
+    E = (jacobians(layer, x) - one) / layer.dt - layer.dt * F
     norm = column_sum if columns else row_sum
     size = 1 + (2 + envelope(len(x), layer.dt)) * most
     return Check(

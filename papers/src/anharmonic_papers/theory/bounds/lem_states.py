@@ -41,6 +41,17 @@ def scaled(hidden_size: int, dt: float, scale: float, steps: int) -> tuple[LEM, 
         return layer, 2 * torch.rand(steps, 1, 2, dtype=torch.float64) - 1
 
 
+def open_gates(hidden_size: int, dt: float, scale: float, steps: int) -> tuple[LEM, Tensor]:
+    """An example near the worst case: both gates fully open, z driven up, y at its steepest."""
+    layer, x = scaled(hidden_size, dt, scale, steps)
+    with torch.no_grad():
+        bias = layer.get_parameter("bias_l0")
+        bias.zero_()
+        bias[: 3 * hidden_size] = 20.0
+        layer.get_parameter("weight_ih_l0").zero_()
+    return layer, x
+
+
 def envelope(steps: int, dt: float) -> Tensor:
     """The min(1, D sqrt(t_n)) of T 5.2.1 for n = 1 to N, D = (1 + dt)/sqrt(2 - dt)."""
     if dt >= 2:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from anharmonic.nn import UnICORNN
-from anharmonic_papers.theory.bounds.unicornn_structure import large, step_sizes
+from anharmonic_papers.theory.bounds.unicornn_structure import step_sizes
 from anharmonic_papers.theory.statements import Check, statement
 from anharmonic_papers.theory.trajectories import trajectory
 
@@ -75,10 +75,21 @@ def states_printed(layer: UnICORNN, x: Tensor) -> Check:
     )
 
 
-def _stable(layer: UnICORNN) -> dict[str, bool]:
+def stable(layer: UnICORNN) -> dict[str, bool]:
+    """What every bound of the states asks for."""
     root = math.sqrt(layer.frequency)
     steps = [float(step_sizes(layer, level).max()) for level in range(layer.num_layers)]
     return {"h sqrt(α) < 2": max(steps) * root < 2}
+
+
+def state_bounds(layer: UnICORNN, steps: int) -> tuple[Tensor, Tensor]:
+    """What |y| and |z| of a single layer are at most after 0 to N steps from rest, [N + 1, H]."""
+    n, h = torch.arange(steps + 1, dtype=torch.float64)[:, None], step_sizes(layer)
+    if layer.frequency == 0:
+        return h.square() * n * (n + 1) / 2, n * h
+    root = math.sqrt(layer.frequency)
+    z = n * h / (1 - h * root / 2).sqrt()
+    return z / root, z
 
 
 def _scaled(layer: UnICORNN, y: Tensor, z: Tensor) -> Tensor:
@@ -99,7 +110,7 @@ def _scaled(layer: UnICORNN, y: Tensor, z: Tensor) -> Tensor:
         "For all n: α y² - h α y z + z² is conserved without force, and a force changes its root "
         "by h at most. Linear in n, where the printed bound has sqrt(n)."
     ),
-    example=lambda: states(*large(3, dt=0.5, frequency=2.0)),
+    example=lambda: states(*resonance(1200, 0.05)),
 )
 def states(layer: UnICORNN, x: Tensor) -> Check:
     """The energy of each neuron, in units of its h²/(1 - h sqrt(α)/2), against n².
@@ -109,9 +120,16 @@ def states(layer: UnICORNN, x: Tensor) -> Check:
     return Check(
         measured=_scaled(layer, *trajectory(layer, x)),
         bound=_numbers(x).square(),
-        assumptions=_stable(layer),
+        assumptions=stable(layer),
         quantity="(α y² + z²)(1 - h sqrt(α)/2)/h²",
     )
+
+
+def _pushed_free() -> tuple[UnICORNN, Tensor]:
+    """Neurons without restoring force that their input pushes one way."""
+    layer, x = resonance(100)
+    layer.frequency = 0.0
+    return layer, torch.full_like(x, 20.0)
 
 
 @statement(
@@ -121,7 +139,7 @@ def states(layer: UnICORNN, x: Tensor) -> Check:
     claim="For α = 0, |z_n^i| ≤ n h_i and |y_n^i| ≤ h_i² n(n+1)/2 in every layer.",
     state="corrected",
     remark="The printed statement leaves α = 0 out, which EigenWorms is tuned to.",
-    example=lambda: states_free(*large(3, frequency=0.0)),
+    example=lambda: states_free(*_pushed_free()),
 )
 def states_free(layer: UnICORNN, x: Tensor) -> Check:
     """The largest |y| and |z| without restoring force, each over its bound."""
@@ -144,7 +162,7 @@ def states_free(layer: UnICORNN, x: Tensor) -> Check:
     claim="Two inputs: α Δy² + Δz² ≤ (2 n h)²/(1 - h sqrt(α)/2) for each neuron: no chaos.",
     state="corrected",
     remark="The papers say that it follows as 3.2.1 does; this is the form that holds.",
-    example=lambda: sensitivity(*(case := large(3, dt=0.5, frequency=2.0)), case[1].flip(0)),
+    example=lambda: sensitivity(*(case := resonance(1200, 0.05)), -case[1]),
 )
 def sensitivity(layer: UnICORNN, x: Tensor, other: Tensor) -> Check:
     """How far two inputs drive each neuron apart, in units of its energy's bound, against (2n)².
@@ -158,6 +176,6 @@ def sensitivity(layer: UnICORNN, x: Tensor, other: Tensor) -> Check:
     return Check(
         measured=_scaled(layer, one.y - two.y, one.z - two.z),
         bound=4 * _numbers(x).square(),
-        assumptions=_stable(layer),
+        assumptions=stable(layer),
         quantity="(α Δy² + Δz²)(1 - h sqrt(α)/2)/h²",
     )

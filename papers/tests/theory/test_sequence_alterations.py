@@ -1,0 +1,189 @@
+"""Every check of coRNN, UnICORNN and LEM fails when the model has a planted error."""
+
+import contextlib
+
+import pytest
+import torch
+
+from anharmonic import LEM, CoRNN, UnICORNN
+from anharmonic.ops.cornn import functional as cornn
+from anharmonic.ops.lem import functional as lem
+from anharmonic.ops.recurrence import State
+from anharmonic.ops.stream import Stream
+from anharmonic.ops.unicornn import functional as unicornn
+from anharmonic_papers.theory import all_statements
+from anharmonic_papers.theory.bounds import cornn_energy, cornn_sensitivity, cornn_variation
+
+MODELS = {"coRNN": CoRNN, "UnICORNN": UnICORNN, "LEM": LEM}
+STATEMENTS = {
+    name: statement
+    for name, statement in all_statements().items()
+    if statement.chapter in MODELS and statement.state in ("holds", "corrected")
+}
+
+
+def scalar(name, function):
+    """An error in a number on its way from the layer to its step."""
+
+    def alter(settings):
+        value = settings[name]
+        changed = [function(v) for v in value] if isinstance(value, list) else function(value)
+        return settings | {name: changed}
+
+    return alter
+
+
+def old_velocity(u, state, w, dt, scheme="explicit"):
+    return State(state.y + dt * state.z, STEPS["coRNN"](u, state, w, dt, scheme).z)
+
+
+def old_momentum(u, state, w, h, frequency):
+    return State(state.y + h * state.z, STEPS["UnICORNN"](u, state, w, h, frequency).z)
+
+
+def old_fast_state(u, state, w, dt, gate_floor=None):
+    y, z = state
+    e = dt * torch.sigmoid(torch.addmm(u.gates_z, y, w.gates_z)[:, y.shape[1] : 2 * y.shape[1]])
+    y = torch.lerp(y, torch.tanh(torch.addmm(u.y, z, w.y)), e)
+    return State(y, STEPS["LEM"](u, state, w, dt, gate_floor).z)
+
+
+def gates_swapped(u, state, w, dt, gate_floor=None):
+    def swap(values):
+        one, other, rest = values.tensor_split((values.shape[1] // 3, values.shape[1] * 2 // 3), 1)
+        return torch.cat([other, one, rest], 1)
+
+    u, w = (both._replace(gates_z=swap(both.gates_z)) for both in (u, w))
+    return STEPS["LEM"](u, state, w, dt, gate_floor)
+
+
+FILES = {"coRNN": cornn, "UnICORNN": unicornn, "LEM": lem}
+STEPS = {
+    "coRNN": cornn.cornn_step,
+    "UnICORNN": unicornn.unicornn_step,
+    "LEM": lem.lem_step,
+}
+SETTINGS = {
+    "dt doubled": scalar("dt", lambda dt: 2 * dt),
+    "restoring force negated": scalar("frequency", lambda gamma: -gamma),
+    "damping negated": scalar("damping", lambda epsilon: -epsilon),
+}
+STORED = {"memory": "stored"}
+ALTERED_STEPS = {
+    "y moved by the old z": {
+        "coRNN": old_velocity,
+        "UnICORNN": old_momentum,
+        "LEM": old_fast_state,
+    },
+    "gates swapped": {"LEM": gates_swapped},
+}
+
+
+@contextlib.contextmanager
+def altered(name, chapter):
+    """The model with an error, wherever it runs: its steps and the differential equation's."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stream, "fits", lambda *_: False)
+        model = MODELS[chapter]
+        kept = model._settings
+        if name == "states stored":
+            run = model._op
+            patch.setattr(model, "_op", lambda *args, **kwargs: run(*args, **kwargs | STORED))
+        elif name in SETTINGS:
+            patch.setattr(model, "_settings", lambda self: SETTINGS[name](kept(self)))
+            flow = solved(cornn_energy.flow, SETTINGS[name])
+            patch.setattr(cornn_energy, "flow", flow)
+            patch.setattr(cornn_sensitivity, "flow", flow)
+            variation = solved(cornn_variation.variation, SETTINGS[name])
+            patch.setattr(cornn_variation, "variation", variation)
+        else:
+            patch.setattr(FILES[chapter], STEPS[chapter].__name__, ALTERED_STEPS[name][chapter])
+            patch.setattr(model, "_settings", lambda self: kept(self) | {"backend": "reference"})
+        yield
+
+
+def solved(solve, alter):
+    """A solution of the differential equation with altered scalars."""
+
+    def solution(layer, *args):
+        with pytest.MonkeyPatch.context() as patch:
+            names = "dt", "frequency", "damping"
+            call = alter(dict(zip(names, cornn_energy.scalars(layer), strict=True)))
+            for module in (cornn_energy, cornn_variation):
+                patch.setattr(module, "scalars", lambda _: tuple(call[name] for name in names))
+            return solve(layer, *args)
+
+    return solution
+
+
+CAUGHT = {
+    "dt doubled": set(STATEMENTS) - {"unicornn-volume", "unicornn-memory"},
+    "restoring force negated": {
+        "cornn-energy-continuous",
+        "cornn-energy-implicit",
+        "cornn-energy-implicit-sharp",
+        "cornn-energy-explicit",
+        "cornn-sensitivity-implicit",
+        "cornn-sensitivity-implicit-sharp",
+        "cornn-jacobian",
+        "cornn-product",
+        "unicornn-states",
+        "unicornn-sensitivity",
+        "unicornn-long-term",
+        "unicornn-hamiltonian",
+        "unicornn-gradient-hamiltonian",
+        "unicornn-inverse",
+    },
+    "damping negated": {name for name in STATEMENTS if name.startswith("cornn-")}
+    - {"cornn-jacobian-norm", "cornn-training"},
+    "y moved by the old z": {
+        "cornn-jacobian",
+        "cornn-product",
+        "cornn-long-term",
+        "unicornn-volume",
+        "unicornn-states",
+        "unicornn-sensitivity",
+        "unicornn-long-term",
+        "unicornn-hamiltonian",
+        "unicornn-inverse",
+        "lem-jacobian",
+        "lem-long-term",
+        "lem-emulates-system",
+        "lem-emulates-two-scales",
+        "lem-emulates-scales",
+        "lem-emulates-multiscale-method",
+        "lem-equals-lstm",
+    },
+    "gates swapped": {
+        "lem-jacobian",
+        "lem-long-term",
+        "lem-emulates-two-scales",
+        "lem-emulates-scales",
+        "lem-emulates-multiscale-method",
+        "lem-equals-lstm",
+    },
+    "states stored": {"unicornn-memory"},
+}
+"""What each error must contradict; the bounds do not depend on every sign."""
+
+
+@pytest.mark.parametrize(
+    ("error", "name"), [(error, name) for error, names in CAUGHT.items() for name in sorted(names)]
+)
+def test_a_planted_error_contradicts_the_statement(error, name):
+    statement = STATEMENTS[name]
+    with altered(error, statement.chapter):
+        check = statement.example()
+    assert statement.contradicted_by(check), str(check)
+    assert not statement.contradicted_by(statement.example())  # and the model is itself again
+
+
+def test_every_statement_has_an_error_that_contradicts_it():
+    assert set.union(*CAUGHT.values()) == set(STATEMENTS)
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_examples_are_near_their_bounds(name):
+    check = STATEMENTS[name].example()
+    rounding = name == "unicornn-inverse"  # its bound allows for the rounding of any length
+    assert rounding or check.relation == "==" or check.ratio > 0.35
