@@ -128,13 +128,13 @@ def training(layer: CoRNN, x: Tensor, targets: Tensor, *, rate: float, r: float)
     steepest = float((reach * passed_on(layer, roots[:-1], room, room)).mean())
     promised = math.floor(room / (rate * m * steepest))
     return Check(
-        measured=_descent(layer, x, targets, rate, max(1, promised), largest_sum),
-        bound=torch.tensor(room),
+        measured=_descent(layer, x, targets, rate, max(1, promised), largest_sum) / room,
+        bound=torch.ones(()),
         assumptions=unit_assumptions(layer)
         | short(layer, x)
         | {"1/2 ≤ r ≤ 1": 0.5 <= r <= 1, "one step or more": promised >= 1},
         axis="training step",
-        quantity="largest row or column sum of W and 𝒲",
+        quantity="largest sum of W or 𝒲, over ρ",
     )
 
 
