@@ -108,3 +108,16 @@ def test_recordings_of_unit_power(fsdd: Path) -> None:
         one, other = raw.x[start:end], scaled.x[start:end]
         rms = one.square().mean().sqrt()
         assert torch.allclose(other, one / rms) if rms > 0 else other.eq(0).all()
+
+
+def test_several_samples_a_step_are_the_same_samples(fsdd: Path) -> None:
+    single = SpokenDigits(data_dir=fsdd, train_size=3).splits().test
+    task = SpokenDigits(samples_per_step=20, data_dir=fsdd, train_size=3)
+    framed = task.splits().test
+    assert task.input_size == framed.x.shape[1] == 20
+    assert single.offsets is not None and framed.offsets is not None
+    for i in (0, 7, 299):
+        samples = single.x[single.offsets[i] : single.offsets[i + 1], 0]
+        steps = framed.x[framed.offsets[i] : framed.offsets[i + 1]].flatten()
+        assert torch.equal(steps[: len(samples)], samples)
+        assert len(steps) - len(samples) < 20 and not steps[len(samples) :].any()

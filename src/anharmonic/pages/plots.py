@@ -29,6 +29,7 @@ DASHES: tuple[Any, ...] = (
 FORMATS = ("svg", "png")
 # A matrix wider than this has names for some rows only, and no room for numbers.
 _NAMES_SHOWN, _NUMBERS_SHOWN = 30, 12
+_TICKS, _INSIDE = 6, 6  # places named one by one; names that a panel has room for
 _STYLE = {
     "font.size": 9,
     "font.sans-serif": ["DejaVu Sans"],
@@ -125,7 +126,13 @@ def lines(
             getattr(axes, f"set_{axis}scale")("log")
         if low is not None:
             axes.set_ylim(bottom=low)
-        if legend and len(curves) > 1:
+        measured = sorted({place for at, _ in curves.values() for place in at})
+        if "x" in log and len(measured) <= _TICKS:
+            axes.set_xticks(measured, [f"{place:g}" for place in measured])
+            axes.set_xticks([], minor=True)
+        if legend and len(curves) > _INSIDE:
+            axes.legend(handlelength=2.6, loc="center left", bbox_to_anchor=(1.01, 0.5))
+        elif legend and len(curves) > 1:
             axes.legend(handlelength=2.6)
 
 

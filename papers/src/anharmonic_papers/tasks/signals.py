@@ -41,6 +41,8 @@ class SpokenDigits(Task):
         max_length: Samples kept from the start of a recording, before `subsample`; all if None.
         subsample: Every so many-th sample is kept, at least 1. No filter is applied: frequencies
             above 4000 / `subsample` Hz are folded down.
+        samples_per_step: Samples that a step reads at once, at least 1; the last step of a
+            recording is filled up with zeros.
         unit_rms: Whether each recording, as far as it is kept, is divided by its root mean square
             (0.002 to 0.17 otherwise).
         split_seed: Decides the validation set of "official", in `[0, 2**32)`.
@@ -51,8 +53,8 @@ class SpokenDigits(Task):
         data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
-        x `[B, T, 1]` zero-padded to the longest of the batch, y `[B]` classes 0 to 9, lengths
-        `[B]`.
+        x `[B, T, samples_per_step]` zero-padded to the longest of the batch, y `[B]` classes 0 to
+        9, lengths `[B]`.
 
     Split: 2430 / 270 / 300 recordings ("official"), 2000 / 500 / 500 ("speaker").
 
@@ -70,7 +72,6 @@ class SpokenDigits(Task):
     target: Target = "class"
     readout: Readout = "last"
     metric: MetricName = "accuracy"
-    input_size = 1
     output_size = 10
     source = "Free Spoken Digit Dataset, revision 26eb9aaf"
     licence = "CC BY-SA 4.0"
@@ -81,6 +82,7 @@ class SpokenDigits(Task):
         split: Literal["official", "speaker"] = "official",
         max_length: int | None = None,
         subsample: int = 1,
+        samples_per_step: int = 1,
         unit_rms: bool = False,
         split_seed: int = 1234,
         valid_speaker: str = "theo",
@@ -91,6 +93,8 @@ class SpokenDigits(Task):
         self.split = choice("split", split, ("official", "speaker"))
         self.max_length = None if max_length is None else positive_int("max_length", max_length)
         self.subsample = positive_int("subsample", subsample)
+        self.samples_per_step = positive_int("samples_per_step", samples_per_step)
+        self.input_size = self.samples_per_step
         self.unit_rms = boolean("unit_rms", unit_rms)
         self.split_seed = natural("split_seed", split_seed)
         self.valid_speaker = choice("valid_speaker", valid_speaker, SPEAKERS)
@@ -136,9 +140,14 @@ class SpokenDigits(Task):
             power = np.add.reduceat(np.square(flat, dtype=np.float64), ends[:-1]) / np.diff(ends)
             rms = np.where(power > 0, np.sqrt(power), 1.0)  # silence stays silence
             flat /= np.repeat(rms, np.diff(ends)).astype(np.float32)
+        steps, width = -(-np.diff(ends) // self.samples_per_step), self.samples_per_step
+        starts = np.cumsum([0, *steps])
+        frames = np.zeros(starts[-1] * width, dtype=np.float32)
+        for start, begin, end in zip(starts * width, ends, ends[1:], strict=False):
+            frames[start : start + end - begin] = flat[begin:end]
         labels = arrays["label"][rows].astype(np.int64)
         return SequenceDataset(
-            torch.from_numpy(flat[:, None]),
+            torch.from_numpy(frames.reshape(-1, width)),
             torch.from_numpy(labels),
-            offsets=torch.from_numpy(ends),
+            offsets=torch.from_numpy(starts),
         )

@@ -16,9 +16,10 @@ from anharmonic_papers.theory.graphs import MatrixCoupling, cycle, path, random_
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_bound_without_the_number_of_nodes_on_random_networks(seed):
+@pytest.mark.parametrize("dt", [0.01, 0.5])
+def test_the_bound_without_the_number_of_nodes_on_random_networks(seed, dt):
     edges = random_graph(20, 15, seed)
-    layer = gcn_layer(edges, 20, features(15, 1, seed)[:, 0], 0.01)
+    layer = gcn_layer(edges, 20, features(15, 1, seed)[:, 0], dt)
     check = gradient(layer, features(20, 1, seed), edges, features(20, 1, 70 + seed))
     assert check.applies and check.holds and check.ratio > 1e-6
 
@@ -33,10 +34,10 @@ def test_the_printed_bound_falls_below_a_gradient_that_does_not():
         assert printed.applies and printed.holds == (nodes <= 100)
 
 
-def test_with_steps_of_one_the_bound_is_outside_its_range():
+def test_with_steps_of_one_the_printed_bound_is_outside_its_range():
     edges = random_graph(20, 15, 0)
     layer = gcn_layer(edges, 20, torch.ones(10), 1.0)
-    check = gradient(layer, features(20, 1, 0), edges, features(20, 1, 1))
+    check = gradient_printed(layer, features(20, 1, 0), edges, features(20, 1, 1))
     assert not check.applies and "Γ N dt ≤ 2.51" in str(check)
 
 
@@ -73,4 +74,7 @@ def test_other_operators_and_dampings_are_outside():
     assert not leading_gradient(damped, x, edges, 0 * x).applies
     unbounded = gcn_layer(edges, 4, torch.ones(2), 0.01)
     unbounded._sigma = torch.relu
+    assert not gradient_printed(unbounded, x, edges, x).applies
+    assert gradient(unbounded, x, edges, x).applies
+    unbounded._sigma = lambda values: 2 * values
     assert not gradient(unbounded, x, edges, x).applies

@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic_papers.theory.bounds.graphcon_energy import features, symmetric_stochastic
-from anharmonic_papers.theory.bounds.held_node import anchored, deviations, edges_of, ramp
+from anharmonic_papers.theory.bounds.graphcon_energy import symmetric_stochastic
+from anharmonic_papers.theory.bounds.held_node import anchored, edges_of, ramp
 from anharmonic_papers.theory.graphs import (
     difference_sum,
     eccentricity,
@@ -110,9 +110,7 @@ def _gated(
     claim="With gating, S(t) ≤ S(0)(2/(2 + pC S(0)^(p/2) t))^(2/p), "
     "C = a/((d v)^(p/2) (v Δ_1/2)^(p/2+1)).",
     state="corrected",
-    example=lambda: gated_decay(
-        metropolis_matrix(_EDGES, 10), deviations(10, 0), 2.0, slow_times(1e5, 41)
-    ),
+    example=lambda: gated_decay(metropolis_matrix(path(2), 2), ramp(2), 2.0, slow_times(1e5, 41)),
     remark="With the corrected Poincaré constant. Quasi-linear: tanh dropped, and with it T1, the "
     "part of dS/dt that comes from unequal rates; so the coupling here is A_ij(τ_i + τ_j)/2. An "
     "upper bound alone does not exclude fast decay: see g2-gated-lower.",
@@ -152,7 +150,7 @@ def gated_decay_printed(
     " D(t) ≥ (D(0)^(-p/2) + (p/2) K t)^(-2/p), K = 4d√(v d), for every A with rows of sum 1.",
     state="corrected",
     example=lambda: gated_lower(
-        random_walk_matrix(_EDGES, 10), features(10, 1, 0).abs(), 2.0, slow_times(1e4, 41)
+        random_walk_matrix(path(2), 2), 1 + 0.3 * ramp(2), 2.0, slow_times(1e4, 41)
     ),
     remark="The lower bound that the paper's argument lacks; no node held, no symmetry.",
 )

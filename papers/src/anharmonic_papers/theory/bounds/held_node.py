@@ -68,7 +68,7 @@ def ramp(nodes: int) -> Tensor:
     chapter="Gradient Gating",
     claim="Y_1 = 0 on a connected graph implies ΣY_i² ≤ (v Δ_1/2) Σ_iΣ_{j∈N_i}|Y_j - Y_i|².",
     state="corrected",
-    example=lambda: poincare(ramp(20), path(20)),
+    example=lambda: poincare(ramp(20) / 2, path(20)),
     remark="v/2 in place of d: an edge may lie on the shortest paths of up to v - 1 nodes.",
 )
 def poincare(x: Tensor, edge_index: Tensor) -> Check:

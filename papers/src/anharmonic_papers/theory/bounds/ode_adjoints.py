@@ -175,15 +175,13 @@ def skew_necessary(field: Field, z: Tensor, times: Tensor, last: Tensor, steps: 
 
 def _discrete(field: Field, z: Tensor, h: float, steps: int, last: Tensor) -> tuple[Tensor, Tensor]:
     """a_t of z_{t+1} = z_t + h f(z_t, t), t = 0 .. steps, and the Jacobians A_t."""
-    jacobians = []
+    jacobians, states = [], [z.detach().requires_grad_()]
     for n in range(steps):
         t = z.new_tensor(n * h)
-        jacobians.append(_jacobian(field, z, t))
-        z = (z + h * field(z, t)).detach()
-    rows = [last]
-    for matrix in reversed(jacobians):
-        rows.append(rows[-1] + h * rows[-1] @ matrix)
-    return torch.stack(rows[::-1]), torch.stack(jacobians)
+        jacobians.append(_jacobian(field, states[-1].detach(), t))
+        states.append(states[-1] + h * field(states[-1], t))
+    rows = torch.autograd.grad(states[-1] @ last, states)
+    return torch.stack(rows), torch.stack(jacobians)
 
 
 @statement(
