@@ -71,6 +71,8 @@ def _draw(axis: Any, check: Check) -> None:
         axis.set_ylim(min(0.0, 1.1 * low), max(0.0, 1.1 * high))
     elif low > 0 and high > 30 * low:
         axis.set_yscale("log")
+    if axis.get_yscale() == "linear":
+        axis.ticklabel_format(axis="y", scilimits=(-2, 4))
     steps = x.diff().abs()
     if 0 < 20 * float(x.min()) <= float(x.max()) and bool(steps.max() > 1.5 * steps.min()):
         axis.set_xscale("log")
