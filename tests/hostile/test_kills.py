@@ -67,6 +67,8 @@ def test_killed_and_started_again(words, number, arrays, tmp_path, monkeypatch):
             # It may have been done before, or be asked before its handlers were there.
             codes = {signal.SIGINT: 130, signal.SIGTERM: 143}
             assert process.returncode in (0, -number, codes.get(number)), said
+            if "<frozen importlib" in said and said.rstrip().endswith("KeyboardInterrupt"):
+                continue  # asked while Python was still loading PyTorch: nothing had begun
             assert "unexpected" not in said and "Traceback" not in said, said
             assert process.returncode != codes.get(number) or SAYS.search(said), said
         process = start(words)
