@@ -77,8 +77,8 @@ ERRORS = {
         (module, "linear_flow", lambda M, x, t: FLOW(M, x, t / 3))
         for module in (held_node, oversmoothing)
     ],
-    "gated: a fifth as fast": [
-        (gating_decay, "_slowly", lambda f, x, t, steps: SLOWLY(lambda z: f(z) / 5, x, t, steps))
+    "gated: a quarter as fast": [
+        (gating_decay, "_slowly", lambda f, x, t, steps: SLOWLY(lambda z: f(z) / 4, x, t, steps))
     ],
     "gated: three times as fast": [
         (gating_decay, "_slowly", lambda f, x, t, steps: SLOWLY(lambda z: 3 * f(z), x, t, steps))
@@ -182,7 +182,7 @@ CAUGHT = {
     "flow: a third as fast": {
         "g2-no-gating",
     },
-    "gated: a fifth as fast": {
+    "gated: a quarter as fast": {
         "g2-gated-decay",
     },
     "gated: three times as fast": {
