@@ -22,6 +22,7 @@ STYLES = {
     "chrono-LSTM": ("chrono-LSTM", "#AA4499", (0, (1, 1.2))),
     "GRU": ("GRU", "#B8860B", (0, (6, 2, 1, 2))),
     "coRNN, gates from the start": ("coRNN", "#D55E00", (0, (5, 2))),
+    "UnICORNN, gates from the start, searched": ("UnICORNN", "#009E73", (0, (3, 1))),
     "LEM": ("LEM", "#0072B2", "-"),
 }
 
