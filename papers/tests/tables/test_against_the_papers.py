@@ -51,6 +51,7 @@ ADDED = {
     ("cornn-adding", "GRU"),
     ("cornn-adding", "UnICORNN"),
     ("cornn-adding", "UnICORNN, gates from the start"),
+    ("cornn-adding", "UnICORNN, gates from the start, searched"),
     ("cornn-variants", "coRNN"),
     ("cornn-imdb", "LEM, short"),
 }
