@@ -8,8 +8,9 @@ import torch
 from torch import nn
 
 from anharmonic import Adjacency, GradientGating, GraphCON
+from anharmonic.nn.graph.attention import AdditiveAttentionCoupling, AttentionCoupling
 from anharmonic.nn.graph.convolve import convolve
-from anharmonic.nn.graph.couplings import AttentionCoupling, ChannelGroupMean, ResidualCoupling
+from anharmonic.nn.graph.couplings import ChannelGroupMean, ResidualCoupling
 from anharmonic.testing import graph_layer_checks
 
 pyg = pytest.importorskip("torch_geometric.nn", reason="the layers wrap PyG's convolutions")
@@ -28,6 +29,7 @@ CONVS = {
     "ResGated": lambda: pyg.ResGatedGraphConv(WIDTH, WIDTH),
     "Transformer": lambda: pyg.TransformerConv(WIDTH, WIDTH // 2, heads=2),
     "Attention": lambda: AttentionCoupling(WIDTH, 4, heads=2),
+    "AdditiveAttention": lambda: AdditiveAttentionCoupling(WIDTH, heads=2),
     "Residual-v1": lambda: ResidualCoupling(pyg.GCNConv(WIDTH, WIDTH), WIDTH, WIDTH, "v1"),
     "Residual-v2": lambda: ResidualCoupling(pyg.GCNConv(WIDTH, WIDTH), WIDTH, WIDTH, "v2"),
     "GroupMean-GAT": lambda: ChannelGroupMean(pyg.GATConv(WIDTH, WIDTH, heads=4)),

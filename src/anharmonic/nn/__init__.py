@@ -1,9 +1,9 @@
 """Modules: sequence layers, graph networks, neural ODEs, readouts, and saving them."""
 
 from anharmonic.nn.graph.arguments import activation_function, check_input
+from anharmonic.nn.graph.attention import AttentionCoupling
 from anharmonic.nn.graph.convolutions import library, make_conv
 from anharmonic.nn.graph.convolve import convolve, convolve_with_start
-from anharmonic.nn.graph.couplings import AttentionCoupling
 from anharmonic.nn.graph.encoder_decoder import GraphNetwork
 from anharmonic.nn.graph.gradient_gating import GradientGating
 from anharmonic.nn.graph.graphcon import GraphCON

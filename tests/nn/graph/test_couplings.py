@@ -5,12 +5,10 @@ import math
 import pytest
 import torch
 from torch import nn
-from torch.nn import functional
 
 from anharmonic import Adjacency
 from anharmonic.nn.graph.convolutions import make_conv
 from anharmonic.nn.graph.couplings import (
-    AttentionCoupling,
     ChannelGroupMean,
     Propagation,
     ResidualCoupling,
@@ -21,57 +19,6 @@ EDGES = torch.tensor([[0, 1, 1, 2, 3, 3], [1, 0, 2, 1, 1, 1]])  # the last edge 
 
 def draw(*shape, seed=0):
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-
-
-def test_attention_is_the_mean_of_dense_softmaxes():
-    torch.manual_seed(0)
-    coupling, x = AttentionCoupling(4, 6, heads=2).double(), draw(4, 4)
-    count = torch.eye(4, dtype=torch.float64)
-    for j, i in EDGES.T.tolist():
-        count[i, j] += 1
-    heads = []
-    for q, k in zip(coupling.query(x).split(3, 1), coupling.key(x).split(3, 1), strict=True):
-        score = q @ k.T / math.sqrt(3) + count.log()  # an edge listed twice has twice the weight
-        heads.append(functional.softmax(score, dim=1))
-    rows = sum(heads) / 2
-    assert torch.allclose(rows.sum(1), torch.ones(4, dtype=torch.float64))
-    assert torch.allclose(coupling(x, EDGES), rows @ x, rtol=0, atol=1e-13)
-    assert torch.allclose(coupling(x + 0, Adjacency(EDGES, 4)), rows @ x, rtol=0, atol=1e-13)
-    constant = torch.full((4, 4), 0.7, dtype=torch.float64)
-    assert torch.allclose(coupling(constant, EDGES), constant)
-
-
-@pytest.mark.parametrize("graph", [EDGES, Adjacency(EDGES, 4)], ids=["edge_index", "Adjacency"])
-def test_attention_counts_a_node_once(graph):
-    torch.manual_seed(0)
-    coupling, x = AttentionCoupling(4, heads=2).double(), draw(4, 4)
-    looped = torch.cat([EDGES, torch.tensor([[1, 1, 3], [1, 1, 3]])], dim=1)
-    looped = looped if isinstance(graph, torch.Tensor) else Adjacency(looped, 4)
-    assert torch.allclose(coupling(x, looped), coupling(x, graph), rtol=0, atol=1e-14)
-
-
-@pytest.mark.parametrize("graph", [EDGES, Adjacency(EDGES, 4)], ids=["edge_index", "Adjacency"])
-def test_attention_compiles_and_has_second_derivatives(graph):
-    torch.manual_seed(0)
-    coupling, x = AttentionCoupling(2, heads=2).double(), draw(4, 2).requires_grad_()
-    expected = coupling(x, graph)
-    traced = torch.compile(coupling, backend="aot_eager", fullgraph=True)
-    assert torch.allclose(traced(x, graph), expected, rtol=0, atol=1e-14)
-    assert torch.autograd.gradgradcheck(lambda x: coupling(x, graph), x)
-
-
-def test_attention_refuses_features_of_another_graph():
-    for nodes in (2, 200_000):
-        with pytest.raises(ValueError, match=r"^x must be a tensor \[N=4, F\]"):
-            AttentionCoupling(4)(torch.zeros(nodes, 4), Adjacency(EDGES, 4))
-
-
-def test_attention_stays_finite_for_large_scores():
-    coupling, x = AttentionCoupling(4).double(), 1e3 * draw(4, 4)
-    out = coupling(x.requires_grad_(), EDGES)
-    out.sum().backward()
-    assert torch.isfinite(out).all()
-    assert torch.isfinite(x.grad).all()
 
 
 @pytest.mark.parametrize("kind", ["v1", "v2", "plain"])
@@ -111,8 +58,6 @@ def test_group_mean_averages_neighbouring_channels():
 @pytest.mark.parametrize(
     ("make", "error", "text"),
     [
-        (lambda: AttentionCoupling(4, 5, heads=2), ValueError, "multiple of heads=2; got 5"),
-        (lambda: AttentionCoupling(0), ValueError, "channels must be an int >= 1"),
         (lambda: ResidualCoupling(Wide(), 2, 2, "v1"), ValueError, "linear map as attribute lin"),
         (lambda: ResidualCoupling(Wide(), 2, 2, "v4"), ValueError, "kind must be one of"),
         (lambda: ChannelGroupMean(Wide(), 0), ValueError, "group_size must be an int >= 1"),

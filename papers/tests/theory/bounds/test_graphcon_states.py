@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from anharmonic import GraphCON
-from anharmonic.nn.graph.couplings import AttentionCoupling
+from anharmonic.nn.graph.attention import AttentionCoupling
 from anharmonic_papers.theory.bounds.graphcon_energy import features
 from anharmonic_papers.theory.bounds.graphcon_states import (
     plain_limit,

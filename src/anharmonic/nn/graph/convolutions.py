@@ -8,9 +8,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from anharmonic import _checks
+from anharmonic.nn.graph.attention import AdditiveAttentionCoupling, AttentionCoupling
 from anharmonic.nn.graph.couplings import (
     RESIDUALS,
-    AttentionCoupling,
     ChannelGroupMean,
     Propagation,
     ResidualCoupling,
@@ -26,11 +26,12 @@ CONVS = (
     "ResGated",
     "Transformer",
     "Tran",
+    "GATMean",
     "Propagation",
     "MLP",
 )
-"""Names of convolutions: PyTorch Geometric's, GRAND's attention (Tran), GCN's sum over neighbours
-without weights (Propagation), and none (MLP)."""
+"""Names of convolutions: PyTorch Geometric's; means of neighbours by the attention of GRAND (Tran)
+and of GAT (GATMean); GCN's sum over neighbours without weights (Propagation); and none (MLP)."""
 
 
 class NodewiseLinear(nn.Linear):
@@ -64,8 +65,8 @@ def make_conv(
     Args:
         name: One of ``CONVS``.
         channels: Width m of input and output.
-        heads: Attention heads, averaged (GAT, GATv2, Transformer, Tran). Those of Tran have
-            m / heads channels each, as in GRAND, so ``heads`` must divide m.
+        heads: Attention heads, averaged (GAT, GATv2, Transformer, Tran, GATMean). Those of Tran
+            have m / heads channels each, as in GRAND, so ``heads`` must divide m.
         residual: The published residual terms: "v1", "v2" (with GCN), "plain"; None for none.
         group_mean: Whether attention heads are concatenated and groups of neighbouring channels
             averaged after elu, as in the published code (GAT).
@@ -118,6 +119,8 @@ def _conv(name: str, channels: int, heads: int, concat: bool) -> nn.Module:
         return NodewiseLinear(channels, channels)
     if name == "Tran":
         return AttentionCoupling(channels, heads=heads)
+    if name == "GATMean":
+        return AdditiveAttentionCoupling(channels, heads)
     if name == "Propagation":
         return Propagation()
     pyg = library()

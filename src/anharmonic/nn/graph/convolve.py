@@ -34,7 +34,7 @@ def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> An
 
     Example:
         >>> import torch
-        >>> from anharmonic.nn.graph.couplings import AttentionCoupling
+        >>> from anharmonic.nn.graph.attention import AttentionCoupling
         >>> convolve(AttentionCoupling(2), torch.zeros(3, 2), torch.zeros(2, 0).long()).shape
         torch.Size([3, 2])
     """

@@ -2,16 +2,13 @@ r"""Couplings: what stands for F between the nodes.
 
 Every class here is a convolution as PyTorch Geometric has them, called with ``(x, edge_index)``.
 ``ResidualCoupling`` and ``ChannelGroupMean`` wrap another one as the published code does, which
-differs from the papers' equations; ``AttentionCoupling`` is GRAND's attention (Tran), and
-``Propagation`` is GCN without its weights.
+differs from the papers' equations; ``Propagation`` is GCN without its weights.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any, cast
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -145,82 +142,6 @@ class ChannelGroupMean(nn.Module):
         redraw(self.conv)
 
 
-class AttentionCoupling(nn.Module):
-    r"""Scaled dot-product attention of GRAND, the coupling "Tran" of GraphCON.
-
-    .. math::
-        F(X) = \frac{1}{K} \sum_{k=1}^{K} A^{(k)}(X)\, X, \quad
-        A^{(k)}_{ij} = \operatorname{softmax}_{j \in N_i \cup \{i\}}
-        \frac{(W_Q X_i)^{(k)} \cdot (W_K X_j)^{(k)}}{\sqrt{d}}
-
-    Rows of A sum to 1, as (7.9) asks. A node's own features take part once, whether or not it has
-    a self-loop.
-
-    Args:
-        channels: Width m of input and output.
-        attention_channels: Width of queries and keys, a multiple of ``heads``. Default: m.
-        heads: Heads K >= 1, averaged; each has d = attention_channels / K channels.
-
-    Shape:
-        x [N, m]; result [N, m].
-
-    Raises:
-        ValueError: If a size is no positive number, or heads do not divide attention_channels.
-
-    Example:
-        >>> import torch
-        >>> AttentionCoupling(4, heads=2)(torch.rand(3, 4), torch.tensor([[0, 1], [1, 2]])).shape
-        torch.Size([3, 4])
-
-    References:
-        Chamberlain et al., GRAND: Graph Neural Diffusion, ICML 2021.
-    """
-
-    takes_adjacency = True
-
-    def __init__(
-        self, channels: int, attention_channels: int | None = None, heads: int = 1
-    ) -> None:
-        super().__init__()
-        channels = _checks.positive_int("channels", channels)
-        wide = _checks.positive_int("attention_channels", attention_channels or channels)
-        self.heads = _checks.positive_int("heads", heads)
-        _checks.require(
-            wide % self.heads == 0, "attention_channels", wide, f"a multiple of heads={heads}",
-            "change one of them",
-        )  # fmt: skip
-        self.query = nn.Linear(channels, wide)
-        self.key = nn.Linear(channels, wide)
-
-    def forward(self, x: Tensor, edge_index: Any) -> Tensor:
-        """The attention-weighted mean of a node's neighbours and itself."""
-        if isinstance(edge_index, Adjacency):
-            _checks.require(
-                edge_index.weight is None, "edge_index", edge_index,
-                "a graph without weights, as attention makes its own",
-                "build the Adjacency without weight",
-            )  # fmt: skip
-            check_features("x", x, edge_index)
-            edge_index = edge_index.edge_index
-        edges = edges_of(edge_index)
-        nodes = torch.arange(x.shape[0], device=x.device)
-        source, target = torch.cat([edges, nodes.expand(2, -1)], dim=1)
-        query = self.query(x).unflatten(1, (self.heads, -1))
-        key = self.key(x).unflatten(1, (self.heads, -1))
-        score = (query[target] * key[source]).sum(-1) / math.sqrt(query.shape[2])
-        # Self-loops that were there already count no second time.
-        double = functional.pad(edges[0] == edges[1], (0, x.shape[0]))
-        score = score.masked_fill(double[:, None], -math.inf)
-        weight = _softmax(score, target, x.shape[0]).mean(1, keepdim=True)
-        messages = weight * x[source]
-        return messages.new_zeros(x.shape).index_add(0, target, messages)
-
-    def reset_parameters(self) -> None:
-        """Draws queries' and keys' weights anew."""
-        self.query.reset_parameters()
-        self.key.reset_parameters()
-
-
 class Propagation(nn.Module):
     r"""GCN's normalised sum over neighbours, with nothing to learn.
 
@@ -248,12 +169,3 @@ class Propagation(nn.Module):
             edge_index = Adjacency(edges_of(edge_index), x.shape[0])
         check_features("x", x, edge_index)
         return cast("Tensor", edge_index.normalised.matmul(x))
-
-
-def _softmax(score: Tensor, target: Tensor, num_nodes: int) -> Tensor:
-    """The softmax [E, K] of the scores of the edges with the same target."""
-    rows = target[:, None].expand_as(score)
-    highest = score.new_full((num_nodes, score.shape[1]), -math.inf)
-    highest = highest.scatter_reduce(0, rows, score.detach(), "amax")
-    weight = (score - highest[target]).exp()
-    return weight / torch.zeros_like(highest).index_add(0, target, weight)[target]
