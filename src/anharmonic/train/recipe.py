@@ -218,8 +218,8 @@ def _settings(
         why = ""
         if "valid_share" in task_options:
             why = (
-                f"{facts.sequences} training sequences are too few to set some aside for "
-                "validation: the last weights are kept."
+                f"None are set aside for validation, as there are fewer than {_FEW_SEQUENCES} "
+                "training sequences: the last weights are kept."
             )
         return fields, _model(model, task, math.ceil(facts.steps / patch)), task_options, why
     if model_kind(model) == "graph":

@@ -124,7 +124,9 @@ def graph_settings(model: str, task: Task) -> tuple[dict[str, Any], dict[str, An
     if mostly_zero:
         options["scale_rows"] = True
     size = (
-        f"{'fewer' if few else 'as many'} training nodes ({len(train)}) {'than' if few else 'as'}"
+        f"fewer training nodes ({len(train)}) than"
+        if few
+        else f"at least as many training nodes ({len(train)}) as"
     )
     what = (
         "nothing known of edges and classes"

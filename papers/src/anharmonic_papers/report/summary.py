@@ -39,7 +39,8 @@ class Entry:
         experiment: The experiment.
         state: One of ``STATES``.
         reached: How many of the papers' printed rows of their own models are, of how many.
-        gap: The row that is farthest below: its name, the reported number and ours.
+        gap: The row that is farthest below: its name, the reported number and ours, and how many of
+            its seeds ran if not all did.
     """
 
     experiment: Experiment
@@ -94,7 +95,9 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
         if not _is_reached(of, best):
             assert best.full is not None
             place = f"{name}, {group}" if group else name
-            said = f"{place}: {best.row.reported} → {format(best.full.mean, best.full.form)}"
+            done = f", {len(best.full.values)} of {len(best.row.seeds)} seeds" * bool(best.missing)
+            ours = f"{format(best.full.mean, best.full.form)}{done}"
+            said = f"{place}: {best.row.reported} → {ours}"
             below[said] = _shortfall(of, best)
     count = f"{len(judged) - len(below)} of {len(printed)}"
     if not below:
@@ -166,7 +169,12 @@ def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyTy
     """
     out = ["# Reported and ours", "", counts(entries), ""]
     out += [f"- {state}: {meaning}." for state, meaning in STATES.items()]
-    out += ["", "Rows of the papers' own models are judged, of variants of a row the best.", ""]
+    said = "Rows of the papers' own models are judged, of variants of a row the best."
+    out += [
+        "",
+        f"{said} Rows without a reported number, such as those with links reversed, are not.",
+        "",
+    ]
     named = [
         (f"[{name}]({links[name]})" if name in links else name, *rest)
         for name, *rest in rows(entries)
