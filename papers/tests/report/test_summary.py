@@ -60,7 +60,9 @@ def test_reached_is_within_rounding_or_a_deviation(results_of):
     name = "lem-fitzhugh-nagumo"  # lower is better: coRNN 0.4, LEM 0.2
     assert entry(results_of(name, cornn=[0.44], lem=[0.1]), name).state == "reached"
     found = entry(results_of(name, cornn=[0.5], lem=[0.1]), name)
-    assert (found.state, found.reached, found.gap) == ("below", "1 of 2", "coRNN: 0.4 → 0.500")
+    gap = "coRNN: 0.4 → 0.500, 1 of 3 seeds"
+    assert (found.state, found.reached, found.gap) == ("below", "1 of 2", gap)
+    assert entry(results_of(name, cornn=[0.8, 0.8, 0.8]), name).gap == "coRNN: 0.4 → 0.800"
     # Three seeds 0.3 apart: 0.5 is within a deviation of 0.4.
     assert entry(results_of(name, cornn=[0.2, 0.5, 0.8], lem=[0.1]), name).state == "reached"
     # The best of a row's variants counts; rivals do not.
