@@ -87,7 +87,8 @@ class AttentionCoupling(nn.Module):
         """The scores [E, K] of the edges before the softmax."""
         query = self.query(x).unflatten(1, (self.heads, -1))
         key = self.key(x).unflatten(1, (self.heads, -1))
-        return (query[target] * key[source]).sum(-1) / math.sqrt(query.shape[2])
+        product: Tensor = (query[target] * key[source]).sum(-1)
+        return product / math.sqrt(query.shape[2])
 
     def reset_parameters(self) -> None:
         """Draws queries' and keys' weights anew."""
