@@ -74,3 +74,9 @@ def test_list_help(cli):
 def test_list_says_the_source_of_a_table(cli):
     out = cli("list", "tables")[1]
     assert "Demo: four models on two short tasks. Source: this package." in out
+
+
+def test_tables_without_their_package_say_what_to_install(cli, monkeypatch):
+    monkeypatch.setattr("anharmonic._plugins.names", lambda group: [])
+    code, _, err = cli("list", "tables")
+    assert code == 2 and "pip install -e papers" in err

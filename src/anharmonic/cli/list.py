@@ -26,6 +26,7 @@ def run(words: Sequence[str]) -> int:
 
     Raises:
         ValueError: If a word is no kind.
+        ImportError: If it is one that the package anharmonic-papers adds, which is not installed.
     """
     if set(words) & {"-h", "--help"}:
         print("usage: anharmonic list [models] [tasks] [tables] [figures]")
@@ -35,6 +36,15 @@ def run(words: Sequence[str]) -> int:
         print("\n".join(_tasks_in_full()))
         return 0
     sources = _sources()
+    for word in words:
+        if word.lower() in _PAPERS and word.lower() not in sources:
+            raise ImportError(
+                message(
+                    f"`anharmonic list {word}` needs the package anharmonic-papers",
+                    "an environment without it",
+                    "from a checkout of this repository run: pip install -e papers",
+                )
+            )
     kinds = [choice("what to list", word.lower(), sources) for word in words] or list(sources)
     blocks = []
     for kind in kinds:
@@ -87,6 +97,10 @@ def _tasks_in_full() -> list[str]:
 
 
 _SOURCES: dict[str, Callable[[], list[tuple[str, str]]]] = {"models": _models, "tasks": _tasks}
+
+
+_PAPERS = ("tables", "figures")
+"""What the package anharmonic-papers adds."""
 
 
 def _sources() -> dict[str, Callable[[], list[tuple[str, str]]]]:
