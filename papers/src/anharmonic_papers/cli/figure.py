@@ -50,6 +50,7 @@ def draw(
         ids: Names of figures, e.g. g2-mad; `anharmonic list figures` shows all.
         environment: Where runs are trained.
         results: Folder of the numbers, ID.json; what is there is drawn and not measured again.
+            Default: papers/results of a checkout, else results.
         pictures: Folder of the pictures, ID.svg or ID.png.
         form: Form of the pictures.
         dry_run: List what would be done and stop.
