@@ -5,7 +5,7 @@ import contextlib
 import pytest
 
 from anharmonic import GradientGating, GraphCON
-from anharmonic.nn.graph import couplings
+from anharmonic.nn.graph import attention
 from anharmonic_papers.theory import all_statements
 from anharmonic_papers.theory.bounds import (
     gating_decay,
@@ -88,7 +88,7 @@ ERRORS = {
         for module in (graphcon_energy, graphcon_damping, held_node, oversmoothing)
     ],
     "attention normalised over the graph": [
-        (couplings, "_softmax", lambda score, target, nodes: score.softmax(0))
+        (attention, "_softmax", lambda score, target, nodes: score.softmax(0))
     ],
     "differences to the fourth power": [
         (module, "difference_sum", lambda x, w: quartic(x, w))
