@@ -287,6 +287,25 @@ def missing_extra(package: str, extra: str, purpose: str = "this") -> ImportErro
     )
 
 
+def missing_papers(command: str) -> ImportError:
+    """Builds the error for a command that the package anharmonic-papers adds.
+
+    Args:
+        command: What was typed after ``anharmonic``.
+
+    Example:
+        >>> str(missing_papers("theory")).partition("; ")[0]
+        '`anharmonic theory` needs the package anharmonic-papers'
+    """
+    return ImportError(
+        message(
+            f"`anharmonic {command}` needs the package anharmonic-papers",
+            "an environment without it",
+            "from a checkout of this repository run: pip install -e papers",
+        )
+    )
+
+
 def described(tensor: Any) -> str:
     """Says what came: shape and dtype of a tensor, else the type.
 

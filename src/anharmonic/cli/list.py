@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Sequence
 
 from anharmonic import _plugins
-from anharmonic._checks import choice, message
+from anharmonic._checks import choice, message, missing_papers
 
 WIDEST = 100
 """Lines of ``list tasks`` are no longer on wider terminals: they would be hard to read."""
@@ -38,13 +38,7 @@ def run(words: Sequence[str]) -> int:
     sources = _sources()
     for word in words:
         if word.lower() in _PAPERS and word.lower() not in sources:
-            raise ImportError(
-                message(
-                    f"`anharmonic list {word}` needs the package anharmonic-papers",
-                    "an environment without it",
-                    "from a checkout of this repository run: pip install -e papers",
-                )
-            )
+            raise missing_papers(f"list {word}")
     kinds = [choice("what to list", word.lower(), sources) for word in words] or list(sources)
     blocks = []
     for kind in kinds:

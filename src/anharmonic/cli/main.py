@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 
 from anharmonic import __version__, _plugins, _processes
-from anharmonic._checks import choice, message, missing_extra
+from anharmonic._checks import choice, message, missing_extra, missing_papers
 
 COMMANDS = {
     "train": "train a model on a task or on your own file",
@@ -170,13 +170,7 @@ def _command(name: str) -> Callable[[Sequence[str]], int]:
         run: Callable[[Sequence[str]], int] = importlib.import_module(f"anharmonic.cli.{name}").run
         return run
     if name not in added:
-        raise ImportError(
-            message(
-                f"`anharmonic {name}` needs the package anharmonic-papers",
-                "an environment without it",
-                "from a checkout of this repository run: pip install -e papers",
-            )
-        )
+        raise missing_papers(name)
     found: Callable[[Sequence[str]], int] = _plugins.load("anharmonic.commands", name)
     return found
 
