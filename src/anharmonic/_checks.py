@@ -49,7 +49,7 @@ def require(
 
 
 def message(expected: str, got: str, advice: str) -> str:
-    """Builds the one form every error of the package has.
+    """Builds what errors say: what was expected, what came and what to do.
 
     Example:
         >>> message("dt must be > 0", "dt=-1.0", "pass a positive step")

@@ -3,8 +3,9 @@
 from dataclasses import replace
 
 from anharmonic_papers.report.compare import compare, remarks
-from anharmonic_papers.report.thresholds import steps_per_epoch, steps_until
+from anharmonic_papers.report.thresholds import steps_until
 from anharmonic_papers.tables import table
+from anharmonic_papers.tables.budget import steps_per_epoch
 
 
 def a_result(make_result, row, valid, **changes):
@@ -29,9 +30,9 @@ def test_the_first_epoch_below_counts_in_steps(make_result):
 
 def test_a_table_without_thresholds_says_nothing(make_result):
     found = table("lem-fitzhugh-nagumo")
-    assert steps_until(found, [(found.rows[0], make_result(found.rows[0].run))]) == []
+    assert steps_until(found, [(found.rows[0], "", make_result(found.rows[0].run))]) == []
 
 
 def test_steps_of_an_epoch_of_a_set_of_fixed_size(make_result):
     run = table("lem-fitzhugh-nagumo").row("lem").run
-    assert steps_per_epoch(make_result(run)) == 4  # 128 trajectories in batches of 32
+    assert steps_per_epoch(run) == 4  # 128 trajectories in batches of 32

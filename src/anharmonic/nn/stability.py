@@ -44,3 +44,23 @@ def levels_to_caller() -> int:
         frame = frame.f_back
         level += 1
     return level
+
+
+def check_learned(name: str, value: float, learned: bool) -> None:
+    """Refuses a learned scalar that starts at 0, where relu has no gradient.
+
+    Args:
+        name: Of the argument; the parameter is ``raw_`` and this name.
+        value: What it starts with, >= 0.
+        learned: Whether it is learned.
+
+    Raises:
+        ValueError: If it is learned and 0.
+
+    Example:
+        >>> check_learned("damping", 0.0, learned=False)
+    """
+    _checks.require(
+        not learned or value > 0, name, value,
+        f"> 0 if it is learned, as relu(raw_{name}) never leaves 0", "start with a small number",
+    )  # fmt: skip

@@ -20,7 +20,7 @@ from anharmonic.nn import from_pretrained
 from anharmonic.train import Run, RunEnvironment, read_diagnostics
 from anharmonic_papers.figures.base import Curves, Figure
 from anharmonic_papers.tables import table
-from anharmonic_papers.tables.budget import Budget, shrink
+from anharmonic_papers.tables.budget import Budget, shrink, steps_per_epoch
 
 
 def _small(name: str, row: str, **budget: Any) -> Run:
@@ -47,15 +47,8 @@ def _log(run: Run, environment: RunEnvironment) -> list[dict[str, Any]]:
     return log
 
 
-def _steps_per_epoch(run: Run) -> int:
-    task = make_task(run.task, run.task_options)
-    if "steps_per_epoch" in run.task_options:
-        return int(run.task_options["steps_per_epoch"])
-    return -(-task.sizes["train"] // run.batch_size)
-
-
 def _words(run: Run) -> str:
-    steps = run.epochs * _steps_per_epoch(run)
+    steps = run.epochs * steps_per_epoch(run)
     return f"{run.task}, {steps:,} steps of {run.batch_size}"
 
 
@@ -83,7 +76,7 @@ def _assumption(environment: RunEnvironment) -> Curves:
     places: dict[str, list[float]] = {}
     runs = _assumption_runs()
     for task, run in runs.items():
-        log, each = _log(run, environment), _steps_per_epoch(run)
+        log, each = _log(run, environment), steps_per_epoch(run)
         steps = [float(entry["epoch"] * each) for entry in log]
         dt = log[0]["weights"]["dt"]
         sides = {

@@ -346,7 +346,8 @@ def remarks(table: Table, lines: Iterable[Line]) -> list[str]:
             "Numbers in brackets come from runs on a reduced budget. They are not comparable with "
             "the reported ones and enter no mean."
         )
-    ran = [(ln.row, r) for ln in lines for o in (ln.full, *ln.reduced) if o for r in o.results]
+    some = [(ln.row, ours) for ln in lines for ours in (ln.full, *ln.reduced) if ours]
+    ran = [(row, ours.budget, one) for row, ours in some for one in ours.results]
     out += steps_until(table, ran)
     said: dict[str, dict[str, list[str]]] = {}
     for line in lines:

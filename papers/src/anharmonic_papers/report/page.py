@@ -11,7 +11,7 @@ from anharmonic.train import write_atomically
 from anharmonic_papers.report import compare
 from anharmonic_papers.report.compare import HEAD, Line
 from anharmonic_papers.report.pictures import curves, in_words, points
-from anharmonic_papers.report.summary import STATES, Entry, counts
+from anharmonic_papers.report.summary import JUDGED, STATES, Entry, counts
 from anharmonic_papers.tables.base import Table
 
 _FOLDER = Path(__file__).parent / "templates"
@@ -72,14 +72,20 @@ def write_html_pages(
     """
     folder = path.with_suffix("")
     links = {table.id: f"{folder.name}/{table.id}.html" for table, _ in comparisons}
+    folder.mkdir(parents=True, exist_ok=True)
     for table, lines in comparisons:
         page = folder / f"{table.id}.html"
-        page.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(page, html([(table, lines)], results, back=f"../{path.name}"))
     known = {entry.experiment.id for entry in entries}
     states = {state: [one for one in entries if one.state == state] for state in STATES}
     others = [table for table, _ in comparisons if table.id not in known]
-    filled = {"counts": counts(entries), "states": states, "meanings": STATES, "others": others}
+    filled = {
+        "counts": counts(entries),
+        "states": states,
+        "meanings": STATES,
+        "judged": JUDGED,
+        "others": others,
+    }
     write_atomically(
         path,
         pages.render(

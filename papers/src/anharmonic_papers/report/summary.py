@@ -16,7 +16,7 @@ from anharmonic_papers.report.compare import Line, compare
 from anharmonic_papers.tables.base import Table
 from anharmonic_papers.tables.registry import list_tables, table
 
-OURS = {"CoRNN", "UnICORNN", "LEM", "GraphCON", "GradientGating"}
+PROPOSED = {"CoRNN", "UnICORNN", "LEM", "GraphCON", "GradientGating"}
 """The models that the papers propose: their rows are judged."""
 State = Literal["reached", "below", "measured", "smaller budgets", "not run"]
 STATES: dict[State, str] = {
@@ -27,6 +27,10 @@ STATES: dict[State, str] = {
     "not run": "no result",
 }
 """What a state means, in the order in which they are shown."""
+JUDGED = (
+    "Rows of the papers' own models are judged, of variants of a row the best. "
+    "Rows without a reported number, such as those with links reversed, are not."
+)
 HEAD = ("experiment", "state", "reached", "farthest below", "why")
 MARKS = ("<!-- summary -->\n", "<!-- /summary -->")
 
@@ -80,7 +84,7 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
     printed: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         row = line.row
-        if row.run is not None and row.run.model in OURS and row.value is not None:
+        if row.run is not None and row.run.model in PROPOSED and row.value is not None:
             name = row.label.split(", ")[0].split(" (")[0]
             printed.setdefault((row.group, name), []).append(line)
     judged = {name: [ln for ln in group if ln.full] for name, group in printed.items()}
@@ -95,7 +99,8 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
         if not _is_reached(of, best):
             assert best.full is not None
             place = f"{name}, {group}" if group else name
-            done = f", {len(best.full.values)} of {len(best.row.seeds)} seeds" * bool(best.missing)
+            ran = len(best.row.seeds) - len(best.missing)
+            done = f", {ran} of {len(best.row.seeds)} seeds" * bool(best.missing)
             ours = f"{format(best.full.mean, best.full.form)}{done}"
             said = f"{place}: {best.row.reported} → {ours}"
             below[said] = _shortfall(of, best)
@@ -169,12 +174,7 @@ def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyTy
     """
     out = ["# Reported and ours", "", counts(entries), ""]
     out += [f"- {state}: {meaning}." for state, meaning in STATES.items()]
-    said = "Rows of the papers' own models are judged, of variants of a row the best."
-    out += [
-        "",
-        f"{said} Rows without a reported number, such as those with links reversed, are not.",
-        "",
-    ]
+    out += ["", JUDGED, ""]
     named = [
         (f"[{name}]({links[name]})" if name in links else name, *rest)
         for name, *rest in rows(entries)

@@ -254,3 +254,13 @@ def reduction(small: Run, full: Run) -> str:
     if "original" in has:
         parts.append("JPEG images")
     return ", ".join(parts) or "marked so, though nothing is smaller"
+
+
+def steps_per_epoch(run: Run) -> int:
+    """How many optimiser steps an epoch of a run has.
+
+    Args:
+        run: The run.
+    """
+    task = make_task(run.task, run.task_options)
+    return int(getattr(task, "steps_per_epoch", 0)) or -(-task.sizes["train"] // run.batch_size)

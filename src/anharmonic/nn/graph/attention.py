@@ -53,7 +53,9 @@ class AttentionCoupling(nn.Module):
     ) -> None:
         super().__init__()
         channels = _checks.positive_int("channels", channels)
-        wide = _checks.positive_int("attention_channels", attention_channels or channels)
+        wide = _checks.positive_int(
+            "attention_channels", channels if attention_channels is None else attention_channels
+        )
         self.heads = _checks.positive_int("heads", heads)
         _checks.require(
             wide % self.heads == 0, "attention_channels", wide, f"a multiple of heads={heads}",
@@ -97,7 +99,7 @@ class AttentionCoupling(nn.Module):
 
 
 class AdditiveAttentionCoupling(AttentionCoupling):
-    r"""GAT's attention over features that are not mixed, the coupling "GATMean" of GraphCON.
+    r"""GAT's attention over features that are not mixed, named "GATMean" in ``make_conv``.
 
     .. math::
         F(X) = \frac{1}{K} \sum_{k=1}^{K} A^{(k)}(X)\, X, \quad
@@ -129,6 +131,7 @@ class AdditiveAttentionCoupling(AttentionCoupling):
     """
 
     def __init__(self, channels: int, heads: int = 1) -> None:
+        heads = _checks.positive_int("heads", heads)
         super().__init__(channels, attention_channels=heads, heads=heads)
         self.query = nn.Linear(channels, heads, bias=False)
         self.key = nn.Linear(channels, heads, bias=False)

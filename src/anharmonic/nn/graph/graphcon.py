@@ -17,7 +17,7 @@ from anharmonic.nn.graph.arguments import (
     check_input,
 )
 from anharmonic.nn.graph.deep import DeepGraphLayer
-from anharmonic.nn.stability import warn_unstable
+from anharmonic.nn.stability import check_learned, warn_unstable
 
 
 class Oscillation(NamedTuple):
@@ -108,15 +108,8 @@ class GraphCON(DeepGraphLayer):
             self.raw_frequency = nn.Parameter(torch.tensor(self.frequency))
         if trainable_damping:
             self.raw_damping = nn.Parameter(torch.tensor(self.damping))
-        for name, value, learned in (
-            ("frequency", self.frequency, trainable_frequency),
-            ("damping", self.damping, trainable_damping),
-        ):
-            _checks.require(
-                not learned or value > 0, name, value,
-                f"> 0 if it is learned, as relu(raw_{name}) never leaves 0",
-                "start with a small number",
-            )  # fmt: skip
+        check_learned("frequency", self.frequency, trainable_frequency)
+        check_learned("damping", self.damping, trainable_damping)
         stiffness = self.dt**2 * self.frequency + 2 * self.dt * self.damping
         if stiffness > 4 or (stiffness == 4 and self.damping == 0):
             warn_unstable(

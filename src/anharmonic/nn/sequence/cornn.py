@@ -12,7 +12,7 @@ from anharmonic import _checks, ops
 from anharmonic.nn.sequence.cell import SequenceCell
 from anharmonic.nn.sequence.kernel_layer import KernelLayer
 from anharmonic.nn.sequence.recurrent import _Recurrent
-from anharmonic.nn.stability import warn_unstable
+from anharmonic.nn.stability import check_learned, warn_unstable
 from anharmonic.ops.cornn import SCHEMES
 
 
@@ -43,6 +43,8 @@ class _CoupledOscillators(_Recurrent):
         self.frequency = _checks.number("frequency", frequency, low=0.0)
         low = 0.0 if trainable_damping else -math.inf
         self.damping = _checks.number("damping", damping, low=low)
+        check_learned("frequency", self.frequency, trainable_frequency)
+        check_learned("damping", self.damping, trainable_damping)
         self.scheme = _checks.choice("scheme", scheme, SCHEMES)
         if trainable_dt:
             self.raw_dt = nn.Parameter(torch.empty((), **factory))
@@ -119,8 +121,8 @@ class CoRNNCell(_CoupledOscillators, SequenceCell):
         damping: Damping ε; stable only if > 0. Default 1.
         scheme: "explicit" damping (the published numbers) or "implicit".
         trainable_dt: Whether dt = σ̂(raw_dt) is learned.
-        trainable_frequency: Whether γ = relu(raw_frequency) is learned.
-        trainable_damping: Whether ε = relu(raw_damping) is learned.
+        trainable_frequency: Whether γ = relu(raw_frequency) is learned, from above 0.
+        trainable_damping: Whether ε = relu(raw_damping) is learned, from above 0.
 
     Example:
         >>> import torch
@@ -183,12 +185,12 @@ class CoRNN(_CoupledOscillators, KernelLayer):
         damping: Damping ε; stable only if > 0. Default 1.
         scheme: "explicit" damping (the published numbers) or "implicit".
         trainable_dt: Whether dt = σ̂(raw_dt) is learned.
-        trainable_frequency: Whether γ = relu(raw_frequency) is learned.
-        trainable_damping: Whether ε = relu(raw_damping) is learned.
-        input_scale: Factor, >= 0, of the initial V and b. About 30 makes tanh a gate from the
-            start: single steps of a long sequence are then found soon. Default 1.
-        recurrent_scale: Factor, >= 0, of the initial W and 𝒲. The slow part of the state is stable
-            at the start if W is small beside γ. Default 1.
+        trainable_frequency: Whether γ = relu(raw_frequency) is learned, from above 0.
+        trainable_damping: Whether ε = relu(raw_damping) is learned, from above 0.
+        input_scale: Factor, >= 0, of every layer's initial V and b. About 30 makes tanh a gate
+            from the start: single steps of a long sequence are then found soon. Default 1.
+        recurrent_scale: Factor, >= 0, of every layer's initial W and 𝒲. The slow part of the state
+            is stable at the start if W is small beside γ. Default 1.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;

@@ -97,7 +97,8 @@ class LEMCell(_TwoScales, SequenceCell):
         multiscale: Whether the gates are learned; if not, both equal dt.
         gate_floor: Clips both gates to [gate_floor, 1], in [0, 1]; None does not clip.
         chrono_length: Longest dependency expected, in steps, for chrono initialisation
-            (chrono_length * dt > 2); None starts the biases as the other weights.
+            (chrono_length * dt > 2): b_1 = -log U[1, chrono_length * dt - 1], the other biases 0.
+            None starts the biases as the other weights.
 
     Raises:
         ValueError: If an argument is out of range or does not go with the others.
@@ -162,7 +163,8 @@ class LEM(_TwoScales, KernelLayer):
         multiscale: Whether the gates are learned; if not, both equal dt.
         gate_floor: Clips both gates to [gate_floor, 1], in [0, 1]; None does not clip.
         chrono_length: Longest dependency expected, in steps, for chrono initialisation
-            (chrono_length * dt > 2); None starts the biases as the other weights.
+            (chrono_length * dt > 2): b_1 = -log U[1, chrono_length * dt - 1], the other biases 0.
+            None starts the biases as the other weights.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
@@ -175,11 +177,11 @@ class LEM(_TwoScales, KernelLayer):
     Note:
         For dt <= 1 the states stay within [-1, 1]; a larger dt (one tuned value is 1.9) runs with a
         ``StabilityWarning``. With ``elapsed`` e_n dt becomes dt e_n, before the gates are clipped:
-        the bound holds for gaps with dt e_n <= 1. All weights and biases start from U(-1/sqrt(H),
-        1/sqrt(H)). Which gate the chrono bias belongs to is unreadable in the paper; it is the
-        gate of z here, whose leak then has time constants up to ``chrono_length`` steps, as in the
-        chrono LSTM. The published code keeps two biases per gate; their sum is the one here.
-        Clipped gates are clipped in evaluation as well.
+        the bound holds for gaps with dt e_n <= 1. All weights, and without ``chrono_length`` all
+        biases, start from U(-1/sqrt(H), 1/sqrt(H)). Which gate the chrono bias belongs to is
+        unreadable in the paper; it is the gate of z here, whose leak then has time constants up to
+        ``chrono_length`` steps, as in the chrono LSTM. The published code keeps two biases per
+        gate; their sum is the one here. Clipped gates are clipped in evaluation as well.
 
     Example:
         >>> import torch

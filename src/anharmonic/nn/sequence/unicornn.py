@@ -238,7 +238,11 @@ class UnICORNN(_IndependentOscillators, KernelLayer):
         self.make_parameters(device=device, dtype=dtype)
 
     def reset_parameters(self) -> None:
-        """Draws every weight anew: V Kaiming uniform (slope 8), w from U(0, 1), c small, b 0."""
+        """Draws every weight anew, b as 0.
+
+        V is Kaiming uniform (slope 8), that of the first layer times ``input_scale``; w is from
+        U(0, 1), c from U(-timescale_range, timescale_range).
+        """
         super().reset_parameters()
         with torch.no_grad():
             for name, parameter in self.named_parameters():
