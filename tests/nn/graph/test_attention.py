@@ -88,9 +88,9 @@ def test_additive_attention_has_the_weights_of_gat():
     [
         (lambda: AttentionCoupling(4, 5, heads=2), "multiple of heads=2; got 5"),
         (lambda: AttentionCoupling(0), "channels must be an int >= 1"),
-        (lambda: AttentionCoupling(4, 0), "attention_channels must be an int >= 1; got 0"),
-        (lambda: AdditiveAttentionCoupling(4, heads=0), "^heads must be an int >= 1; got 0"),
-        (lambda: AdditiveAttentionCoupling(4, heads=-1), "^heads must be an int >= 1; got -1"),
+        (lambda: AttentionCoupling(4, 0), "attention_channels must be an int >= 1; got .*=0"),
+        (lambda: AdditiveAttentionCoupling(4, heads=0), "^heads must be an int >= 1; got .*=0"),
+        (lambda: AdditiveAttentionCoupling(4, heads=-1), "^heads must be an int >= 1; got .*=-1"),
     ],
 )
 def test_attention_refuses_other_sizes(make, text):

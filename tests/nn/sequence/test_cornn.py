@@ -255,3 +255,9 @@ def test_scales_of_the_initial_weights():
     )
     with pytest.raises(ValueError, match=r"input_scale.*-1"):
         ah.CoRNN(3, 50, input_scale=-1.0)
+
+
+@pytest.mark.parametrize("name", ["frequency", "damping"])
+def test_learned_scalars_start_above_0(name):
+    with pytest.raises(ValueError, match=f"{name} must be > 0 if it is learned"):
+        ah.CoRNN(3, 4, **{name: 0.0, f"trainable_{name}": True})
