@@ -12,7 +12,7 @@ Example:
 
 from typing import Any
 
-from anharmonic import _plugins
+from anharmonic import _checks, _plugins
 from anharmonic._version import __version__
 from anharmonic.nn.citations import cite
 from anharmonic.nn.graph.gradient_gating import GradientGating
@@ -95,7 +95,10 @@ def __getattr__(name: str) -> Any:
         return _plugins.load("anharmonic.sequence_models", name)
     if name in _MOVED:
         raise AttributeError(
-            f"anharmonic.{name} is part of the package anharmonic-papers, which is not installed: "
-            "from a checkout of this repository run: pip install -e papers"
+            _checks.message(
+                f"anharmonic.{name} needs the package anharmonic-papers",
+                "an environment without it",
+                _checks.GET_PAPERS,
+            )
         )
     raise AttributeError(f"module 'anharmonic' has no attribute {name!r}")

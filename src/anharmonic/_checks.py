@@ -287,6 +287,9 @@ def missing_extra(package: str, extra: str, purpose: str = "this") -> ImportErro
     )
 
 
+GET_PAPERS = "from a checkout of this repository run: pip install -e papers"
+
+
 def missing_papers(command: str) -> ImportError:
     """Builds the error for a command that the package anharmonic-papers adds.
 
@@ -301,7 +304,7 @@ def missing_papers(command: str) -> ImportError:
         message(
             f"`anharmonic {command}` needs the package anharmonic-papers",
             "an environment without it",
-            "from a checkout of this repository run: pip install -e papers",
+            GET_PAPERS,
         )
     )
 

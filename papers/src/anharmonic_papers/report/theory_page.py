@@ -8,6 +8,7 @@ from pathlib import Path
 
 from anharmonic import pages
 from anharmonic.train import write_atomically
+from anharmonic_papers.report.markdown_pages import slug
 from anharmonic_papers.report.theory_pictures import has_curve, panels
 from anharmonic_papers.theory import all_statements
 from anharmonic_papers.theory.statements import CHAPTERS, Check, Statement
@@ -66,13 +67,8 @@ def without_ratio(statement: Statement) -> str:
 
 def false_row(statement: Statement) -> str:
     """The line of a false statement in the list that opens the page."""
-    name = f"[`{statement.id}`](#{anchor(statement.chapter)})"
+    name = f"[`{statement.id}`](#{slug(statement.chapter)})"
     return f"| {cell(statement.number)} | {name} | {cell(statement.remark)} |"
-
-
-def anchor(chapter: str) -> str:
-    """What links to a chapter's heading end with."""
-    return chapter.lower().replace(" ", "-")
 
 
 def cell(text: str) -> str:
@@ -106,7 +102,7 @@ def picture_name(chapter: str) -> str:
         >>> picture_name("Neural ODEs")
         'theory-neural-odes.svg'
     """
-    return f"theory-{anchor(chapter)}.svg"
+    return f"theory-{slug(chapter)}.svg"
 
 
 def write_page(path: Path) -> list[Path]:
@@ -136,7 +132,7 @@ def write_page(path: Path) -> list[Path]:
             chapters.append(
                 {
                     "name": chapter,
-                    "anchor": anchor(chapter),
+                    "anchor": slug(chapter),
                     "states": Counter(s.state for s in members),
                     "tuned": TUNED.get(chapter),
                     "picture": picture_name(chapter) if drawn else None,
