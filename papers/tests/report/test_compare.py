@@ -3,14 +3,11 @@ from dataclasses import replace
 import pytest
 
 from anharmonic.train.run import Run
-from anharmonic_papers.report.compare import (
-    ABSENT,
-    NOT_RUN,
-    compare,
+from anharmonic_papers.report.compare import ABSENT, NOT_RUN, compare, missing
+from anharmonic_papers.report.text import (
     count,
     duration,
     markdown,
-    missing,
     provenance,
     remarks,
     terminal,

@@ -13,8 +13,7 @@ from anharmonic.cli import run_command
 from anharmonic.train import read_results, write_atomically
 from anharmonic_papers.figures import base as drawn
 from anharmonic_papers.figures.registry import list_figures, tables_and_figures
-from anharmonic_papers.report.compare import SOURCES, compare, has_results, terminal
-from anharmonic_papers.report.compare import markdown as table_in_markdown
+from anharmonic_papers.report.compare import compare, has_results
 from anharmonic_papers.report.markdown_pages import write_pages
 from anharmonic_papers.report.page import write_html, write_html_pages
 from anharmonic_papers.report.places import results_folder
@@ -22,6 +21,8 @@ from anharmonic_papers.report.summary import put_into
 from anharmonic_papers.report.summary import short as short_summary
 from anharmonic_papers.report.summary import summary as summarised
 from anharmonic_papers.report.summary import terminal as summary_in_terminal
+from anharmonic_papers.report.text import SOURCES, terminal
+from anharmonic_papers.report.text import markdown as table_in_markdown
 from anharmonic_papers.tables import list_tables
 
 

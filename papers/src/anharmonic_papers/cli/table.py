@@ -16,8 +16,9 @@ from anharmonic.cli import fields_of, is_debugging, one_line, run_command
 from anharmonic.train import Jobs, Result, RunEnvironment, fit_rows, read_results, without_results
 from anharmonic_papers.cli.search import Search, search_rows
 from anharmonic_papers.figures.registry import tables_and_figures
-from anharmonic_papers.report.compare import compare, terminal
+from anharmonic_papers.report.compare import compare
 from anharmonic_papers.report.places import results_folder
+from anharmonic_papers.report.text import terminal
 from anharmonic_papers.tables import list_tables
 from anharmonic_papers.tables.base import Row, Table
 from anharmonic_papers.tables.budget import Budget, unused_bounds

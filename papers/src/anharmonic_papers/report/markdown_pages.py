@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from anharmonic.train import write_atomically
-from anharmonic_papers.report.compare import SOURCES
 from anharmonic_papers.report.summary import Entry, markdown
+from anharmonic_papers.report.text import SOURCES
 
 PAPERS = {
     "cornn": "coRNN",

@@ -8,8 +8,8 @@ from typing import Any
 
 from anharmonic import __version__, pages
 from anharmonic.train import write_atomically
-from anharmonic_papers.report import compare
-from anharmonic_papers.report.compare import HEAD, Line
+from anharmonic_papers.report import text
+from anharmonic_papers.report.compare import Line, command, missing
 from anharmonic_papers.report.pictures import curves, in_words, points
 from anharmonic_papers.report.summary import JUDGED, STATES, Entry, counts
 from anharmonic_papers.tables.base import Table
@@ -33,7 +33,7 @@ def html(comparisons: Sequence[Comparison], results: Path | None = None, back: s
         title=tables[0]["title"] if len(tables) == 1 else "Reported and ours",
         tables=tables,
         back=back,
-        sources=compare.SOURCES,
+        sources=text.SOURCES,
         version=__version__,
     )
 
@@ -92,7 +92,7 @@ def write_html_pages(
             _INDEX,
             title="The papers' numbers",
             links=links,
-            sources=compare.SOURCES,
+            sources=text.SOURCES,
             version=__version__,
             **filled,
         ),
@@ -100,16 +100,16 @@ def write_html_pages(
 
 
 def _table(table: Table, lines: Sequence[Line], results: Path | None) -> dict[str, Any]:
-    shown = compare.columns(lines)
+    shown = text.columns(lines)
     return {
         "id": table.id,
         "title": table.title,
-        "heading": compare.heading(table),
-        "head": [HEAD[i] for i in shown],
+        "heading": text.heading(table),
+        "head": [text.HEAD[i] for i in shown],
         "groups": [
             {
                 "name": name,
-                "heading": compare.subheading(table, name),
+                "heading": text.subheading(table, name),
                 "points": _image(points(table.part(name), members), in_words(members)),
                 "curves": [
                     pages.image(figure, f"learning curves, {', '.join(_ran(members))}")
@@ -118,13 +118,13 @@ def _table(table: Table, lines: Sequence[Line], results: Path | None) -> dict[st
                 "rows": [row for line in members if _has(line) for row in _rows(line, shown)],
                 "absent": [row for ln in members if not _has(ln) for row in _rows(ln, shown)],
             }
-            for name, members in compare.groups(lines).items()
+            for name, members in text.groups(lines).items()
         ],
         "quartiles": table.quartiles,
-        "remarks": compare.remarks(table, lines),
-        "provenance": compare.provenance(lines),
-        "missing": compare.missing(table, lines, results),
-        "command": compare.command(table, results=results),
+        "remarks": text.remarks(table, lines),
+        "provenance": text.provenance(lines),
+        "missing": missing(table, lines, results),
+        "command": command(table, results=results),
     }
 
 
@@ -144,6 +144,6 @@ def _rows(line: Line, shown: Sequence[int]) -> list[tuple[str, dict[str, str]]]:
     """The cells of a line by column, each row with its kind: full, none or reduced."""
     first = "full" if line.full else "none"
     return [
-        ("reduced" if place else first, {HEAD[i]: row[i] for i in shown})
-        for place, row in enumerate(compare.cells(line))
+        ("reduced" if place else first, {text.HEAD[i]: row[i] for i in shown})
+        for place, row in enumerate(text.cells(line))
     ]

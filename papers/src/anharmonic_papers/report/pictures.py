@@ -11,7 +11,8 @@ from typing import Any
 from anharmonic import pages
 from anharmonic.pages import COLOURS
 from anharmonic.train import Result
-from anharmonic_papers.report.compare import Line, reported
+from anharmonic_papers.report.compare import Line
+from anharmonic_papers.report.text import reported
 from anharmonic_papers.tables.base import Table
 
 WIDE = 30

@@ -13,6 +13,7 @@ from anharmonic._checks import require
 from anharmonic.train import Result, write_atomically
 from anharmonic_papers.experiments import Experiment, experiments
 from anharmonic_papers.report.compare import Line, compare
+from anharmonic_papers.report.text import markdown_table
 from anharmonic_papers.tables.base import Table
 from anharmonic_papers.tables.registry import list_tables, table
 
@@ -179,8 +180,7 @@ def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyTy
         (f"[{name}]({links[name]})" if name in links else name, *rest)
         for name, *rest in rows(entries)
     ]
-    table = [HEAD, ("---",) * len(HEAD), *named]
-    return "\n".join([*out, *(f"| {' | '.join(row)} |" for row in table)]) + "\n"
+    return "\n".join([*out, markdown_table(HEAD, named)]) + "\n"
 
 
 def short(entries: Sequence[Entry]) -> str:
