@@ -1,7 +1,7 @@
 """Modules: sequence layers, graph networks, neural ODEs, readouts, and saving them."""
 
 from anharmonic.nn.graph.arguments import activation_function, check_input
-from anharmonic.nn.graph.attention import AttentionCoupling
+from anharmonic.nn.graph.attention import AdditiveAttentionCoupling, AttentionCoupling
 from anharmonic.nn.graph.convolutions import library, make_conv
 from anharmonic.nn.graph.convolve import convolve, convolve_with_start
 from anharmonic.nn.graph.encoder_decoder import GraphNetwork
@@ -23,6 +23,7 @@ from anharmonic.ops.recurrence import HiddenState, State
 
 __all__ = [
     "LEM",
+    "AdditiveAttentionCoupling",
     "AttentionCoupling",
     "CoRNN",
     "GradientGating",
