@@ -110,7 +110,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("sets", type=Path)
     parser.add_argument("--out", type=Path, required=True, help="folder of the runs")
-    parser.add_argument("--models", nargs="+", default=MODELS)
+    parser.add_argument(
+        "--models", nargs="+", default=MODELS, help="only these; others stay as they were written"
+    )
     parser.add_argument("--only", nargs="+", help="names of sets")
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--epochs", type=int, help="for a trial of this script")
@@ -118,11 +120,16 @@ def main() -> None:
     parser.add_argument("--name", choices=NAMES, default=NAMES[0])
     asked = parser.parse_args()
     rival = json.loads((asked.sets / "minirocket.json").read_text())
+    written = HERE / f"{asked.name}.json"
+    known = json.loads(written.read_text())["sets"] if asked.models != MODELS else {}
     found: dict[str, dict[str, dict[str, object]]] = {}
     for path in sorted(asked.sets.glob("*.npz"), key=lambda p: p.stat().st_size):
         if asked.only and path.stem not in asked.only:
             continue
-        found[path.stem] = {"facts": facts(path), "MiniRocket": rival[path.stem]}
+        found[path.stem] = known.get(path.stem, {}) | {
+            "facts": facts(path),
+            "MiniRocket": rival[path.stem],
+        }
         for model in asked.models:
             found[path.stem][model] = train(model, path, asked.seeds, asked.out, asked.epochs)
             print(path.stem, model, found[path.stem][model], flush=True)
@@ -133,7 +140,7 @@ def main() -> None:
     text = table(found, asked.seeds, machine)
     print(text)
     if asked.write:
-        (HERE / f"{asked.name}.json").write_text(
+        written.write_text(
             json.dumps({"seeds": asked.seeds, "machine": machine, "sets": found}, indent=1) + "\n"
         )
         begin, end = marks(asked.name)

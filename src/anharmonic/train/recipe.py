@@ -43,6 +43,7 @@ FILLED_OPTIONS = frozenset(
         "dt",
         "frequency",
         "damping",
+        "timescale_range",
         "difference",
         "scale_each",
         "elapsed",
@@ -266,7 +267,8 @@ def _model(model: str, task: Task, steps: int) -> dict[str, Any]:
         # Short series need a step that sees more than a part of an oscillation.
         options |= {"dt": min(0.5, max(0.1, 12 / steps)), "frequency": 3.0, "damping": 3.0}
     elif model == "UnICORNN":
-        options |= {"dt": min(0.5, max(0.1, 12 / steps)), "num_layers": 2}
+        # Neurons that start at different speeds: slow and fast parts of a series are found sooner.
+        options |= {"dt": min(0.5, max(0.1, 12 / steps)), "num_layers": 2, "timescale_range": 2.0}
     return options
 
 
