@@ -5,7 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from anharmonic.data import GraphDataset, GraphTask, Splits, registry
 from anharmonic.data.files import file_digest
 from anharmonic.data.graphs.own import GraphFileTask
 from anharmonic.train.fit import fit
@@ -93,3 +95,38 @@ def test_the_default_beats_the_majority_class_by_far(model, same, tmp_path):
     environment = RunEnvironment(out=tmp_path, file=path, progress=False, threads=1)
     # Two thirds are of one class.
     assert fit(run, environment).test > 100 * 2 / 3 + 15
+
+
+class Rings(GraphTask):
+    """Rings of five nodes; the class is that of the mean of a noisy feature."""
+
+    name = "rings"
+    target = "class"
+    readout = "graph"
+    metric = "accuracy"
+    input_size = 2
+    output_size = 2
+
+    def __init__(self) -> None:
+        self.sizes = {"train": 400, "valid": 100, "test": 400}
+
+    def _build(self) -> Splits[GraphDataset]:
+        generator = torch.Generator().manual_seed(0)
+        return Splits(*(self._part(count, generator) for count in self.sizes.values()))
+
+    def _part(self, count: int, generator: torch.Generator) -> GraphDataset:
+        x = torch.randn(count, 5, 2, generator=generator)
+        y = (x[:, :, 0].mean(1) > 0).long()
+        ring = torch.stack([torch.arange(5), torch.arange(1, 6) % 5]).repeat(1, count)
+        ends = 5 * torch.arange(count + 1)
+        return GraphDataset(x.reshape(-1, 2), ring, y, ends, ends)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_default_learns_a_class_for_every_graph(model, tmp_path, monkeypatch):
+    pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+    monkeypatch.setitem(registry._OWN, "rings", Rings)
+    fields, options, _ = graph_settings(model, Rings())
+    run = Run("rings", model, {}, options, **(fields | {"epochs": 10}))
+    result = fit(run, RunEnvironment(out=tmp_path, progress=False, threads=1))
+    assert result.test > 80  # one class has half of the rings

@@ -184,6 +184,7 @@ OTHERWISE = {
     ("cornn-adding", "LEM"): {"dt"},  # by the rule 1/sqrt(T)
     ("lem-fitzhugh-nagumo", "LEM, dt = 2"): {"dt"},  # of Figure 5.4
     ("graphcon-depth-mnist", "GraphCON-GCN"): {"num_layers"},
+    ("graphcon-sensitivity", "GraphCON-GCN"): {"num_layers"},  # half of them
 }
 VARIED = (
     "standardised",
