@@ -119,16 +119,16 @@ class MNISTSuperpixels(GraphTask):
         sizes = [self.sizes["valid"], count - self.sizes["valid"]]
         valid, train = split_indices(count, sizes, seeded_rng("superpixels split", self.split_seed))
         known = _graphs(arrays, "train")
-        parts = Splits(
+        parts = [
             known.select(torch.from_numpy(train[: self.sizes["train"]])),
             known.select(torch.from_numpy(valid)),
             _graphs(arrays, "test"),
-        )
+        ]
         if self.standardise:
-            mean, deviation = parts.train.x.mean(0), parts.train.x.std(0)
+            mean, deviation = parts[0].x.mean(0), parts[0].x.std(0)
             for part in parts:
                 part.x = (part.x - mean) / torch.where(deviation > 0, deviation, 1.0)
-        return parts
+        return Splits(*parts)
 
 
 def _graphs(arrays: Arrays, part: str) -> GraphDataset:
