@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
-from anharmonic.data.base import SequenceDataset
+from anharmonic.data.base import SequenceDataset, counted
 from anharmonic.data.columns import Columns
 from anharmonic.data.sources import arrays_digest
 
@@ -98,6 +98,19 @@ class Sequences:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        """Sizes and what is known, not the numbers themselves."""
+        shortest, longest = int(self.lengths.min()), int(self.lengths.max())
+        steps = counted(longest, "step")
+        if shortest < longest:
+            steps = f"{shortest} to {steps}"
+        known = {"elapsed": self.elapsed, "groups": self.groups, "times": self.times}
+        known = {"y": self.y} | known | {"ids": self.ids}
+        names = ", ".join(name for name, values in known.items() if values is not None)
+        sizes = f"{counted(len(self), 'sequence')} of {steps}"
+        channels = counted(self.x.shape[1], "channel")
+        return f"Sequences({self.where}: {sizes}, {channels}; with {names or 'x alone'})"
 
     @property
     def lengths(self) -> Integers:
