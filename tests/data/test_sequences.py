@@ -20,10 +20,8 @@ def make(x: object, offsets: object, y: object = None, per_step: bool = False) -
 
 
 def test_shown_by_its_sizes() -> None:
-    part = Sequences("mine.npz", np.zeros((6, 2), np.float32), np.array([0, 1, 6]))
-    assert (
-        repr(part) == "Sequences(mine.npz: 2 sequences of 1 to 5 steps, 2 channels; with x alone)"
-    )
+    part = Sequences("my.npz", np.zeros((6, 2), np.float32), np.array([0, 1, 6]))
+    assert repr(part) == "Sequences(my.npz: 2 sequences of 1 to 5 steps, 2 channels; with x alone)"
     one = replace(part, offsets=np.array([0, 6]), y=np.array(["a"]), groups=np.array([4]))
     assert str(one) == "Sequences(my.npz: 1 sequence of 6 steps, 2 channels; with y, groups)"
 
