@@ -35,6 +35,8 @@ def test_a_spike_that_is_clipped_is_harmless(clip, said):
 def test_a_loss_that_jumps_is_said():
     text = Notices(Run("adding", "LEM", lr=0.3)).of(CALM | {"train_loss": [1.0, 0.6, 0.4, 0.9]})
     assert "from 0.4 to 0.9" in text and "lr" in text and "0.3" in text
+    # One that has hardly fallen yet wavers.
+    assert not Notices(Run("adding", "LEM")).of(CALM | {"train_loss": [1.1, 1.09, 1.08, 1.1]})
 
 
 @pytest.fixture

@@ -60,9 +60,9 @@ def test_reached_is_within_rounding_or_a_deviation(results_of):
     name = "lem-fitzhugh-nagumo"  # lower is better: coRNN 0.4, LEM 0.2
     assert entry(results_of(name, cornn=[0.44], lem=[0.1]), name).state == "reached"
     found = entry(results_of(name, cornn=[0.5], lem=[0.1]), name)
-    gap = "coRNN: 0.4 → 0.500, 1 of 3 seeds"
+    gap = "coRNN: 0.4 → 0.500 x 1e-2, 1 of 3 seeds"
     assert (found.state, found.reached, found.gap) == ("below", "1 of 2", gap)
-    assert entry(results_of(name, cornn=[0.8, 0.8, 0.8]), name).gap == "coRNN: 0.4 → 0.800"
+    assert entry(results_of(name, cornn=[0.8, 0.8, 0.8]), name).gap == "coRNN: 0.4 → 0.800 x 1e-2"
     # Three seeds 0.3 apart: 0.5 is within a deviation of 0.4.
     assert entry(results_of(name, cornn=[0.2, 0.5, 0.8], lem=[0.1]), name).state == "reached"
     # The best of a row's variants counts; rivals do not.
@@ -73,7 +73,7 @@ def test_reached_is_within_rounding_or_a_deviation(results_of):
 def test_higher_is_better_where_the_table_says_so(results_of):
     name = "cornn-smnist"
     found = entry(results_of(name, cornn_128=[99.0]), name)
-    assert (found.state, found.gap) == ("below", "coRNN 128: 99.3 → 99.00")
+    assert (found.state, found.gap) == ("below", "coRNN 128: 99.3 → 99.00 %")
     assert entry(results_of(name, cornn_128=[99.5]), name).state == "reached"
 
 
@@ -97,7 +97,7 @@ def test_the_page_and_the_short_form_name_all(results_of):
     page, few, said = summaries.markdown(entries), short(entries), summaries.terminal(entries)
     for one in experiments():
         assert one.id in page and one.id in said
-    assert "coRNN 128: 99.3 → 99.00" in page and "coRNN 128: 99.3 → 99.00" in few
+    assert "coRNN 128: 99.3 → 99.00 %" in page and "coRNN 128: 99.3 → 99.00 %" in few
     counts = re.findall(r"(\d+) (?:" + "|".join(STATES) + ")", few.partition("\n")[0])
     assert sum(int(n) for n in counts) == 70
 

@@ -103,12 +103,15 @@ def plan(
         raise TypeError(message(expected, type(model).__name__, advice))
     name = model.name
     require(name in _READERS, "layer", name, f"one of {sorted(_READERS)}", "train one of these")
+    flags = "--bidirectional False"
+    if preparation is not None and preparation.elapsed != "ignore":
+        flags += " --elapsed ignore"
     require(
         not model.layer.bidirectional,
         "bidirectional",
         True,
         "False, as one who reads from the end cannot answer step by step",
-        "train with bidirectional=False (--bidirectional False)",
+        f"train with {flags}",
     )
     require(
         model.embedding_size is None,

@@ -13,8 +13,9 @@ from anharmonic.train.run import Run
 # Largest gradient of an epoch over the median of the run's: seldom above 20 where training is
 # calm; one step of 20,000 ended a coRNN's training on the adding problem.
 _SPIKE = 100.0
-# Rise of an epoch's mean loss above the least, as a share of all that was gained.
-_JUMP = 0.5
+# Rise of an epoch's mean loss above the least, as a share of all that was gained, and of the least:
+# a loss that has hardly fallen wavers by more than it gained.
+_JUMP, _JUMP_OF_LOSS = 0.5, 0.1
 # Share of the trivial answer's training loss: a loss that is not below it learned next to nothing.
 _LEARNED = 0.92
 
@@ -67,11 +68,12 @@ class Notices:
         losses = curve["train_loss"]
         if len(losses) < 3:
             return ""
-        gained = losses[0] - min(losses)
-        if gained <= 0 or losses[-1] - min(losses) < _JUMP * gained:
+        least = min(losses)
+        gained = losses[0] - least
+        if gained <= 0 or losses[-1] - least < max(_JUMP * gained, _JUMP_OF_LOSS * abs(least)):
             return ""
         return (
-            f"Epoch {curve['epoch'][-1]:.0f}: the training loss jumped from {min(losses):.3g} to "
+            f"Epoch {curve['epoch'][-1]:.0f}: the training loss jumped from {least:.3g} to "
             f"{losses[-1]:.3g}. Likely the learning rate is too high: lower lr "
             f"({self._run.lr:g}), let it fall (schedule), or average the weights (ema_decay)."
         )

@@ -144,7 +144,7 @@ def _many_graphs(model: str, task: Task) -> tuple[dict[str, Any], dict[str, Any]
     fields = {"lr": 5e-3, "schedule": "one_cycle", "clip_norm": 1.0, "epochs": epochs}
     fields["batch_size"] = 32
     options = {"dt": 0.5} if model == "GraphCON" else {}
-    return fields, options, f"{count} training graphs: {epochs} epochs of 32 a step, one cycle."
+    return fields, options, f"{count} training graphs: 32 a step, one cycle of the rate."
 
 
 def _homophily(parts: list[GraphBatch]) -> float | None:

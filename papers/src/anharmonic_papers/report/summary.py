@@ -21,10 +21,11 @@ PROPOSED = {"CoRNN", "UnICORNN", "LEM", "GraphCON", "GradientGating"}
 """The models that the papers propose: their rows are judged."""
 State = Literal["reached", "below", "measured", "smaller budgets", "not run"]
 STATES: dict[State, str] = {
-    "reached": "as good as reported, or within one standard deviation, in every row that ran",
-    "below": "not as good in at least one row",
+    "reached": "as good as reported, or within one standard deviation (theirs or ours, whichever is "
+    "larger), in every row that ran",
+    "below": "not as good in at least one row, of our budgets and settings too",
     "measured": "no number is printed",
-    "smaller budgets": "ran on smaller budgets only, which are not comparable",
+    "smaller budgets": "only runs that were cut short of the row's own budget, not comparable",
     "not run": "no result",
 }
 """What a state means, in the order in which they are shown."""
@@ -102,10 +103,13 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
             place = f"{name}, {group}" if group else name
             ran = len(best.row.seeds) - len(best.missing)
             done = f", {ran} of {len(best.row.seeds)} seeds" * bool(best.missing)
-            ours = f"{format(best.full.mean, best.full.form)}{done}"
-            said = f"{place}: {best.row.reported} → {ours}"
+            ours = format(best.full.mean, best.full.form)
+            part = of.part(best.row.group)
+            unit = part.unit or part.metric
+            said = f"{place}: {best.row.reported} → {ours} {unit}{done}"
             below[said] = _shortfall(of, best)
-    count = f"{len(judged) - len(below)} of {len(printed)}"
+    left = len(printed) - len(judged)
+    count = f"{len(judged) - len(below)} of {len(judged)}" + f", {left} not run" * bool(left)
     if not below:
         return Entry(one, "reached", count)
     return Entry(one, "below", count, max(below, key=lambda said: below[said]))

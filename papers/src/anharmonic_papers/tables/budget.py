@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from anharmonic._checks import listed, positive_int, require
-from anharmonic.data import make_task, task_options
+from anharmonic.data import GraphTask, make_task, task_class, task_options
 from anharmonic.train import Run
 from anharmonic_papers.tasks.signals import LONGEST_RECORDING
 from anharmonic_papers.tasks.text import LONGEST_REVIEW
@@ -250,7 +250,8 @@ def reduction(small: Run, full: Run) -> str:
     names = {"train": "training", "valid": "validation", "test": "test"}
     counts = [f"{has[part]} {name}" for part, name in names.items() if part in has]
     if counts:
-        parts.append(f"{listed(counts)} sequences")
+        kind = "graphs" if issubclass(task_class(full.task), GraphTask) else "sequences"
+        parts.append(f"{listed(counts)} {kind}")
     if "original" in has:
         parts.append("JPEG images")
     return ", ".join(parts) or "marked so, though nothing is smaller"
