@@ -53,7 +53,7 @@ def draw(path, found):
         axes.annotate(
             name,
             (steps[-1], middle[-1]),
-            xytext=(6, 8 if name == "coRNN" else -3),
+            xytext=(6, -12 if name == "coRNN" else -3),
             textcoords="offset points",
             color=colour,
         )
