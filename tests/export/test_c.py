@@ -137,6 +137,10 @@ def test_uneven_times_and_forecasts_are_refused(tmp_path):
     for wrong in ({"elapsed": "step"}, {"horizon": 2, "forecast": (0,)}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             write_c(model("LEM"), tmp_path, preparation=Preprocessing(**base, **wrong))
+    # What must be trained otherwise is said at once.
+    both = ah.SequenceModel("LEM", 3, 4, hidden_size=5, bidirectional=True)
+    with pytest.raises(ValueError, match="--bidirectional False --elapsed ignore"):
+        write_c(both, tmp_path, preparation=Preprocessing(**base, elapsed="step"))
 
 
 def test_other_layers_and_bare_layers_are_refused(tmp_path):

@@ -98,7 +98,7 @@ def test_the_default_beats_the_majority_class_by_far(model, same, tmp_path):
 
 
 class Rings(GraphTask):
-    """Rings of five nodes; the class is that of the mean of a noisy feature."""
+    """Rings of five nodes; the class is the sign of a feature's mean."""
 
     name = "rings"
     target = "class"
@@ -127,6 +127,7 @@ def test_the_default_learns_a_class_for_every_graph(model, tmp_path, monkeypatch
     pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
     monkeypatch.setitem(registry._OWN, "rings", Rings)
     fields, options, _ = graph_settings(model, Rings())
+    assert (fields["batch_size"], fields["schedule"], fields["epochs"]) == (32, "one_cycle", 200)
     run = Run("rings", model, {}, options, **(fields | {"epochs": 10}))
     result = fit(run, RunEnvironment(out=tmp_path, progress=False, threads=1))
     assert result.test > 80  # one class has half of the rings

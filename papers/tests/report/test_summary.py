@@ -62,6 +62,7 @@ def test_reached_is_within_rounding_or_a_deviation(results_of):
     found = entry(results_of(name, cornn=[0.5], lem=[0.1]), name)
     gap = "coRNN: 0.4 → 0.500 x 1e-2, 1 of 3 seeds"
     assert (found.state, found.reached, found.gap) == ("below", "1 of 2", gap)
+    assert entry(results_of(name, cornn=[0.5]), name).reached == "0 of 1, 1 without a full run"
     assert entry(results_of(name, cornn=[0.8, 0.8, 0.8]), name).gap == "coRNN: 0.4 → 0.800 x 1e-2"
     # Three seeds 0.3 apart: 0.5 is within a deviation of 0.4.
     assert entry(results_of(name, cornn=[0.2, 0.5, 0.8], lem=[0.1]), name).state == "reached"

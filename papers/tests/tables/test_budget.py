@@ -129,6 +129,8 @@ def test_reduction_says_what_is_smaller(run):
     small = shrink(run, Budget(epochs=2, train_size=100, eval_size=5))
     assert reduction(small, run) == "2 epochs, 100 training, 5 validation and 5 test sequences"
     assert reduction(shrink(run, Budget(train_size=100)), run) == "100 training sequences"
+    images = Run("mnist-superpixels", "GraphCON")
+    assert reduction(shrink(images, Budget(train_size=100)), images) == "100 training graphs"
     assert reduction(replace(run, reduced=True), run) == "marked so, though nothing is smaller"
 
 

@@ -105,9 +105,8 @@ class Sequences:
         steps = counted(longest, "step")
         if shortest < longest:
             steps = f"{shortest} to {steps}"
-        known = {"elapsed": self.elapsed, "groups": self.groups, "times": self.times}
-        known = {"y": self.y} | known | {"ids": self.ids}
-        names = ", ".join(name for name, values in known.items() if values is not None)
+        known = ("y", "elapsed", "groups", "times", "ids")
+        names = ", ".join(name for name in known if getattr(self, name) is not None)
         sizes = f"{counted(len(self), 'sequence')} of {steps}"
         channels = counted(self.x.shape[1], "channel")
         return f"Sequences({self.where}: {sizes}, {channels}; with {names or 'x alone'})"

@@ -15,6 +15,8 @@ from anharmonic.data.graph_batch import GraphBatch, NodeDataset
 # Cora, Citeseer and Pubmed lie at 0.6 and above, Film, Chameleon, Squirrel, Texas, Wisconsin,
 # Minesweeper, Tolokers and Twitch at 0.15 and below.
 _ALIKE = 0.3
+# Of tasks of many graphs: graphs of a step, and steps of a training, but for 20 to 200 epochs.
+_GRAPHS, _STEPS = 32, 6000
 # Fewer edges between nodes whose class is known say nothing.
 _ENOUGH_EDGES = 10
 # For graphs whose edges join nodes of one class: smooth over neighbours.
@@ -140,11 +142,11 @@ def graph_settings(model: str, task: Task) -> tuple[dict[str, Any], dict[str, An
 
 def _many_graphs(model: str, task: Task) -> tuple[dict[str, Any], dict[str, Any], str]:
     count = task.sizes["train"]
-    epochs = max(20, min(200, round(3000 / max(1, count / 64))))
+    epochs = max(20, min(200, round(_STEPS / max(1, count / _GRAPHS))))
     fields = {"lr": 5e-3, "schedule": "one_cycle", "clip_norm": 1.0, "epochs": epochs}
-    fields["batch_size"] = 32
+    fields["batch_size"] = _GRAPHS
     options = {"dt": 0.5} if model == "GraphCON" else {}
-    return fields, options, f"{count} training graphs: 32 a step, one cycle of the rate."
+    return fields, options, f"{count} training graphs: {_GRAPHS} a step, one cycle of the rate."
 
 
 def _homophily(parts: list[GraphBatch]) -> float | None:

@@ -21,9 +21,9 @@ PROPOSED = {"CoRNN", "UnICORNN", "LEM", "GraphCON", "GradientGating"}
 """The models that the papers propose: their rows are judged."""
 State = Literal["reached", "below", "measured", "smaller budgets", "not run"]
 STATES: dict[State, str] = {
-    "reached": "as good as reported, or within one standard deviation (theirs or ours, whichever is "
-    "larger), in every row that ran",
-    "below": "not as good in at least one row, of our budgets and settings too",
+    "reached": "as good as reported, or within one standard deviation, the larger of theirs and "
+    "ours, in every row that ran",
+    "below": "at least one row is not as good, be it one with our own budget and settings",
     "measured": "no number is printed",
     "smaller budgets": "only runs that were cut short of the row's own budget, not comparable",
     "not run": "no result",
@@ -44,9 +44,10 @@ class Entry:
     Args:
         experiment: The experiment.
         state: One of ``STATES``.
-        reached: How many of the papers' printed rows of their own models are, of how many.
-        gap: The row that is farthest below: its name, the reported number and ours, and how many of
-            its seeds ran if not all did.
+        reached: How many of the papers' printed rows of their own models are, of how many that have
+            a full run, and how many have none.
+        gap: The row that is farthest below: its name, the reported number, ours and their unit, and
+            how many of its seeds ran if not all did.
     """
 
     experiment: Experiment
@@ -109,7 +110,9 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
             said = f"{place}: {best.row.reported} → {ours} {unit}{done}"
             below[said] = _shortfall(of, best)
     left = len(printed) - len(judged)
-    count = f"{len(judged) - len(below)} of {len(judged)}" + f", {left} not run" * bool(left)
+    count = f"{len(judged) - len(below)} of {len(judged)}" + f", {left} without a full run" * bool(
+        left
+    )
     if not below:
         return Entry(one, "reached", count)
     return Entry(one, "below", count, max(below, key=lambda said: below[said]))
