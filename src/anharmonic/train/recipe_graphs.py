@@ -143,8 +143,8 @@ def graph_settings(model: str, task: Task) -> tuple[dict[str, Any], dict[str, An
 def _many_graphs(model: str, task: Task) -> tuple[dict[str, Any], dict[str, Any], str]:
     count = task.sizes["train"]
     epochs = max(20, min(200, round(_STEPS / max(1, count / _GRAPHS))))
-    fields = {"lr": 5e-3, "schedule": "one_cycle", "clip_norm": 1.0, "epochs": epochs}
-    fields["batch_size"] = _GRAPHS
+    fields = {"lr": 5e-3, "schedule": "one_cycle", "clip_norm": 1.0}
+    fields |= {"epochs": epochs, "batch_size": _GRAPHS}
     options = {"dt": 0.5} if model == "GraphCON" else {}
     return fields, options, f"{count} training graphs: {_GRAPHS} a step, one cycle of the rate."
 

@@ -110,9 +110,9 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
             said = f"{place}: {best.row.reported} → {ours} {unit}{done}"
             below[said] = _shortfall(of, best)
     left = len(printed) - len(judged)
-    count = f"{len(judged) - len(below)} of {len(judged)}" + f", {left} without a full run" * bool(
-        left
-    )
+    count = f"{len(judged) - len(below)} of {len(judged)}"
+    if left:
+        count += f", {left} without a full run"
     if not below:
         return Entry(one, "reached", count)
     return Entry(one, "below", count, max(below, key=lambda said: below[said]))
