@@ -26,8 +26,7 @@ from anharmonic.nn.sequence.cornn import CoRNN, CoRNNCell
 from anharmonic.nn.sequence.fastgrnn import FastGRNN
 from anharmonic.nn.sequence.hamiltonian import hamiltonian
 from anharmonic.nn.sequence.lem import LEM, LEMCell
-from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
-from anharmonic.nn.sequence.oscillator import NeuralOscillator
+from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator, NeuralOscillator
 from anharmonic.nn.sequence.oscillator_cases import as_neural_oscillator, harmonic_oscillators
 from anharmonic.nn.sequence.pendula import PendulumNetwork
 from anharmonic.nn.sequence.resonator_bank import ResonatorBank
@@ -36,9 +35,8 @@ from anharmonic.nn.sequence.torch_layers import GRU, LSTM, RNN, ChronoLSTM
 from anharmonic.nn.sequence.unicornn import UnICORNN, UnICORNNCell
 from anharmonic.nn.stability import StabilityWarning
 from anharmonic.nn.store import from_pretrained, save_pretrained
-from anharmonic.ops import use_backend, use_precision
+from anharmonic.ops import State, use_backend, use_precision
 from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.recurrence import State
 
 __all__ = [
     "GRU",

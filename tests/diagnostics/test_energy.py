@@ -14,7 +14,7 @@ from anharmonic.diagnostics.energy import (
 )
 from anharmonic.diagnostics.recurrence import recurrence
 from anharmonic.nn.sequence.hamiltonian import hamiltonian
-from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
+from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator
 
 
 def draw(*shape, seed=0):

@@ -11,7 +11,7 @@ from anharmonic.export.onnx import _export
 from anharmonic.export.prepared import Prepared
 from anharmonic.export.programs import RunProgram
 from anharmonic.ops import use_backend
-from anharmonic.ops.recurrence import as_scan
+from anharmonic.ops.reference import as_scan
 
 KINDS = {
     "nothing": {"standardise": False, "missing": "error"},

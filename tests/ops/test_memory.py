@@ -3,7 +3,7 @@ import torch
 
 from anharmonic import ops
 from anharmonic.ops import memory
-from anharmonic.ops.recurrence import TILE
+from anharmonic.ops.reference import TILE
 
 every = pytest.mark.parametrize("kernel", ["cornn", "unicornn", "lem"])
 

@@ -1,6 +1,7 @@
 """Prepared steps of a stream give what whole sequences give, whatever changes in between."""
 
 import copy
+import dataclasses
 import pickle
 import threading
 
@@ -30,11 +31,17 @@ def layer(request):
         yield LAYERS[request.param]()
 
 
+def fits(layer, x, state):
+    """Whether the next step would be a prepared one."""
+    equation = layer.equation()
+    return layer._stream.fits(equation, layer._weights(equation), x, state)
+
+
 def prepared(layer, x, state=None):
     """Takes two steps, and makes sure that the next would be a prepared one."""
     for _ in range(2):
         _, state = layer.step(x, state)
-    assert layer._stream.fits(layer, x, state)
+    assert fits(layer, x, state)
     return state
 
 
@@ -59,7 +66,7 @@ def test_a_stream_is_the_whole_sequence(layer, batch, dtype):
     for x_t in x:
         output, state = layer.step(x_t, state)
         outputs.append(output)
-    assert layer._stream.fits(layer, x[0], state)
+    assert fits(layer, x[0], state)
     if layer.memory == "reversible" and dtype is torch.float32:
         # Between calls the state is handed over as float32; within one it keeps to the finer grid.
         torch.testing.assert_close(torch.stack(outputs), whole, rtol=1e-5, atol=1e-6)
@@ -137,7 +144,7 @@ def test_backends_are_still_forced(layer, monkeypatch):
     x = torch.randn(2, 3)
     state = prepared(layer, x)
     with ah.use_backend("reference"):
-        assert not layer._stream.fits(layer, x, state)
+        assert not fits(layer, x, state)
         output, _ = layer.step(x, state)
     assert torch.allclose(output, layer.step(x, state)[0], atol=1e-5)
 
@@ -226,7 +233,23 @@ def test_what_cannot_be_compared_goes_the_usual_way():
                 assert_equal(layer.step(x, state), usual(layer, x, state))
         assert without._stream is not None
         assert Doubled(3, 4).step(x)[1].y.shape == (1, 2, 4)
-    assert odd._stream is None
+
+
+class Slower(ah.LEM):
+    """A user's layer that changes the equation."""
+
+    def equation(self):
+        return dataclasses.replace(super().equation(), dt=self.dt / 2)
+
+
+def test_steps_of_a_users_layer_are_prepared():
+    layer, x = Slower(3, 4), torch.randn(2, 3)
+    with torch.no_grad():
+        state = prepared(layer, x)
+        assert_equal(layer.step(x, state), usual(layer, x, state))
+        layer.dt = 0.3
+        assert not fits(layer, x, state)
+        assert_equal(layer.step(x, state), usual(layer, x, state))
 
 
 def test_tracers_see_a_step_as_an_operator():

@@ -2,7 +2,7 @@
 
 import torch
 
-from anharmonic.ops.dispatch import forced
+from anharmonic.ops.backend import forced
 from anharmonic.train import RunEnvironment
 from anharmonic_papers.figures import speed
 

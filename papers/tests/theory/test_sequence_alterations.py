@@ -6,11 +6,9 @@ import pytest
 import torch
 
 from anharmonic import LEM, CoRNN, UnICORNN
-from anharmonic.ops.cornn import functional as cornn
-from anharmonic.ops.lem import functional as lem
-from anharmonic.ops.recurrence import State
+from anharmonic.nn.sequence import layer
+from anharmonic.ops import CoRNNEquation, LEMEquation, State, UnICORNNEquation
 from anharmonic.ops.stream import Stream
-from anharmonic.ops.unicornn import functional as unicornn
 from anharmonic_papers.theory import all_statements
 from anharmonic_papers.theory.bounds import cornn_energy, cornn_sensitivity, cornn_variation
 
@@ -27,48 +25,43 @@ def scalar(name, function):
 
     def alter(settings):
         value = settings[name]
-        changed = [function(v) for v in value] if isinstance(value, list) else function(value)
-        return settings | {name: changed}
+        several = isinstance(value, (list, tuple))
+        return settings | {name: type(value)(map(function, value)) if several else function(value)}
 
     return alter
 
 
-def old_velocity(u, state, w, dt, scheme="explicit"):
-    return State(state.y + dt * state.z, STEPS["coRNN"](u, state, w, dt, scheme).z)
+def old_velocity(equation, u, state, w, dt):
+    return State(state.y + dt * state.z, STEPS["coRNN"](equation, u, state, w, dt).z)
 
 
-def old_momentum(u, state, w, h, frequency):
-    return State(state.y + h * state.z, STEPS["UnICORNN"](u, state, w, h, frequency).z)
+def old_momentum(equation, u, state, w, h):
+    return State(state.y + h * state.z, STEPS["UnICORNN"](equation, u, state, w, h).z)
 
 
-def old_fast_state(u, state, w, dt, gate_floor=None):
+def old_fast_state(equation, u, state, w, dt):
     y, z = state
     e = dt * torch.sigmoid(torch.addmm(u.gates_z, y, w.gates_z)[:, y.shape[1] : 2 * y.shape[1]])
     y = torch.lerp(y, torch.tanh(torch.addmm(u.y, z, w.y)), e)
-    return State(y, STEPS["LEM"](u, state, w, dt, gate_floor).z)
+    return State(y, STEPS["LEM"](equation, u, state, w, dt).z)
 
 
-def gates_swapped(u, state, w, dt, gate_floor=None):
+def gates_swapped(equation, u, state, w, dt):
     def swap(values):
         one, other, rest = values.tensor_split((values.shape[1] // 3, values.shape[1] * 2 // 3), 1)
         return torch.cat([other, one, rest], 1)
 
     u, w = (both._replace(gates_z=swap(both.gates_z)) for both in (u, w))
-    return STEPS["LEM"](u, state, w, dt, gate_floor)
+    return STEPS["LEM"](equation, u, state, w, dt)
 
 
-FILES = {"coRNN": cornn, "UnICORNN": unicornn, "LEM": lem}
-STEPS = {
-    "coRNN": cornn.cornn_step,
-    "UnICORNN": unicornn.unicornn_step,
-    "LEM": lem.lem_step,
-}
+EQUATIONS = {"coRNN": CoRNNEquation, "UnICORNN": UnICORNNEquation, "LEM": LEMEquation}
+STEPS = {chapter: equation.step for chapter, equation in EQUATIONS.items()}
 SETTINGS = {
     "dt doubled": scalar("dt", lambda dt: 2 * dt),
     "restoring force negated": scalar("frequency", lambda gamma: -gamma),
     "damping negated": scalar("damping", lambda epsilon: -epsilon),
 }
-STORED = {"memory": "stored"}
 ALTERED_STEPS = {
     "y moved by the old z": {
         "coRNN": old_velocity,
@@ -84,21 +77,25 @@ def altered(name, chapter):
     """The model with an error, wherever it runs: its steps and the differential equation's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stream, "fits", lambda *_: False)
-        model = MODELS[chapter]
-        kept = model._settings
+        model, run = MODELS[chapter], layer.run
         if name == "states stored":
-            run = model._op
-            patch.setattr(model, "_op", lambda *args, **kwargs: run(*args, **kwargs | STORED))
+            patch.setattr(layer, "run", lambda *args, **kw: run(*args, **kw | {"memory": "stored"}))
         elif name in SETTINGS:
-            patch.setattr(model, "_settings", lambda self: SETTINGS[name](kept(self)))
+            kept = model.equation
+
+            def equation(self):
+                right = kept(self)
+                return type(right)(**SETTINGS[name](vars(right)))
+
+            patch.setattr(model, "equation", equation)
             flow = solved(cornn_energy.flow, SETTINGS[name])
             patch.setattr(cornn_energy, "flow", flow)
             patch.setattr(cornn_sensitivity, "flow", flow)
             variation = solved(cornn_variation.variation, SETTINGS[name])
             patch.setattr(cornn_variation, "variation", variation)
         else:
-            patch.setattr(FILES[chapter], STEPS[chapter].__name__, ALTERED_STEPS[name][chapter])
-            patch.setattr(model, "_settings", lambda self: kept(self) | {"backend": "reference"})
+            patch.setattr(EQUATIONS[chapter], "step", ALTERED_STEPS[name][chapter])
+            patch.setattr(layer, "run", lambda *args, **kw: run(*args, **kw, backend="reference"))
         yield
 
 

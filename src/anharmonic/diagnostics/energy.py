@@ -16,7 +16,7 @@ from anharmonic._checks import require
 from anharmonic.diagnostics.recurrence import check_inputs, examined, layer_of, recurrence
 from anharmonic.nn.sequence.cornn import CoRNN
 from anharmonic.nn.sequence.hamiltonian import hamiltonian
-from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
+from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator
 from anharmonic.nn.sequence.unicornn import UnICORNN
 
 HAVE_ENERGY = (CoRNN, UnICORNN, MultiLayerNeuralOscillator)

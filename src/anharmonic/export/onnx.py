@@ -13,7 +13,7 @@ from torch import nn
 from anharmonic import _checks
 from anharmonic.export.programs import Program, evaluated, program_of
 from anharmonic.ops import use_backend
-from anharmonic.ops.recurrence import as_scan
+from anharmonic.ops.reference import as_scan
 from anharmonic.train import write_atomically
 
 

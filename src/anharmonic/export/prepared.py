@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic.data.preprocessing import Preprocessing
-from anharmonic.ops.recurrence import scanning
+from anharmonic.ops.reference import scanning
 
 _LEAST_STD = 1e-10
 

@@ -13,8 +13,8 @@ from torch import nn
 from anharmonic import _checks
 from anharmonic.export.programs import evaluated, program_of
 from anharmonic.ops import use_backend
-from anharmonic.ops.dispatch import available_backends
-from anharmonic.ops.recurrence import as_scan
+from anharmonic.ops.backend import available_backends
+from anharmonic.ops.reference import as_scan
 from anharmonic.train import write_atomically
 
 # Layers that run as one operator of the C library.

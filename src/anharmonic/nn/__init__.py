@@ -12,14 +12,13 @@ from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.registry import canonical_name, list_models, model_class
 from anharmonic.nn.resonators.features import ResonatorFeatures
 from anharmonic.nn.resonators.stream import ResonatorStream
-from anharmonic.nn.sequence.base import SequenceLayer
 from anharmonic.nn.sequence.cornn import CoRNN
+from anharmonic.nn.sequence.layer import SequenceLayer, StepLayer
 from anharmonic.nn.sequence.lem import LEM
-from anharmonic.nn.sequence.step_layer import StepLayer
 from anharmonic.nn.sequence.unicornn import UnICORNN
 from anharmonic.nn.stability import warn_unstable
 from anharmonic.nn.store import from_pretrained, save_pretrained
-from anharmonic.ops.recurrence import HiddenState, State
+from anharmonic.ops import HiddenState, State
 
 __all__ = [
     "LEM",

@@ -1,33 +1,44 @@
 """Recurrences and graph operations as functions on tensors: no ``nn.Module``, no files.
 
 One call runs a whole stack over a whole sequence, on time-major tensors. Every function picks a
-backend; the equation is in ``ops/<name>/step.py``.
+backend; a model is an ``Equation`` in a file of its own, such as ``ops/lem.py``.
 """
 
 from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.cornn import CoRNNWeights, cornn
-from anharmonic.ops.dispatch import available_backends, use_backend
+from anharmonic.ops.backend import available_backends, use_backend
+from anharmonic.ops.cornn import CoRNNEquation, CoRNNWeights, cornn
+from anharmonic.ops.equation import Compiled, Equation, HiddenState, State
 from anharmonic.ops.gate import gradient_gate
-from anharmonic.ops.lem import LEMWeights, lem
-from anharmonic.ops.oscillator import OscillatorWeights, oscillator
+from anharmonic.ops.lem import LEMEquation, LEMWeights, lem
+from anharmonic.ops.oscillator import OscillatorEquation, OscillatorWeights, oscillator
 from anharmonic.ops.precision import use_precision
-from anharmonic.ops.sequence import SequenceOptions
-from anharmonic.ops.skew import SkewWeights, skew
-from anharmonic.ops.unicornn import UnICORNNWeights, unicornn
+from anharmonic.ops.sequence import SequenceOptions, run
+from anharmonic.ops.skew import SkewEquation, SkewWeights, skew
+from anharmonic.ops.unicornn import UnICORNNEquation, UnICORNNWeights, unicornn
 
 __all__ = [
     "Adjacency",
+    "CoRNNEquation",
     "CoRNNWeights",
+    "Compiled",
+    "Equation",
+    "HiddenState",
+    "LEMEquation",
     "LEMWeights",
+    "OscillatorEquation",
     "OscillatorWeights",
     "SequenceOptions",
+    "SkewEquation",
     "SkewWeights",
+    "State",
+    "UnICORNNEquation",
     "UnICORNNWeights",
     "available_backends",
     "cornn",
     "gradient_gate",
     "lem",
     "oscillator",
+    "run",
     "skew",
     "unicornn",
     "use_backend",

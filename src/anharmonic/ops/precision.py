@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import choice
-from anharmonic.ops.dispatch import ContextSetting
+from anharmonic.ops.backend import ContextSetting
 
 PRECISIONS = ("float32", "tf32", "bfloat16")
 _PRECISION = ContextSetting("precision", "float32")

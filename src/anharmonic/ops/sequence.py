@@ -1,57 +1,37 @@
-"""A stack of layers over a whole sequence: how a call travels from a layer to the C library.
+"""Run an equation over whole sequences: a stack of layers, in one direction or both.
 
-A layer such as ``anharmonic.LEM`` lays its input out as [T, B, F], collects its weights and calls
-its op, here ``lem``. Then:
+``run`` checks all tensors against each other, because compiled code trusts the sizes it is told;
+nothing behind it checks again. Then ``backend.choose`` picks what runs a stack in one direction:
 
-1. ``lem/functional.py`` says what the model is: the name of its kernel, its settings (``dt`` and
-   the like) and the shapes of its weights, in a ``Recurrence``.
-2. ``run_sequence`` (in this file) checks all tensors against each other: compiled code trusts the
-   sizes it is told. Nothing behind it checks again.
-3. ``dispatch.py`` picks a backend that can run these tensors, and with it a *chain*: a function
-   that runs a stack in one direction.
-4. ``run_layers`` (in this file) calls the chain: once for a unidirectional stack; for a
-   bidirectional one twice for every layer, with the conventions of ``torch.nn.LSTM``: states are
-   ordered layer by layer, forward before reverse, and a layer's output is the concatenation of its
-   directions.
-5. The chain of LEM stands in ``lem/functional.py``, for each backend:
+- reference: ``reference.py``, the loop over time in PyTorch;
+- native: ``bridge/native.py``, one call of the C library;
+- triton: ``gpu/backend.py``, the same with kernels for a GPU.
 
-   - reference: ``replay.py`` applies the memory policy, ``recurrence.py`` walks tile by tile
-     through time, all layers together, and ``lem/step.py`` is the equation of one step;
-   - native: ``bridge/native.py`` has the call cut into tiles (``bridge/plan.py``, pure arithmetic),
-     and makes it from within one operator, which autograd and compilers see as a single node;
-     ``bridge/call.py`` turns tensors into the C structure and calls ``an_forward`` (csrc/engine.c);
-   - triton: ``gpu/backend.py`` does the same on a GPU with the kernels of ``lem/triton.py``.
-
-The other recurrences differ in steps 1 and 5 alone.
+A bidirectional stack calls it twice for every layer, with the conventions of ``torch.nn.LSTM``:
+states are ordered layer by layer, forward before reverse, and a layer's output is the concatenation
+of its directions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypedDict
+from functools import partial
+from typing import Any, TypedDict
 
 import torch
 from torch import Tensor
 
 from anharmonic._checks import choice, has_dtype, has_shape, has_values, require
-from anharmonic.ops.dispatch import Chain, pick
+from anharmonic.ops import reference
+from anharmonic.ops.backend import KERNELS, choose, unfit_for_cpu
+from anharmonic.ops.bridge import native
+from anharmonic.ops.equation import Equation
 from anharmonic.ops.memory import checked_policy
-from anharmonic.ops.recurrence import gaps_walked_back, reversed_in_time
+from anharmonic.ops.reference import gaps_walked_back, reversed_in_time
 
 OUTPUTS = ("all", "last", "none")
 _MAY_BE_ABSENT = ("bias", "weight_skip")
-
-Shapes = Callable[[int, list[int], int], dict[str, tuple[int, ...]]]
-"""``shapes(layer, widths, hidden)``: the shapes of a layer's weights by field.
-
-``widths[l]`` is the width of level l: the input for 0, what layer l - 1 gives for l.
-"""
-
-OneLayer = Callable[[int, list[Tensor], Any], tuple[Tensor, Any, dict[str, Any]]]
-"""``one_layer(layer, levels, weight)`` -> input, weight and settings of that layer alone.
-
-``levels[l]`` is the input of layer l.
-"""
+_NUMBERS, _REAL = ("dt", "frequency", "damping"), (int, float)
 
 
 class SequenceOptions(TypedDict, total=False):
@@ -81,29 +61,8 @@ class SequenceOptions(TypedDict, total=False):
     backend: str
 
 
-class Recurrence(NamedTuple):
-    """A model as a stack runs it.
-
-    Attributes:
-        name: The kernel's name.
-        settings: The model's own arguments of a chain.
-        shapes: The shapes of a layer's weights.
-        invertible: Whether the steps can be undone.
-        one_layer: What a single layer of a bidirectional stack is given, if not its level, weight
-            and ``settings``.
-        reference_only: Why only the reference can run this call, whatever its tensors; or None.
-    """
-
-    name: str
-    settings: dict[str, Any]
-    shapes: Shapes
-    invertible: bool = False
-    one_layer: OneLayer | None = None
-    reference_only: str | None = None
-
-
-def run_sequence(
-    recurrence: Recurrence,
+def run(
+    equation: Equation,
     x: Tensor,
     weights: Sequence[Any],
     state: Sequence[Tensor],
@@ -116,10 +75,10 @@ def run_sequence(
     memory: str = "auto",
     backend: str = "auto",
 ) -> tuple[Tensor | None, ...]:
-    """Checks a call, and runs all layers and directions on the backend that fits.
+    """Check a call, and run all layers and directions on the backend that fits.
 
     Args:
-        recurrence: The model.
+        equation: The model.
         x: Input.
         weights: One named tuple per layer and direction.
         state: Initial variables of every layer and direction: y0 and, if the model has it, z0.
@@ -140,9 +99,9 @@ def run_sequence(
             the policy or backend cannot run this input.
     """
     if memory != "auto":  # which fits every recurrence
-        checked_policy(memory, invertible=recurrence.invertible, bidirectional=bidirectional)
+        checked_policy(memory, invertible=equation.invertible, bidirectional=bidirectional)
     directions = 2 if bidirectional else 1
-    _check_shapes(x, weights, state, recurrence.shapes, directions)
+    _check_shapes(equation, x, weights, state, directions)
     (steps, batch, _), layers = x.shape, len(weights) // directions
     if elapsed is not None:
         has_shape("elapsed", elapsed, (steps, batch), "give one time per sample")
@@ -150,90 +109,142 @@ def run_sequence(
         _check_masks(masks, layers - 1, (batch, directions * state[0].shape[-1]))
     if lengths is not None:
         _check_lengths(lengths, steps, batch)
-    given: list[Any] = [x, *state, elapsed, *(masks or ())]
-    for name, value in recurrence.settings.items():
-        if name in ("dt", "frequency", "damping") and not isinstance(value, (float, int, list)):
-            scalar = isinstance(value, Tensor) and value.dim() == 0
-            require(scalar, name, value, "a number or a scalar tensor", "pass one", TypeError)
-        given.extend(value if isinstance(value, (list, tuple)) else [value])
+    chosen = _chosen(equation, backend, [x, *state, elapsed, *(masks or ())], weights)
+    if chosen != "reference" or memory == "reversible":
+        equation, weights = equation.as_compiled(weights)
+    one_direction: Callable[..., Any] = reference.run
+    if chosen == "native":
+        one_direction = native.run
+    elif chosen == "triton":
+        one_direction = _run_on_gpu
+    choice("output", output, OUTPUTS)
+    go = partial(one_direction, lengths=lengths, memory=memory)
+    if bidirectional:
+        return _both_directions(go, equation, x, weights, state, lengths, masks, elapsed, output)
+    level, *end = go(
+        equation, x, weights, state, masks=masks, elapsed=elapsed, return_sequence=output == "all"
+    )
+    return (end[0][-1].clone() if output == "last" else level), *end
+
+
+def _chosen(
+    equation: Equation, backend: str, tensors: Sequence[Tensor | None], weights: Sequence[Any]
+) -> str:
+    """The backend for a call; ``tensors`` are those beside weights and numbers."""
+    given = [*tensors]
+    reason, trained = equation.reference_only(), False
+    for name, value in vars(equation).items():
+        numbers = value if isinstance(value, (tuple, list)) else [value]
+        scalars = [number for number in numbers if isinstance(number, Tensor)]
+        for number in numbers if name in _NUMBERS else ():
+            real = number.dim() == 0 if isinstance(number, Tensor) else isinstance(number, _REAL)
+            require(real, name, number, "a number or a scalar tensor", "pass one", TypeError)
+        given += scalars
+        trained = trained or bool(scalars)
+    # Numbers that are tensors get gradients from coRNN's kernels, and from UnICORNN's on a GPU.
+    scalar = "a scalar that is a tensor" if trained and equation.kernel != "cornn" else None
+    if scalar is not None and equation.kernel != "unicornn":
+        reason = reason or scalar
     for weight in weights:
         given.extend(weight)
-    chain = pick(
-        recurrence.name, backend, [value for value in given if isinstance(value, Tensor)],
-        recurrence.reference_only,
-    )  # fmt: skip
-    return run_layers(
-        chain, x, weights, state, settings=recurrence.settings, one_layer=recurrence.one_layer,
-        bidirectional=bidirectional, lengths=lengths, masks=masks, elapsed=elapsed, output=output,
-        memory=memory,
+    present = [value for value in given if isinstance(value, Tensor)]
+    return choose(
+        equation.kernel, backend, present, reference_only=reason,
+        unfit_for_native=lambda tensors: scalar or unfit_for_cpu(tensors),
+        unfit_for_triton=_unfit_for_triton(equation),
     )  # fmt: skip
 
 
-def run_layers(
-    chain: Chain,
+def _unfit_for_triton(equation: Equation) -> Callable[[Sequence[Tensor], bool], str | None] | None:
+    """What ``choose`` asks of the GPU kernels; None for an equation without."""
+    if "triton" not in KERNELS.get(equation.kernel, ()):
+        return None
+
+    def small_case(make_tensor: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
+        """A call with the equation's default numbers."""
+        usual = type(equation)()
+        shapes = usual.of_layer(0).shapes(2, 3)
+        weights = usual.Weights(*(make_tensor(*shape) for shape in shapes.values()))
+        start = make_tensor(1, 4, 3), make_tensor(1, 4, 3)
+        return run(usual, make_tensor(5, 4, 2), [weights], start, backend=backend)
+
+    def unfit(tensors: Sequence[Tensor], trusted: bool) -> str | None:
+        from anharmonic.ops.gpu.backend import refusal
+
+        return refusal(equation.kernel, tensors, None if trusted else small_case)
+
+    return unfit
+
+
+def _run_on_gpu(
+    equation: Equation, x: Tensor, weights: Sequence[Any], state: Sequence[Tensor], **shared: Any
+) -> tuple[Tensor | None, Tensor, Tensor]:
+    """``reference.run`` with kernels for a GPU."""
+    # A compiler follows these statements, but no importlib.
+    chain: Any
+    if equation.kernel == "cornn":
+        from anharmonic.ops.gpu.cornn import cornn_triton as chain
+    elif equation.kernel == "unicornn":
+        from anharmonic.ops.gpu.unicornn import unicornn_triton as chain
+    else:
+        from anharmonic.ops.gpu.lem import lem_triton as chain
+    result: tuple[Tensor | None, Tensor, Tensor] = chain(
+        x, weights, *state, **vars(equation), **shared
+    )
+    return result
+
+
+def _both_directions(
+    go: Callable[..., Any],
+    equation: Equation,
     x: Tensor,
     weights: Sequence[Any],
     state: Sequence[Tensor],
-    *,
-    settings: dict[str, Any],
-    one_layer: OneLayer | None = None,
-    bidirectional: bool,
     lengths: Tensor | None,
     masks: Sequence[Tensor] | None,
     elapsed: Tensor | None,
     output: str,
-    memory: str,
 ) -> tuple[Tensor | None, ...]:
-    """Runs all layers and directions with one chain; arguments as in ``run_sequence``."""
-    return_sequence = choice("output", output, OUTPUTS) == "all"
-    shared = {"lengths": lengths, "memory": memory}
-    if not bidirectional:
-        level, *end = chain(
-            x,
-            weights,
-            *state,
-            **settings,
-            **shared,
-            masks=masks,
-            elapsed=elapsed,
-            return_sequence=return_sequence,
-        )
-        return (end[0][-1].clone() if output == "last" else level), *end
+    """Run a bidirectional stack, layer by layer; arguments as in ``run``."""
     gaps = (elapsed, None if elapsed is None else gaps_walked_back(elapsed, lengths))
-    levels = [x]
-    ends = []
+    levels, ends = [x], []
     num_layers = len(weights) // 2
     for layer in range(num_layers):
-        wanted = return_sequence or layer < num_layers - 1
+        top = layer == num_layers - 1
+        wanted = output == "all" or not top
         outputs = []
         for direction in range(2):
             k = 2 * layer + direction
-            source, weight, own = levels[layer], weights[k], settings
-            if one_layer is not None:
-                source, weight, own = one_layer(layer, levels, weight)
+            own, source, weight = equation.alone(layer, levels, weights[k])
+            start = [variable[k : k + 1] for variable in state]
             if direction == 1:
                 source = reversed_in_time(source, lengths)
-            out, *end = chain(
-                source, [weight], *(variable[k : k + 1] for variable in state), **own, **shared,
-                masks=None, elapsed=gaps[direction], return_sequence=wanted,
+            out, *end = go(
+                own, source, [weight], start, masks=None, elapsed=gaps[direction],
+                return_sequence=wanted,
             )  # fmt: skip
-            if out is not None:
-                outputs.append(reversed_in_time(out, lengths) if direction == 1 else out)
             ends.append(end)
+            if out is None:
+                continue
+            if not top:
+                out = own.passed_up(out, own.State(*(variable[0] for variable in start)))
+            outputs.append(reversed_in_time(out, lengths) if direction == 1 else out)
         if wanted:
             level = torch.cat(outputs, dim=-1)
-            levels.append(
-                level if masks is None or layer == num_layers - 1 else level * masks[layer]
-            )
+            levels.append(level if masks is None or top else level * masks[layer])
     last = [torch.cat(variables) for variables in zip(*ends, strict=True)]
     if output == "last":
         return torch.cat((last[0][-2], last[0][-1]), dim=-1), *last
-    return levels[-1] if return_sequence else None, *last
+    return levels[-1] if output == "all" else None, *last
 
 
 # ---- checks: compiled code trusts the sizes it is told ---------------------------------------
 def _check_shapes(
-    x: Tensor, weights: Sequence[Any], state: Sequence[Tensor], shapes: Shapes, directions: int
+    equation: Equation,
+    x: Tensor,
+    weights: Sequence[Any],
+    state: Sequence[Tensor],
+    directions: int,
 ) -> None:
     """Checks input, state and weights against each other."""
     real = isinstance(x, Tensor) and x.is_floating_point()
@@ -252,7 +263,9 @@ def _check_shapes(
     )  # fmt: skip
     widths = [x.shape[2]] + [directions * hidden] * (levels // directions)
     for k, weight in enumerate(weights):
-        expected = shapes(k // directions, widths, hidden)
+        layer = k // directions
+        own = equation.of_layer(layer)
+        expected = own.shapes(own.source(widths[: layer + 1]), hidden)
         named, advice = hasattr(weight, "_fields"), "use the named tuple of this recurrence"
         came = type(weight).__name__
         require(named, f"weights[{k}]", came, f"of {', '.join(expected)}", advice, TypeError)

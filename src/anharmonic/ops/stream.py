@@ -1,69 +1,74 @@
-"""Single steps of a layer without gradients, prepared once.
+"""Single steps of a stack without gradients, prepared once.
 
 A step of a stream is a handful of small products, while checking and making the arguments of the C
-library takes ten times as long. So the first step of a stream leaves its call behind, and later
-ones only set the pointers of input, state and results. Whatever else could change the answer
-is compared before every step; where something differs, the step goes the usual way.
+library takes ten times as long. A ``Stream`` keeps the arguments of one call, made from the
+equation and its weights; a step then only sets the pointers of input, state and results. What could
+change the answer is compared before every step.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.ops import dispatch
+from anharmonic.ops.backend import choose, forced, transformed
+from anharmonic.ops.bridge import native
 from anharmonic.ops.bridge.call import invoke
 from anharmonic.ops.bridge.library import Call
-from anharmonic.ops.bridge.native import Recorded
-
-_PLAIN = (bool, int, float, str, type(None))
-_NOT_SETTINGS = {*nn.Module().__dict__, "_stream"} - {"training"}
+from anharmonic.ops.equation import Equation, State
 
 
 class Stream:
-    """The prepared steps of one layer, for one shape of input and state."""
+    """The prepared steps of one stack, for one shape of input and state."""
 
-    def __init__(self, layer: nn.Module, recorded: Recorded, shapes: tuple[torch.Size, ...]):
-        call = recorded.call
+    def __init__(
+        self, equation: Equation, weights: Sequence[Any], x_t: Tensor, state: State, memory: str
+    ):
+        batched = x_t.dim() == 2
+        x, y = (x_t[None], state.y) if batched else (x_t[None, None], state.y[:, None])
+        call, self._references = native.prepared_call(equation, x, weights, y, memory)
         call.x_batch, call.output_batch = call.inputs, call.hidden
         self._template = bytes(call)
-        self._references = recorded.references
-        self._dtype = torch.float32 if call.real_bytes == 4 else torch.float64
-        self._shapes = shapes
-        self._settings = _settings(layer)
-        self._weights = _weights(layer)
+        self._equation, self._weights = equation, _described(weights)
+        self._dtype = x_t.dtype
+        self._shapes = x_t.shape, state.y.shape, state.y.shape[1:]
 
     @classmethod
-    def after(
-        cls, layer: nn.Module, calls: list[Recorded], x_t: Tensor, y: Tensor, output: Tensor
+    def prepare(
+        cls, equation: Equation, weights: Sequence[Any], x_t: Tensor, state: State, memory: str
     ) -> Stream | None:
-        """Prepares steps like the one that made these calls; None if it cannot be repeated.
+        """Prepare steps like the one from ``state`` with ``x_t``; None if they cannot be repeated.
 
         Args:
-            layer: The layer that took the step.
-            calls: The calls it made.
-            x_t: Its input.
-            y: A state, as the layer takes and gives it.
-            output: Its output.
+            equation: The model.
+            weights: The named tuple of every layer.
+            x_t: The input of one step.
+            state: A state.
+            memory: The policy, which says whether states live on a grid.
 
         Shape:
-            x_t [B, F] or [F]; y [L, B, H] or [L, H]; output [B, H] or [H].
+            x_t [B, F] or [F]; state [L, B, H] or [L, H] each.
         """
-        # A class of another package may do more in a step than its call. A weight that was copied
-        # or computed on the way would stay as it was, and so would dt from a trained parameter.
-        if len(calls) != 1 or not type(layer).__module__.startswith("anharmonic."):
+        tensors = [w for weight in weights for w in weight if w is not None]
+        numbers = getattr(equation.compiled(), "numbers", None)
+        if (
+            numbers is None
+            # Weights or numbers that are computed on the way would stay as they were.
+            or any(isinstance(number, Tensor) for number in numbers)
+            or equation.reference_only() is not None
+            or equation.as_compiled(weights)[1] is not weights
+            or not all(w.is_contiguous() and not w.is_neg() for w in tensors)
+            or choose(equation.kernel, "auto", [x_t, *state, *tensors]) != "native"
+        ):
             return None
-        stream = cls(layer, calls[0], (x_t.shape, y.shape, output.shape))
-        addresses = {w.data_ptr() for w in calls[0].references[0] if w.numel()}
-        if stream._settings is None or stream._weights is None:
-            return None
-        return stream if set(stream._weights) == addresses else None
+        return cls(equation, weights, x_t, state, memory)
 
-    def fits(self, layer: nn.Module, x_t: Any, state: Any) -> bool:
-        """Whether a step of the layer is one of those prepared."""
+    def fits(self, equation: Equation, weights: Sequence[Any], x_t: Any, state: Any) -> bool:
+        """Whether a step is one of those prepared."""
         x_shape, state_shape, _ = self._shapes
         return (
             not torch.is_grad_enabled()
@@ -72,11 +77,11 @@ class Stream:
             and self._is_plain(x_t, x_shape)
             and self._is_plain(state[0], state_shape)
             and self._is_plain(state[1], state_shape)
-            and dispatch.forced() in ("auto", "native")
-            and dispatch.transformed() is None
+            and forced() in ("auto", "native")
+            and transformed() is None
             and not _checks.watched()
-            and _weights(layer) == self._weights
-            and _settings(layer) == self._settings
+            and equation == self._equation
+            and _described(weights) == self._weights
         )
 
     def _is_plain(self, value: Any, shape: torch.Size) -> bool:
@@ -89,8 +94,8 @@ class Stream:
             and not value.is_neg()
         )
 
-    def step(self, x_t: Tensor, y: Tensor, z: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Takes a step that fits; returns the output and the new state.
+    def step(self, x_t: Tensor, y: Tensor, z: Tensor) -> tuple[Tensor, State]:
+        """Take a step that fits; return the output and the new state.
 
         Raises:
             ValueError: If x_t holds NaN.
@@ -104,29 +109,14 @@ class Stream:
         call.x, call.y0, call.z0 = x_t.data_ptr(), y.data_ptr(), z.data_ptr()
         call.y_n, call.z_n, call.output = y_new.data_ptr(), z_new.data_ptr(), output.data_ptr()
         invoke("an_forward", call)
-        return output, y_new, z_new
+        return output, State(y_new, z_new)
 
 
-def _settings(layer: nn.Module) -> dict[str, Any] | None:
-    """The layer's own settings, among them whether it trains; None if one may change unseen."""
-    settings = {}
-    for name, value in layer.__dict__.items():
-        if name in _NOT_SETTINGS:
-            continue
-        if type(value) in (list, tuple):
-            value = tuple(value)
-        elif type(value) not in _PLAIN:
-            return None
-        settings[name] = value
-    return settings
-
-
-def _weights(layer: nn.Module) -> dict[int, torch.dtype] | None:
-    """Where the weights lie, and their kind; None if one is not contiguous."""
-    weights = {}
-    for weight in (*layer._parameters.values(), *layer._buffers.values()):
-        if weight is not None:
-            if not weight.is_contiguous():
-                return None
-            weights[weight.data_ptr()] = weight.dtype
-    return weights
+def _described(weights: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Where the weights lie, and their form."""
+    return [
+        (w.data_ptr(), w.dtype, w.shape, w.is_contiguous())
+        for weight in weights
+        for w in weight
+        if w is not None
+    ]

@@ -17,7 +17,9 @@ import torch
 
 import anharmonic as ah
 from anharmonic import ops
-from anharmonic.ops import dispatch
+from anharmonic.ops import backend as backends
+from anharmonic.ops import sequence
+from anharmonic.ops.gate import functional
 from anharmonic.ops.gpu import backend, first_use, parts
 
 pytest.importorskip("triton", reason="triton is not installed")
@@ -168,9 +170,24 @@ def test_trained_scalars(pair):
         assert furthest(*results) < BOUND
 
 
+EQUATIONS = {"lem": ops.LEMEquation, "cornn": ops.CoRNNEquation, "unicornn": ops.UnICORNNEquation}
+
+
+def chosen(kernel, tensor):
+    """The backend that "auto" takes for a tensor on a GPU."""
+    gate = functional._unfit_for_triton
+    unfit = sequence._unfit_for_triton(EQUATIONS[kernel]()) if kernel in EQUATIONS else gate
+    return backends.choose(kernel, "auto", [tensor], unfit_for_triton=unfit)
+
+
+MODULES = {name: f"anharmonic.ops.gpu.{name}" for name in KERNELS} | {
+    "gate": "anharmonic.ops.gate.triton"
+}
+
+
 class TestReversible:
     def test_is_what_stored_grid_states_give_bit_for_bit(self, pair):
-        triton = importlib.import_module("anharmonic.ops.unicornn.triton")
+        triton = importlib.import_module("anharmonic.ops.gpu.unicornn")
         ours, _ = pair("unicornn", steps=8, batch=3, hidden=2, layers=3)
         flat = {"bidirectional", "elapsed", "lengths", "masks"}
         given = {k: v for k, v in ours.given.items() if k in flat - {"bidirectional"}}
@@ -192,7 +209,7 @@ class TestReversible:
 
     @pytest.mark.parametrize("dt, alpha", [(0.0343, 0.0), (0.45, 12.5)], ids=["paper", "stiff"])
     def test_a_walk_is_undone_bit_for_bit(self, dt, alpha):
-        triton = importlib.import_module("anharmonic.ops.unicornn.triton")
+        triton = importlib.import_module("anharmonic.ops.gpu.unicornn")
         model, generator = triton.MODELS["unicornn_grid"], torch.Generator().manual_seed(1)
         n, B, H = 30, 2, 5
 
@@ -242,8 +259,7 @@ class TestFirstUse:
     @pytest.mark.parametrize("kernel", [*KERNELS, "gradient_gate"])
     def test_kernels_agree_with_the_reference(self, kernel):
         state = torch.get_rng_state()
-        table = dispatch._BACKENDS[kernel]
-        assert dispatch.pick(kernel, "auto", [self.GPU_TENSOR]) is table["triton"].chain
+        assert chosen(kernel, self.GPU_TENSOR) == "triton"
         assert list(first_use._REASONS.values()) == [None]
         assert torch.equal(torch.get_rng_state(), state)
 
@@ -252,7 +268,7 @@ class TestFirstUse:
     def test_a_faulty_kernel_gives_way_to_the_reference_and_says_so_once(
         self, kernel, fault, monkeypatch
     ):
-        module = importlib.import_module(f"anharmonic.ops.{kernel}.triton")
+        module = importlib.import_module(MODULES[kernel])
         right = getattr(module, f"{kernel}_triton")
 
         def faulty(*tensors, **settings):
@@ -266,17 +282,16 @@ class TestFirstUse:
 
         monkeypatch.setattr(module, f"{kernel}_triton", faulty)
         name = "gradient_gate" if kernel == "gate" else kernel
-        reference = dispatch._BACKENDS[name]["reference"].chain
         told = {
             "wrong": r"a difference of 0\.0\d+ of the largest entry",
             "NaN": "a difference of nan of the largest entry",
             "failing": "RuntimeError: no such instruction;",
         }[fault]
         with pytest.warns(UserWarning, match=f"GPU kernel of {name} must agree.*{told}.*report"):
-            assert dispatch.pick(name, "auto", [self.GPU_TENSOR]) is reference
+            assert chosen(name, self.GPU_TENSOR) == "reference"
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert dispatch.pick(name, "auto", [self.GPU_TENSOR]) is reference
+            assert chosen(name, self.GPU_TENSOR) == "reference"
 
     def test_a_compiler_sees_nothing_of_it(self, monkeypatch):
         monkeypatch.setattr(first_use, "watched", lambda: True)
@@ -478,7 +493,7 @@ class TestDispatch:
             stack.call(backend="triton")
 
     def test_auto_takes_it_on_gpus_only(self, make_stack, monkeypatch):
-        module = importlib.import_module("anharmonic.ops.cornn.triton")
+        module = importlib.import_module("anharmonic.ops.gpu.cornn")
         calls = []
         chain = module.cornn_triton
         monkeypatch.setattr(
@@ -492,7 +507,7 @@ class TestDispatch:
 
     def test_says_why_it_is_missing(self, monkeypatch):
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-        assert "no package triton" in backend.why_not()
+        assert "no package triton" in backends._missing()["triton"]
 
     def test_import_does_not_load_triton(self):
         code = "import sys, anharmonic; assert 'triton' not in sys.modules"

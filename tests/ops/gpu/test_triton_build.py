@@ -71,7 +71,7 @@ class Builder:
 
 @pytest.mark.parametrize("kernel, hidden, precision, changes", CASES, ids=str)
 def test_kernels_compile_and_fit(make_stack, monkeypatch, kernel, hidden, precision, changes):
-    module = importlib.import_module(f"anharmonic.ops.{kernel}.triton")
+    module = importlib.import_module(f"anharmonic.ops.gpu.{kernel}")
     monkeypatch.setattr(module, "launch", builder := Builder())
     layers, size = (1 if hidden > 64 else 2), (1 if hidden == 1 else 2)
     stack = make_stack(

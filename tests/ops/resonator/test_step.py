@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from anharmonic.ops.recurrence import State
+from anharmonic.ops import State
 from anharmonic.ops.resonator import Propagator, propagator, resonator_step
 
 FREQUENCY = [1e-4, 0.01, 0.7, 1.0, 2.5]

@@ -125,7 +125,7 @@ class IndRNN(StepLayer):
             return
         with torch.no_grad():
             for suffix in self._suffixes[-self.num_directions :]:
-                self._weight("weight_hh" + suffix).uniform_(1 / self._bound, self._bound)
+                getattr(self, "weight_hh" + suffix).uniform_(1 / self._bound, self._bound)
 
     def prepare(self, w: Any) -> Tensor:
         """The vector w, within its bound."""

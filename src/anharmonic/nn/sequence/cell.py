@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -13,12 +13,12 @@ from anharmonic.nn.sequence.inputs import (
     checked_step,
     without_autocast,
 )
-from anharmonic.nn.sequence.recurrent import _Recurrent, repr_of
-from anharmonic.ops.recurrence import State
+from anharmonic.nn.sequence.module import EquationModule
+from anharmonic.ops import Equation, State, run
 
 
-class SequenceCell(_Recurrent):
-    """One step of one layer, as ``torch.nn.LSTMCell``.
+class SequenceCell(EquationModule):
+    """One step of one layer, as ``torch.nn.LSTMCell``; ``layer_class`` says which.
 
     Args:
         input_size: Features per step, F >= 1.
@@ -36,14 +36,38 @@ class SequenceCell(_Recurrent):
         TypeError: If an argument is of the wrong kind.
     """
 
+    layer_class: ClassVar[Any]
+
     def __init__(self, input_size: int, hidden_size: int, bias: bool) -> None:
-        """Checks and keeps the sizes."""
         super().__init__()
         self.input_size = _checks.positive_int("input_size", input_size)
         self.hidden_size = _checks.positive_int("hidden_size", hidden_size)
         self._has_bias = _checks.boolean("bias", bias)
         if not bias:
             self.register_parameter("bias", None)
+
+    def equation(self) -> Equation:
+        """Return the equation of the layer."""
+        equation: Equation = self.layer_class.equation(self)
+        return equation
+
+    def _initialise(self, name: str, parameter: Tensor, inputs: int) -> None:
+        self.layer_class._initialise(self, name, parameter, inputs)
+
+    def init_parameter(self, name: str, parameter: Tensor) -> None:
+        """Fill a parameter as the layer does."""
+        self.layer_class.init_parameter(self, name, parameter)
+
+    def _frozen_names(self) -> frozenset[str]:
+        names: frozenset[str] = self.layer_class._frozen_names(self)
+        return names
+
+    def _warn_unstable(self, longest: float = 1.0) -> bool:
+        return bool(self.layer_class._warn_unstable(self, longest))
+
+    def make_parameters(self, **factory: Any) -> None:
+        """Make the parameters."""
+        self._make([("", 0)], [self.input_size], **factory)
 
     def config(self) -> dict[str, Any]:
         """The constructor's arguments (without device and dtype) by name."""
@@ -77,20 +101,16 @@ class SequenceCell(_Recurrent):
             elapsed = elapsed.reshape(1, -1)
         if not batched:
             x_t, y, z = x_t[None], y[None], z[None]
+        equation = self.equation()
         with without_autocast(x_t):
-            _, y, z = self._kernel(
+            _, y, z = run(
+                equation,
                 x_t[None],
-                [""],
+                self._weights(equation),
                 State(y[None], z[None]),
-                bidirectional=False,
-                lengths=None,
-                masks=None,
                 elapsed=elapsed,
                 output="none",
                 memory="stored",
             )
+        assert y is not None and z is not None
         return State(y[0], z[0]) if batched else State(y[0, 0], z[0, 0])
-
-    def extra_repr(self) -> str:
-        """Names what differs from the defaults."""
-        return repr_of(self)

@@ -8,159 +8,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from anharmonic import _checks, ops
+from anharmonic import _checks
 from anharmonic.nn.sequence.cell import SequenceCell
-from anharmonic.nn.sequence.kernel_layer import KernelLayer
-from anharmonic.nn.sequence.recurrent import _Recurrent
+from anharmonic.nn.sequence.layer import SequenceLayer
+from anharmonic.nn.sequence.module import EquationModule
 from anharmonic.nn.stability import check_learned, warn_unstable
+from anharmonic.ops import CoRNNEquation, State
 from anharmonic.ops.cornn import SCHEMES
 
 
-class _CoupledOscillators(_Recurrent):
-    """The equations, for cell and layer."""
-
-    _op = ops.cornn
-    _weights_type = ops.CoRNNWeights
-
-    input_scale = recurrent_scale = 1.0
-
-    def _set(
-        self,
-        dt: float,
-        frequency: float,
-        damping: float,
-        scheme: str,
-        trainable_dt: bool,
-        trainable_frequency: bool,
-        trainable_damping: bool,
-        **factory: Any,
-    ) -> None:
-        self.trainable_dt = _checks.boolean("trainable_dt", trainable_dt)
-        self.trainable_frequency = _checks.boolean("trainable_frequency", trainable_frequency)
-        self.trainable_damping = _checks.boolean("trainable_damping", trainable_damping)
-        one = 1.0 if trainable_dt else math.inf
-        self.dt = _checks.number("dt", dt, low=0.0, high=one, low_open=True, high_open=True)
-        self.frequency = _checks.number("frequency", frequency, low=0.0)
-        low = 0.0 if trainable_damping else -math.inf
-        self.damping = _checks.number("damping", damping, low=low)
-        check_learned("frequency", self.frequency, trainable_frequency)
-        check_learned("damping", self.damping, trainable_damping)
-        self.scheme = _checks.choice("scheme", scheme, SCHEMES)
-        if trainable_dt:
-            self.raw_dt = nn.Parameter(torch.empty((), **factory))
-        if trainable_frequency:
-            self.raw_frequency = nn.Parameter(torch.empty((), **factory))
-        if trainable_damping:
-            self.raw_damping = nn.Parameter(torch.empty((), **factory))
-        self._warn_unstable()
-
-    def _warn_unstable(self, longest: float = 1.0) -> bool:
-        h, gamma, epsilon = self.dt * longest, self.frequency, self.damping
-        if self.scheme == "explicit":
-            condition = "damping > 0 and dt^2 * frequency + 2 * dt * damping < 4 must hold"
-            stable = h * h * gamma + 2 * h * epsilon < 4
-        else:
-            condition = "damping > 0 and dt^2 * frequency < 4 + 2 * dt * damping must hold"
-            stable = h * h * gamma < 4 + 2 * h * epsilon
-        if not stable or epsilon <= 0:
-            return warn_unstable(
-                f"of the {self.scheme} scheme {condition}",
-                f"dt={self.dt:g}, frequency={gamma:g}, damping={epsilon:g}",
-                "use a positive damping" if epsilon <= 0 else "use a smaller dt",
-                longest,
-            )
-        return False
-
-    def scalars(self) -> tuple[float | Tensor, float | Tensor, float | Tensor]:
-        """The dt, frequency and damping in use: dt = σ̂(raw_dt), the others relu(raw)."""
-        return (
-            torch.sigmoid(self.raw_dt) if self.trainable_dt else self.dt,
-            torch.relu(self.raw_frequency) if self.trainable_frequency else self.frequency,
-            torch.relu(self.raw_damping) if self.trainable_damping else self.damping,
-        )
-
-    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
-        H = self.hidden_size
-        return {
-            "weight_ih": (H, widths[layer]),
-            "weight_hy": (H, H),
-            "weight_hz": (H, H),
-            "bias": (H,),
-        }
-
-    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
-        bound = 1 / math.sqrt(width + 2 * self.hidden_size)  # one affine map on [u, y, z]
-        recurrent = stem in ("weight_hy", "weight_hz")
-        bound *= self.recurrent_scale if recurrent else self.input_scale
-        parameter.uniform_(-bound, bound)
-
-    def reset_parameters(self) -> None:
-        """Draws every weight anew from U(-b, b), b = 1/sqrt(F + 2H) times its scale."""
-        super().reset_parameters()
-        with torch.no_grad():
-            if self.trainable_dt:
-                self.raw_dt.fill_(math.log(self.dt / (1 - self.dt)))
-            if self.trainable_frequency:
-                self.raw_frequency.fill_(self.frequency)
-            if self.trainable_damping:
-                self.raw_damping.fill_(self.damping)
-
-    def _settings(self) -> dict[str, Any]:
-        dt, frequency, damping = self.scalars()
-        return {"dt": dt, "frequency": frequency, "damping": damping, "scheme": self.scheme}
-
-
-class CoRNNCell(_CoupledOscillators, SequenceCell):
-    r"""One step of coRNN, (2.3) with explicit damping; ``scheme`` chooses.
-
-    Parameters are ``weight_ih`` [H, F], ``weight_hy`` and ``weight_hz`` [H, H] and ``bias`` [H].
-
-    Args:
-        dt: Step size, > 0 (in (0, 1) if trainable). Default 0.05.
-        frequency: Frequency control γ, >= 0. Default 1.
-        damping: Damping ε; stable only if > 0. Default 1.
-        scheme: "explicit" damping (the published numbers) or "implicit".
-        trainable_dt: Whether dt = σ̂(raw_dt) is learned.
-        trainable_frequency: Whether γ = relu(raw_frequency) is learned, from above 0.
-        trainable_damping: Whether ε = relu(raw_damping) is learned, from above 0.
-
-    Example:
-        >>> import torch
-        >>> cell = CoRNNCell(6, 32)
-        >>> state = cell(torch.zeros(8, 6))
-        >>> cell(torch.zeros(8, 6), state).y.shape
-        torch.Size([8, 32])
-
-    References:
-        Rusch and Mishra, coRNN, ICLR 2021.
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        *,
-        bias: bool = True,
-        dt: float = 0.05,
-        frequency: float = 1.0,
-        damping: float = 1.0,
-        scheme: str = "explicit",
-        trainable_dt: bool = False,
-        trainable_frequency: bool = False,
-        trainable_damping: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias)
-        factory = {"device": device, "dtype": dtype}
-        self._set(
-            dt, frequency, damping, scheme, trainable_dt, trainable_frequency, trainable_damping,
-            **factory,
-        )  # fmt: skip
-        self._make([("", 0)], [input_size], **factory)
-
-
-class CoRNN(_CoupledOscillators, KernelLayer):
+class CoRNN(SequenceLayer):
     r"""Coupled oscillatory recurrent network, a stack of layers with the call of ``nn.LSTM``.
 
     Equations (2.1), with y the positions, z the velocities and u the input:
@@ -215,6 +72,9 @@ class CoRNN(_CoupledOscillators, KernelLayer):
         (gradient) stable architecture for learning long time dependencies, ICLR 2021.
     """
 
+    state_type = State
+    has_step_size = True
+
     def __init__(
         self,
         input_size: int,
@@ -249,3 +109,140 @@ class CoRNN(_CoupledOscillators, KernelLayer):
             **factory,
         )  # fmt: skip
         self.make_parameters(**factory)
+
+    def equation(self) -> CoRNNEquation:
+        """Return the equation with the numbers in use."""
+        return CoRNNEquation(*CoRNN.scalars(self), self.scheme)
+
+    def scalars(self: Any) -> tuple[float | Tensor, float | Tensor, float | Tensor]:
+        """The dt, frequency and damping in use: dt = σ̂(raw_dt), the others relu(raw)."""
+        return (
+            torch.sigmoid(self.raw_dt) if self.trainable_dt else self.dt,
+            torch.relu(self.raw_frequency) if self.trainable_frequency else self.frequency,
+            torch.relu(self.raw_damping) if self.trainable_damping else self.damping,
+        )
+
+    def _initialise(self, name: str, parameter: Tensor, inputs: int) -> None:
+        bound = 1 / math.sqrt(inputs + 2 * self.hidden_size)  # one affine map on [u, y, z]
+        recurrent = name in ("weight_hy", "weight_hz")
+        bound *= self.recurrent_scale if recurrent else self.input_scale
+        parameter.uniform_(-bound, bound)
+
+    def reset_parameters(self: Any) -> None:
+        """Draws every weight anew from U(-b, b), b = 1/sqrt(F + 2H) times its scale."""
+        EquationModule.reset_parameters(self)  # a cell calls this, too
+        with torch.no_grad():
+            if self.trainable_dt:
+                self.raw_dt.fill_(math.log(self.dt / (1 - self.dt)))
+            if self.trainable_frequency:
+                self.raw_frequency.fill_(self.frequency)
+            if self.trainable_damping:
+                self.raw_damping.fill_(self.damping)
+
+    def _set(
+        self: Any,
+        dt: float,
+        frequency: float,
+        damping: float,
+        scheme: str,
+        trainable_dt: bool,
+        trainable_frequency: bool,
+        trainable_damping: bool,
+        **factory: Any,
+    ) -> None:
+        self.trainable_dt = _checks.boolean("trainable_dt", trainable_dt)
+        self.trainable_frequency = _checks.boolean("trainable_frequency", trainable_frequency)
+        self.trainable_damping = _checks.boolean("trainable_damping", trainable_damping)
+        one = 1.0 if trainable_dt else math.inf
+        self.dt = _checks.number("dt", dt, low=0.0, high=one, low_open=True, high_open=True)
+        self.frequency = _checks.number("frequency", frequency, low=0.0)
+        low = 0.0 if trainable_damping else -math.inf
+        self.damping = _checks.number("damping", damping, low=low)
+        check_learned("frequency", self.frequency, trainable_frequency)
+        check_learned("damping", self.damping, trainable_damping)
+        self.scheme = _checks.choice("scheme", scheme, SCHEMES)
+        if trainable_dt:
+            self.raw_dt = nn.Parameter(torch.empty((), **factory))
+        if trainable_frequency:
+            self.raw_frequency = nn.Parameter(torch.empty((), **factory))
+        if trainable_damping:
+            self.raw_damping = nn.Parameter(torch.empty((), **factory))
+        self._warn_unstable()
+
+    def _warn_unstable(self, longest: float = 1.0) -> bool:
+        h, gamma, epsilon = self.dt * longest, self.frequency, self.damping
+        if self.scheme == "explicit":
+            condition = "damping > 0 and dt^2 * frequency + 2 * dt * damping < 4 must hold"
+            stable = h * h * gamma + 2 * h * epsilon < 4
+        else:
+            condition = "damping > 0 and dt^2 * frequency < 4 + 2 * dt * damping must hold"
+            stable = h * h * gamma < 4 + 2 * h * epsilon
+        if not stable or epsilon <= 0:
+            return warn_unstable(
+                f"of the {self.scheme} scheme {condition}",
+                f"dt={self.dt:g}, frequency={gamma:g}, damping={epsilon:g}",
+                "use a positive damping" if epsilon <= 0 else "use a smaller dt",
+                longest,
+            )
+        return False
+
+
+class CoRNNCell(SequenceCell):
+    r"""One step of coRNN, (2.3) with explicit damping; ``scheme`` chooses.
+
+    Parameters are ``weight_ih`` [H, F], ``weight_hy`` and ``weight_hz`` [H, H] and ``bias`` [H].
+
+    Args:
+        dt: Step size, > 0 (in (0, 1) if trainable). Default 0.05.
+        frequency: Frequency control γ, >= 0. Default 1.
+        damping: Damping ε; stable only if > 0. Default 1.
+        scheme: "explicit" damping (the published numbers) or "implicit".
+        trainable_dt: Whether dt = σ̂(raw_dt) is learned.
+        trainable_frequency: Whether γ = relu(raw_frequency) is learned, from above 0.
+        trainable_damping: Whether ε = relu(raw_damping) is learned, from above 0.
+
+    Example:
+        >>> import torch
+        >>> cell = CoRNNCell(6, 32)
+        >>> state = cell(torch.zeros(8, 6))
+        >>> cell(torch.zeros(8, 6), state).y.shape
+        torch.Size([8, 32])
+
+    References:
+        Rusch and Mishra, coRNN, ICLR 2021.
+    """
+
+    layer_class = CoRNN
+    input_scale = recurrent_scale = 1.0
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        *,
+        bias: bool = True,
+        dt: float = 0.05,
+        frequency: float = 1.0,
+        damping: float = 1.0,
+        scheme: str = "explicit",
+        trainable_dt: bool = False,
+        trainable_frequency: bool = False,
+        trainable_damping: bool = False,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias)
+        factory = {"device": device, "dtype": dtype}
+        CoRNN._set(
+            self, dt, frequency, damping, scheme, trainable_dt, trainable_frequency,
+            trainable_damping, **factory,
+        )  # fmt: skip
+        self.make_parameters(**factory)
+
+    def scalars(self) -> tuple[float | Tensor, float | Tensor, float | Tensor]:
+        """Return the dt, frequency and damping in use; see ``CoRNN.scalars``."""
+        return CoRNN.scalars(self)
+
+    def reset_parameters(self) -> None:
+        """Draw every weight anew; see ``CoRNN.reset_parameters``."""
+        CoRNN.reset_parameters(self)

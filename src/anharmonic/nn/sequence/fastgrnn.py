@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.nn.sequence.step_layer import StepLayer
-from anharmonic.ops.recurrence import HiddenState
+from anharmonic.nn.sequence.layer import SequenceLayer
+from anharmonic.ops import HiddenState
 
 
 class _Terms(NamedTuple):
@@ -20,7 +20,7 @@ class _Terms(NamedTuple):
     nu: Tensor
 
 
-class FastGRNN(StepLayer):
+class FastGRNN(SequenceLayer):
     r"""Gated FastRNN: gate and update share their matrices.
 
     .. math::

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.nn.sequence.inputs import checked_state, checked_step
-from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
+from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator
 from anharmonic.nn.sequence.unicornn import UnICORNN
 
 
@@ -68,14 +68,15 @@ def hamiltonian(
         "make the layer with bidirectional=False",
     )  # fmt: skip
     x_t = checked_step(x_t, layer.input_size, layer._example)
-    shape = (layer.num_layers, *x_t.shape[:-1], max(layer._sizes()))
+    sizes = getattr(layer, "hidden_sizes", None) or [layer.hidden_size] * layer.num_layers
+    shape = (layer.num_layers, *x_t.shape[:-1], max(sizes))
     y, z = checked_state(state, shape, layer._example)
     levels, energies = [x_t], []
-    for k, size in enumerate(layer._sizes()):
-        V, w, b = (layer._weight(f"{n}_l{k}") for n in ("weight_ih", "weight_hh", "bias"))
+    for k, size in enumerate(sizes):
+        V, w, b, *others = layer.layer_weights(f"_l{k}")
         drive, y_k, z_k = F.linear(levels[k], V, b), y[k][..., :size], z[k][..., :size]
         if isinstance(layer, UnICORNN):
-            skip = layer._weight(f"weight_skip_l{k}")
+            _, skip = others
             if skip is not None and layer.skipped_layers is not None:
                 drive = drive + F.linear(levels[k - layer.skipped_layers], skip)
             potential = layer.frequency / 2 * y_k.square() + work("tanh", w, drive, y_k)

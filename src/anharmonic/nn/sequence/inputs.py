@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from anharmonic import _checks
-from anharmonic.ops.recurrence import State
+from anharmonic.ops import State
 
 
 def checked_sequence(
@@ -48,7 +48,7 @@ def checked_state(state: Any, shape: tuple[int, ...], example: Tensor, kind: Any
         ValueError: If a shape or device does not fit.
 
     Example:
-        >>> from anharmonic.ops.recurrence import HiddenState
+        >>> from anharmonic.ops import HiddenState
         >>> h = torch.zeros(1, 2, 3)
         >>> checked_state(h, (1, 2, 3), h, HiddenState).h is h
         True

@@ -8,132 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anharmonic import _checks, ops
+from anharmonic import _checks
 from anharmonic.nn.sequence.cell import SequenceCell
-from anharmonic.nn.sequence.kernel_layer import KernelLayer
-from anharmonic.nn.sequence.recurrent import _Recurrent
+from anharmonic.nn.sequence.layer import SequenceLayer
 from anharmonic.nn.stability import warn_unstable
+from anharmonic.ops import LEMEquation, State
 
 
-class _TwoScales(_Recurrent):
-    """The equations, for cell and layer."""
-
-    _op = ops.lem
-    _weights_type = ops.LEMWeights
-
-    def _set(
-        self, dt: float, multiscale: bool, gate_floor: float | None, chrono_length: int | None
-    ) -> None:
-        self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
-        self.multiscale = _checks.boolean("multiscale", multiscale)
-        if gate_floor is not None:
-            gate_floor = _checks.number("gate_floor", gate_floor, low=0.0, high=1.0)
-        self.gate_floor = gate_floor
-        if chrono_length is not None:
-            _checks.positive_int("chrono_length", chrono_length)
-            _checks.require(
-                chrono_length * self.dt > 2, "chrono_length", chrono_length,
-                f"> 2 / dt for dt={self.dt:g}",
-                "give the longest dependency in steps, or a larger dt",
-            )  # fmt: skip
-        self.chrono_length = chrono_length
-        _checks.require(
-            gate_floor is None or multiscale, "gate_floor", gate_floor,
-            "None without learned gates, multiscale=False",
-            "drop gate_floor or set multiscale=True",
-        )  # fmt: skip
-        _checks.require(
-            chrono_length is None or (multiscale and self._has_bias), "chrono_length",
-            chrono_length, "None without learned gates and their bias, "
-            f"multiscale={multiscale}, bias={self._has_bias}",
-            "drop chrono_length or set multiscale=True and bias=True",
-        )  # fmt: skip
-        self._warn_unstable()
-
-    def _warn_unstable(self, longest: float = 1.0) -> bool:
-        most = 1 if longest == 1 else 2
-        if self.dt * longest > most and self.gate_floor is None:
-            return warn_unstable(
-                "dt <= 1 must hold (states then stay within [-1, 1])"
-                if most == 1
-                else "dt * elapsed < 2 must hold (at most 1 keeps states within [-1, 1])",
-                f"dt={self.dt:g}",
-                "use a smaller dt, or watch the size of the states",
-                longest,
-            )
-        return False
-
-    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
-        H = self.hidden_size
-        blocks = 4 if self.multiscale else 2
-        return {
-            "weight_ih": (blocks * H, widths[layer]),
-            "weight_hh": ((blocks - 1) * H, H),
-            "weight_zh": (H, H),
-            "bias": (blocks * H,),
-        }
-
-    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
-        H = self.hidden_size
-        if stem == "bias" and self.chrono_length is not None:
-            longest = self.chrono_length * self.dt - 1
-            parameter.zero_()
-            parameter[:H].uniform_(1.0, longest).log_().neg_()  # b_1 = -log U[1, T dt - 1]
-        else:
-            parameter.uniform_(-1 / math.sqrt(H), 1 / math.sqrt(H))
-
-    def _settings(self) -> dict[str, Any]:
-        return {"dt": self.dt, "multiscale": self.multiscale, "gate_floor": self.gate_floor}
-
-
-class LEMCell(_TwoScales, SequenceCell):
-    r"""One step of LEM, (5.3).
-
-    Parameters are ``weight_ih`` [4H, F], ``weight_hh`` [3H, H], ``weight_zh`` [H, H] and
-    ``bias`` [4H]; without multiscale [2H, F], [H, H], [H, H] and [2H].
-
-    Args:
-        dt: Step size, > 0; states stay bounded for dt <= 1. Default 1.
-        multiscale: Whether the gates are learned; if not, both equal dt.
-        gate_floor: Clips both gates to [gate_floor, 1], in [0, 1]; None does not clip.
-        chrono_length: Longest dependency expected, in steps, for chrono initialisation
-            (chrono_length * dt > 2): b_1 = -log U[1, chrono_length * dt - 1], the other biases 0.
-            None starts the biases as the other weights.
-
-    Raises:
-        ValueError: If an argument is out of range or does not go with the others.
-        TypeError: If an argument is of the wrong kind.
-
-    Example:
-        >>> import torch
-        >>> cell = LEMCell(6, 32)
-        >>> state = cell(torch.zeros(8, 6))
-        >>> cell(torch.zeros(8, 6), state).y.shape
-        torch.Size([8, 32])
-
-    References:
-        Rusch et al., Long Expressive Memory for Sequence Modeling, ICLR 2022.
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        *,
-        bias: bool = True,
-        dt: float = 1.0,
-        multiscale: bool = True,
-        gate_floor: float | None = None,
-        chrono_length: int | None = None,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias)
-        self._set(dt, multiscale, gate_floor, chrono_length)
-        self._make([("", 0)], [input_size], device=device, dtype=dtype)
-
-
-class LEM(_TwoScales, KernelLayer):
+class LEM(SequenceLayer):
     r"""Long expressive memory, a stack of layers with the call of ``nn.LSTM``.
 
     Equations (5.2), with y the slow and z the fast state and u the input:
@@ -196,6 +78,9 @@ class LEM(_TwoScales, KernelLayer):
         time?, ICLR 2018.
     """
 
+    state_type = State
+    has_step_size = True
+
     def __init__(
         self,
         input_size: int,
@@ -218,4 +103,109 @@ class LEM(_TwoScales, KernelLayer):
             input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, memory
         )
         self._set(dt, multiscale, gate_floor, chrono_length)
+        self.make_parameters(device=device, dtype=dtype)
+
+    def equation(self) -> LEMEquation:
+        """Return the equation with the numbers in use."""
+        return LEMEquation(self.dt, self.multiscale, self.gate_floor)
+
+    def init_parameter(self, name: str, parameter: Tensor) -> None:
+        """Weights start from U(-1/sqrt(H), 1/sqrt(H)), biases too without ``chrono_length``."""
+        H = self.hidden_size
+        if name == "bias" and self.chrono_length is not None:
+            longest = self.chrono_length * self.dt - 1
+            parameter.zero_()
+            parameter[:H].uniform_(1.0, longest).log_().neg_()  # b_1 = -log U[1, T dt - 1]
+        else:
+            parameter.uniform_(-1 / math.sqrt(H), 1 / math.sqrt(H))
+
+    def _set(
+        self: Any, dt: float, multiscale: bool, gate_floor: float | None, chrono_length: int | None
+    ) -> None:
+        self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
+        self.multiscale = _checks.boolean("multiscale", multiscale)
+        if gate_floor is not None:
+            gate_floor = _checks.number("gate_floor", gate_floor, low=0.0, high=1.0)
+        self.gate_floor = gate_floor
+        if chrono_length is not None:
+            _checks.positive_int("chrono_length", chrono_length)
+            _checks.require(
+                chrono_length * self.dt > 2, "chrono_length", chrono_length,
+                f"> 2 / dt for dt={self.dt:g}",
+                "give the longest dependency in steps, or a larger dt",
+            )  # fmt: skip
+        self.chrono_length = chrono_length
+        _checks.require(
+            gate_floor is None or multiscale, "gate_floor", gate_floor,
+            "None without learned gates, multiscale=False",
+            "drop gate_floor or set multiscale=True",
+        )  # fmt: skip
+        _checks.require(
+            chrono_length is None or (multiscale and self._has_bias), "chrono_length",
+            chrono_length, "None without learned gates and their bias, "
+            f"multiscale={multiscale}, bias={self._has_bias}",
+            "drop chrono_length or set multiscale=True and bias=True",
+        )  # fmt: skip
+        self._warn_unstable()
+
+    def _warn_unstable(self, longest: float = 1.0) -> bool:
+        most = 1 if longest == 1 else 2
+        if self.dt * longest > most and self.gate_floor is None:
+            return warn_unstable(
+                "dt <= 1 must hold (states then stay within [-1, 1])"
+                if most == 1
+                else "dt * elapsed < 2 must hold (at most 1 keeps states within [-1, 1])",
+                f"dt={self.dt:g}",
+                "use a smaller dt, or watch the size of the states",
+                longest,
+            )
+        return False
+
+
+class LEMCell(SequenceCell):
+    r"""One step of LEM, (5.3).
+
+    Parameters are ``weight_ih`` [4H, F], ``weight_hh`` [3H, H], ``weight_zh`` [H, H] and
+    ``bias`` [4H]; without multiscale [2H, F], [H, H], [H, H] and [2H].
+
+    Args:
+        dt: Step size, > 0; states stay bounded for dt <= 1. Default 1.
+        multiscale: Whether the gates are learned; if not, both equal dt.
+        gate_floor: Clips both gates to [gate_floor, 1], in [0, 1]; None does not clip.
+        chrono_length: Longest dependency expected, in steps, for chrono initialisation
+            (chrono_length * dt > 2): b_1 = -log U[1, chrono_length * dt - 1], the other biases 0.
+            None starts the biases as the other weights.
+
+    Raises:
+        ValueError: If an argument is out of range or does not go with the others.
+        TypeError: If an argument is of the wrong kind.
+
+    Example:
+        >>> import torch
+        >>> cell = LEMCell(6, 32)
+        >>> state = cell(torch.zeros(8, 6))
+        >>> cell(torch.zeros(8, 6), state).y.shape
+        torch.Size([8, 32])
+
+    References:
+        Rusch et al., Long Expressive Memory for Sequence Modeling, ICLR 2022.
+    """
+
+    layer_class = LEM
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        *,
+        bias: bool = True,
+        dt: float = 1.0,
+        multiscale: bool = True,
+        gate_floor: float | None = None,
+        chrono_length: int | None = None,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias)
+        LEM._set(self, dt, multiscale, gate_floor, chrono_length)
         self.make_parameters(device=device, dtype=dtype)

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.nn.sequence.cornn import CoRNN
-from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
-from anharmonic.nn.sequence.oscillator import NeuralOscillator
+from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator, NeuralOscillator
 from anharmonic.nn.sequence.unicornn import UnICORNN
 from anharmonic.nn.stability import warn_unstable
 
@@ -50,7 +49,7 @@ def harmonic_oscillators(
 
     Example:
         >>> layer = harmonic_oscillators([1.0, 2.0], dt=0.01)
-        >>> layer.weight_hh_l0.tolist()
+        >>> layer.get_parameter("weight_hh_l0").tolist()
         [-1.0, -4.0]
     """
     if isinstance(frequencies, Tensor):
@@ -83,8 +82,10 @@ def harmonic_oscillators(
             "use a smaller dt",
         )
     with torch.no_grad():
-        layer._weight("weight_ih_l0").fill_(scale)
-        layer._weight("weight_hh_l0").copy_(-torch.tensor(omega, dtype=torch.float64).square())
+        layer.get_parameter("weight_ih_l0").fill_(scale)
+        layer.get_parameter("weight_hh_l0").copy_(
+            -torch.tensor(omega, dtype=torch.float64).square()
+        )
     return layer
 
 

@@ -32,9 +32,8 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
-from anharmonic.nn.sequence.oscillator import NeuralOscillator
-from anharmonic.ops.recurrence import State
+from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator, NeuralOscillator
+from anharmonic.ops import State
 
 
 class PendulumNetwork:
@@ -143,8 +142,8 @@ class PendulumNetwork:
             1, len(self.masses), bias=False, activation="sin", dtype=torch.float64, **options
         )
         with torch.no_grad():
-            layer._weight("weight_ih_l0").zero_()
-            layer._weight("weight_hh_l0").copy_(-self.transform)
+            layer.get_parameter("weight_ih_l0").zero_()
+            layer.get_parameter("weight_hh_l0").copy_(-self.transform)
         return layer
 
     def multilayer_oscillator(
@@ -165,11 +164,11 @@ class PendulumNetwork:
             dtype=torch.float64, **options,
         )  # fmt: skip
         with torch.no_grad():
-            layer._weight("weight_ih_l0").zero_()
+            layer.get_parameter("weight_ih_l0").zero_()
             for k, block in enumerate(blocks):
-                layer._weight(f"weight_hh_l{k}").copy_(-P.diagonal()[block])
+                layer.get_parameter(f"weight_hh_l{k}").copy_(-P.diagonal()[block])
                 if k:
-                    layer._weight(f"weight_ih_l{k}").copy_(-P[block, blocks[k - 1]])
+                    layer.get_parameter(f"weight_ih_l{k}").copy_(-P[block, blocks[k - 1]])
         return layer
 
     def _blocks(self, sizes: Sequence[int]) -> list[slice]:

@@ -6,8 +6,7 @@ from anharmonic import _checks, _plugins
 from anharmonic.nn.sequence.cornn import CoRNN
 from anharmonic.nn.sequence.fastgrnn import FastGRNN
 from anharmonic.nn.sequence.lem import LEM
-from anharmonic.nn.sequence.multilayer_oscillator import MultiLayerNeuralOscillator
-from anharmonic.nn.sequence.oscillator import NeuralOscillator
+from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator, NeuralOscillator
 from anharmonic.nn.sequence.resonator_bank import ResonatorBank
 from anharmonic.nn.sequence.skew import SkewRNN
 from anharmonic.nn.sequence.torch_layers import GRU, LSTM, RNN, ChronoLSTM

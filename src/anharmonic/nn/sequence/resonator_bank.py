@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.nn.sequence.step_layer import StepLayer
-from anharmonic.ops.recurrence import State
+from anharmonic.nn.sequence.layer import SequenceLayer
+from anharmonic.ops import State
 from anharmonic.ops.resonator import Driven, Pools, Propagator, pool, propagator, resonator_step
 
 
@@ -21,7 +21,7 @@ class _Terms(NamedTuple):
     steps: Propagator
 
 
-class ResonatorBank(StepLayer):
+class ResonatorBank(SequenceLayer):
     r"""Bank of driven, damped oscillators, solved exactly; the call of ``nn.LSTM``.
 
     .. math::

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from anharmonic import _checks, ops
-from anharmonic.nn.sequence.kernel_layer import KernelLayer
+from anharmonic import _checks
+from anharmonic.nn.sequence.layer import SequenceLayer
 from anharmonic.nn.stability import warn_unstable
-from anharmonic.ops.recurrence import HiddenState
+from anharmonic.ops import SkewEquation
 
 
-class SkewRNN(KernelLayer):
+class SkewRNN(SequenceLayer):
     r"""Recurrent network with a skew-symmetric state matrix, a stack with the call of ``nn.LSTM``.
 
     .. math::
@@ -58,9 +57,7 @@ class SkewRNN(KernelLayer):
         Nestaas, Theoretically Motivated Neural ODE Architectures for Stable Adjoint Behavior, 2022.
     """
 
-    state_type = HiddenState
-    _op = ops.skew
-    _weights_type = ops.SkewWeights
+    has_step_size = True
 
     def __init__(
         self,
@@ -95,27 +92,20 @@ class SkewRNN(KernelLayer):
             y [B, H]; x_t [B, F]; result [B, H, H].
         """
         H = self.hidden_size
-        weights = self._weights(ops.SkewWeights, self._suffixes[:1])[0]
+        weights = self.layer_weights()
         W_s, M = weights.weight_hh.chunk(2)
         V_s = weights.weight_ih[:H]
         b_s = 0.0 if weights.bias is None else weights.bias[:H]
         s = torch.sigmoid(y @ W_s.t() + x_t @ V_s.t() + b_s)
         scale = s.unsqueeze(-1) * s.unsqueeze(-2)  # symmetric to the last bit
-        return scale * (M - M.t()) / math.sqrt(2.0)
+        matrix: Tensor = scale * (M - M.t()) / math.sqrt(2.0)
+        return matrix
 
-    # ---- the model -------------------------------------------------------------------------
-    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
-        H = self.hidden_size
-        return {"weight_ih": (2 * H, widths[layer]), "weight_hh": (2 * H, H), "bias": (2 * H,)}
-
-    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
-        bound = 1 / math.sqrt(self.hidden_size)
-        parameter.uniform_(-bound, bound)
+    def equation(self) -> SkewEquation:
+        """Return the equation with the numbers in use."""
+        return SkewEquation(self.dt)
 
     def _warn_unstable(self, longest: float = 1.0) -> bool:
         if self.dt * longest <= 1:  # no step keeps the norm: they differ in how much they add
             return False
         return warn_unstable("dt must be <= 1", f"dt={self.dt:g}", "choose a smaller dt", longest)
-
-    def _settings(self) -> dict[str, Any]:
-        return {"dt": self.dt}

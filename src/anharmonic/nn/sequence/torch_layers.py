@@ -20,9 +20,9 @@ from anharmonic.nn.sequence.inputs import (
     checked_step,
     refuse_elapsed,
 )
-from anharmonic.nn.sequence.recurrent import repr_of
+from anharmonic.nn.sequence.module import repr_of
 from anharmonic.nn.store import Stored
-from anharmonic.ops.recurrence import HiddenState
+from anharmonic.ops import HiddenState
 from anharmonic.ops.sequence import OUTPUTS
 
 

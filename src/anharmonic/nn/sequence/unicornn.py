@@ -9,131 +9,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anharmonic import _checks, ops
+from anharmonic import _checks
 from anharmonic.nn.sequence.cell import SequenceCell
-from anharmonic.nn.sequence.kernel_layer import KernelLayer
-from anharmonic.nn.sequence.recurrent import _Recurrent
+from anharmonic.nn.sequence.layer import SequenceLayer
 from anharmonic.nn.stability import warn_unstable
+from anharmonic.ops import State, UnICORNNEquation
 
 KAIMING_SLOPE = 8  # of the paper's initialisation of V
 
 
-class _IndependentOscillators(_Recurrent):
-    """The equations, for cell and layer."""
-
-    _op = ops.unicornn
-    _weights_type = ops.UnICORNNWeights
-
-    skipped_layers: int | None = None
-    timescale_range = 0.1
-
-    def _set(
-        self,
-        dt: float | Sequence[float],
-        frequency: float,
-        trainable_timescales: bool,
-        num_layers: int,
-    ) -> None:
-        self.frequency = _checks.number("frequency", frequency, low=0.0)
-        self.trainable_timescales = _checks.boolean("trainable_timescales", trainable_timescales)
-        if isinstance(dt, list | tuple):
-            _checks.require(
-                len(dt) == num_layers, "dt", dt, f"one number or one for each of {num_layers} "
-                "layers (num_layers)", "give as many steps as layers",
-            )  # fmt: skip
-            self.dt: float | list[float] = [
-                _checks.number(f"dt[{k}]", v, low=0.0, low_open=True) for k, v in enumerate(dt)
-            ]
-            self._steps = list(self.dt)
-        else:
-            self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
-            self._steps = [self.dt] * num_layers
-        self._warn_unstable()
-
-    def _warn_unstable(self, longest: float = 1.0) -> bool:
-        largest = max(self._steps) * longest
-        if largest * math.sqrt(self.frequency) >= 2:
-            return warn_unstable(
-                "h * sqrt(frequency) < 2 must hold, where h = dt * sigmoid(timescale) < dt",
-                f"dt={max(self._steps):g}, frequency={self.frequency:g}, "
-                f"dt * sqrt(frequency)={largest * math.sqrt(self.frequency):.3g}",
-                "use a smaller dt or frequency",
-                longest,
-            )
-        return False
-
-    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
-        H, S = self.hidden_size, self.skipped_layers
-        shapes: dict[str, tuple[int, ...]] = {
-            "weight_ih": (H, widths[layer]),
-            "weight_hh": (H,),
-            "bias": (H,),
-            "timescale": (H,),
-        }
-        if S is not None and layer >= S:
-            shapes["weight_skip"] = (H, widths[layer - S])
-        return shapes
-
-    def _frozen_stems(self) -> frozenset[str]:
-        return frozenset() if self.trainable_timescales else frozenset({"timescale"})
-
-    def _initialise(self, stem: str, parameter: Tensor, width: int) -> None:
-        if stem in ("weight_ih", "weight_skip"):
-            torch.nn.init.kaiming_uniform_(parameter, a=KAIMING_SLOPE)
-        elif stem == "weight_hh":
-            parameter.uniform_(0.0, 1.0)
-        elif stem == "timescale":
-            parameter.uniform_(-self.timescale_range, self.timescale_range)
-        else:
-            parameter.zero_()
-
-    def _settings(self) -> dict[str, Any]:
-        return {
-            "dt": self._steps,
-            "frequency": self.frequency,
-            "skipped_layers": self.skipped_layers,
-        }
-
-
-class UnICORNNCell(_IndependentOscillators, SequenceCell):
-    r"""One step of one UnICORNN layer, (3.5) with learned time scales.
-
-    Parameters are ``weight_ih`` [H, F], ``weight_hh``, ``bias`` and ``timescale`` [H].
-
-    Args:
-        dt: Largest step size, > 0. Default 0.1.
-        frequency: Frequency control α, >= 0. Default 1.
-        trainable_timescales: Whether the time scales c are learned.
-
-    Example:
-        >>> import torch
-        >>> cell = UnICORNNCell(6, 32)
-        >>> state = cell(torch.zeros(8, 6))
-        >>> cell(torch.zeros(8, 6), state).y.shape
-        torch.Size([8, 32])
-
-    References:
-        Rusch and Mishra, UnICORNN, ICML 2021.
-    """
-
-    def __init__(
-        self,
-        input_size: int,
-        hidden_size: int,
-        *,
-        bias: bool = True,
-        dt: float = 0.1,
-        frequency: float = 1.0,
-        trainable_timescales: bool = True,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
-    ) -> None:
-        super().__init__(input_size, hidden_size, bias)
-        self._set(_checks.number("dt", dt), frequency, trainable_timescales, 1)
-        self._make([("", 0)], [input_size], device=device, dtype=dtype)
-
-
-class UnICORNN(_IndependentOscillators, KernelLayer):
+class UnICORNN(SequenceLayer):
     r"""Undamped independent oscillators with learned time scales, with the call of ``nn.LSTM``.
 
     Equations (3.1), with y the positions, z the velocities and u the input:
@@ -199,6 +84,8 @@ class UnICORNN(_IndependentOscillators, KernelLayer):
         ICML 2021.
     """
 
+    state_type = State
+    has_step_size = True
     _invertible = True
 
     def __init__(
@@ -248,3 +135,98 @@ class UnICORNN(_IndependentOscillators, KernelLayer):
             for name, parameter in self.named_parameters():
                 if name.startswith("weight_ih_l0"):
                     parameter.mul_(self.input_scale)
+
+    def equation(self) -> UnICORNNEquation:
+        """Return the equation with the numbers in use."""
+        return UnICORNNEquation(tuple(self._steps), self.frequency, self.skipped_layers)
+
+    def init_parameter(self, name: str, parameter: Tensor) -> None:
+        """V and Λ start Kaiming uniform (slope 8), w from U(0, 1), c around 0, b as 0."""
+        if name in ("weight_ih", "weight_skip"):
+            torch.nn.init.kaiming_uniform_(parameter, a=KAIMING_SLOPE)
+        elif name == "weight_hh":
+            parameter.uniform_(0.0, 1.0)
+        elif name == "timescale":
+            parameter.uniform_(-self.timescale_range, self.timescale_range)
+        else:
+            parameter.zero_()
+
+    def _frozen_names(self) -> frozenset[str]:
+        return frozenset() if self.trainable_timescales else frozenset({"timescale"})
+
+    def _set(
+        self: Any,
+        dt: float | Sequence[float],
+        frequency: float,
+        trainable_timescales: bool,
+        num_layers: int,
+    ) -> None:
+        self.frequency = _checks.number("frequency", frequency, low=0.0)
+        self.trainable_timescales = _checks.boolean("trainable_timescales", trainable_timescales)
+        if isinstance(dt, list | tuple):
+            _checks.require(
+                len(dt) == num_layers, "dt", dt, f"one number or one for each of {num_layers} "
+                "layers (num_layers)", "give as many steps as layers",
+            )  # fmt: skip
+            self.dt: float | list[float] = [
+                _checks.number(f"dt[{k}]", v, low=0.0, low_open=True) for k, v in enumerate(dt)
+            ]
+            self._steps = list(self.dt)
+        else:
+            self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
+            self._steps = [self.dt] * num_layers
+        self._warn_unstable()
+
+    def _warn_unstable(self, longest: float = 1.0) -> bool:
+        largest = max(self._steps) * longest
+        if largest * math.sqrt(self.frequency) >= 2:
+            return warn_unstable(
+                "h * sqrt(frequency) < 2 must hold, where h = dt * sigmoid(timescale) < dt",
+                f"dt={max(self._steps):g}, frequency={self.frequency:g}, "
+                f"dt * sqrt(frequency)={largest * math.sqrt(self.frequency):.3g}",
+                "use a smaller dt or frequency",
+                longest,
+            )
+        return False
+
+
+class UnICORNNCell(SequenceCell):
+    r"""One step of one UnICORNN layer, (3.5) with learned time scales.
+
+    Parameters are ``weight_ih`` [H, F], ``weight_hh``, ``bias`` and ``timescale`` [H].
+
+    Args:
+        dt: Largest step size, > 0. Default 0.1.
+        frequency: Frequency control α, >= 0. Default 1.
+        trainable_timescales: Whether the time scales c are learned.
+
+    Example:
+        >>> import torch
+        >>> cell = UnICORNNCell(6, 32)
+        >>> state = cell(torch.zeros(8, 6))
+        >>> cell(torch.zeros(8, 6), state).y.shape
+        torch.Size([8, 32])
+
+    References:
+        Rusch and Mishra, UnICORNN, ICML 2021.
+    """
+
+    layer_class = UnICORNN
+    skipped_layers = None
+    timescale_range = 0.1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        *,
+        bias: bool = True,
+        dt: float = 0.1,
+        frequency: float = 1.0,
+        trainable_timescales: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias)
+        UnICORNN._set(self, _checks.number("dt", dt), frequency, trainable_timescales, 1)
+        self.make_parameters(device=device, dtype=dtype)

@@ -1,22 +1,21 @@
 """The compiled backend: a chain of layers as one call of the C library.
 
 ``run`` plans the call (``plan.py``) and hands it to the operator ``anharmonic::walk``, which makes
-the C call (``call.py``) and carries it into autograd, ``torch.compile`` and export. A model's
-``functional.py`` says how its arguments become those of ``run``.
+the C call (``call.py``) and carries it into autograd, ``torch.compile`` and export. An equation's
+``compiled`` says which model of the library it is.
 """
 
 from __future__ import annotations
 
 import ctypes
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from anharmonic._checks import watched
+from anharmonic.ops.backend import needs_gradient
 from anharmonic.ops.bridge.call import (
     Inputs,
     dense,
@@ -31,27 +30,24 @@ from anharmonic.ops.bridge.call import (
 from anharmonic.ops.bridge.library import Call
 from anharmonic.ops.bridge.operators import operator, refuse, refuse_second_derivative
 from anharmonic.ops.bridge.plan import NOTHING, Plan, Sizes, plan_again, plan_call
-from anharmonic.ops.dispatch import needs_gradient
+from anharmonic.ops.equation import Equation
 
-CORNN_EXPLICIT, CORNN_IMPLICIT, UNICORNN, LEM, LEM_CLIPPED, LEM_SINGLE_SCALE = range(6)
-"""Models (enum an_model in csrc/anharmonic.h)."""
+MODELS = (
+    "cornn_explicit", "cornn_implicit", "unicornn", "lem", "lem_clipped", "lem_single_scale",
+)  # fmt: skip
+"""Models by number (enum an_model in csrc/anharmonic.h)."""
 
 # What a stored walk saves per neuron and step. UnICORNN's activations lie in the workspace of the
 # tile that is walked again.
-_ACTIVATIONS = {CORNN_EXPLICIT: 1, CORNN_IMPLICIT: 1, UNICORNN: 0, LEM: 4, LEM_CLIPPED: 4,
-                LEM_SINGLE_SCALE: 2}  # fmt: skip
-_recorder = threading.local()
+_ACTIVATIONS = (1, 1, 0, 4, 4, 2)
 
 
 def run(
-    model: int,
+    equation: Equation,
     x: Tensor,
-    weights: Sequence[Tensor | None],
-    y0: Tensor,
-    z0: Tensor,
-    scalars: Sequence[float | Tensor],
+    weights: Sequence[Any],
+    state: Sequence[Tensor],
     *,
-    skip: int = 0,
     lengths: Tensor | None,
     masks: Sequence[Tensor] | None,
     elapsed: Tensor | None,
@@ -59,17 +55,13 @@ def run(
     memory: str,
     grid: bool = False,
 ) -> tuple[Tensor | None, Tensor, Tensor]:
-    """Runs a chain of layers.
+    """Run a stack in one direction as one call of the library.
 
     Args:
-        model: One of the models above.
+        equation: The model, which says how it is compiled.
         x: Input.
-        weights: Five per layer, in the order of csrc/anharmonic.h; None for those it lacks.
-        y0: Initial y.
-        z0: Initial z.
-        scalars: dt, frequency, damping and gate floor, where a tensor gets a gradient (coRNN), and
-            behind them the largest step of every layer (UnICORNN).
-        skip: S of UnICORNN's residual stacking; 0 for none.
+        weights: The named tuple of every layer, in the order of csrc/anharmonic.h.
+        state: Initial y and z.
         lengths: Valid steps of each sequence, or None.
         masks: Dropout factors between layers, or None.
         elapsed: Time since the previous sample, or None.
@@ -78,19 +70,24 @@ def run(
         grid: Whether states live on the fixed-point grid; "reversible" implies it.
 
     Shape:
-        x [T, B, F]; y0, z0 [L, B, H]; lengths [B]; masks L - 1 times [B, H]; elapsed [T, B].
+        x [T, B, F]; y, z [L, B, H]; lengths [B]; masks L - 1 times [B, H]; elapsed [T, B].
         Returns the output [T, B, H] or None, final y and z [L, B, H].
 
     Raises:
         MemoryError: If there is no memory for the tiles.
         OverflowError: If states leave the grid.
     """
+    compiled = equation.compiled()
+    assert compiled is not None
+    model, skip, scalars = MODELS.index(compiled.model), compiled.skipped_layers, compiled.numbers
+    y0, z0 = state
+    flat = _five_per_layer(weights)
     values = x.new_empty(0, dtype=torch.float64)
     if any([isinstance(v, Tensor) for v in scalars]):
         values = torch.stack([torch.as_tensor(v).to(torch.float64) for v in scalars[:4]])
     numbers = [0.0 if isinstance(v, Tensor) else float(v) for v in scalars]
     seen = watched()
-    has_gradient = needs_gradient((x, y0, z0, values, elapsed, *weights))
+    has_gradient = needs_gradient((x, y0, z0, values, elapsed, *flat))
     grid = grid or memory == "reversible"
     absent = x.new_empty(0)
     dropped = list(masks or ())
@@ -105,9 +102,43 @@ def run(
             grid,
         )  # fmt: skip
     forward = walk if has_gradient or seen or type(x) is not Tensor else _walk
-    flat = [absent if w is None else w for w in weights]
-    output, y, z, _ = forward(x, flat, y0, z0, values, elapsed, lengths, dropped, plan, numbers)
+    filled = [absent if w is None else w for w in flat]
+    output, y, z, _ = forward(x, filled, y0, z0, values, elapsed, lengths, dropped, plan, numbers)
     return (output if return_sequence else None), y, z
+
+
+def _five_per_layer(weights: Sequence[Any]) -> list[Tensor | None]:
+    """The weights as the C library takes them, None for those a model lacks."""
+    return [value for w in weights for value in (*w, *[None] * (5 - len(w)))]
+
+
+def prepared_call(
+    equation: Equation, x: Tensor, weights: Sequence[Any], y0: Tensor, memory: str
+) -> tuple[Call, list[Any]]:
+    """Make a call without gradients whose pointers of input, state and results are not yet set.
+
+    Args:
+        equation: The model; its numbers are no tensors.
+        x: An input of the sizes meant.
+        weights: The named tuple of every layer, contiguous.
+        y0: A state of the sizes meant.
+        memory: The policy.
+
+    Shape:
+        x [T, B, F]; y0 [L, B, H].
+
+    Returns:
+        The call, and the Python objects that it points to, which must live as long.
+    """
+    compiled = equation.compiled()
+    assert compiled is not None
+    model, skip = MODELS.index(compiled.model), compiled.skipped_layers
+    plan = plan_again(model, sizes_of(model, x, y0), None, False, skip, memory == "reversible")
+    absent = x.new_empty(0)
+    flat = [absent if w is None else w for w in _five_per_layer(weights)]
+    numbers = [float(number) for number in compiled.numbers]
+    values = x.new_empty(0, dtype=torch.float64)
+    return make_call(Inputs(x, flat, y0, values, None, None, [], plan, numbers))
 
 
 def sizes_of(model: int, x: Tensor, y0: Tensor) -> Sizes:
@@ -146,9 +177,7 @@ def _walk(
         call.output = output.data_ptr()
         call.output_time, call.output_batch = output.stride(0), output.stride(1)
     invoke("an_forward", call)
-    recorded = getattr(_recorder, "calls", None)
-    if recorded is not None:
-        recorded.append(Recorded(call, references))
+    del references
     return output, y, z, saved
 
 
@@ -272,22 +301,3 @@ def _differentiate(
 
 walk = operator("walk", _walk, _walk_fake, _differentiate, _set_up)
 walk_backward = operator("walk_backward", _walk_backward, _walk_backward_fake, refuse)
-
-
-class Recorded(NamedTuple):
-    """A call that was made, and what it points to, the list of weights first."""
-
-    call: Call
-    references: list[Any]
-
-
-@contextmanager
-def recording() -> Iterator[list[Recorded]]:
-    """Collects the forward calls that this thread makes within a ``with`` block."""
-    before = getattr(_recorder, "calls", None)
-    calls: list[Recorded] = []
-    _recorder.calls = calls
-    try:
-        yield calls
-    finally:
-        _recorder.calls = before

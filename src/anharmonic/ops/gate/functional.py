@@ -7,46 +7,33 @@ from, τ the rates, s their argument before tanh.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.dispatch import pick, register, register_native
+from anharmonic.ops.backend import choose
 from anharmonic.ops.gate.native import gate_native
 from anharmonic.ops.gate.reference import AGGREGATIONS, gate_reference
-from anharmonic.ops.gpu.backend import register_triton, unfit_for_triton
 from anharmonic.ops.sorted_edges import check_features
 
 NEIGHBOURS = ("in", "out")
 
-register("gradient_gate", "reference", gate_reference)
-register_native("gradient_gate", gate_native)
 
-
-def _small_case(make_tensor: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
+def small_case(make_tensor: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
     """What is compared at the first use on a GPU."""
     h = make_tensor(4, 3)
     edges = torch.tensor([[0, 1, 1, 2, 2], [1, 0, 2, 1, 1]], device=h.device)
     return [gradient_gate(h, Adjacency(edges, 4), p=2.5, backend=backend)]
 
 
-def _on_gpu(*tensors: Any, **words: Any) -> Tensor:
-    from anharmonic.ops.gate.triton import gate_triton
+def _unfit_for_triton(tensors: Sequence[Tensor], trusted: bool) -> str | None:
+    from anharmonic.ops.gpu.backend import refusal
 
-    return gate_triton(*tensors, **words)
-
-
-def _unfit(tensors: Sequence[Tensor]) -> str | None:
-    """The ``fits`` of the GPU's sums."""
     if tensors[0].dtype is not torch.float32:
         return f"{tensors[0].dtype}"
-    return unfit_for_triton(tensors)
-
-
-register_triton("gradient_gate", _on_gpu, _small_case, _unfit)
+    return refusal("gradient_gate", tensors, None if trusted else small_case)
 
 
 def gradient_gate(
@@ -112,6 +99,11 @@ def gradient_gate(
     _checks.choice("neighbours", neighbours, NEIGHBOURS)
     _checks.boolean("single_rate", single_rate)
     unfit = "aggr='max', which only the reference has" if aggr == "max" else None
-    chain = pick("gradient_gate", backend, [h], unfit)
-    s = chain(h, graph, p=p, aggr=aggr, outgoing=neighbours == "out", single_rate=single_rate)
+    chosen = choose(
+        "gradient_gate", backend, [h], reference_only=unfit, unfit_for_triton=_unfit_for_triton
+    )
+    gate: Callable[..., Tensor] = gate_native if chosen == "native" else gate_reference
+    if chosen == "triton":
+        from anharmonic.ops.gate.triton import gate_triton as gate
+    s = gate(h, graph, p=p, aggr=aggr, outgoing=neighbours == "out", single_rate=single_rate)
     return torch.tanh(s)

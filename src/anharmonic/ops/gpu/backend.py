@@ -1,59 +1,25 @@
 """The Triton backend: a chain of layers as one operator on the GPU.
 
-The files ``<model>/triton.py`` hold a model's kernels and say how its arguments become those of
+The files ``gpu/<model>.py`` hold a model's kernels and say how its arguments become those of
 ``run``. Triton is imported when the first of them runs.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import os
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from anharmonic.ops.backend import interpreted, needs_gradient, transformed
 from anharmonic.ops.bridge.operators import operator, refuse, refuse_second_derivative
-from anharmonic.ops.dispatch import (
-    Chain,
-    Fits,
-    needs_gradient,
-    register,
-    register_missing,
-    transformed,
-)
 from anharmonic.ops.gpu import tiles, tiles_backward
 from anharmonic.ops.gpu.first_use import SmallCase, why_wrong
 from anharmonic.ops.memory import resolve, state_bytes
 from anharmonic.ops.precision import current_precision
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
-_INTERPRETER = "TRITON_INTERPRET"
-
-
-def interpreted() -> bool:
-    """Whether Triton's interpreter runs the kernels, on the CPU: for tests.
-
-    Example:
-        >>> interpreted() == (os.environ.get("TRITON_INTERPRET", "0") == "1")
-        True
-    """
-    return os.environ.get(_INTERPRETER, "0") == "1"
-
-
-def why_not() -> str:
-    """Why the backend is not there; empty if it is.
-
-    Example:
-        >>> isinstance(why_not(), str)
-        True
-    """
-    if importlib.util.find_spec("triton") is None:
-        return "no package triton (a PyTorch for CUDA brings it; on Linux: pip install triton)"
-    if torch.version.cuda is None and not interpreted():
-        return "a PyTorch without CUDA"
-    return ""
 
 
 def unfit_for_triton(tensors: Sequence[Tensor]) -> str | None:
@@ -79,24 +45,18 @@ def unfit_for_triton(tensors: Sequence[Tensor]) -> str | None:
     return None if torch.compiler.is_compiling() else transformed()
 
 
-def register_triton(
-    kernel: str, chain: Chain, case: SmallCase, fits: Fits = unfit_for_triton
-) -> None:
-    """Registers a kernel's chain, or says why there is none.
+def refusal(kernel: str, tensors: Sequence[Tensor], case: SmallCase | None) -> str | None:
+    """Say why the kernels cannot run on these tensors; None if they can.
 
-    "auto" takes it on GPUs only, and only where the small case agrees with the reference.
+    Args:
+        kernel: Its name in ``ops.backend.KERNELS``.
+        tensors: Every floating-point tensor of the call.
+        case: A small case that must agree with the reference on this device; None trusts them.
     """
-
-    def on_gpu(tensors: Sequence[Tensor]) -> str | None:
-        if not tensors[0].is_cuda:
-            return "a tensor that is not on a GPU"
-        return fits(tensors) or why_wrong(kernel, case, tensors[0].device)
-
-    missing = why_not()
-    if missing:
-        register_missing("triton", missing)
-    else:
-        register(kernel, "triton", chain, fits, on_gpu)
+    reason = unfit_for_triton(tensors)
+    if reason is None and case is not None:
+        reason = why_wrong(kernel, case, tensors[0].device)
+    return reason
 
 
 def scalar_values(x: Tensor, scalars: Sequence[float | Tensor]) -> Tensor:
@@ -127,7 +87,7 @@ def run(
     """Runs a chain of layers.
 
     Args:
-        name: One of the ``MODELS`` of a ``<model>/triton.py``.
+        name: One of the ``MODELS`` of a ``gpu/<model>.py``.
         x: Input.
         weights: V, b, Λ and the recurrent ones of every layer; None for those it lacks.
         y0: Initial y.

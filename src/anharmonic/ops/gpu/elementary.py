@@ -1,6 +1,6 @@
 """What the Triton kernels share: tanh, the logistic function, and how a launch is cut.
 
-It imports Triton; only ``ops/<model>/triton.py`` import it.
+It imports Triton; only the models beside it import it.
 """
 
 from __future__ import annotations

@@ -174,6 +174,6 @@ def sections_of(name: str) -> int:
 
 def model_of(name: str) -> Model:
     """The kernels of a model, which need Triton."""
-    module = importlib.import_module(f"anharmonic.ops.{name.partition('_')[0]}.triton")
+    module = importlib.import_module(f"anharmonic.ops.gpu.{name.partition('_')[0]}")
     found: Model = module.MODELS[name]
     return found

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import watched
+from anharmonic.ops.backend import needs_gradient
 from anharmonic.ops.bridge.call import dense, invoke, pointer
 from anharmonic.ops.bridge.library import GraphCall
 from anharmonic.ops.bridge.operators import operator
-from anharmonic.ops.dispatch import needs_gradient
 from anharmonic.ops.sorted_edges import SortedEdges
 
 

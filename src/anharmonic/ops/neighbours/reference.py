@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anharmonic.ops.dispatch import transformed
+from anharmonic.ops.backend import transformed
 from anharmonic.ops.sorted_edges import SortedEdges
 
 

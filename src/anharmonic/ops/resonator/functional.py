@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import cast
 
 import torch
 from torch import Tensor
 
 from anharmonic._checks import has_dtype
-from anharmonic.ops.dispatch import pick, register, register_native
+from anharmonic.ops.backend import choose
 from anharmonic.ops.resonator.native import (
     MOST_BIASES,
     Prepared,
@@ -24,11 +23,6 @@ from anharmonic.ops.resonator.pools import (
     pool_reference,
     respond_reference,
 )
-
-register("resonator_pool", "reference", pool_reference)
-register("resonator_respond", "reference", respond_reference)
-register_native("resonator_pool", pool_native, unfit)
-register_native("resonator_respond", respond_native, unfit)
 
 
 def pool(
@@ -75,8 +69,8 @@ def pool(
     reals = [driven.x, driven.weight, driven.frequency, driven.q, biases, state, pooled]
     for name, value in zip(("weight", "frequency", "q"), reals[1:], strict=False):
         has_dtype(name, value, driven.x.dtype)
-    chain = pick("resonator_pool", backend, reals, _too_many(biases))
-    return cast("tuple[Tensor, Tensor]", chain(driven, biases, state, pooled, before))
+    run = pool_native if _chosen(biases, reals, backend) == "native" else pool_reference
+    return run(driven, biases, state, pooled, before)
 
 
 def in_place(
@@ -92,12 +86,11 @@ def in_place(
         before: As of ``pool``; whoever calls counts.
     """
     reals = [driven.x, driven.weight, driven.frequency, driven.q, biases, state, pooled]
-    chain = pick("resonator_pool", "auto", reals, _too_many(biases))
-    if chain is pool_native:
+    if _chosen(biases, reals) == "native":
         return Prepared(driven, biases, state, pooled, before).run
 
     def run() -> None:
-        new_state, new_pooled = chain(driven, biases, state, pooled, before)
+        new_state, new_pooled = pool_reference(driven, biases, state, pooled, before)
         state.copy_(new_state)
         pooled.copy_(new_pooled)
 
@@ -121,9 +114,11 @@ def respond(
     reals = [driven.x, driven.weight, driven.frequency, driven.q, state]
     for name, value in zip(("weight", "frequency", "q", "biases"), reals[1:], strict=False):
         has_dtype(name, value, driven.x.dtype)
-    chain = pick("resonator_respond", backend, reals)
-    return cast("tuple[Tensor, Tensor]", chain(driven, state))
+    native = choose("resonator_respond", backend, reals, unfit_for_native=unfit) == "native"
+    return (respond_native if native else respond_reference)(driven, state)
 
 
-def _too_many(biases: Tensor) -> str | None:
-    return f"{biases.shape[1]} biases" if biases.shape[1] > MOST_BIASES else None
+def _chosen(biases: Tensor, reals: list[Tensor], backend: str = "auto") -> str:
+    """The backend that pools."""
+    many = f"{biases.shape[1]} biases" if biases.shape[1] > MOST_BIASES else None
+    return choose("resonator_pool", backend, reals, unfit_for_native=unfit, reference_only=many)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from anharmonic.ops.recurrence import State
+from anharmonic.ops.equation import State
 from anharmonic.ops.resonator.step import Propagator, propagator, resonator_step
 
 OTHERS = 5

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from anharmonic.ops.recurrence import State
+from anharmonic.ops.equation import State
 
 
 class Propagator(NamedTuple):

@@ -7,8 +7,9 @@ import torch
 
 import anharmonic as ah
 from anharmonic import ops
-from anharmonic.ops import dispatch
-from anharmonic.ops.dispatch import ContextSetting
+from anharmonic.ops import backend as backends
+from anharmonic.ops import sequence
+from anharmonic.ops.backend import ContextSetting
 
 ZERO = torch.zeros(1, 2, 3)
 CALLS = {
@@ -58,31 +59,31 @@ def test_final_states_are_copies(kernel):
 
 @pytest.fixture
 def fast(monkeypatch):
-    """A backend of LEM alone, which writes down its calls and runs on float32 tensors."""
+    """LEM's C library, which writes down its calls and runs on float32 tensors alone."""
     calls = []
 
-    def chain(x, weights, y0, z0, **words):
-        calls.append(words)
-        return (x.new_full((*x.shape[:2], 3), 7.0) if words["return_sequence"] else None), y0, z0
+    def chain(equation, x, weights, state, **words):
+        calls.append(words | {"equation": equation})
+        seven = x.new_full((*x.shape[:2], 3), 7.0)
+        return (seven if words["return_sequence"] else None), *state
 
-    def fits(tensors):
-        return dispatch.unfit_for_cpu(tensors) or (
-            "torch.float64" if tensors[0].dtype == torch.float64 else None
-        )
+    def unfit(tensors, fits=backends.unfit_for_cpu):
+        return fits(tensors) or ("torch.float64" if tensors[0].dtype == torch.float64 else None)
 
-    table = {"reference": dispatch._BACKENDS["lem"]["reference"]}
-    monkeypatch.setitem(dispatch._BACKENDS, "lem", table)
-    dispatch.register("lem", "fast", chain, fits)
+    monkeypatch.setattr(backends, "KERNELS", {"lem": ("native",), "cornn": ()})
+    monkeypatch.setattr(backends, "_MISSING", {"native": ""})
+    monkeypatch.setattr(sequence, "unfit_for_cpu", unfit)
+    monkeypatch.setattr(sequence.native, "run", chain)
     return calls
 
 
 def test_auto_takes_the_fast_one_where_it_fits(fast):
-    assert ops.available_backends("lem") == ["reference", "fast"]
+    assert ops.available_backends("lem") == ["reference", "native"]
     output, _, _ = CALLS["lem"]()
     assert output.eq(7).all()
     assert fast == [
-        {"dt": 0.5, "multiscale": True, "gate_floor": None, "lengths": None, "masks": None,
-         "elapsed": None, "return_sequence": True, "memory": "auto"}
+        {"equation": ops.LEMEquation(0.5), "lengths": None, "masks": None, "elapsed": None,
+         "return_sequence": True, "memory": "auto"}
     ]  # fmt: skip
     CALLS["lem"](output="last", memory="chunked")
     assert fast[-1]["return_sequence"] is False and fast[-1]["memory"] == "chunked"
@@ -94,27 +95,28 @@ def test_auto_takes_the_fast_one_where_it_fits(fast):
 
 
 def test_forced_backend_says_why_it_cannot(fast):
-    words = r"backend 'fast' must be able to run.*; got torch.float32 beside torch.float64; use"
+    words = r"backend 'native' must be able to run.*; got torch.float32 beside torch.float64; use"
     with pytest.raises(ValueError, match=words):
-        CALLS["lem"](backend="fast", elapsed=torch.ones(4, 2, dtype=torch.float64))
+        CALLS["lem"](backend="native", elapsed=torch.ones(4, 2, dtype=torch.float64))
     with pytest.raises(ValueError, match="backend must be one of"):
-        CALLS["cornn"](backend="fast")
+        CALLS["cornn"](backend="native")
 
 
 def test_missing_backend_says_why(monkeypatch):
-    monkeypatch.setattr(dispatch, "_MISSING", {"swift": "no library, for no compiler was found"})
+    missing = {"native": "no compiler was found", "triton": ""}
+    monkeypatch.setattr(backends, "_MISSING", missing)
     for call in (CALLS["lem"], lambda backend: ah.use_backend(backend).__enter__()):
-        with pytest.raises(ValueError, match=r"'swift' must be available.*no compiler was found"):
-            call(backend="swift")
+        with pytest.raises(ValueError, match=r"'native' must be available.*no compiler was found"):
+            call(backend="native")
 
 
 def test_use_backend(fast):
     with ah.use_backend("reference"):
         CALLS["lem"]()
-        with ah.use_backend("fast"):
+        with ah.use_backend("native"):
             CALLS["lem"]()
         assert len(fast) == 1
-        CALLS["lem"](backend="fast")  # what is said at the call wins
+        CALLS["lem"](backend="native")  # what is said at the call wins
         assert len(fast) == 2
         other = threading.Thread(target=CALLS["lem"])
         other.start()
@@ -126,8 +128,8 @@ def test_use_backend(fast):
         raise RuntimeError
     CALLS["lem"]()
     assert len(fast) == 5
-    with pytest.raises(ValueError, match=r"backend must be one of .*'fats'; did you mean 'fast'"):
-        ah.use_backend("fats").__enter__()
+    with pytest.raises(ValueError, match=r"must be one of .*'natve'; did you mean 'native'"):
+        ah.use_backend("natve").__enter__()
 
 
 def test_environment_variable(monkeypatch):

@@ -4,8 +4,7 @@ import pytest
 import torch
 
 from anharmonic import ops
-from anharmonic.ops.oscillator.step import verlet_step
-from anharmonic.ops.recurrence import State
+from anharmonic.ops import OscillatorEquation, State
 
 F64 = torch.float64
 
@@ -93,10 +92,14 @@ def test_velocity_verlet_goes_back_the_way_it_came(activation):
     torch.manual_seed(0)
     u, y, z = torch.randn(3, 2, 4, dtype=torch.float64)
     W = torch.randn(4, 4, dtype=torch.float64)
-    there = verlet_step(u, State(y, z), W, 0.3, activation)
-    back = verlet_step(u, State(there.y, -there.z), W, 0.3, activation)
+    verlet = OscillatorEquation(0.3, "velocity-verlet", activation)
+    there = verlet.step(u, State(y, z), W, 0.3)
+    back = verlet.step(u, State(there.y, -there.z), W, 0.3)
     torch.testing.assert_close(back.y, y, atol=1e-12, rtol=0)
     torch.testing.assert_close(back.z, -z, atol=1e-12, rtol=0)
     assert (there.y - y).abs().max() > 0.1
     # A layer above sees the middle of the step.
-    torch.testing.assert_close(there.seen, (y + there.y) / 2)
+    seen = verlet.passed_up(there.y[None], State(y, z))[0]
+    half = y + 0.15 * (z + 0.15 * verlet._force(u, y, W))
+    torch.testing.assert_close(seen, half)
+    assert verlet.shapes(4, 4)["weight_hh"] == (4, 4)

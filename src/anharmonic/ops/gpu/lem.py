@@ -22,8 +22,8 @@ from anharmonic.ops.gpu.elementary import (
     sigmoid_of,
     tanh_of,
 )
+from anharmonic.ops.gpu.lem_on_chip import backward_on_chip, by_sigmoid, forward_on_chip, gate_of
 from anharmonic.ops.gpu.parts import Model, Part, Sums
-from anharmonic.ops.lem.on_chip import backward_on_chip, by_sigmoid, forward_on_chip, gate_of
 from anharmonic.ops.precision import add_product, operand
 
 

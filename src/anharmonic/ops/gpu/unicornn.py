@@ -12,8 +12,8 @@ from torch import Tensor
 
 from anharmonic.ops.gpu.backend import run, scalar_values
 from anharmonic.ops.gpu.elementary import block_of, launch, tanh_of
+from anharmonic.ops.gpu.on_grid import grid_walk, to_grid
 from anharmonic.ops.gpu.parts import Model, Part, Sums
-from anharmonic.ops.unicornn.on_grid import grid_walk, to_grid
 
 AHEAD = tl.constexpr(16)
 """Steps that are fetched ahead."""

@@ -1,12 +1,12 @@
-"""Which implementation of a kernel runs: picks one, explains the choice, can be forced."""
+"""Which implementation of a kernel runs: chooses one, explains the choice, can be forced."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,22 +14,18 @@ from torch import Tensor
 from anharmonic._checks import choice, message
 from anharmonic.ops.bridge import library
 
-Chain = Callable[..., Any]
-"""What a backend registers. For a recurrence it is
-``chain(x, weights, y0, z0, *, <settings>, lengths, masks, elapsed, return_sequence, memory)``, with
-the settings of its model (``dt`` and the like).
-
-It runs a stack in one direction: x [T, B, F], one entry of weights per layer, y0, z0 [L, B, H],
-lengths [B] (int64, CPU) or None, masks L - 1 times [B, H] or None, elapsed [T, B] in walking order
-or None, memory one of ``memory.POLICIES``; returns outputs [T, B, H] (None unless
-``return_sequence``), final y and final z [L, B, H].
-
-On a graph it is ``chain(<tensors>, graph, *, <the kernel's own>)``, with tensors [N, F] of nodes or
-[E, H] of edges; it returns a tensor.
-"""
-
-Fits = Callable[[Sequence[Tensor]], str | None]
-"""``fits(tensors)``: why a backend cannot run on these tensors, or None if it can."""
+KERNELS: dict[str, tuple[str, ...]] = {
+    "cornn": ("native", "triton"),
+    "unicornn": ("native", "triton"),
+    "lem": ("native", "triton"),
+    "oscillator": ("native",),
+    "skew": (),
+    "neighbour_sum": ("native",),
+    "gradient_gate": ("native", "triton"),
+    "resonator_pool": ("native",),
+    "resonator_respond": ("native",),
+}
+"""The fast backends of each kernel, in the order in which "auto" tries them."""
 
 
 class ContextSetting:
@@ -71,55 +67,36 @@ class ContextSetting:
         return self._latest if torch.compiler.is_compiling() else self._here.get()
 
 
-class _Backend(NamedTuple):
-    chain: Chain
-    fits: Fits
-    wanted: Fits
+def interpreted() -> bool:
+    """Whether Triton's interpreter runs the kernels, on the CPU: for tests.
+
+    Example:
+        >>> interpreted() == (os.environ.get("TRITON_INTERPRET", "0") == "1")
+        True
+    """
+    return os.environ.get("TRITON_INTERPRET", "0") == "1"
 
 
-_BACKENDS: dict[str, dict[str, _Backend]] = {}
-_MISSING: dict[str, str] = {}
+def _missing() -> dict[str, str]:
+    """Why a fast backend is not there, by its name; empty if it is."""
+    native = triton = ""
+    try:
+        native = library.why_not()
+    except ValueError:
+        pass  # the environment asks for what cannot run: the first call says so
+    if importlib.util.find_spec("triton") is None:
+        triton = "no package triton (a PyTorch for CUDA brings it; on Linux: pip install triton)"
+    elif torch.version.cuda is None and not interpreted():
+        triton = "a PyTorch without CUDA"
+    return {"native": native, "triton": triton}
+
+
+_MISSING = _missing()
 _BACKEND = ContextSetting("backend", os.environ.get("ANHARMONIC_BACKEND") or "auto")
 
 
-def register(
-    kernel: str,
-    backend: str,
-    chain: Chain,
-    fits: Fits = lambda tensors: None,
-    wanted: Fits | None = None,
-) -> None:
-    """Adds one implementation of a kernel; called by each kernel's package, the reference first.
-
-    Args:
-        kernel: The kernel's public name, e.g. ``"lem"``.
-        backend: The backend's name, e.g. ``"reference"``.
-        chain: Runs a stack in one direction.
-        fits: Says why the backend cannot run on given tensors; None if it can.
-        wanted: Says why "auto" does not take it, if there is more to that than ``fits``.
-    """
-    _BACKENDS.setdefault(kernel, {})[backend] = _Backend(chain, fits, wanted or fits)
-
-
-def register_native(kernel: str, chain: Chain, fits: Fits | None = None) -> None:
-    """Registers a kernel's chain in the C library, or says why there is none."""
-    try:
-        missing = library.why_not()
-    except ValueError:
-        missing = ""  # the environment asks for what cannot run: the first call says so
-    if missing:
-        register_missing("native", missing)
-    else:
-        register(kernel, "native", chain, fits or unfit_for_cpu)
-
-
-def register_missing(backend: str, reason: str) -> None:
-    """Says why a backend is not there, for the error of whoever forces it."""
-    _MISSING[backend] = reason
-
-
 def available_backends(kernel: str) -> list[str]:
-    """Lists the backends that can run a kernel here.
+    """List the backends that can run a kernel here.
 
     Raises:
         ValueError: If no kernel has that name.
@@ -128,7 +105,8 @@ def available_backends(kernel: str) -> list[str]:
         >>> "reference" in available_backends("lem")
         True
     """
-    return list(_BACKENDS[choice("kernel", kernel, _BACKENDS)])
+    fast = KERNELS[choice("kernel", kernel, KERNELS)]
+    return ["reference", *(name for name in fast if not _MISSING[name])]
 
 
 @contextmanager
@@ -148,7 +126,7 @@ def use_backend(backend: str) -> Iterator[None]:
         >>> with ah.use_backend("reference"):
         ...     output, state = ah.LEM(3, 4)(torch.zeros(5, 2, 3))
     """
-    _known(backend, {name for table in _BACKENDS.values() for name in table})
+    _known(backend, {name for kernel in KERNELS for name in available_backends(kernel)})
     with _BACKEND.set_to(backend):
         yield
 
@@ -164,46 +142,65 @@ def forced() -> str:
     return _BACKEND.get()
 
 
-def pick(kernel: str, backend: str, tensors: Sequence[Tensor], unfit: str | None = None) -> Chain:
-    """Returns the chain of ``kernel`` that runs on these tensors.
+def choose(
+    kernel: str,
+    backend: str,
+    tensors: Sequence[Tensor],
+    *,
+    unfit_for_native: Callable[[Sequence[Tensor]], str | None] | None = None,
+    unfit_for_triton: Callable[[Sequence[Tensor], bool], str | None] | None = None,
+    reference_only: str | None = None,
+) -> str:
+    """Choose the backend that runs a kernel on these tensors.
 
     Args:
-        kernel: The kernel's public name.
+        kernel: One of ``KERNELS``, or "" for what only the reference runs.
         backend: A backend's name; "auto" takes what ``use_backend`` or the environment say, else
             the first fast backend that fits, else the reference. Where only a missing library
             stands in the way of a fast one, a warning says so, once.
         tensors: Every floating-point tensor of the call.
-        unfit: Why only the reference can run this call, whatever its tensors; None if others can.
+        unfit_for_native: Says why the C library cannot run on these tensors, or None;
+            ``unfit_for_cpu`` by default.
+        unfit_for_triton: Says the same of the GPU kernels; its second argument is whether they are
+            taken as right on this device without a trial.
+        reference_only: Why only the reference can run this call, whatever its tensors; or None.
 
     Raises:
         ValueError: If the backend does not exist, is not there or cannot run on these tensors.
     """
-    table = _BACKENDS[kernel]
+    unfit = unfit_for_native or unfit_for_cpu
+    fast = KERNELS.get(kernel, ())
     if backend == "auto":
         backend = _BACKEND.get()
-    if backend == "auto" and unfit is None:
-        for name, (chain, _, wanted) in table.items():
-            if name != "reference" and wanted(tensors) is None:
-                return chain
-        if "native" in _MISSING and unfit_for_cpu(tensors) is None:
-            library.warn_once()
     if backend == "auto":
-        return table["reference"].chain
-    _known(backend, table)
-    reason = table[backend].fits(tensors)
-    if reason is None and backend != "reference":
-        reason = unfit
-    if reason is not None:
+        if reference_only is not None:
+            return "reference"
+        if "native" in fast and unfit(tensors) is None:
+            if not _MISSING["native"]:
+                return "native"
+            library.warn_once()
+        if unfit_for_triton and tensors[0].is_cuda and not _MISSING["triton"]:
+            if unfit_for_triton(tensors, False) is None:
+                return "triton"
+        return "reference"
+    _known(backend, available_backends(kernel) if kernel else ["reference"])
+    reason = None
+    if backend == "native":
+        reason = unfit(tensors)
+    elif backend == "triton" and unfit_for_triton is not None:
+        reason = unfit_for_triton(tensors, True)
+    if backend != "reference" and (reason := reason or reference_only) is not None:
         raise ValueError(
             message(
                 f"backend {backend!r} must be able to run this input", reason, "use backend='auto'"
             )
         )
-    return table[backend].chain
+    return backend
 
 
 def _known(backend: str, names: Collection[str]) -> None:
-    if backend in _MISSING and backend not in names:
+    """Check that a backend exists and is there."""
+    if backend not in names and backend in ("native", "triton") and _MISSING[backend]:
         raise ValueError(
             message(
                 f"backend {backend!r} must be available here", _MISSING[backend],
@@ -248,23 +245,6 @@ def unfit_for_cpu(tensors: Sequence[Tensor]) -> str | None:
             return f"a tensor on {tensor.device}"
     # A compiler sees through its own transforms, and calls the operator in the end.
     return None if torch.compiler.is_compiling() else transformed()
-
-
-def without_scalar_tensors(fits: Fits) -> Fits:
-    """The ``fits`` of a backend whose numbers (dt and the like) get no gradient.
-
-    Example:
-        >>> without_scalar_tensors(unfit_for_cpu)([torch.zeros(2), torch.tensor(0.1)])
-        'a scalar that is a tensor'
-    """
-
-    def unfit(tensors: Sequence[Tensor]) -> str | None:
-        for tensor in tensors:
-            if tensor.dim() == 0:
-                return "a scalar that is a tensor"
-        return fits(tensors)
-
-    return unfit
 
 
 def needs_gradient(tensors: Iterable[Tensor | None]) -> bool:

@@ -1,15 +1,19 @@
-"""The contract of sequence layers: the call of ``torch.nn.LSTM`` around any recurrence.
+"""Sequence layers: the call of ``torch.nn.LSTM`` around any recurrence.
 
-Layouts, packed sequences, states, streaming and checks are here, once. A layer says the shapes of
-its parameters, how they start, and what runs a time-major batch through its stack (``_kernel``): an
-op (``kernel_layer.py``), or its own step function (``step_layer.py``).
+Layouts, packed sequences, states, streaming and checks are here, once. A layer says what its
+equation is, and how its parameters start.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 import warnings
+from collections import namedtuple
 from typing import Any, ClassVar
 
+import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
@@ -24,26 +28,44 @@ from anharmonic.nn.sequence.inputs import (
     refuse_elapsed,
     without_autocast,
 )
-from anharmonic.nn.sequence.recurrent import _Recurrent, repr_of
+from anharmonic.nn.sequence.module import EquationModule
 from anharmonic.nn.stability import levels_to_caller
-from anharmonic.ops.recurrence import State
+from anharmonic.ops import Equation, HiddenState, run
+from anharmonic.ops.memory import checked_policy
+from anharmonic.ops.stream import Stream
 
 
-class SequenceLayer(_Recurrent):
+class SequenceLayer(EquationModule):
     """A stack of recurrent layers that takes what ``torch.nn.LSTM`` takes.
 
     ``layer(x, state)`` returns ``(output, state)``; ``layer.step(x_t, state)`` takes one step of a
     stream. The output at the last step equals the top layer's first variable. Unevenly sampled
     sequences come with ``elapsed``; ``output`` says how much of the output is wanted.
 
+    To write a layer, say what one step is, in one of two ways, and call ``make_parameters`` at the
+    end of the constructor. Stacking, both directions, packed sequences, dropout, streaming and
+    saving follow.
+
+    - Override ``equation`` and return an ``anharmonic.ops.Equation``, as ``LEM`` does. An equation
+      also serves as a function, in cells, and where it is compiled.
+    - Override ``parameter_shapes`` and ``step_function``. The loop runs in PyTorch and keeps every
+      state for the backward pass. ``drive`` is the input's share of all steps, one product over the
+      whole sequence, and ``prepare`` what is the same at every step (a matrix exponential, say).
+      With a step size set ``has_step_size = True`` and ``self.dt``; ``elapsed`` then multiplies it.
+      ``state_type`` names the variables of the state: the first is the output.
+
+    ``init_parameter`` says how a parameter starts.
+
     Args:
         input_size: Features per step, F >= 1.
         hidden_size: Neurons per layer, H >= 1.
         num_layers: Layers stacked on each other, L >= 1.
-        bias: Whether the affine maps have a bias.
+        bias: Whether there is a parameter called "bias"; if not, it is None in the weights.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
         bidirectional: Whether every layer also walks from the end.
+        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
+            then, the rest computed again), or "auto", which picks between them by size.
         device: Where the parameters live.
         dtype: Floating-point type of the parameters.
 
@@ -54,24 +76,51 @@ class SequenceLayer(_Recurrent):
     Raises:
         ValueError: If an argument is out of range.
         TypeError: If an argument is of the wrong kind.
+
+    Example:
+        >>> import torch
+        >>> from anharmonic.nn import HiddenState, SequenceLayer
+        >>> class LeakyRNN(SequenceLayer):
+        ...     def __init__(
+        ...         self, input_size, hidden_size, num_layers=1, *,
+        ...         leak=0.1, device=None, dtype=None, **options,
+        ...     ):
+        ...         super().__init__(input_size, hidden_size, num_layers, **options)
+        ...         self.leak = leak
+        ...         self.make_parameters(device=device, dtype=dtype)
+        ...
+        ...     def parameter_shapes(self, input_size):
+        ...         H = self.hidden_size
+        ...         return {"weight_ih": (H, input_size), "weight_hh": (H, H), "bias": (H,)}
+        ...
+        ...     def step_function(self, u, state, w, dt):
+        ...         new = torch.tanh(u + state.h @ w.weight_hh.T)
+        ...         return HiddenState(torch.lerp(state.h, new, self.leak))
+        >>> layer = LeakyRNN(2, 8, leak=0.5, bidirectional=True)
+        >>> layer
+        LeakyRNN(2, 8, leak=0.5, bidirectional=True)
+        >>> output, state = layer(torch.zeros(5, 3, 2))
+        >>> output.shape, state.h.shape
+        (torch.Size([5, 3, 16]), torch.Size([2, 3, 8]))
     """
 
     _directions: ClassVar[tuple[str, ...]] = ("", "_reverse")
-    state_type: ClassVar[Any] = State
-    has_step_size: ClassVar[bool] = True  # whether ``elapsed`` has a place in its equations
-    memory: str
+    state_type: ClassVar[Any] = HiddenState
+    has_step_size: bool = False  # whether ``elapsed`` has a place in its equations
+    _invertible: ClassVar[bool] = False  # whether memory="reversible" can undo its steps
+    dt: Any
 
     def __init__(
         self,
         input_size: int,
         hidden_size: int,
-        num_layers: int,
-        bias: bool,
-        batch_first: bool,
-        dropout: float,
-        bidirectional: bool,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        memory: str = "stored",
     ) -> None:
-        """Checks and keeps the words every sequence layer shares."""
         super().__init__()
         self.input_size = _checks.positive_int("input_size", input_size)
         self.hidden_size = _checks.positive_int("hidden_size", hidden_size)
@@ -80,6 +129,9 @@ class SequenceLayer(_Recurrent):
         self.batch_first = _checks.boolean("batch_first", batch_first)
         self.dropout = _checks.number("dropout", dropout, low=0.0, high=1.0)
         self.bidirectional = _checks.boolean("bidirectional", bidirectional)
+        self.memory = checked_policy(
+            memory, invertible=self._invertible, bidirectional=self.bidirectional
+        )
         if self.dropout > 0 and self.num_layers == 1:
             warnings.warn(
                 _checks.message(
@@ -91,22 +143,64 @@ class SequenceLayer(_Recurrent):
                 stacklevel=levels_to_caller(),
             )
 
+    # ---- what a layer says -------------------------------------------------------------------
+    def equation(self) -> Equation:
+        """Return the equation with the numbers in use; by default one of the methods below."""
+        return _LayerEquation(self)
+
+    def parameter_shapes(self, input_size: int) -> dict[str, tuple[int, ...]]:
+        """Return the shape of each parameter of a layer, by name, for this many inputs."""
+        raise NotImplementedError
+
+    def step_function(self, u: Any, state: Any, w: Any, dt: float | Tensor) -> Any:
+        """Take one step of one layer.
+
+        Args:
+            u: The drive of this step, [B, ...].
+            state: The state before it, [B, H] each.
+            w: What ``prepare`` returned.
+            dt: Step size times the elapsed time, a number or [B, 1]; 1 without a step size.
+
+        Returns:
+            The new state.
+        """
+        raise NotImplementedError
+
+    def drive(self, x: Tensor, w: Any) -> Any:
+        """Return the input's share of every step, [T, B, ...] from x [T, B, F], or a tuple."""
+        return F.linear(x, w.weight_ih, w.bias)
+
+    def prepare(self, w: Any) -> Any:
+        """Return what every step takes alike, from the layer's parameters by name."""
+        return w
+
+    def init_parameter(self, name: str, parameter: Tensor) -> None:
+        """Fill a parameter in place with its first values: U(-1/sqrt(H), 1/sqrt(H))."""
+        bound = 1 / math.sqrt(self.hidden_size)
+        parameter.uniform_(-bound, bound)
+
+    # ---- parameters ----------------------------------------------------------------------------
     @property
     def num_directions(self) -> int:
         """2 if bidirectional, else 1."""
         return 2 if self.bidirectional else 1
 
-    def _sizes(self) -> list[int]:
-        """Neurons of every layer; states are as wide as the widest, filled up with zeros."""
-        return [self.hidden_size] * self.num_layers
+    @property
+    def _state_size(self) -> int:
+        """Neurons in the state of a layer."""
+        return self.hidden_size
+
+    def _output_widths(self) -> list[int]:
+        """Features that each layer gives the next."""
+        return [self.num_directions * self.hidden_size] * self.num_layers
 
     def make_parameters(self, **factory: Any) -> None:
-        """Makes the parameters of all layers and directions, named as in torch."""
+        """Make the parameters of all layers and directions, named as in torch."""
         directions = self._directions[: self.num_directions]
         names = [(f"_l{k}{d}", k) for k in range(self.num_layers) for d in directions]
-        widths = [self.num_directions * size for size in self._sizes()]
-        self._make(names, [self.input_size, *widths], **factory)
+        self._make(names, [self.input_size, *self._output_widths()], **factory)
 
+    # ---- calls ---------------------------------------------------------------------------------
     def forward(
         self,
         x: Tensor | PackedSequence,
@@ -191,6 +285,23 @@ class SequenceLayer(_Recurrent):
         if not self.has_step_size:
             refuse_elapsed(self, elapsed)
         check_can_step(self)
+        equation = self.equation()
+        weights = self._weights(equation)
+        # Without gradients steps are prepared for the next one, see ops/stream.py.
+        repeats = elapsed is None and not torch.is_grad_enabled()
+        repeats = repeats and type(self)._run is SequenceLayer._run
+        if repeats and not torch.compiler.is_compiling():
+            stream = self.__dict__.get("_stream")
+            if stream is not None and stream.fits(equation, weights, x_t, state):
+                prepared: tuple[Any, Any] = stream.step(x_t, *state)
+                return prepared
+        output, last = self._step(x_t, state, elapsed)
+        if repeats and not _checks.watched():
+            self.__dict__["_stream"] = Stream.prepare(equation, weights, x_t, last, self.memory)
+        return output, last
+
+    def _step(self, x_t: Tensor, state: Any, elapsed: Tensor | None) -> tuple[Any, Any]:
+        """A step as a sequence of length 1."""
         x_t = checked_step(x_t, self.input_size, self._example)
         batched = x_t.dim() == 2
         if elapsed is not None:
@@ -201,9 +312,9 @@ class SequenceLayer(_Recurrent):
         assert output is not None
         return (output, last) if batched else (output[0], _unbatched(last))
 
-    def extra_repr(self) -> str:
-        """Names what differs from the defaults."""
-        return repr_of(self)
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is copied and pickled: all but the prepared steps of a stream."""
+        return {name: value for name, value in self.__dict__.items() if name != "_stream"}
 
     def flatten_parameters(self) -> None:
         """Does nothing; here because code written for ``torch.nn.LSTM`` calls it."""
@@ -211,7 +322,7 @@ class SequenceLayer(_Recurrent):
     def _initial(self, state: Any, batch: int | None) -> Any:
         """The checked initial state, [L * D, B, H]; ``batch`` is None for an unbatched input."""
         lead = () if batch is None else (batch,)
-        shape = (self.num_layers * self.num_directions, *lead, max(self._sizes()))
+        shape = (self.num_layers * self.num_directions, *lead, self._state_size)
         start = checked_state(state, shape, self._example, self.state_type)
         return start if batch is not None else type(start)(*(part[:, None] for part in start))
 
@@ -221,15 +332,17 @@ class SequenceLayer(_Recurrent):
         """Runs the stack: x [T, B, F] -> [T, B, D * H], [B, D * H] or None, and the last state."""
         masks = None
         if self.training and self.dropout > 0 and self.num_layers > 1:
-            wide = (x.shape[1], self.num_directions * max(self._sizes()))
+            wide = (x.shape[1], self.num_directions * self._state_size)
             masks = [
                 nn.functional.dropout(x.new_ones(wide), self.dropout)
                 for _ in range(self.num_layers - 1)
             ]
+        equation = self.equation()
         with without_autocast(x):
-            result, *last = self._kernel(
+            result, *last = run(
+                equation,
                 x,
-                self._suffixes,
+                self._weights(equation),
                 state,
                 bidirectional=self.bidirectional,
                 lengths=lengths,
@@ -264,3 +377,48 @@ class SequenceLayer(_Recurrent):
 
 def _unbatched(state: Any) -> Any:
     return type(state)(*(part[:, 0] for part in state))
+
+
+class _LayerEquation(Equation):
+    """The equation of a layer that says its step in methods of its own."""
+
+    tile = None
+
+    def __init__(self, layer: SequenceLayer) -> None:
+        self._layer = layer
+        self.State = layer.state_type  # type: ignore[misc]
+        self.Weights = _named(tuple(layer.parameter_shapes(1)))  # type: ignore[misc]
+
+    @property
+    def dt(self) -> Any:
+        """Return the layer's, where it has one."""
+        return self._layer.dt if self._layer.has_step_size else 1.0
+
+    def shapes(self, inputs: int, hidden: int) -> dict[str, tuple[int, ...]]:
+        """Call ``SequenceLayer.parameter_shapes``."""
+        return {name: tuple(s) for name, s in self._layer.parameter_shapes(inputs).items()}
+
+    def drive(self, x: Tensor, w: Any) -> Any:
+        """Call ``SequenceLayer.drive``."""
+        for name, value in zip(w._fields, w, strict=True):
+            if value is not None:
+                _checks.has_dtype(name, value, x.dtype)
+        return self._layer.drive(x, w)
+
+    def prepare(self, w: Any) -> Any:
+        """Call ``SequenceLayer.prepare``."""
+        return self._layer.prepare(w)
+
+    def step(self, u: Any, state: Any, w: Any, dt: Any) -> Any:
+        """Call ``SequenceLayer.step_function``."""
+        return self._layer.step_function(u, state, w, dt)
+
+
+@functools.cache
+def _named(names: tuple[str, ...]) -> Any:
+    """A named tuple of a layer's parameters, with a bias even where there is none."""
+    return namedtuple("LayerWeights", dict.fromkeys((*names, "bias")))
+
+
+StepLayer = SequenceLayer
+"""The name under which layers of one's own are documented."""

@@ -12,8 +12,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from anharmonic.ops.cornn.on_chip import backward_on_chip, carried_back, forward_on_chip, moved
 from anharmonic.ops.gpu.backend import run, scalar_values
+from anharmonic.ops.gpu.cornn_on_chip import backward_on_chip, carried_back, forward_on_chip, moved
 from anharmonic.ops.gpu.elementary import ROWS, block_of, fits_on_chip, launch, on_chip, tanh_of
 from anharmonic.ops.gpu.parts import Model, Part, Sums
 from anharmonic.ops.precision import add_product, operand

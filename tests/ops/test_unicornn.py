@@ -1,12 +1,9 @@
-from functools import partial
-
 import pytest
 import torch
 
-from anharmonic.ops import memory, unicornn
-from anharmonic.ops.recurrence import TILE, State, Steps, walk_stack
-from anharmonic.ops.unicornn import UnICORNNWeights, grid
-from anharmonic.ops.unicornn.step import UnICORNNTerms
+from anharmonic.ops import State, UnICORNNEquation, UnICORNNWeights, memory, unicornn
+from anharmonic.ops.reference import TILE, Stack, Steps
+from anharmonic.ops.unicornn import rounded
 
 DTYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 
@@ -17,19 +14,17 @@ def plain_grid(stack, output):
     x, (y0, z0) = stack.x, stack.start
     valid = (torch.arange(len(x))[:, None] < lengths)[:, :, None]
     steps = Steps(x, elapsed, valid)
-    state, outputs = State(grid.rounded(y0), grid.rounded(z0)), []
-    walk = partial(grid.walk, frequency=stack.own["frequency"])
+    state, outputs = State(rounded(y0), rounded(z0)), []
+    own = stack.own
+    equation = UnICORNNEquation(tuple(own["dt"]), own["frequency"], own["skipped_layers"])
+    equations = [equation.of_layer(k) for k in range(len(stack.weights))]
+    layers = Stack(equations, masks, output == "all", on_grid=True)
     for start in range(0, len(x), TILE):
         weights = [
-            UnICORNNTerms(
-                *(None if t is None else t.view_as(t) for t in weight),
-                stack.own["dt"][k],
-                stack.own["skipped_layers"],
-            )
-            for k, weight in enumerate(stack.weights)
+            UnICORNNWeights(*(None if t is None else t.view_as(t) for t in weight))
+            for weight in stack.weights
         ]
-        tile = steps.part(start, TILE)
-        out, state = walk_stack(walk, weights, masks, tile, state, output == "all")
+        out, state = layers.walk(weights, steps.part(start, TILE), state)
         outputs.append(out)
     whole = torch.cat(outputs) if output == "all" else None
     return whole, *(variable.to(y0.dtype) for variable in state)
@@ -60,17 +55,17 @@ def test_undone_start_is_the_start(dtype, dt, alpha, T):
         return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
 
     weights = [
-        UnICORNNTerms(draw(H, 1 if k == 0 else H), draw(H).abs(), None, draw(H), None, dt, None)
-        for k in range(2)
+        UnICORNNWeights(draw(H, 1 if k == 0 else H), draw(H).abs(), None, draw(H)) for k in range(2)
     ]
     steps = Steps(draw(T, 2, 1), None, None)
-    walk, undo = (partial(way, frequency=alpha) for way in (grid.walk, grid.undo))
-    start = State(grid.rounded(draw(2, 2, H)), grid.rounded(draw(2, 2, H)))
+    equation = UnICORNNEquation((dt, dt), alpha)
+    stack = Stack([equation.of_layer(k) for k in range(2)], None, False, on_grid=True)
+    start = State(rounded(draw(2, 2, H)), rounded(draw(2, 2, H)))
     with torch.no_grad():
-        _, state = walk_stack(walk, weights, None, steps, start, False)
+        _, state = stack.walk(weights, steps, start)
         assert not torch.equal(state.y, start.y)
         for first in reversed(range(0, T, TILE)):
-            _, state = walk_stack(undo, weights, None, steps.part(first, TILE), state, False)
+            _, state = stack.walk(weights, steps.part(first, TILE), state, back=True)
     assert torch.equal(state.y, start.y) and torch.equal(state.z, start.z)
 
 
@@ -86,11 +81,11 @@ def test_outputs_are_near_those_of_floating_point(make_stack):
 def test_rounding():
     spacing = 2.0**-40
     values = torch.tensor([0.5, 1.5, 2.5, -0.5, -1.5, 0.49], dtype=torch.float64) * spacing
-    assert (grid.rounded(values) / spacing).tolist() == [0, 2, 2, 0, -2, 0]
+    assert (rounded(values) / spacing).tolist() == [0, 2, 2, 0, -2, 0]
     large = torch.tensor([4095.0 + spacing, -4095.5 - 2 * spacing], dtype=torch.float64)
-    assert torch.equal(grid.rounded(large), large)
+    assert torch.equal(rounded(large), large)
     x = torch.tensor([0.3], requires_grad=True)
-    grid.rounded(x).sum().backward()
+    rounded(x).sum().backward()
     assert x.grad.dtype == torch.float32 and x.grad.item() == 1.0
 
 

@@ -1,0 +1,460 @@
+"""The reference: a recurrence in plain PyTorch, one step after the other.
+
+Time is cut into tiles, and all layers of a stack take a tile before the next one begins. The tiles
+are the same whatever is saved for the backward pass, so that every product has the same operands.
+
+With ``memory="stored"`` autograd keeps the graph of every step. With "chunked" and "reversible" the
+backward pass walks each chunk of time again, the last one first. Weight gradients are then summed
+within a chunk first, and differ from those of "stored" in the last places.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from anharmonic._checks import message
+from anharmonic.ops.backend import transformed
+from anharmonic.ops.equation import Equation
+from anharmonic.ops.memory import resolve, state_bytes
+
+TILE = 64
+"""Steps of a tile, and the unit of a chunk."""
+_scanning = False
+"""Whether recurrences run as scans, see ``as_scan``."""
+
+
+class Steps(NamedTuple):
+    """A stretch of time: x [n, B, F], elapsed [n, B] or None, valid [n, B, 1] or None."""
+
+    x: Tensor
+    elapsed: Tensor | None
+    valid: Tensor | None
+
+    def part(self, start: int, length: int) -> Steps:
+        """The ``length`` steps (or what is left of them) from ``start`` on."""
+        stretch = slice(start, start + length)
+        return Steps(*(None if t is None else t[stretch] for t in self))  # type: ignore[arg-type]
+
+    def gaps(self) -> Sequence[Tensor | None]:
+        """The elapsed time of every step, [B, 1] each, or None where time is even."""
+        if self.elapsed is None:
+            return [None] * len(self.x)
+        return self.elapsed.unsqueeze(-1).unbind(0)
+
+    def running(self) -> Sequence[Tensor | None]:
+        """Which sequences still run at every step, [B, 1] each, or None where all do."""
+        return [None] * len(self.x) if self.valid is None else self.valid.unbind(0)
+
+
+def run(
+    equation: Equation,
+    x: Tensor,
+    weights: Sequence[Any],
+    state: Sequence[Tensor],
+    *,
+    lengths: Tensor | None,
+    masks: Sequence[Tensor] | None,
+    elapsed: Tensor | None,
+    return_sequence: bool,
+    memory: str,
+) -> tuple[Any, ...]:
+    """Run a stack in one direction under a memory policy.
+
+    Args:
+        equation: The model.
+        x: Input.
+        weights: The named tuple of every layer.
+        state: Initial variables of every layer.
+        lengths: Valid steps of each sequence; beyond them states stand still and outputs are zero.
+        masks: One factor per layer but the last, multiplied to its output at every step.
+        elapsed: Time since the previous sample, in walking order.
+        return_sequence: Whether the outputs are wanted.
+        memory: The policy.
+
+    Shape:
+        x [T, B, F]; state [L, B, H] each; lengths [B]; masks L - 1 times [B, H]; elapsed [T, B].
+        Returns outputs [T, B, H] or None, and the variables of the final state.
+    """
+    valid = None
+    if lengths is not None:
+        running = torch.arange(x.shape[0], device=x.device)[:, None] < lengths.to(x.device)
+        valid = running[:, :, None]
+    steps, start = Steps(x, elapsed, valid), equation.State(*state)
+    on_grid = memory == "reversible"
+    if on_grid:
+        start = equation.to_grid(start)  # type: ignore[attr-defined]
+    equations = [equation.of_layer(k) for k in range(len(weights))]
+    # A scan does not know its length.
+    policy = "stored" if _scanning else resolve(memory, return_sequence, state_bytes(len(x), start))
+    reason = transformed()
+    if policy == "chunked" and (not torch.is_grad_enabled() or (reason and memory == "auto")):
+        policy = "stored"  # nothing is saved at all, or the graph is not ours to build
+    stack = Stack(equations, masks, return_sequence, on_grid)
+    if policy == "stored":
+        output, end = stack.walk(weights, steps, start)
+        return output, *(v.to(before.dtype) for v, before in zip(end, state, strict=True))
+    if reason:
+        raise ValueError(
+            message(f"memory={policy!r} needs plain autograd", reason, "use memory='stored'")
+        )
+    # What gets gradients besides the weights: numbers of the equation that are tensors.
+    tensors = [_tensor_fields(own) for own in equations]
+    flat = [value for w, own in zip(weights, tensors, strict=True) for value in (*w, *own.values())]
+    plan = _Replay(
+        stack, TILE if on_grid else chunk_length(len(x)), [type(w) for w in weights],
+        [list(own) for own in tensors], equation.State,
+    )  # fmt: skip
+    output, *end = _Replayed.apply(plan, valid, x, elapsed, *start, *flat)  # type: ignore[no-untyped-call]
+    return output, *(v.to(before.dtype) for v, before in zip(end, state, strict=True))
+
+
+def chunk_length(steps: int) -> int:
+    """Steps of a chunk, full tiles: near sqrt(T) / 2, since a graph step holds about four states.
+
+    Example:
+        >>> chunk_length(100), chunk_length(1_000_000)
+        (64, 512)
+    """
+    return TILE * max(1, round(math.sqrt(steps) / 2 / TILE))
+
+
+def _tensor_fields(equation: Equation) -> dict[str, Tensor]:
+    """The numbers of an equation that are tensors, by name."""
+    if not dataclasses.is_dataclass(equation):
+        return {}
+    return {name: value for name, value in vars(equation).items() if isinstance(value, Tensor)}
+
+
+# ---- walking -------------------------------------------------------------------------------------
+class Stack(NamedTuple):
+    """Layers that take one tile of time after the other, all together.
+
+    Attributes:
+        equations: One per layer.
+        masks: Factors between layers, or None.
+        return_sequence: Whether the outputs are wanted.
+        on_grid: Whether states live on the grid of the reversible policy.
+    """
+
+    equations: Sequence[Equation]
+    masks: Sequence[Tensor] | None
+    return_sequence: bool
+    on_grid: bool = False
+
+    def walk(
+        self, weights: Sequence[Any], steps: Steps, state: Any, *, back: bool = False
+    ) -> tuple[Tensor | None, Any]:
+        """Walk over ``steps``, or (``back``) find the state before them.
+
+        The state's variables are [L, B, H], the output is [n, B, H].
+        """
+        kind: Any = type(state)
+        states = [kind._make(layer) for layer in zip(*(v.unbind(0) for v in state), strict=True)]
+        tile, outputs = self.equations[0].tile, []
+        # (The length of an exported graph is not known: len(...) would fix it.)
+        whole = _scanning or tile is None
+        for start in (0,) if whole else range(0, len(steps.x), tile or 1):
+            part = steps if whole else steps.part(start, tile or 1)
+            levels = [part.x]
+            for k, (equation, w) in enumerate(zip(self.equations, weights, strict=True)):
+                before = states[k]
+                if back:
+                    output, states[k] = _walk_back(equation, w, levels, before, part)
+                elif self.on_grid:
+                    output, states[k] = _walk_on_grid(equation, w, levels, before, part)
+                else:
+                    output, states[k] = walk(equation, w, levels, before, part)
+                if k < len(weights) - 1:
+                    output = equation.passed_up(output, before)
+                if part.valid is not None:
+                    output = torch.where(part.valid, output, torch.zeros_like(output))
+                if self.masks is not None and k < len(weights) - 1:
+                    output = output * self.masks[k]
+                levels.append(output)
+            if self.return_sequence:
+                outputs.append(levels[-1])
+        end = kind._make(torch.stack(variable) for variable in zip(*states, strict=True))
+        return torch.cat(outputs) if self.return_sequence else None, end
+
+
+def walk(
+    equation: Equation, weights: Any, levels: Sequence[Tensor], state: Any, steps: Steps
+) -> tuple[Tensor, Any]:
+    """Walk one layer over a few steps: outputs [n, B, H] and the state after them."""
+    drive, w, dt = _prepared(equation, weights, levels)
+    if _scanning:
+        return _scanned(equation, drive, w, dt, state, steps)
+    outputs = []
+    for u, gap, valid in zip(_unbound(drive), steps.gaps(), steps.running(), strict=True):
+        new = equation.step(u, state, w, dt if gap is None else dt * gap)
+        state = type(state)._make(map(keep, [valid] * len(state), new, state))
+        outputs.append(state[0])
+    return torch.stack(outputs), state
+
+
+def _walk_on_grid(
+    equation: Any, weights: Any, levels: Sequence[Tensor], state: Any, steps: Steps
+) -> tuple[Tensor, Any]:
+    """``walk`` with states on the grid of the reversible policy."""
+    drive, w, dt = _prepared(equation, weights, levels)
+    dtype, states = levels[-1].dtype, []
+    outputs = [state[0].to(dtype)]
+    for u, gap, valid in zip(_unbound(drive), steps.gaps(), steps.running(), strict=True):
+        new = equation.step_on_grid(u, state, outputs[-1], w, dt if gap is None else dt * gap)
+        state = type(state)._make(map(keep, [valid] * len(state), new, state))
+        states.append(state)
+        outputs.append(state[0].to(dtype))
+    equation.check_on_grid(states)
+    return torch.stack(outputs[1:]), state
+
+
+def _walk_back(
+    equation: Any, weights: Any, levels: Sequence[Tensor], state: Any, steps: Steps
+) -> tuple[Tensor, Any]:
+    """From the state after these steps on the grid to the one before them, bit for bit."""
+    drive, w, dt = _prepared(equation, weights, levels)
+    outputs = []
+    rows = list(zip(_unbound(drive), steps.gaps(), steps.running(), strict=True))
+    for u, gap, valid in reversed(rows):
+        outputs.append(state[0].to(levels[-1].dtype))
+        old = equation.step_back_on_grid(u, state, w, dt if gap is None else dt * gap)
+        state = type(state)._make(map(keep, [valid] * len(state), old, state))
+    return torch.stack(outputs[::-1]), state
+
+
+def _prepared(equation: Equation, weights: Any, levels: Sequence[Tensor]) -> tuple[Any, Any, Any]:
+    """The drive of a stretch of time, what its steps take alike, and their size."""
+    drive = equation.drive(equation.source(levels), weights)
+    return drive, equation.prepare(weights), equation.step_size(weights)
+
+
+def _unbound(drive: Any) -> Iterator[Any]:
+    """The drive of every step, one after another."""
+    if isinstance(drive, Tensor):
+        yield from drive.unbind(0)
+    else:
+        yield from map(type(drive)._make, zip(*(part.unbind(0) for part in drive), strict=True))
+
+
+def _scanned(
+    equation: Equation, drive: Any, w: Any, dt: Any, state: Any, steps: Steps
+) -> tuple[Tensor, Any]:
+    """The walk as one loop of the exported graph, however many steps there are."""
+    from torch._higher_order_ops.scan import scan
+
+    kind, size, uneven = type(state), len(state), steps.elapsed is not None
+    xs = [drive] if isinstance(drive, Tensor) else list(drive)
+    parts = len(xs)
+    if steps.elapsed is not None:
+        xs.append(steps.elapsed.unsqueeze(-1))
+    if steps.valid is not None:
+        xs.append(steps.valid)
+
+    def one(before: tuple[Tensor, ...], x: list[Tensor]) -> tuple[Any, Tensor]:
+        u = x[0] if isinstance(drive, Tensor) else type(drive)._make(x[:parts])
+        new = equation.step(u, kind._make(before), w, dt * x[parts] if uneven else dt)
+        valid = x[-1] if steps.valid is not None else None
+        after = tuple(map(keep, [valid] * size, new, before))
+        # scan requires that its results do not alias the carried state.
+        return tuple(t.clone() for t in after), after[0].clone()
+
+    end, output = scan(one, tuple(t.clone() for t in state), [t.clone() for t in xs])
+    return output, kind._make(end)
+
+
+def scanning() -> bool:
+    """Whether recurrences run as scans."""
+    return _scanning
+
+
+@contextlib.contextmanager
+def as_scan() -> Iterator[None]:
+    """Within, recurrences run as ``torch`` scans: loops that ``torch.export`` keeps as they are.
+
+    The backend must be "reference", whose steps PyTorch sees.
+    """
+    global _scanning
+    before, _scanning = _scanning, True
+    try:
+        yield
+    finally:
+        _scanning = before
+
+
+def keep(valid: Tensor | None, new: Tensor, old: Tensor) -> Tensor:
+    """The new state where a sequence still runs, the old one beyond its end.
+
+    Example:
+        >>> keep(None, torch.ones(1), torch.zeros(1))
+        tensor([1.])
+    """
+    return new if valid is None else torch.where(valid, new, old)
+
+
+def reversed_in_time(x: Tensor, lengths: Tensor | None) -> Tensor:
+    """Turns each sequence of [T, B, F] around within its own length; padding stays where it is.
+
+    Example:
+        >>> x = torch.tensor([1.0, 2.0, 3.0]).reshape(3, 1, 1)
+        >>> reversed_in_time(x, torch.tensor([2])).flatten().tolist()
+        [2.0, 1.0, 3.0]
+    """
+    if lengths is None:
+        return x.flip(0)
+    steps = torch.arange(x.shape[0], device=x.device)[:, None]
+    last = lengths.to(x.device)[None, :] - 1
+    index = torch.where(steps <= last, last - steps, steps)
+    return x.gather(0, index[:, :, None].expand_as(x))
+
+
+def gaps_walked_back(elapsed: Tensor, lengths: Tensor | None) -> Tensor:
+    """The elapsed times [T, B] in the order in which a reverse direction meets them.
+
+    The gap between samples n and n + 1 is ``elapsed[n + 1]`` from either side, so that a walk from
+    the end of N samples meets N - 1, ..., 1; its first step takes what the first sample has.
+
+    Example:
+        >>> gaps_walked_back(torch.tensor([[1.0], [2.0], [3.0], [9.0]]), torch.tensor([3]))
+        tensor([[1.],
+                [3.],
+                [2.],
+                [9.]])
+    """
+    if lengths is None:
+        return torch.cat([elapsed[:1], elapsed[1:].flip(0)])
+    steps = torch.arange(elapsed.shape[0], device=elapsed.device)[:, None]
+    length = lengths.to(elapsed.device)[None, :]
+    return elapsed.gather(0, torch.where(steps < length, (length - steps) % length, steps))
+
+
+# ---- computing again in the backward pass -------------------------------------------------------
+class _Replay(NamedTuple):
+    """How a stack is walked without a graph and walked again.
+
+    Attributes:
+        stack: The layers.
+        length: Steps of a chunk.
+        kinds: The named tuple of every layer's weights.
+        numbers: The names of each equation's numbers that are tensors.
+        state: The named tuple of the state.
+    """
+
+    stack: Stack
+    length: int
+    kinds: list[Any]
+    numbers: list[list[str]]
+    state: Any
+
+    @property
+    def variables(self) -> int:
+        return len(self.state._fields)
+
+    def walk(
+        self, flat: Sequence[Any], steps: Steps, state: Sequence[Tensor], *, back: bool = False
+    ) -> tuple[Tensor | None, Any]:
+        """Walk one chunk; ``flat`` holds weights, then numbers, of one layer after another."""
+        values = iter(flat)
+        weights, equations = [], []
+        for equation, kind, names in zip(
+            self.stack.equations, self.kinds, self.numbers, strict=True
+        ):
+            weights.append(kind(*(next(values) for _ in kind._fields)))
+            changes = {name: next(values) for name in names}
+            equations.append(dataclasses.replace(equation, **changes) if changes else equation)  # type: ignore[type-var]
+        stack = self.stack._replace(equations=equations)
+        if back:
+            stack = stack._replace(return_sequence=False)
+        # Autocast may be on in one pass and off in the other: it is off in both.
+        with torch.autocast(steps.x.device.type, enabled=False):
+            return stack.walk(weights, steps, self.state(*state), back=back)
+
+
+class _Replayed(torch.autograd.Function):
+    """A stack as one node of the graph, whose backward pass walks chunk by chunk again."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        plan: _Replay,
+        valid: Tensor | None,
+        x: Tensor,
+        elapsed: Tensor | None,
+        *state_and_weights: Any,
+    ) -> tuple[Tensor | None, ...]:
+        ctx.set_materialize_grads(False)
+        state: Sequence[Tensor] = state_and_weights[: plan.variables]
+        flat = state_and_weights[plan.variables :]
+        ctx.plan, ctx.valid = plan, valid
+        ctx.save_for_backward(*(t if isinstance(t, Tensor) else None for t in (x, elapsed, *flat)))
+        ctx.numbers = [None if isinstance(t, Tensor) else t for t in flat]
+        ctx.starts, outputs = [], []
+        for start in range(0, len(x), plan.length):
+            if not plan.stack.on_grid:
+                ctx.starts.append([variable.clone() for variable in state])
+            part = Steps(x, elapsed, valid).part(start, plan.length)
+            output, state = plan.walk(flat, part, state)
+            if output is not None:
+                outputs.append(output)
+        if plan.stack.on_grid:
+            ctx.end = [variable.clone() for variable in state]
+        return torch.cat(outputs) if plan.stack.return_sequence else None, *state
+
+    @staticmethod
+    def backward(
+        ctx: Any, grad_output: Tensor | None, *grad_end: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
+        plan: _Replay = ctx.plan
+        if torch.is_grad_enabled():  # create_graph=True; a result without graph would pass unseen
+            raise RuntimeError(
+                message(
+                    "second derivatives need every state",
+                    "create_graph=True with states computed again",
+                    "make the layer with memory='stored'",
+                )
+            )
+        tensors: list[Any] = [None if t is None else t.detach() for t in ctx.saved_tensors]
+        x, elapsed, *saved = tensors
+        x_needs, elapsed_needs, *needed = ctx.needs_input_grad[2:]
+        flat_needs = needed[plan.variables :]
+        flat = [n if t is None else t for t, n in zip(saved, ctx.numbers, strict=True)]
+        leaves = [t.requires_grad_() for t, needs in zip(flat, flat_needs, strict=True) if needs]
+        sums: list[Any] = [None] * len(leaves)
+        grad_x = torch.empty_like(x) if x_needs else None
+        grad_elapsed = torch.empty_like(elapsed) if elapsed_needs else None
+        grad_state: Sequence[Tensor | None] = grad_end
+        state = ctx.end if plan.stack.on_grid else ctx.starts[-1]
+        for start in reversed(range(0, len(x), plan.length)):
+            chunk = slice(start, start + plan.length)
+            part: Any = Steps(x, elapsed, ctx.valid).part(start, plan.length)
+            if plan.stack.on_grid:
+                _, state = plan.walk(flat, part, state, back=True)
+            else:
+                state = ctx.starts[start // plan.length]
+            inputs = [variable.requires_grad_() for variable in state]
+            inputs += [part.x.requires_grad_()] if x_needs else []
+            inputs += [part.elapsed.requires_grad_()] if elapsed_needs else []
+            with torch.enable_grad(), torch.autocast(x.device.type, enabled=False):
+                output, end = plan.walk(flat, part, state)
+                wanted = (None if grad_output is None else grad_output[chunk], *grad_state)
+                pairs = [p for p in zip((output, *end), wanted, strict=True) if p[1] is not None]
+                ends, end_grads = zip(*pairs, strict=True)
+                grads = list(
+                    torch.autograd.grad(ends, [*inputs, *leaves], end_grads, materialize_grads=True)
+                )
+            grad_state = [grads.pop(0) for _ in state]
+            if grad_x is not None:
+                grad_x[chunk] = grads.pop(0)
+            if grad_elapsed is not None:
+                grad_elapsed[chunk] = grads.pop(0)
+            sums = [g if s is None else s + g for s, g in zip(sums, grads, strict=True)]
+            state = [variable.detach() for variable in state]
+        grad_of = iter(sums)
+        flat_grads = [next(grad_of) if needs else None for needs in flat_needs]
+        return None, None, grad_x, grad_elapsed, *grad_state, *flat_grads
