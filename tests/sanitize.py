@@ -64,13 +64,13 @@ def native(name: str, flags: str, only: list[str]) -> None:
         "LD_PRELOAD": f"{runtime('libasan.so')} {runtime('libstdc++.so.6')}",
     }
     check = (
-        "from anharmonic.ops.bridge import library as l; "
+        "from anharmonic.ops import library as l; "
         f"assert l.library(), l.why_not(); assert str(l.path()).startswith({str(package)!r})"
     )
     run(sys.executable, "-S", "-c", check, **environment)
-    names = ("memory", "elapsed", "dispatch", "stream", "adjacency", "edges")
+    names = ("memory", "elapsed", "backend", "stream", "adjacency", "edges")
     tests = [TESTS / f"test_{name}.py" for name in names]
-    tests += [TESTS / "bridge" / f"test_{name}.py" for name in ("library", "native")]
+    tests += [TESTS / f"test_{name}.py" for name in ("library", "native")]
     tests += [TESTS / name / f"test_{name}.py" for name in ("gate", "resonator")]
     for word in only:
         tests = [test for test in tests if word in test.name]

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import anharmonic
-from anharmonic.ops.bridge import library
+from anharmonic.ops import library
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def tests_fail(copy: Path, tests: list[str]) -> bool:
 
 def installed() -> str:
     """The C library of the package as it is installed."""
-    code = "from anharmonic.ops.bridge import library; print(library.path() or '')"
+    code = "from anharmonic.ops import library; print(library.path() or '')"
     done = subprocess.run(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, check=True
     )

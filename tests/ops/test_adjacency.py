@@ -7,8 +7,8 @@ import torch
 
 import anharmonic as ah
 from anharmonic import ops
+from anharmonic.ops import library
 from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.bridge import library
 from anharmonic.ops.neighbours import neighbour_sum
 
 F64 = torch.float64

@@ -58,7 +58,7 @@ def gather() -> dict[str, Any]:
 
     import anharmonic
     from anharmonic.data.download import data_folder
-    from anharmonic.ops.bridge import library
+    from anharmonic.ops import library
 
     backend, reason = _backend()
     path = library.path()
@@ -89,8 +89,7 @@ def _version(name: str) -> str | None:
 
 def _backend() -> tuple[str, str]:
     """The backend that runs on the CPU where a call names none, and why."""
-    from anharmonic.ops import available_backends
-    from anharmonic.ops.bridge import library
+    from anharmonic.ops import available_backends, library
 
     forced = os.environ.get(_BACKEND) or "auto"
     choice(_BACKEND, forced, ["auto", *available_backends("lem")])
@@ -102,7 +101,7 @@ def _backend() -> tuple[str, str]:
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
-    from anharmonic.ops.bridge.library import FORCED
+    from anharmonic.ops.library import FORCED
 
     if facts["instruction_set"] is None:
         instructions = "none"

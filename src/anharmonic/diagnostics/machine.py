@@ -13,8 +13,7 @@ from pathlib import Path
 import torch
 
 import anharmonic
-from anharmonic.ops import available_backends
-from anharmonic.ops.bridge import library
+from anharmonic.ops import available_backends, library
 
 if sys.platform != "win32":
     import resource

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import choice, message
-from anharmonic.ops.bridge import library
+from anharmonic.ops import library
 
 KERNELS: dict[str, tuple[str, ...]] = {
     "cornn": ("native", "triton"),

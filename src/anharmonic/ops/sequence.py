@@ -4,7 +4,7 @@
 nothing behind it checks again. Then ``backend.choose`` picks what runs a stack in one direction:
 
 - reference: ``reference.py``, the loop over time in PyTorch;
-- native: ``bridge/native.py``, one call of the C library;
+- native: ``native.py``, one call of the C library;
 - triton: ``gpu/backend.py``, the same with kernels for a GPU.
 
 A bidirectional stack calls it twice for every layer, with the conventions of ``torch.nn.LSTM``:
@@ -22,9 +22,8 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import choice, has_dtype, has_shape, has_values, require
-from anharmonic.ops import reference
+from anharmonic.ops import native, reference
 from anharmonic.ops.backend import KERNELS, choose, unfit_for_cpu
-from anharmonic.ops.bridge import native
 from anharmonic.ops.equation import Equation
 from anharmonic.ops.memory import checked_policy
 from anharmonic.ops.reference import gaps_walked_back, reversed_in_time

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks
+from anharmonic.ops import native
 from anharmonic.ops.backend import choose, forced, transformed
-from anharmonic.ops.bridge import native
-from anharmonic.ops.bridge.call import invoke
-from anharmonic.ops.bridge.library import Call
 from anharmonic.ops.equation import Equation, State
+from anharmonic.ops.library import Call
+from anharmonic.ops.native import invoke
 
 
 class Stream:

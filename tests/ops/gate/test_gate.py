@@ -8,9 +8,8 @@ import torch
 
 import anharmonic as ah
 from anharmonic import ops
-from anharmonic.ops import gradient_gate
+from anharmonic.ops import gradient_gate, library
 from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.bridge import library
 from anharmonic.ops.gate.reference import power
 
 F64 = torch.float64

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from torch import Tensor
 
-from anharmonic.ops.bridge.call import dense, invoke, pointer
-from anharmonic.ops.bridge.operators import operator, refuse, refuse_second_derivative
+from anharmonic.ops.native import dense, invoke, operator, pointer, refuse, refuse_second_derivative
 from anharmonic.ops.neighbours.native import graph_call, plain
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from anharmonic.ops.bridge.operators import operator, refuse
 from anharmonic.ops.gpu.elementary import LARGEST_BLOCK, SMALLEST_BLOCK, launch
+from anharmonic.ops.native import operator, refuse
 
 if TYPE_CHECKING:
     from anharmonic.ops.adjacency import Adjacency

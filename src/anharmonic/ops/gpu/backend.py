@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from anharmonic.ops.backend import interpreted, needs_gradient, transformed
-from anharmonic.ops.bridge.operators import operator, refuse, refuse_second_derivative
 from anharmonic.ops.gpu import tiles, tiles_backward
 from anharmonic.ops.gpu.first_use import SmallCase, why_wrong
 from anharmonic.ops.memory import resolve, state_bytes
+from anharmonic.ops.native import operator, refuse, refuse_second_derivative
 from anharmonic.ops.precision import current_precision
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)

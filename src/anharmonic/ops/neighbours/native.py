@@ -9,9 +9,8 @@ from torch import Tensor
 
 from anharmonic._checks import watched
 from anharmonic.ops.backend import needs_gradient
-from anharmonic.ops.bridge.call import dense, invoke, pointer
-from anharmonic.ops.bridge.library import GraphCall
-from anharmonic.ops.bridge.operators import operator
+from anharmonic.ops.library import GraphCall
+from anharmonic.ops.native import dense, invoke, operator, pointer
 from anharmonic.ops.sorted_edges import SortedEdges
 
 

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from anharmonic._checks import watched
 from anharmonic.ops.backend import needs_gradient, unfit_for_cpu
-from anharmonic.ops.bridge.call import dense, invoke
-from anharmonic.ops.bridge.library import library
+from anharmonic.ops.library import library
+from anharmonic.ops.native import dense, invoke
 from anharmonic.ops.resonator.pools import Driven
 from anharmonic.ops.resonator.step import propagator
 

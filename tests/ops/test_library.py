@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from anharmonic.ops.bridge import library
+from anharmonic.ops import library
 
 COMPILER = shutil.which(os.environ.get("CC", "cc"))
 needs_library = pytest.mark.skipif(
@@ -64,7 +64,7 @@ def test_what_the_library_can_do():
 
 @needs_library
 def test_the_best_instruction_set_is_taken():
-    code = "from anharmonic.ops.bridge.library import *; print(instruction_set(), *available())"
+    code = "from anharmonic.ops.library import *; print(instruction_set(), *available())"
     _, words, _ = fresh(code, ANHARMONIC_INSTRUCTION_SET="")
     assert words[0] == words[-1]
     assert tuple(words[1:]) == library.available()
@@ -86,14 +86,14 @@ def test_instruction_sets_are_those_of_the_processor():
 @needs_library
 @pytest.mark.parametrize("name", library.available())
 def test_an_instruction_set_can_be_forced(name):
-    code = "from anharmonic.ops.bridge import library; print(library.instruction_set())"
+    code = "from anharmonic.ops import library; print(library.instruction_set())"
     assert fresh(code, ANHARMONIC_INSTRUCTION_SET=name)[1] == [name]
 
 
 @needs_library
 @pytest.mark.parametrize("name", ["AVX2", "é"])
 def test_an_instruction_set_that_cannot_run_is_one_error(name):
-    code = "from anharmonic.ops.bridge import library; library.library()"
+    code = "from anharmonic.ops import library; library.library()"
     failed, _, error = fresh(code, ANHARMONIC_INSTRUCTION_SET=name, PYTHONIOENCODING="utf-8")
     names = ", ".join(map(repr, library.available()))
     assert failed == 1
@@ -198,7 +198,7 @@ def test_without_a_library_the_reference_runs_and_says_so_once():
 
 THREADS = """
 import os, threading
-from anharmonic.ops.bridge import library
+from anharmonic.ops import library
 start, found = threading.Barrier(8), []
 def ask():
     start.wait()

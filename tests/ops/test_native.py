@@ -6,9 +6,9 @@ import sys
 
 import pytest
 import torch
+from anharmonic.ops import library, native
 
 from anharmonic import ops
-from anharmonic.ops.bridge import call, library, native, plan
 from anharmonic.testing import OpCall, check_op
 
 if library.library() is None:
@@ -197,8 +197,10 @@ def test_every_instruction_set(name):
 def test_chunked_is_stored_bit_for_bit(kernel, own, dtype):
     case = Case(kernel, own, (700, 5, 2, 7, 3), dtype=dtype, masks=True, lengths=True, elapsed=True)
     number = native.MODELS.index("cornn_explicit" if kernel == "cornn" else kernel)
-    sizes = native.sizes_of(number, case.x, case.y0)
-    assert plan.plan_call(number, sizes, "chunked", True, 0, False).checkpoint < 700
+    size = case.x.element_size()
+    assert (
+        native.plan_call(number, 700, 5, 2, 3, 7, size, "chunked", True, 0, False).checkpoint < 700
+    )
     for a, b in zip(case.run("native"), case.run("native", memory="chunked"), strict=True):
         assert torch.equal(a, b)
 
@@ -371,11 +373,12 @@ class TestOperators:
     @pytest.mark.parametrize("kernel", ["cornn", "unicornn", "lem"])
     def test_auto_is_one_call_of_a_whole_stack(self, kernel, monkeypatch):
         case, layers = Case(kernel, {}, (6, 2, 3, 4, 3)), []
+        right = native.invoke
 
         def invoke(function, made):
             if function == "an_forward":
                 layers.append(made.layers)
-            call.invoke(function, made)
+            right(function, made)
 
         monkeypatch.setattr(native, "invoke", invoke)
         case.run("auto")
@@ -401,9 +404,8 @@ class TestOperators:
         flat = [w for layer in case.weights for w in (*layer, torch.empty(0, dtype=torch.float64))]
         empty = torch.empty(0, dtype=torch.float64)
         cornn = native.MODELS.index("cornn_explicit")
-        sizes = native.sizes_of(cornn, case.x, case.y0)
         settings = (
-            list(plan.plan_call(cornn, sizes, "stored", True, 0, False)),
+            list(native.plan_call(cornn, 6, 2, 3, 2, 4, 8, "stored", True, 0, False)),
             [0.1, 1.0, 1.0, 0.0],
         )
         for x in (
@@ -455,7 +457,7 @@ class TestOperators:
             def an_forward(self, _):
                 return status
 
-        monkeypatch.setattr(call, "library", Failing)
+        monkeypatch.setattr(native, "library", Failing)
         case = Case("lem", {}, (4, 2, 1, 3, 1))
         with torch.no_grad(), pytest.raises(error, match=words):
             self.layer_call(case.x, case.weights[0], case.y0)
@@ -473,8 +475,8 @@ class TestOperators:
                 give(address)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(call, "library", Counting)
-            kept = call.workspace(1000)
+            patch.setattr(native, "library", Counting)
+            kept = native.workspace(1000)
         assert kept.fill_(7).sum() == 7000 and not given
         view = kept[3:]
         del kept
@@ -485,12 +487,12 @@ class TestOperators:
 
     def test_no_memory_to_keep_is_an_error(self):
         with pytest.raises(MemoryError, match="memory for its tiles"):
-            call.workspace(2**62)
+            native.workspace(2**62)
 
     def test_a_call_that_makes_no_sense_is_refused(self):
         nonsense = library.Call(model=77, real_bytes=4)
         with pytest.raises(RuntimeError, match="status 3"):
-            call.invoke("an_forward", nonsense)
+            native.invoke("an_forward", nonsense)
 
     def test_the_first_step_does_not_import_the_compiler(self):
         code = (

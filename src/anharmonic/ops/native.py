@@ -1,0 +1,616 @@
+"""The compiled backend: a stack of layers as one call of the C library.
+
+``run`` plans the call and hands it to the operator ``anharmonic::walk``, which makes the C call and
+carries it into autograd, ``torch.compile`` and export. An equation's ``compiled`` says which model
+of the library it is.
+
+A plan says how a call is cut: blocks of batch rows, tiles of time, and what is saved. It does not
+depend on the number of threads, and only what is saved depends on the memory policy: every sum runs
+over the same tiles, so that neither changes a bit of the result.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from anharmonic._checks import message, watched
+from anharmonic.ops.backend import needs_gradient
+from anharmonic.ops.equation import Equation
+from anharmonic.ops.library import Call, library
+from anharmonic.ops.memory import off_grid, resolve
+
+MODELS = (
+    "cornn_explicit", "cornn_implicit", "unicornn", "lem", "lem_clipped", "lem_single_scale",
+)  # fmt: skip
+"""Models by number (enum an_model in csrc/anharmonic.h)."""
+
+# What a stored walk saves per neuron and step. UnICORNN's activations lie in the workspace of the
+# tile that is walked again.
+_ACTIVATIONS = (1, 1, 0, 4, 4, 2)
+
+
+ROW_UNIT = 16
+"""Saved rows are padded to a multiple of this (KEPT_UNIT in csrc/chain.h)."""
+_BLOCK_ROWS = 8
+_MOST_BLOCKS = 32
+_MOST_GRADIENT_BYTES = 64 * 2**20
+_TILE_ELEMENTS = 16384
+_LONGEST_TILE = 64
+_NO_MEMORY, _GRID_OVERFLOW = 1, 2
+
+NOTHING, ALL, CHECKPOINTS, END = range(4)
+"""What is saved between forward and backward (enum an_keep in csrc/anharmonic.h)."""
+
+
+def run(
+    equation: Equation,
+    x: Tensor,
+    weights: Sequence[Any],
+    state: Sequence[Tensor],
+    *,
+    lengths: Tensor | None,
+    masks: Sequence[Tensor] | None,
+    elapsed: Tensor | None,
+    return_sequence: bool,
+    memory: str,
+    grid: bool = False,
+) -> tuple[Tensor | None, Tensor, Tensor]:
+    """Run a stack in one direction as one call of the library.
+
+    Args:
+        equation: The model, which says how it is compiled.
+        x: Input.
+        weights: The named tuple of every layer, in the order of csrc/anharmonic.h.
+        state: Initial y and z.
+        lengths: Valid steps of each sequence, or None.
+        masks: Dropout factors between layers, or None.
+        elapsed: Time since the previous sample, or None.
+        return_sequence: Whether the output is wanted.
+        memory: The policy.
+        grid: Whether states live on the fixed-point grid; "reversible" implies it.
+
+    Shape:
+        x [T, B, F]; y, z [L, B, H]; lengths [B]; masks L - 1 times [B, H]; elapsed [T, B].
+        Returns the output [T, B, H] or None, final y and z [L, B, H].
+
+    Raises:
+        MemoryError: If there is no memory for the tiles.
+        OverflowError: If states leave the grid.
+    """
+    compiled = equation.compiled()
+    assert compiled is not None
+    model, skip, scalars = MODELS.index(compiled.model), compiled.skipped_layers, compiled.numbers
+    (y0, z0), absent = state, x.new_empty(0)
+    flat = five_per_layer(weights, absent)
+    values, numbers = x.new_empty(0, dtype=torch.float64), [0.0] * len(scalars)
+    trained = False
+    for k, scalar in enumerate(scalars):
+        if isinstance(scalar, Tensor):
+            trained = True
+        else:
+            numbers[k] = float(scalar)
+    if trained:
+        values = torch.stack([torch.as_tensor(v).to(torch.float64) for v in scalars[:4]])
+    seen = watched()
+    has_gradient = needs_gradient((x, y0, z0, values, elapsed, *flat))
+    grid = grid or memory == "reversible"
+    dropped = list(masks or ())
+    if not has_gradient and torch.compiler.is_exporting():
+        # What AOTInductor compiles would pass None for a list without entries.
+        dropped = dropped or [absent]
+        # A plan would tie the program to sizes like those of the example: it is made at each call.
+        plan = Plan(model, skip, int(return_sequence), int(grid), 0, 0, NOTHING, 0, 0)
+    else:
+        (steps, batch, inputs), (layers, _, hidden) = x.shape, y0.shape
+        plan = (plan_call if seen else plan_again)(
+            model, steps, batch, inputs, layers, hidden, x.element_size(),
+            memory if has_gradient else None, return_sequence, skip, grid,
+        )  # fmt: skip
+    forward = walk if has_gradient or seen or type(x) is not Tensor else _walk
+    output, y, z, _ = forward(x, flat, y0, z0, values, elapsed, lengths, dropped, plan, numbers)
+    return (output if return_sequence else None), y, z
+
+
+def five_per_layer(weights: Sequence[Any], absent: Tensor) -> list[Tensor]:
+    """Return the weights as the C library takes them, ``absent`` for those a model lacks."""
+    flat: list[Tensor] = []
+    for layer in weights:
+        for weight in layer:
+            flat.append(absent if weight is None else weight)
+        flat += [absent] * (5 - len(layer))
+    return flat
+
+
+def prepared_call(
+    equation: Equation, x: Tensor, weights: Sequence[Any], y0: Tensor, memory: str
+) -> tuple[Call, list[Any]]:
+    """Make a call without gradients whose pointers of input, state and results are not yet set.
+
+    Args:
+        equation: The model; its numbers are no tensors.
+        x: An input of the sizes meant.
+        weights: The named tuple of every layer, contiguous.
+        y0: A state of the sizes meant.
+        memory: The policy.
+
+    Shape:
+        x [T, B, F]; y0 [L, B, H].
+
+    Returns:
+        The call, and the Python objects that it points to, which must live as long.
+    """
+    compiled = equation.compiled()
+    assert compiled is not None
+    plan = plan_again(
+        MODELS.index(compiled.model), *x.shape, *y0.shape[::2], x.element_size(), None, False,
+        compiled.skipped_layers, memory == "reversible",
+    )  # fmt: skip
+    numbers = [float(number) for number in compiled.numbers]
+    flat, values = five_per_layer(weights, x.new_empty(0)), x.new_empty(0, dtype=torch.float64)
+    return _make_call(x, flat, y0, values, None, None, [], plan, numbers)
+
+
+# ---- how a call is cut ---------------------------------------------------------------------------
+class Plan(NamedTuple):
+    """A call in integers, which is how operators carry it.
+
+    Attributes:
+        model: One of the models, by number.
+        skip: S of UnICORNN's residual stacking; 0 for none.
+        return_sequence: Whether the output is wanted.
+        grid: Whether states live on the fixed-point grid.
+        block: Batch rows that walk together; 0 for a call that is planned when it runs.
+        tile: Steps that are processed together.
+        keep: What is saved between forward and backward (NOTHING, ALL, CHECKPOINTS or END).
+        checkpoint: Steps between saved states.
+        saved_bytes: The bytes of all that.
+    """
+
+    model: int
+    skip: int
+    return_sequence: int
+    grid: int
+    block: int
+    tile: int
+    keep: int
+    checkpoint: int
+    saved_bytes: int
+
+
+def plan_call(
+    model: int,
+    steps: int,
+    batch: int,
+    inputs: int,
+    layers: int,
+    hidden: int,
+    real_bytes: int,
+    memory: str | None,
+    return_sequence: bool,
+    skip: int,
+    grid: bool,
+) -> Plan:
+    """Plan a call; ``memory`` is the policy, None where there is no backward pass.
+
+    Plain integer arithmetic, so that it also works on the symbolic sizes of a compiler.
+
+    Example:
+        >>> plan_call(3, 1000, 32, 1, 1, 128, 4, "auto", True, 0, False)[4:8]
+        (8, 16, 1, 16)
+    """
+    row = (hidden + ROW_UNIT - 1) // ROW_UNIT * ROW_UNIT
+    block = block_rows(batch, 5 * layers * hidden * (hidden + inputs) * real_bytes)
+    fitting = _TILE_ELEMENTS // (block * row)  # as many steps as keep a tile of states in cache
+    tile = min(max(fitting, 8), _LONGEST_TILE, steps)
+    keep, checkpoint, saved_bytes = NOTHING, tile, 0
+    if memory is not None:
+        states = 2 * layers * batch * row * (8 if grid else real_bytes)
+        every = layers * batch * row * _ACTIVATIONS[model] * real_bytes
+        policy = "stored" if memory == "auto" else memory
+        saved = saved_states(policy, steps, tile, states, every, _ACTIVATIONS[model])
+        if memory == "auto" and resolve(memory, return_sequence, saved[2]) == "chunked":
+            saved = saved_states("chunked", steps, tile, states, every, _ACTIVATIONS[model])
+        keep, checkpoint, saved_bytes = saved
+    return Plan(
+        model, skip, int(return_sequence), int(grid), block, tile, keep, checkpoint, saved_bytes
+    )
+
+
+plan_again = functools.lru_cache(maxsize=256)(plan_call)
+"""``plan_call``, which remembers its last plans: a training loop makes the same calls again."""
+
+
+def block_rows(batch: int, gradient_bytes: int) -> int:
+    """Return how many batch rows walk together, on one thread.
+
+    Args:
+        batch: Sequences.
+        gradient_bytes: The size of all weight gradients, of which each block has its own sums.
+
+    Example:
+        >>> [block_rows(batch, 5280) for batch in (1, 8, 32, 1000)]
+        [1, 4, 8, 32]
+    """
+    rows = min(_BLOCK_ROWS, (batch + 1) // 2)
+    if batch > _MOST_BLOCKS * _BLOCK_ROWS:
+        rows = -(-batch // (_MOST_BLOCKS * _BLOCK_ROWS)) * _BLOCK_ROWS
+    while -(-batch // rows) * gradient_bytes > _MOST_GRADIENT_BYTES and rows < batch:
+        rows *= 2
+    return rows
+
+
+def saved_states(
+    policy: str, steps: int, tile: int, states: int, every: int, activations: int
+) -> tuple[int, int, int]:
+    """Return what a policy saves: a mode, the steps between saved states, and the bytes of all.
+
+    Args:
+        policy: "stored", "chunked" or "reversible".
+        steps: T.
+        tile: Steps of a tile.
+        states: Bytes of one state.
+        every: Bytes of the activations of one step.
+        activations: Activations per neuron and step.
+
+    Example:
+        >>> [saved_states(p, 10_000, 64, 128, 64, 1)[2] for p in ("stored", "chunked")]
+        [660096, 10112]
+    """
+    if policy == "reversible":
+        return END, steps, states
+    if policy == "stored":
+        return ALL, tile, -(-steps // tile) * states + steps * every
+    # Saved are T / K states of 2 numbers; a chunk that is walked again takes K steps of
+    # activations, or K / tile states where none are stored: the sum is smallest at these K.
+    best = math.sqrt(2 * steps / activations) if activations else math.sqrt(steps * tile)
+    length = tile * max(1, round(best / tile))
+    return CHECKPOINTS, length, -(-steps // length) * states
+
+
+# ---- one call ------------------------------------------------------------------------------------
+def _make_call(
+    x: Tensor,
+    weights: Sequence[Tensor],
+    y0: Tensor,
+    values: Tensor,
+    elapsed: Tensor | None,
+    lengths: Tensor | None,
+    masks: Sequence[Tensor],
+    plan: Plan,
+    numbers: Sequence[float],
+) -> tuple[Call, list[Any]]:
+    """Make a call with what forward and backward share; arguments as of ``_walk``.
+
+    Returns:
+        The call, and the Python objects that it points to, which must live as long.
+    """
+    layers, _, hidden = y0.shape
+    weights = list(map(dense, weights))
+    weight_table = pointers(weights)
+    references: list[Any] = [weights, weight_table]
+    if values.numel():
+        numbers = [*values.tolist(), *numbers[4:]]
+    call = Call(
+        plan.model, x.element_size(), torch.get_num_threads(), *x.shape, hidden, layers, plan.skip,
+        plan.block, plan.tile, plan.keep, plan.checkpoint, plan.grid, *numbers[:4],
+        x.data_ptr(), x.stride(0), x.stride(1), ctypes.addressof(weight_table),
+    )  # fmt: skip
+    if elapsed is not None:
+        elapsed = dense(elapsed)
+        call.elapsed = elapsed.data_ptr()
+        references.append(elapsed)
+    if len(numbers) > 4:
+        layer_dt = (ctypes.c_double * layers)(*numbers[4:])
+        call.layer_dt = ctypes.addressof(layer_dt)
+        references.append(layer_dt)
+    if lengths is not None:
+        lengths = lengths.contiguous()
+        call.lengths = lengths.data_ptr()
+        references.append(lengths)
+    if masks:
+        masks = [dense(m) for m in masks]
+        mask_table = pointers(masks)
+        call.masks = ctypes.addressof(mask_table)
+        references += [masks, mask_table]
+    return call, references
+
+
+def pointers(tensors: Sequence[Tensor]) -> Any:
+    """Return a C array of where tensors lie, NULL for empty ones."""
+    return (ctypes.c_void_p * len(tensors))(*map(Tensor.data_ptr, tensors))
+
+
+def pointer(tensor: Tensor | None) -> int | None:
+    """Return where a tensor lies; None if it is absent or empty."""
+    return None if tensor is None else tensor.data_ptr() or None
+
+
+def dense_rows(tensor: Tensor) -> Tensor:
+    """Return the tensor with features next to each other, as they are in memory."""
+    tensor = tensor.resolve_neg()
+    return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] == 1 else tensor.contiguous()
+
+
+def dense(tensor: Tensor) -> Tensor:
+    """Return the tensor as it must lie in memory: contiguous, no negation pending."""
+    return tensor.resolve_neg().contiguous()
+
+
+def like_in_time(x: Tensor, width: int) -> Tensor:
+    """Return an empty [T, B, width] whose memory runs over time or batch first, as that of x."""
+    steps, batch, _ = x.shape
+    if x.stride(0) < x.stride(1):
+        return x.new_empty_strided((steps, batch, width), (width, steps * width, 1))
+    return x.new_empty((steps, batch, width))
+
+
+def workspace(size: int) -> Tensor:
+    """Return empty bytes from the library's workspace, which takes them back when the tensor dies.
+
+    The system clears fresh pages at a few GB/s, as much time as the arithmetic on them takes; from
+    the second training step on these pages are there.
+
+    Raises:
+        MemoryError: If there is no memory.
+
+    Example:
+        >>> workspace(5).shape if library() is not None else torch.Size([5])
+        torch.Size([5])
+    """
+    loaded = library()
+    assert loaded is not None  # without it no compiled chain is registered
+    address = loaded.an_workspace_take(size)
+    if not address:
+        _raise_for(_NO_MEMORY)
+    buffer = (ctypes.c_uint8 * size).from_address(address)
+    weakref.finalize(buffer, loaded.an_workspace_give, address).atexit = False
+    return torch.frombuffer(buffer, dtype=torch.uint8)
+
+
+def invoke(function: str, call: ctypes.Structure) -> None:
+    """Make a call of the library.
+
+    Args:
+        function: One of the library's, e.g. "an_forward".
+        call: What to compute.
+
+    Raises:
+        MemoryError: If there was no memory for the tiles.
+        OverflowError: If states left the grid.
+        RuntimeError: If the library does not know such a call.
+    """
+    status = getattr(library(), function)(ctypes.byref(call))
+    if status:
+        _raise_for(status)
+
+
+def _raise_for(status: int) -> None:
+    if status == _NO_MEMORY:
+        raise MemoryError(
+            message("the walk needs memory for its tiles", "none left", "use a smaller batch")
+        )
+    if status == _GRID_OVERFLOW:
+        raise off_grid("a state that left the grid")
+    raise RuntimeError(
+        message(
+            "the C library must know the model and dtype of a call",
+            f"status {status}",
+            "reinstall anharmonic, so that library and package are of one version",
+        )
+    )
+
+
+# ---- the operators -------------------------------------------------------------------------------
+def operator(
+    name: str,
+    function: Callable[..., Any],
+    fake: Callable[..., Any],
+    backward: Callable[..., Any],
+    set_up: Callable[..., None] | None = None,
+    devices: Sequence[str] = ("cpu",),
+) -> Any:
+    """Make an operator; unlike with ``custom_op``, its first call does not import the compiler.
+
+    Args:
+        name: Its name within ``torch.ops.anharmonic``.
+        function: What it computes, annotated with the types of its schema.
+        fake: Empty results of the same shapes.
+        backward: Its derivative.
+        set_up: Saves what its derivative needs.
+        devices: Where ``function`` can run.
+    """
+    full_name = f"anharmonic::{name}"
+    schema = torch.library.infer_schema(function, mutates_args=())
+    torch.library.define(full_name, schema, tags=torch.Tag.pt2_compliant_tag)
+    torch.library.impl(full_name, devices, function)
+    torch.library.register_fake(full_name, fake)
+    torch.library.register_autograd(full_name, backward, setup_context=set_up)
+    return getattr(torch.ops.anharmonic, name).default
+
+
+def refuse(ctx: Any, *grads: Any) -> None:
+    """Refuse the derivative of a derivative that is compiled.
+
+    Raises:
+        RuntimeError: Always; it says what to do instead.
+    """
+    raise RuntimeError(
+        message(
+            "compiled kernels can be differentiated once",
+            "a second derivative",
+            "compute it within anharmonic.use_backend('reference')",
+        )
+    )
+
+
+def refuse_second_derivative(ctx: Any) -> None:
+    """Refuse ``create_graph=True`` in a backward pass, which would be differentiated again.
+
+    Raises:
+        RuntimeError: As ``refuse``; a compiler's own trace passes.
+    """
+    if torch.is_grad_enabled() and not torch.compiler.is_compiling():
+        refuse(ctx)
+
+
+def _walk(
+    x: Tensor,
+    weights: Sequence[Tensor],
+    y0: Tensor,
+    z0: Tensor,
+    values: Tensor,
+    elapsed: Tensor | None,
+    lengths: Tensor | None,
+    masks: Sequence[Tensor],
+    plan: Sequence[int],
+    numbers: Sequence[float],
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """One call of the library: output, final y, final z and the bytes that are saved."""
+    x, y0, z0, cut = dense_rows(x), dense(y0), dense(z0), Plan(*plan)
+    if cut.block == 0:
+        wanted, grid = bool(cut.return_sequence), bool(cut.grid)
+        cut = plan_again(
+            cut.model, *x.shape, *y0.shape[::2], x.element_size(), None, wanted, cut.skip, grid
+        )
+    output, y, z = _results(x, y0, cut)
+    saved = workspace(cut.saved_bytes) if cut.saved_bytes else x.new_empty(0, dtype=torch.uint8)
+    masks = list(filter(Tensor.numel, masks))
+    call, references = _make_call(x, weights, y0, values, elapsed, lengths, masks, cut, numbers)
+    call.y0, call.z0 = y0.data_ptr(), z0.data_ptr()
+    call.y_n, call.z_n, call.saved = y.data_ptr(), z.data_ptr(), saved.data_ptr()
+    if cut.return_sequence:
+        call.output = output.data_ptr()
+        call.output_time, call.output_batch = output.stride(0), output.stride(1)
+    invoke("an_forward", call)
+    del references
+    return output, y, z, saved
+
+
+def _results(x: Tensor, y0: Tensor, plan: Plan) -> tuple[Tensor, Tensor, Tensor]:
+    """Output (of size 0 if it is not wanted), final y and final z, not yet computed."""
+    output = like_in_time(x, y0.shape[2]) if plan.return_sequence else x.new_empty(0)
+    return output, x.new_empty(y0.shape), x.new_empty(y0.shape)
+
+
+def _walk_fake(
+    x: Tensor, weights: Any, y0: Tensor, *rest: Any
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    plan = Plan(*rest[-2])
+    x = dense_rows(x)
+    return *_results(x, y0, plan), x.new_empty(plan.saved_bytes, dtype=torch.uint8)
+
+
+def _walk_backward(
+    grad_output: Tensor | None,
+    grad_y: Tensor | None,
+    grad_z: Tensor | None,
+    saved: Tensor,
+    x: Tensor,
+    weights: Sequence[Tensor],
+    y0: Tensor,
+    values: Tensor,
+    elapsed: Tensor | None,
+    lengths: Tensor | None,
+    masks: Sequence[Tensor],
+    plan: Sequence[int],
+    numbers: Sequence[float],
+    needs_x: bool,
+) -> list[Tensor]:
+    """Gradients of x, y0, z0, scalars, elapsed and weights; absent ones have size 0."""
+    x = dense_rows(x)
+    call, references = _make_call(
+        x, weights, y0, values, elapsed, lengths, masks, Plan(*plan), numbers
+    )
+    call.saved = saved.data_ptr()
+    grads = _gradients(x, weights, y0, values, elapsed, needs_x)
+    grad_x, grad_y0, grad_z0, grad_values, grad_elapsed, *grad_weights = grads
+    if grad_output is not None:
+        grad_output = dense_rows(grad_output)
+        call.grad_output = grad_output.data_ptr()
+        call.grad_output_time, call.grad_output_batch = (
+            grad_output.stride(0), grad_output.stride(1),
+        )  # fmt: skip
+    grad_y = None if grad_y is None else dense(grad_y)
+    grad_z = None if grad_z is None else dense(grad_z)
+    call.grad_y_n, call.grad_z_n = pointer(grad_y), pointer(grad_z)
+    if needs_x:
+        call.grad_x = grad_x.data_ptr()
+        call.grad_x_time, call.grad_x_batch = grad_x.stride(0), grad_x.stride(1)
+    weight_table = pointers(grad_weights)
+    call.grad_weights = ctypes.addressof(weight_table)
+    call.grad_y0, call.grad_z0 = pointer(grad_y0), pointer(grad_z0)
+    call.grad_elapsed, call.grad_scalars = pointer(grad_elapsed), pointer(grad_values)
+    invoke("an_backward", call)
+    del references
+    return grads
+
+
+def _gradients(
+    x: Tensor,
+    weights: Sequence[Tensor],
+    y0: Tensor,
+    values: Tensor,
+    elapsed: Tensor | None,
+    needs_x: bool,
+) -> list[Tensor]:
+    """What ``_walk_backward`` returns, not yet computed."""
+    return [
+        like_in_time(x, x.shape[2]) if needs_x else x.new_empty(0),
+        x.new_empty(y0.shape),
+        x.new_empty(y0.shape),
+        x.new_zeros(values.shape, dtype=torch.float64),
+        x.new_empty(0 if elapsed is None else elapsed.shape),
+        *[x.new_empty(w.shape) for w in weights],
+    ]
+
+
+def _walk_backward_fake(
+    grad_output: Any, grad_y: Any, grad_z: Any, saved: Any, x: Tensor, weights: Any, y0: Tensor,
+    values: Tensor, elapsed: Tensor | None, *rest: Any,
+) -> list[Tensor]:  # fmt: skip
+    return _gradients(dense_rows(x), weights, y0, values, elapsed, rest[-1])
+
+
+def _set_up(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+    x, weights, y0, _, values, elapsed, lengths, masks, *settings = inputs
+    ctx.set_materialize_grads(False)
+    ctx.counts = len(weights), len(masks)
+    ctx.save_for_backward(output[3], x, y0, values, elapsed, lengths, *weights, *masks)
+    ctx.plan, ctx.numbers = settings
+
+
+def _differentiate(
+    ctx: Any, grad_output: Tensor | None, grad_y: Tensor | None, grad_z: Tensor | None, _: Any
+) -> tuple[Any, ...]:
+    refuse_second_derivative(ctx)
+    saved, x, y0, values, elapsed, lengths, *rest = ctx.saved_tensors
+    weights, masks = rest[: ctx.counts[0]], rest[ctx.counts[0] :]
+    grads = walk_backward(
+        grad_output if Plan(*ctx.plan).return_sequence else None, grad_y, grad_z, saved, x, weights,
+        y0, values, elapsed, lengths, masks, ctx.plan, ctx.numbers, ctx.needs_input_grad[0],
+    )  # fmt: skip
+    grad_x, grad_y0, grad_z0, grad_values, grad_elapsed, *grad_weights = grads
+    return (
+        grad_x if ctx.needs_input_grad[0] else None,
+        grad_weights,
+        grad_y0,
+        grad_z0,
+        grad_values,
+        None if elapsed is None else grad_elapsed,
+        None,
+        [None] * len(masks),
+        None,
+        None,
+    )
+
+
+walk = operator("walk", _walk, _walk_fake, _differentiate, _set_up)
+walk_backward = operator("walk_backward", _walk_backward, _walk_backward_fake, refuse)
