@@ -6,9 +6,9 @@ import sys
 
 import pytest
 import torch
-from anharmonic.ops import library, native
 
 from anharmonic import ops
+from anharmonic.ops import library, native
 from anharmonic.testing import OpCall, check_op
 
 if library.library() is None:
