@@ -72,7 +72,7 @@ def fast(monkeypatch):
 
     monkeypatch.setattr(backends, "KERNELS", {"lem": ("native",), "cornn": ()})
     monkeypatch.setattr(backends, "_MISSING", {"native": ""})
-    monkeypatch.setattr(sequence, "unfit_for_cpu", unfit)
+    monkeypatch.setattr(backends, "unfit_for_cpu", unfit)
     monkeypatch.setattr(sequence.native, "run", chain)
     return calls
 

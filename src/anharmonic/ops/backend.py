@@ -147,7 +147,7 @@ def choose(
     backend: str,
     tensors: Sequence[Tensor],
     *,
-    unfit_for_native: Callable[[Sequence[Tensor]], str | None] | None = None,
+    not_native: str | None = None,
     unfit_for_triton: Callable[[Sequence[Tensor], bool], str | None] | None = None,
     reference_only: str | None = None,
 ) -> str:
@@ -159,8 +159,7 @@ def choose(
             the first fast backend that fits, else the reference. Where only a missing library
             stands in the way of a fast one, a warning says so, once.
         tensors: Every floating-point tensor of the call.
-        unfit_for_native: Says why the C library cannot run on these tensors, or None;
-            ``unfit_for_cpu`` by default.
+        not_native: Why the C library cannot run this call, beside the tensors; or None.
         unfit_for_triton: Says the same of the GPU kernels; its second argument is whether they are
             taken as right on this device without a trial.
         reference_only: Why only the reference can run this call, whatever its tensors; or None.
@@ -168,25 +167,24 @@ def choose(
     Raises:
         ValueError: If the backend does not exist, is not there or cannot run on these tensors.
     """
-    unfit = unfit_for_native or unfit_for_cpu
     fast = KERNELS.get(kernel, ())
     if backend == "auto":
         backend = _BACKEND.get()
     if backend == "auto":
         if reference_only is not None:
             return "reference"
-        if "native" in fast and unfit(tensors) is None:
+        if "native" in fast and not_native is None and unfit_for_cpu(tensors) is None:
             if not _MISSING["native"]:
                 return "native"
             library.warn_once()
-        if unfit_for_triton and tensors[0].is_cuda and not _MISSING["triton"]:
-            if unfit_for_triton(tensors, False) is None:
-                return "triton"
+        here = "triton" in fast and tensors[0].is_cuda and not _MISSING["triton"]
+        if here and unfit_for_triton is not None and unfit_for_triton(tensors, False) is None:
+            return "triton"
         return "reference"
     _known(backend, available_backends(kernel) if kernel else ["reference"])
     reason = None
     if backend == "native":
-        reason = unfit(tensors)
+        reason = not_native or unfit_for_cpu(tensors)
     elif backend == "triton" and unfit_for_triton is not None:
         reason = unfit_for_triton(tensors, True)
     if backend != "reference" and (reason := reason or reference_only) is not None:

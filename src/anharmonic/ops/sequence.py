@@ -23,14 +23,14 @@ from torch import Tensor
 
 from anharmonic._checks import choice, has_dtype, has_shape, has_values, require
 from anharmonic.ops import native, reference
-from anharmonic.ops.backend import KERNELS, choose, unfit_for_cpu
+from anharmonic.ops.backend import choose
 from anharmonic.ops.equation import Equation
 from anharmonic.ops.memory import checked_policy
 from anharmonic.ops.reference import gaps_walked_back, reversed_in_time
 
 OUTPUTS = ("all", "last", "none")
 _MAY_BE_ABSENT = ("bias", "weight_skip")
-_NUMBERS, _REAL = ("dt", "frequency", "damping"), (int, float)
+_NUMBERS = ("dt", "frequency", "damping")
 
 
 class SequenceOptions(TypedDict, total=False):
@@ -116,7 +116,8 @@ def run(
         one_direction = native.run
     elif chosen == "triton":
         one_direction = _run_on_gpu
-    choice("output", output, OUTPUTS)
+    if output not in OUTPUTS:
+        choice("output", output, OUTPUTS)
     go = partial(one_direction, lengths=lengths, memory=memory)
     if bidirectional:
         return _both_directions(go, equation, x, weights, state, lengths, masks, elapsed, output)
@@ -130,34 +131,34 @@ def _chosen(
     equation: Equation, backend: str, tensors: Sequence[Tensor | None], weights: Sequence[Any]
 ) -> str:
     """The backend for a call; ``tensors`` are those beside weights and numbers."""
-    given = [*tensors]
-    reason, trained = equation.reference_only(), False
+    given, reason, trained = [*tensors], equation.reference_only(), False
     for name, value in vars(equation).items():
-        numbers = value if isinstance(value, (tuple, list)) else [value]
-        scalars = [number for number in numbers if isinstance(number, Tensor)]
-        for number in numbers if name in _NUMBERS else ():
-            real = number.dim() == 0 if isinstance(number, Tensor) else isinstance(number, _REAL)
-            require(real, name, number, "a number or a scalar tensor", "pass one", TypeError)
-        given += scalars
-        trained = trained or bool(scalars)
+        for number in value if isinstance(value, (tuple, list)) else (value,):
+            is_tensor = isinstance(number, Tensor)
+            if name in _NUMBERS:
+                real = number.dim() == 0 if is_tensor else isinstance(number, (int, float))
+                if not real:
+                    expected = "a number or a scalar tensor"
+                    require(False, name, number, expected, "pass one", TypeError)
+            if is_tensor:
+                given.append(number)
+                trained = True
+    for weight in weights:
+        given += weight
     # Numbers that are tensors get gradients from coRNN's kernels, and from UnICORNN's on a GPU.
     scalar = "a scalar that is a tensor" if trained and equation.kernel != "cornn" else None
     if scalar is not None and equation.kernel != "unicornn":
         reason = reason or scalar
-    for weight in weights:
-        given.extend(weight)
-    present = [value for value in given if isinstance(value, Tensor)]
     return choose(
-        equation.kernel, backend, present, reference_only=reason,
-        unfit_for_native=lambda tensors: scalar or unfit_for_cpu(tensors),
-        unfit_for_triton=_unfit_for_triton(equation),
+        equation.kernel, backend, [value for value in given if value is not None],
+        not_native=scalar, reference_only=reason,
+        unfit_for_triton=partial(_unfit_for_triton, equation),
     )  # fmt: skip
 
 
-def _unfit_for_triton(equation: Equation) -> Callable[[Sequence[Tensor], bool], str | None] | None:
-    """What ``choose`` asks of the GPU kernels; None for an equation without."""
-    if "triton" not in KERNELS.get(equation.kernel, ()):
-        return None
+def _unfit_for_triton(equation: Equation, tensors: Sequence[Tensor], trusted: bool) -> str | None:
+    """Say why the GPU kernels cannot run an equation; None if they can."""
+    from anharmonic.ops.gpu.backend import refusal
 
     def small_case(make_tensor: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
         """A call with the equation's default numbers."""
@@ -167,12 +168,7 @@ def _unfit_for_triton(equation: Equation) -> Callable[[Sequence[Tensor], bool], 
         start = make_tensor(1, 4, 3), make_tensor(1, 4, 3)
         return run(usual, make_tensor(5, 4, 2), [weights], start, backend=backend)
 
-    def unfit(tensors: Sequence[Tensor], trusted: bool) -> str | None:
-        from anharmonic.ops.gpu.backend import refusal
-
-        return refusal(equation.kernel, tensors, None if trusted else small_case)
-
-    return unfit
+    return refusal(equation.kernel, tensors, None if trusted else small_case)
 
 
 def _run_on_gpu(
@@ -246,28 +242,34 @@ def _check_shapes(
     directions: int,
 ) -> None:
     """Checks input, state and weights against each other."""
-    real = isinstance(x, Tensor) and x.is_floating_point()
-    require(real, "x", x, "a floating-point tensor", "convert it with torch.as_tensor", TypeError)
-    require(
-        x.dim() == 3 and 0 not in x.shape, "x", x,
-        "of shape [T, B, F] with at least one step and one sequence",
-        "put time first and leave empty batches out",
-    )  # fmt: skip
+    if not (isinstance(x, Tensor) and x.is_floating_point()):
+        advice = "convert it with torch.as_tensor"
+        require(False, "x", x, "a floating-point tensor", advice, TypeError)
+    if x.dim() != 3 or 0 in x.shape:
+        require(
+            False, "x", x, "of shape [T, B, F] with at least one step and one sequence",
+            "put time first and leave empty batches out",
+        )  # fmt: skip
     batch, levels, hidden = x.shape[1], len(weights), state[0].shape[-1] if state[0].dim() else 0
     for name, variable in zip(("y0", "z0"), state, strict=False):
-        has_shape(name, variable, (levels, batch, hidden), "its sizes are levels, batch, hidden")
-    require(
-        levels > 0 and levels % directions == 0, "weights", f"{levels} entries",
-        "one per layer" + (" and direction" if directions == 2 else ""), "give every layer its own",
-    )  # fmt: skip
+        if variable.shape != (levels, batch, hidden):
+            has_shape(
+                name, variable, (levels, batch, hidden), "its sizes are levels, batch, hidden"
+            )
+    if levels == 0 or levels % directions:
+        require(
+            False, "weights", f"{levels} entries",
+            "one per layer" + (" and direction" if directions == 2 else ""),
+            "give every layer its own",
+        )  # fmt: skip
     widths = [x.shape[2]] + [directions * hidden] * (levels // directions)
     for k, weight in enumerate(weights):
         layer = k // directions
         own = equation.of_layer(layer)
         expected = own.shapes(own.source(widths[: layer + 1]), hidden)
-        named, advice = hasattr(weight, "_fields"), "use the named tuple of this recurrence"
-        came = type(weight).__name__
-        require(named, f"weights[{k}]", came, f"of {', '.join(expected)}", advice, TypeError)
+        if not hasattr(weight, "_fields"):
+            advice, came = "use the named tuple of this recurrence", type(weight).__name__
+            require(False, f"weights[{k}]", came, f"of {', '.join(expected)}", advice, TypeError)
         for name, value in zip(weight._fields, weight, strict=True):
             if value is None and (name in _MAY_BE_ABSENT or name not in expected):
                 continue

@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import warnings
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -175,8 +176,9 @@ EQUATIONS = {"lem": ops.LEMEquation, "cornn": ops.CoRNNEquation, "unicornn": ops
 
 def chosen(kernel, tensor):
     """The backend that "auto" takes for a tensor on a GPU."""
-    gate = functional._unfit_for_triton
-    unfit = sequence._unfit_for_triton(EQUATIONS[kernel]()) if kernel in EQUATIONS else gate
+    unfit = functional._unfit_for_triton
+    if kernel in EQUATIONS:
+        unfit = partial(sequence._unfit_for_triton, EQUATIONS[kernel]())
     return backends.choose(kernel, "auto", [tensor], unfit_for_triton=unfit)
 
 

@@ -18,18 +18,16 @@ def checked_sequence(
 ) -> Tensor:
     """Checks a layer's input sequence and returns it (in the layer's dtype under autocast)."""
     x = on_layer("x", x, example)
-    layout = f"[B, T, {input_size}]" if batch_first else f"[T, B, {input_size}]"
-    expected = f"of shape {layout}, or [T, {input_size}] unbatched"
-    if packed:
-        expected = f"packed data [sum of lengths, {input_size}]"
-    _checks.require(
-        x.dim() in ((2,) if packed else (2, 3)) and x.shape[-1] == input_size, "x", x, expected,
-        "put the features last and check input_size and batch_first",
-    )  # fmt: skip
-    _checks.require(
-        0 not in x.shape, "x", x, "at least one sequence and one time step long",
-        "leave empty batches out",
-    )  # fmt: skip
+    if x.dim() not in ((2,) if packed else (2, 3)) or x.shape[-1] != input_size:
+        layout = f"[B, T, {input_size}]" if batch_first else f"[T, B, {input_size}]"
+        expected = f"of shape {layout}, or [T, {input_size}] unbatched"
+        if packed:
+            expected = f"packed data [sum of lengths, {input_size}]"
+        advice = "put the features last and check input_size and batch_first"
+        _checks.require(False, "x", x, expected, advice)
+    if 0 in x.shape:
+        expected = "at least one sequence and one time step long"
+        _checks.require(False, "x", x, expected, "leave empty batches out")
     _checks.no_nan("x", x)
     return x
 
@@ -181,4 +179,8 @@ def _autocast(x: Tensor) -> bool:
 
 def without_autocast(x: Tensor) -> Any:
     """Recurrences run in the weights' dtype: rounding errors would pile up over time."""
-    return torch.autocast(x.device.type, enabled=False) if _autocast(x) else nullcontext()
+    kind = x.device.type
+    # Devices without autocast, such as "meta", refuse the question.
+    if kind != "meta" and torch.is_autocast_enabled(kind):
+        return torch.autocast(kind, enabled=False)
+    return nullcontext()

@@ -124,6 +124,7 @@ class SequenceLayer(EquationModule):
         super().__init__()
         self.input_size = _checks.positive_int("input_size", input_size)
         self.hidden_size = _checks.positive_int("hidden_size", hidden_size)
+        self._state_size = self.hidden_size  # neurons in the state of a layer
         self.num_layers = _checks.positive_int("num_layers", num_layers)
         self.bias = self._has_bias = _checks.boolean("bias", bias)
         self.batch_first = _checks.boolean("batch_first", batch_first)
@@ -184,11 +185,6 @@ class SequenceLayer(EquationModule):
     def num_directions(self) -> int:
         """2 if bidirectional, else 1."""
         return 2 if self.bidirectional else 1
-
-    @property
-    def _state_size(self) -> int:
-        """Neurons in the state of a layer."""
-        return self.hidden_size
 
     def _output_widths(self) -> list[int]:
         """Features that each layer gives the next."""
@@ -322,7 +318,7 @@ class SequenceLayer(EquationModule):
     def _initial(self, state: Any, batch: int | None) -> Any:
         """The checked initial state, [L * D, B, H]; ``batch`` is None for an unbatched input."""
         lead = () if batch is None else (batch,)
-        shape = (self.num_layers * self.num_directions, *lead, self._state_size)
+        shape = (len(self._suffixes), *lead, self._state_size)
         start = checked_state(state, shape, self._example, self.state_type)
         return start if batch is not None else type(start)(*(part[:, None] for part in start))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -75,18 +76,18 @@ class EquationModule(Stored, nn.Module):
 
     def layer_weights(self, suffix: str = "_l0") -> Any:
         """Return the weights of one layer and direction by name, None for those it lacks."""
-        return self._collected(self.equation().Weights, suffix)
+        return self._weights(self.equation(), [suffix])[0]
 
-    def _weights(self, equation: Equation) -> list[Any]:
-        """The weights of all layers and directions."""
-        return [self._collected(equation.Weights, suffix) for suffix in self._suffixes]
-
-    def _collected(self, kind: Any, suffix: str) -> Any:
-        parameters, values = self._parameters, []
-        for name in kind._fields:
-            value = parameters.get(name + suffix)  # by far the usual case, and the quickest
-            values.append(getattr(self, name + suffix, None) if value is None else value)
-        return kind(*values)
+    def _weights(self, equation: Equation, suffixes: Sequence[str] | None = None) -> list[Any]:
+        """The weights of layers and directions; of all by default."""
+        kind, parameters, weights = equation.Weights, self._parameters, []
+        for suffix in self._suffixes if suffixes is None else suffixes:
+            values: list[Any] = []
+            for name in kind._fields:
+                value = parameters.get(name + suffix)  # by far the usual case, and the quickest
+                values.append(getattr(self, name + suffix, None) if value is None else value)
+            weights.append(kind(*values))
+        return weights
 
     @property
     def _example(self) -> Tensor:

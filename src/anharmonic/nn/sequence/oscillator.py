@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -220,6 +221,7 @@ class MultiLayerNeuralOscillator(NeuralOscillator):
             memory,
         )  # fmt: skip
         self.hidden_sizes = None if hidden_sizes is None else self._checked_widths(hidden_sizes)
+        self._state_size = max(self.hidden_sizes or [hidden_size])
         self._set(dt, scheme, activation)
         unfit = self.equation().reference_only()
         _checks.require(
@@ -253,10 +255,6 @@ class MultiLayerNeuralOscillator(NeuralOscillator):
         parameter.uniform_(-high, -low)
 
     # ---- layers of unlike widths are computed as if all were the widest -------------------------
-    @property
-    def _state_size(self) -> int:
-        return max(self.hidden_sizes or [self.hidden_size])
-
     def _output_widths(self) -> list[int]:
         sizes = self.hidden_sizes or [self.hidden_size] * self.num_layers
         return [self.num_directions * size for size in sizes]
@@ -265,10 +263,10 @@ class MultiLayerNeuralOscillator(NeuralOscillator):
         size = widths[layer + 1] // self.num_directions
         return self.equation().shapes(widths[layer], size)
 
-    def _weights(self, equation: Equation) -> list[Any]:
-        """The weights, those of narrower layers filled up with neurons that stay at rest."""
-        weights: list[OscillatorWeights] = super()._weights(equation)
-        if self.hidden_sizes is None:
+    def _weights(self, equation: Equation, suffixes: Sequence[str] | None = None) -> list[Any]:
+        """The weights; those of narrower layers filled up with neurons that stay at rest."""
+        weights: list[OscillatorWeights] = super()._weights(equation, suffixes)
+        if self.hidden_sizes is None or suffixes is not None:
             return weights
         wide, D, filled = max(self.hidden_sizes), self.num_directions, []
         for k, (V, w, b) in enumerate(weights):

@@ -114,11 +114,11 @@ def respond(
     reals = [driven.x, driven.weight, driven.frequency, driven.q, state]
     for name, value in zip(("weight", "frequency", "q", "biases"), reals[1:], strict=False):
         has_dtype(name, value, driven.x.dtype)
-    native = choose("resonator_respond", backend, reals, unfit_for_native=unfit) == "native"
+    native = choose("resonator_respond", backend, reals, not_native=unfit(reals)) == "native"
     return (respond_native if native else respond_reference)(driven, state)
 
 
 def _chosen(biases: Tensor, reals: list[Tensor], backend: str = "auto") -> str:
     """The backend that pools."""
     many = f"{biases.shape[1]} biases" if biases.shape[1] > MOST_BIASES else None
-    return choose("resonator_pool", backend, reals, unfit_for_native=unfit, reference_only=many)
+    return choose("resonator_pool", backend, reals, not_native=unfit(reals), reference_only=many)
