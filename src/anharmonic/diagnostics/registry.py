@@ -94,8 +94,7 @@ def measure(model: Any, probe: Probe, names: Sequence[str]) -> dict[str, dict[st
         diagnostic that failed (a graph without edges, a weight at zero) {"failed": why}.
 
     Example:
-        >>> from anharmonic.nn.graph.gradient_gating import GradientGating
-from anharmonic.nn.heads import SequenceModel
+        >>> from anharmonic.nn.heads import SequenceModel
         >>> model = SequenceModel("UnICORNN", 2, 1, hidden_size=3)
         >>> measure(model, Probe((torch.zeros(1, 5, 2),)), ["weights"])["weights"].keys()
         dict_keys(['norms'])

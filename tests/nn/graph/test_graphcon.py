@@ -246,6 +246,6 @@ def test_bad_arguments(arguments, error, text):
 
 def test_repr_and_lazy_import():
     assert "GraphCON(" in repr(GraphCON(Nothing(), 3))
-    assert "num_layers=3, dt=1, frequency=1, damping=1" in repr(GraphCON(Nothing(), 3))
+    assert "num_layers=3, dt=0.5, frequency=1, damping=1" in repr(GraphCON(Nothing(), 3))
     assert ah.GraphCON is GraphCON
     assert ah.Adjacency is Adjacency
