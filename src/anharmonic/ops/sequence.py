@@ -23,7 +23,7 @@ from torch import Tensor
 
 from anharmonic._checks import choice, has_dtype, has_shape, has_values, require
 from anharmonic.ops import native, reference
-from anharmonic.ops.backend import choose
+from anharmonic.ops.backend import KERNELS, choose
 from anharmonic.ops.equation import Equation
 from anharmonic.ops.memory import checked_policy
 from anharmonic.ops.reference import gaps_walked_back, reversed_in_time
@@ -108,7 +108,8 @@ def run(
         _check_masks(masks, layers - 1, (batch, directions * state[0].shape[-1]))
     if lengths is not None:
         _check_lengths(lengths, steps, batch)
-    chosen = _chosen(equation, backend, [x, *state, elapsed, *(masks or ())], weights)
+    tensors = [x, *state, elapsed, *(masks or ())]
+    chosen = _chosen(equation, backend, tensors, weights, state[0].shape[-1], memory)
     if chosen != "reference" or memory == "reversible":
         equation, weights = equation.as_compiled(weights)
     one_direction: Callable[..., Any] = reference.run
@@ -116,6 +117,8 @@ def run(
         one_direction = native.run
     elif chosen == "triton":
         one_direction = _run_on_gpu
+    elif x.is_cuda and "triton" in KERNELS.get(equation.kernel, ()):
+        one_direction = _run_in_float32
     if output not in OUTPUTS:
         choice("output", output, OUTPUTS)
     go = partial(one_direction, lengths=lengths, memory=memory)
@@ -128,8 +131,9 @@ def run(
 
 
 def _chosen(
-    equation: Equation, backend: str, tensors: Sequence[Tensor | None], weights: Sequence[Any]
-) -> str:
+    equation: Equation, backend: str, tensors: Sequence[Tensor | None], weights: Sequence[Any],
+    hidden: int, memory: str,
+) -> str:  # fmt: skip
     """The backend for a call; ``tensors`` are those beside weights and numbers."""
     given, reason, trained = [*tensors], equation.reference_only(), False
     for name, value in vars(equation).items():
@@ -152,13 +156,15 @@ def _chosen(
     return choose(
         equation.kernel, backend, [value for value in given if value is not None],
         not_native=scalar, reference_only=reason,
-        unfit_for_triton=partial(_unfit_for_triton, equation),
+        unfit_for_triton=partial(_unfit_for_triton, equation, hidden, memory),
     )  # fmt: skip
 
 
-def _unfit_for_triton(equation: Equation, tensors: Sequence[Tensor], trusted: bool) -> str | None:
+def _unfit_for_triton(
+    equation: Equation, hidden: int, memory: str, tensors: Sequence[Tensor], trusted: bool
+) -> str | None:
     """Say why the GPU kernels cannot run an equation; None if they can."""
-    from anharmonic.ops.gpu.backend import refusal
+    from anharmonic.ops.gpu.backend import no_kernel, refusal
 
     def small_case(make_tensor: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
         """A call with the equation's default numbers."""
@@ -168,7 +174,9 @@ def _unfit_for_triton(equation: Equation, tensors: Sequence[Tensor], trusted: bo
         start = make_tensor(1, 4, 3), make_tensor(1, 4, 3)
         return run(usual, make_tensor(5, 4, 2), [weights], start, backend=backend)
 
-    return refusal(equation.kernel, tensors, None if trusted else small_case)
+    return no_kernel(equation.kernel, hidden, memory) or refusal(
+        equation.kernel, tensors, None if trusted else small_case
+    )
 
 
 def _run_on_gpu(
@@ -187,6 +195,24 @@ def _run_on_gpu(
         x, weights, *state, **vars(equation), **shared
     )
     return result
+
+
+def _run_in_float32(
+    equation: Equation, x: Tensor, weights: Sequence[Any], state: Sequence[Tensor], *,
+    masks: Sequence[Tensor] | None, elapsed: Tensor | None, **shared: Any,
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    """``reference.run`` with states in float32 at least, as the kernels for a GPU have them."""
+    kind = state[0].dtype
+    if kind in (torch.float32, torch.float64) and x.dtype is kind:
+        return reference.run(equation, x, weights, state, masks=masks, elapsed=elapsed, **shared)
+    level, *end = reference.run(
+        equation, x.float(),
+        [w._make(None if t is None else t.float() for t in w) for w in weights],
+        [variable.float() for variable in state],
+        masks=None if masks is None else [mask.float() for mask in masks],
+        elapsed=None if elapsed is None else elapsed.float(), **shared,
+    )  # fmt: skip
+    return level if level is None else level.to(kind), *(variable.to(kind) for variable in end)
 
 
 def _both_directions(

@@ -13,13 +13,15 @@ import torch
 from torch import Tensor
 
 from anharmonic.ops.backend import interpreted, needs_gradient, transformed
-from anharmonic.ops.gpu import tiles, tiles_backward
+from anharmonic.ops.gpu import walk
 from anharmonic.ops.gpu.first_use import SmallCase, why_wrong
 from anharmonic.ops.memory import resolve, state_bytes
 from anharmonic.ops.native import operator, refuse, refuse_second_derivative
 from anharmonic.ops.precision import current_precision
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+WIDEST = {"float32": 64, "tf32": 64, "bfloat16": 128}
+"""Neurons whose recurrent matrices fit on chip, by the precision of products."""
 
 
 def unfit_for_triton(tensors: Sequence[Tensor]) -> str | None:
@@ -43,6 +45,24 @@ def unfit_for_triton(tensors: Sequence[Tensor]) -> str | None:
     if not x.is_cuda and not (x.is_cpu and interpreted()):
         return f"a tensor on {x.device}, not on a CUDA device"
     return None if torch.compiler.is_compiling() else transformed()
+
+
+def no_kernel(kernel: str, hidden: int, memory: str) -> str | None:
+    """Say why a layer of ``hidden`` neurons has no kernel; None if it has one.
+
+    Example:
+        >>> no_kernel("unicornn", 1000, "auto"), no_kernel("lem", 64, "auto")
+        (None, None)
+        >>> no_kernel("lem", 65, "auto")
+        '65 neurons, whose matrices do not fit on chip (float32: up to 64)'
+    """
+    if memory == "reversible":
+        return "memory='reversible', which has no GPU kernel"
+    precision = current_precision()
+    if kernel == "unicornn" or hidden <= WIDEST[precision]:
+        return None
+    most = f"{precision}: up to {WIDEST[precision]}"
+    return f"{hidden} neurons, whose matrices do not fit on chip ({most})"
 
 
 def refusal(kernel: str, tensors: Sequence[Tensor], case: SmallCase | None) -> str | None:
@@ -75,7 +95,7 @@ def run(
     weights: Sequence[Tensor | None],
     y0: Tensor,
     z0: Tensor,
-    values: Tensor,
+    scalars: Tensor,
     *,
     skip: int = 0,
     lengths: Tensor | None,
@@ -92,7 +112,7 @@ def run(
         weights: V, b, Λ and the recurrent ones of every layer; None for those it lacks.
         y0: Initial y.
         z0: Initial z.
-        values: The model's numbers, float32.
+        scalars: The model's numbers, float32.
         skip: S of UnICORNN's residual stacking; 0 for none.
         lengths: Valid steps of each sequence, or None.
         masks: Dropout factors between layers, or None.
@@ -105,70 +125,58 @@ def run(
         Returns the output [T, B, H] or None, final y and z [L, B, H].
     """
     policy = "nothing"
-    if needs_gradient((x, y0, z0, values, elapsed, *weights)):
+    if needs_gradient((x, y0, z0, scalars, elapsed, *weights)):
         policy = resolve(memory, return_sequence, state_bytes(len(x), (y0, z0)))
     flat = [y0.new_empty(0) if w is None else w for w in weights]
     if lengths is not None:
         lengths = lengths.to(device=x.device, dtype=torch.int32)
-    output, y, z, _ = _scan(
-        x, flat, y0, z0, values, elapsed, lengths, list(masks or ()), name, skip,
+    output, y, z, *_ = _scan(
+        x, flat, y0, z0, scalars, elapsed, lengths, list(masks or ()), name, skip,
         return_sequence, policy, current_precision(),
     )  # fmt: skip
     return (output if return_sequence else None), y, z
 
 
-def _walk_fake(
-    x: Tensor, weights: Any, y0: Tensor, *rest: Any
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    *_, name, _, return_sequence, policy, _ = rest
-    return tiles.results(x, y0, name, return_sequence, policy)
+def _fake(x: Tensor, weights: Any, y0: Tensor, *rest: Any) -> tuple[Tensor, ...]:
+    *_, return_sequence, policy, _ = rest
+    return walk.empty_results(x, weights, y0, return_sequence, policy)
 
 
-def _walk_backward_fake(
-    grad_output: Any, grad_y: Any, grad_z: Any, saved: Any, x: Tensor, weights: Any, y0: Tensor,
-    values: Tensor, elapsed: Tensor | None, *rest: Any,
+def _backward_fake(
+    grad_output: Any, grad_y: Any, grad_z: Any, states: Any, acts: Any, x: Tensor, weights: Any,
+    y0: Tensor, scalars: Tensor, elapsed: Tensor | None, *rest: Any,
 ) -> list[Tensor]:  # fmt: skip
-    needs_x, needs_elapsed = rest[-2:]
-    timed = elapsed is not None and needs_elapsed
-    return [
-        x.new_empty(x.shape if needs_x else (0,)),
-        y0.new_empty(y0.shape),
-        y0.new_empty(y0.shape),
-        torch.empty_like(values),
-        elapsed.new_empty(elapsed.shape) if timed and elapsed is not None else y0.new_empty(
-            (0,), dtype=torch.float32 if elapsed is None else elapsed.dtype
-        ),
-        *(w.new_empty(w.shape) for w in weights),
-    ]  # fmt: skip
+    like = walk.like_gradients(x, weights, y0, scalars, elapsed, *rest[-2:])
+    return [t.new_empty(t.shape) for t in like]
 
 
 def _set_up(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    x, weights, y0, _, values, elapsed, lengths, masks, *settings = inputs
+    x, weights, y0, _, scalars, elapsed, lengths, masks, *settings = inputs
     ctx.set_materialize_grads(False)
     ctx.counts = len(weights), len(masks)
-    ctx.save_for_backward(output[3], x, y0, values, elapsed, lengths, *weights, *masks)
+    ctx.save_for_backward(*output[3:], x, y0, scalars, elapsed, lengths, *weights, *masks)
     ctx.settings = settings
 
 
 def _differentiate(
-    ctx: Any, grad_output: Tensor | None, grad_y: Tensor | None, grad_z: Tensor | None, _: Any
+    ctx: Any, grad_output: Tensor | None, grad_y: Tensor | None, grad_z: Tensor | None, *_: Any
 ) -> tuple[Any, ...]:
     refuse_second_derivative(ctx)
-    saved, x, y0, values, elapsed, lengths, *rest = ctx.saved_tensors
+    states, acts, x, y0, scalars, elapsed, lengths, *rest = ctx.saved_tensors
     weights, masks = rest[: ctx.counts[0]], rest[ctx.counts[0] :]
     name, skip, return_sequence, policy, precision = ctx.settings
     needs_x, needs_elapsed = ctx.needs_input_grad[0], bool(ctx.needs_input_grad[5])
     grads = _scan_backward(
-        grad_output if return_sequence else None, grad_y, grad_z, saved, x, weights, y0, values,
-        elapsed, lengths, masks, name, skip, policy, precision, needs_x, needs_elapsed,
+        grad_output if return_sequence else None, grad_y, grad_z, states, acts, x, weights, y0,
+        scalars, elapsed, lengths, masks, name, skip, policy, precision, needs_x, needs_elapsed,
     )  # fmt: skip
-    grad_x, grad_y0, grad_z0, grad_values, grad_elapsed, *grad_weights = grads
+    grad_x, grad_y0, grad_z0, grad_scalars, grad_elapsed, *grad_weights = grads
     return (
         grad_x if needs_x else None,
         grad_weights,
         grad_y0,
         grad_z0,
-        grad_values,
+        grad_scalars,
         grad_elapsed if needs_elapsed else None,
         None,
         [None] * len(masks),
@@ -178,7 +186,5 @@ def _differentiate(
 
 _DEVICES = ("cuda", "cpu")
 """The CPU is for the interpreter."""
-_scan = operator("scan", tiles.forward, _walk_fake, _differentiate, _set_up, _DEVICES)
-_scan_backward = operator(
-    "scan_backward", tiles_backward.backward, _walk_backward_fake, refuse, devices=_DEVICES
-)
+_scan = operator("scan", walk.forward, _fake, _differentiate, _set_up, _DEVICES)
+_scan_backward = operator("scan_backward", walk.backward, _backward_fake, refuse, devices=_DEVICES)
