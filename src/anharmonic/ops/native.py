@@ -23,7 +23,7 @@ from torch import Tensor
 
 from anharmonic._checks import message, watched
 from anharmonic.ops.backend import needs_gradient
-from anharmonic.ops.equation import Equation
+from anharmonic.ops.equation import Compiled, Equation
 from anharmonic.ops.library import Call, library
 from anharmonic.ops.memory import off_grid, resolve
 
@@ -89,7 +89,7 @@ def run(
     assert compiled is not None
     model, skip, scalars = MODELS.index(compiled.model), compiled.skipped_layers, compiled.numbers
     (y0, z0), absent = state, x.new_empty(0)
-    flat = five_per_layer(weights, absent)
+    flat = library_weights(compiled, weights, absent)
     values, numbers = x.new_empty(0, dtype=torch.float64), [0.0] * len(scalars)
     trained = False
     for k, scalar in enumerate(scalars):
@@ -100,6 +100,15 @@ def run(
     if trained:
         values = torch.stack([torch.as_tensor(v).to(torch.float64) for v in scalars[:4]])
     seen = watched()
+    if seen and torch._C._get_tracing_state() is not None:
+        raise TypeError(
+            message(
+                "torch.jit.trace cannot record the C library",
+                f"a call of {compiled.model} under it",
+                "use torch.export.export, or trace within anharmonic.use_backend('reference'), "
+                "which records every step",
+            )
+        )
     has_gradient = needs_gradient((x, y0, z0, values, elapsed, *flat))
     grid = grid or memory == "reversible"
     dropped = list(masks or ())
@@ -119,13 +128,14 @@ def run(
     return (output if return_sequence else None), y, z
 
 
-def five_per_layer(weights: Sequence[Any], absent: Tensor) -> list[Tensor]:
-    """Return the weights as the C library takes them, ``absent`` for those a model lacks."""
+def library_weights(compiled: Compiled, weights: Sequence[Any], absent: Tensor) -> list[Tensor]:
+    """Return the weights as the C library takes them, five a layer; ``absent`` where one lacks."""
     flat: list[Tensor] = []
     for layer in weights:
-        for weight in layer:
+        own = layer if compiled.weights is None else compiled.weights(layer)
+        for weight in own:
             flat.append(absent if weight is None else weight)
-        flat += [absent] * (5 - len(layer))
+        flat += [absent] * (5 - len(own))
     return flat
 
 
@@ -154,7 +164,8 @@ def prepared_call(
         compiled.skipped_layers, memory == "reversible",
     )  # fmt: skip
     numbers = [float(number) for number in compiled.numbers]
-    flat, values = five_per_layer(weights, x.new_empty(0)), x.new_empty(0, dtype=torch.float64)
+    flat = library_weights(compiled, weights, x.new_empty(0))
+    values = x.new_empty(0, dtype=torch.float64)
     return _make_call(x, flat, y0, values, None, None, [], plan, numbers)
 
 
@@ -308,7 +319,8 @@ def _make_call(
         call.elapsed = elapsed.data_ptr()
         references.append(elapsed)
     if len(numbers) > 4:
-        layer_dt = (ctypes.c_double * layers)(*numbers[4:])
+        layer_steps = numbers[4:] if len(numbers) > 5 else [numbers[4]] * layers
+        layer_dt = (ctypes.c_double * layers)(*layer_steps)
         call.layer_dt = ctypes.addressof(layer_dt)
         references.append(layer_dt)
     if lengths is not None:
