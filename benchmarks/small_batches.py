@@ -1,6 +1,6 @@
 r"""How fast a training step and a streamed step of a few sequences are, beside ``torch.nn.LSTM``.
 
-python benchmarks/small_batches.py --json benchmarks/small_batches.json --readme benchmarks/README.md
+python benchmarks/small_batches.py --json small_batches.json --readme benchmarks/README.md
 """
 
 from __future__ import annotations

@@ -238,6 +238,7 @@ def test_exports_with_a_free_length_and_batch(name):
 
 
 @ours
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
 def test_jit_trace_says_what_to_do(name):
     layer, x = make(name), sequences(2, 5)
     if ops.available_backends(layer.equation().kernel or "skew") == ["reference"]:

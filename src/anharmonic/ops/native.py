@@ -121,15 +121,17 @@ def run(
         (steps, batch, inputs), (layers, _, hidden) = x.shape, y0.shape
         plan = (plan_call if seen else plan_again)(
             model, steps, batch, inputs, layers, hidden, x.element_size(),
-            memory if has_gradient else None, return_sequence, skip, grid, torch.get_num_threads(),
+            memory if has_gradient else None, return_sequence, skip, grid,
+            2 if seen else torch.get_num_threads(),  # a compiler has no number of threads
         )  # fmt: skip
     if seen or type(x) is not Tensor:
-        result = walk(x, flat, y0, z0, values, elapsed, lengths, dropped, plan, numbers)
+        output, y, z, _ = walk(x, flat, y0, z0, values, elapsed, lengths, dropped, plan, numbers)
     elif has_gradient:
-        result = _Walk.apply(x, y0, z0, values, elapsed, lengths, dropped, plan, numbers, *flat)
+        output, y, z = _Walk.apply(  # type: ignore[no-untyped-call]
+            x, y0, z0, values, elapsed, lengths, dropped, plan, numbers, *flat
+        )
     else:
-        result = _walk(x, flat, y0, z0, values, elapsed, lengths, dropped, plan, numbers)
-    output, y, z = result[:3]
+        output, y, z, _ = _walk(x, flat, y0, z0, values, elapsed, lengths, dropped, plan, numbers)
     return (output if return_sequence else None), y, z
 
 
@@ -241,7 +243,15 @@ def plan_call(
             saved = saved_states("chunked", steps, tile, states, every, _ACTIVATIONS[model])
         keep, checkpoint, saved_bytes = saved
     return Plan(
-        model, skip, int(return_sequence), int(grid), block, sum_rows, tile, keep, checkpoint,
+        model,
+        skip,
+        int(return_sequence),
+        int(grid),
+        block,
+        sum_rows,
+        tile,
+        keep,
+        checkpoint,
         saved_bytes,
     )
 
@@ -638,12 +648,12 @@ def _differentiate(
 
 
 class _Walk(torch.autograd.Function):
-    """The operator without its dispatch, which takes longer than a short sequence."""
+    """``walk`` without the dispatch of operators, which takes longer than a short sequence does."""
 
     @staticmethod
     def forward(
         ctx: Any, x: Tensor, y0: Tensor, z0: Tensor, values: Tensor, *rest: Any
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Tensor, ...]:
         elapsed, lengths, masks, plan, numbers, *weights = rest
         inputs = x, weights, y0, z0, values, elapsed, lengths, masks, plan, numbers
         result = _walk(*inputs)
@@ -651,9 +661,12 @@ class _Walk(torch.autograd.Function):
         return result[:3]
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Any, ...]:
-        grad_x, grad_weights, *others = _differentiate(ctx, *grads, None)
-        return (grad_x, *others, *grad_weights)
+    def backward(
+        ctx: Any, grad_output: Tensor | None, grad_y: Tensor | None, grad_z: Tensor | None
+    ) -> tuple[Any, ...]:
+        grads = _differentiate(ctx, grad_output, grad_y, grad_z, None)
+        grad_x, grad_weights, *starts = grads[:6]
+        return (grad_x, *starts, None, None, None, None, *grad_weights)
 
 
 walk = operator("walk", _walk, _walk_fake, _differentiate, _set_up)
