@@ -117,7 +117,9 @@ def run(
     if chosen == "native":
         one_direction = native.run
     elif chosen == "triton":
-        one_direction = _run_on_gpu
+        from anharmonic.ops.gpu import backend as gpu
+
+        one_direction = gpu.run
     elif x.is_cuda and "triton" in KERNELS.get(equation.kernel, ()):
         one_direction = _run_in_float32
     if output not in OUTPUTS:
@@ -192,24 +194,6 @@ def _unfit_for_triton(
     return no_kernel(equation.kernel, hidden, memory) or refusal(
         equation.kernel, tensors, None if trusted else small_case
     )
-
-
-def _run_on_gpu(
-    equation: Equation, x: Tensor, weights: Sequence[Any], state: Sequence[Tensor], **shared: Any
-) -> tuple[Tensor | None, Tensor, Tensor]:
-    """``reference.run`` with kernels for a GPU."""
-    # A compiler follows these statements, but no importlib.
-    chain: Any
-    if equation.kernel == "cornn":
-        from anharmonic.ops.gpu.cornn import cornn_triton as chain
-    elif equation.kernel == "unicornn":
-        from anharmonic.ops.gpu.unicornn import unicornn_triton as chain
-    else:
-        from anharmonic.ops.gpu.lem import lem_triton as chain
-    result: tuple[Tensor | None, Tensor, Tensor] = chain(
-        x, weights, *state, **vars(equation), **shared
-    )
-    return result
 
 
 def _run_in_float32(

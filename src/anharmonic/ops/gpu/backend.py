@@ -1,7 +1,8 @@
 """The Triton backend: a chain of layers as one operator on the GPU.
 
-The files ``gpu/<model>.py`` hold a model's kernels and say how its arguments become those of
-``run``. Triton is imported when the first of them runs.
+A call becomes flat lists here: V, b, Λ and two recurrent weights of every layer; the numbers dt,
+frequency, damping and gate floor. The files ``gpu/<model>.py`` hold the kernels. Triton is imported
+when the first of them runs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import torch
 from torch import Tensor
 
 from anharmonic.ops.backend import interpreted, needs_gradient, transformed
+from anharmonic.ops.equation import Equation
 from anharmonic.ops.gpu import walk
 from anharmonic.ops.gpu.first_use import SmallCase, why_wrong
 from anharmonic.ops.memory import resolve, state_bytes
@@ -79,60 +81,45 @@ def refusal(kernel: str, tensors: Sequence[Tensor], case: SmallCase | None) -> s
     return reason
 
 
-def scalar_values(x: Tensor, scalars: Sequence[float | Tensor]) -> Tensor:
-    """A model's numbers as float32 on x's device, made without a copy from the host."""
-    numbers = [
-        value.to(torch.float32) if isinstance(value, Tensor)
-        else x.new_full((), value, dtype=torch.float32)
-        for value in scalars
-    ]  # fmt: skip
-    return torch.stack(numbers)
-
-
 def run(
-    name: str,
+    equation: Equation,
     x: Tensor,
-    weights: Sequence[Tensor | None],
-    y0: Tensor,
-    z0: Tensor,
-    scalars: Tensor,
+    weights: Sequence[Any],
+    state: Sequence[Tensor],
     *,
-    skip: int = 0,
     lengths: Tensor | None,
     masks: Sequence[Tensor] | None,
     elapsed: Tensor | None,
     return_sequence: bool,
     memory: str,
 ) -> tuple[Tensor | None, Tensor, Tensor]:
-    """Runs a chain of layers.
-
-    Args:
-        name: One of the ``MODELS`` of a ``gpu/<model>.py``.
-        x: Input.
-        weights: V, b, Λ and the recurrent ones of every layer; None for those it lacks.
-        y0: Initial y.
-        z0: Initial z.
-        scalars: The model's numbers, float32.
-        skip: S of UnICORNN's residual stacking; 0 for none.
-        lengths: Valid steps of each sequence, or None.
-        masks: Dropout factors between layers, or None.
-        elapsed: Time since the previous sample, or None.
-        return_sequence: Whether the output is wanted.
-        memory: The policy.
-
-    Shape:
-        x [T, B, F]; y0, z0 [L, B, H]; lengths [B]; masks L - 1 times [B, H]; elapsed [T, B].
-        Returns the output [T, B, H] or None, final y and z [L, B, H].
-    """
+    """Run a stack in one direction; arguments and results are those of ``reference.run``."""
+    compiled = equation.compiled()
+    assert compiled is not None
+    (y0, z0), flat = state, []
+    for layer, w in enumerate(weights):
+        if equation.kernel == "unicornn":
+            c = w.timescale.float()
+            h = equation.of_layer(layer).step_size(w._replace(timescale=c))
+            flat += [w.weight_ih, w.bias, w.weight_skip, w.weight_hh, h]
+        else:
+            V, first, second, b = w
+            flat += [V, b, None, first, second]
+    # Made without a copy from the host, for which the device would have to wait.
+    scalars = torch.stack([
+        value.to(torch.float32) if isinstance(value, Tensor)
+        else x.new_full((), value, dtype=torch.float32)
+        for value in compiled.numbers[:4]
+    ])  # fmt: skip
     policy = "nothing"
-    if needs_gradient((x, y0, z0, scalars, elapsed, *weights)):
-        policy = resolve(memory, return_sequence, state_bytes(len(x), (y0, z0)))
-    flat = [y0.new_empty(0) if w is None else w for w in weights]
+    if needs_gradient((x, y0, z0, scalars, elapsed, *flat)):
+        policy = resolve(memory, return_sequence, state_bytes(len(x), state))
     if lengths is not None:
         lengths = lengths.to(device=x.device, dtype=torch.int32)
     output, y, z, *_ = _scan(
-        x, flat, y0, z0, scalars, elapsed, lengths, list(masks or ()), name, skip,
-        return_sequence, policy, current_precision(),
+        x, [y0.new_empty(0) if w is None else w for w in flat], y0, z0, scalars, elapsed, lengths,
+        list(masks or ()), compiled.model, compiled.skipped_layers, return_sequence, policy,
+        current_precision(),
     )  # fmt: skip
     return (output if return_sequence else None), y, z
 

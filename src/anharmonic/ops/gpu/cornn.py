@@ -1,20 +1,17 @@
 """coRNN on a GPU: W and 𝒲 stay on chip, and a program walks 16 sequences through a tile.
 
-Scalars are dt, γ and ε; the activation that is kept of a step is t = tanh A.
+The activation that is kept of a step is t = tanh A.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from anharmonic.ops.gpu.backend import run, scalar_values
 from anharmonic.ops.gpu.elementary import Model, add_at, matrix_at, tanh_of
-from anharmonic.ops.precision import add_product
 
 
 @triton.jit
@@ -146,33 +143,11 @@ class _CoRNN(Model):
     kernels = forward_on_chip, backward_on_chip
     sums = 3
 
-    def add_weight_gradients(
-        self, grads: Sequence[Tensor], g: Tensor, y: Tensor, z: Tensor,
-        rows: Callable[[Tensor], Tensor],
-    ) -> None:  # fmt: skip
-        add_product(grads[0], g, rows(y[:-1]))
-        add_product(grads[1], g, rows(z[:-1]))
+    def operands(self, g: Tensor, y: Tensor, z: Tensor) -> Sequence[tuple[Tensor, Tensor]]:
+        return (g, y[:-1]), (g, z[:-1])
 
     def add_sums(self, grads: Sequence[Tensor], grad_scalars: Tensor, sums: Tensor) -> None:
-        grad_scalars += sums.sum((1, 2))
+        grad_scalars[:3] += sums.sum((1, 2))
 
 
 MODELS = {"cornn_explicit": _CoRNN(IMPLICIT=False), "cornn_implicit": _CoRNN(IMPLICIT=True)}
-
-
-def cornn_triton(
-    x: Tensor,
-    weights: Sequence[Any],
-    y0: Tensor,
-    z0: Tensor,
-    *,
-    dt: float | Tensor,
-    frequency: float | Tensor,
-    damping: float | Tensor,
-    scheme: str,
-    **shared: Any,
-) -> tuple[Tensor | None, Tensor, Tensor]:
-    """Run ``ops.cornn`` on a GPU, one direction."""
-    flat = [w for (V, W, W_z, b) in weights for w in (V, b, None, W, W_z)]
-    scalars = scalar_values(x, [dt, frequency, damping])
-    return run(f"cornn_{scheme}", x, flat, y0, z0, scalars, **shared)

@@ -5,7 +5,7 @@ It imports Triton, so that only the files of models and ``walk.model_of`` may im
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -122,19 +122,13 @@ class Model:
             "WIDTH": width,
         }
 
-    def add_weight_gradients(
-        self, grads: Sequence[Tensor], g: Tensor, y: Tensor, z: Tensor,
-        rows: Callable[[Tensor], Tensor],
-    ) -> None:  # fmt: skip
-        """Add a tile to the gradients of the recurrent matrices; by default there are none.
+    def operands(self, g: Tensor, y: Tensor, z: Tensor) -> Sequence[tuple[Tensor, Tensor]]:
+        """Return the operands of the gradient of every recurrent matrix, if there are any.
 
-        Args:
-            grads: Those gradients.
-            g: The gradient of the drive, [drives * H, n * B].
-            y: States [n + 1, B, H]; slot 0 holds the one before the tile.
-            z: States likewise.
-            rows: Makes [n, B, H] an operand [n * B, H].
+        These are rows of g [drives * H, n * B], the gradient of the drive, and n of the states
+        [n + 1, B, H], of which slot 0 holds the one before the tile.
         """
+        return ()
 
     def add_sums(self, grads: Sequence[Tensor], grad_scalars: Tensor, sums: Tensor) -> None:
         """Add a layer's sums [K, B, H] to the gradients of elementwise weights and scalars."""

@@ -1,21 +1,18 @@
 """LEM on a GPU: its recurrent matrices stay on chip, and a program walks 16 sequences.
 
-Scalars are dt and the gate floor. Four activations are kept of a step: the sigmoids of both gates
+Four activations are kept of a step: the sigmoids of both gates
 and the tanh of z and of y; the single-scale model has no gates and keeps the last two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from anharmonic.ops.gpu.backend import run, scalar_values
 from anharmonic.ops.gpu.elementary import Model, matrix_at, sigmoid_of, tanh_of
-from anharmonic.ops.precision import add_product
 
 
 @triton.jit
@@ -60,7 +57,7 @@ def forward_on_chip(
         W_2 = matrix_at(weight + block, hidden, True, WIDTH)
     W_z = matrix_at(weight + (DRIVES - 2) * block, hidden, True, WIDTH)
     W_y = matrix_at(weight_y, hidden, True, WIDTH)
-    dt, floor = tl.load(scalars), tl.load(scalars + 1)
+    dt, floor = tl.load(scalars), tl.load(scalars + 3)
     y_n = tl.load(y + at, mask=inside, other=0.0)
     z_n = tl.load(z + at, mask=inside, other=0.0)
     length = row * 0
@@ -127,7 +124,7 @@ def backward_on_chip(
         W_2 = matrix_at(weight + block, hidden, False, WIDTH)
     W_z = matrix_at(weight + (DRIVES - 2) * block, hidden, False, WIDTH)
     W_y = matrix_at(weight_y, hidden, False, WIDTH)
-    dt, floor = tl.load(scalars), tl.load(scalars + 1)
+    dt, floor = tl.load(scalars), tl.load(scalars + 3)
     p = tl.load(grad_y + at, mask=inside, other=0.0)
     q = tl.load(grad_z + at, mask=inside, other=0.0)
     length = row * 0
@@ -189,13 +186,9 @@ class _LEM(Model):
         super().__init__(**constants)
         self.drives = 4 if constants["GATED"] else 2
 
-    def add_weight_gradients(
-        self, grads: Sequence[Tensor], g: Tensor, y: Tensor, z: Tensor,
-        rows: Callable[[Tensor], Tensor],
-    ) -> None:  # fmt: skip
-        from_y = len(grads[0])
-        add_product(grads[0], g[:from_y], rows(y[:-1]))
-        add_product(grads[1], g[from_y:], rows(z[1:]))
+    def operands(self, g: Tensor, y: Tensor, z: Tensor) -> Sequence[tuple[Tensor, Tensor]]:
+        of_z = len(g) - y.shape[-1]
+        return (g[:of_z], y[:-1]), (g[of_z:], z[1:])
 
 
 MODELS = {
@@ -203,22 +196,3 @@ MODELS = {
     "lem_clipped": _LEM(GATED=True, CLIPPED=True),
     "lem_single_scale": _LEM(GATED=False, CLIPPED=False),
 }
-
-
-def lem_triton(
-    x: Tensor,
-    weights: Sequence[Any],
-    y0: Tensor,
-    z0: Tensor,
-    *,
-    dt: float,
-    multiscale: bool,
-    gate_floor: float | None,
-    **shared: Any,
-) -> tuple[Tensor | None, Tensor, Tensor]:
-    """Run ``ops.lem`` on a GPU, one direction."""
-    name = "lem" if gate_floor is None else "lem_clipped"
-    if not multiscale:
-        name = "lem_single_scale"
-    flat = [w for (V, W, W_y, b) in weights for w in (V, b, None, W, W_y)]
-    return run(name, x, flat, y0, z0, scalar_values(x, [dt, gate_floor or 0.0]), **shared)

@@ -1,6 +1,6 @@
 """UnICORNN on a GPU: every neuron of every sequence walks through time by itself.
 
-The scalar is α; the activation that is kept of a step is its tanh.
+The weights of a layer are w and h = dt σ̂(c). The activation that is kept of a step is its tanh.
 """
 
 from __future__ import annotations
@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
-from anharmonic.ops.gpu.backend import run, scalar_values
 from anharmonic.ops.gpu.elementary import LARGEST_BLOCK, SMALLEST_BLOCK, Model, add_at, tanh_of
 
 AHEAD = tl.constexpr(16)
@@ -36,7 +34,7 @@ def forward_by_neuron(
     stride = tl.cast(batch, tl.int64) * hidden
     w = tl.load(weight + at % hidden, mask=inside, other=0.0)
     h0 = tl.load(size + at % hidden, mask=inside, other=0.0)
-    alpha = tl.load(scalars)
+    alpha = tl.load(scalars + 1)
     y_n = tl.load(y + at, mask=inside, other=0.0)
     z_n = tl.load(z + at, mask=inside, other=0.0)
     length = at * 0
@@ -80,7 +78,7 @@ def backward_by_neuron(
     stride = tl.cast(batch, tl.int64) * hidden
     w = tl.load(weight + at % hidden, mask=inside, other=0.0)
     h0 = tl.load(size + at % hidden, mask=inside, other=0.0)
-    alpha = tl.load(scalars)
+    alpha = tl.load(scalars + 1)
     p = tl.load(grad_y + at, mask=inside, other=0.0)
     q = tl.load(grad_z + at, mask=inside, other=0.0)
     length = at * 0
@@ -144,26 +142,7 @@ class _UnICORNN(Model):
         w, h, alpha = sums.sum(1)
         grads[0].copy_(w)
         grads[1].copy_(h)
-        grad_scalars += alpha.sum()
+        grad_scalars[1] += alpha.sum()
 
 
 MODELS = {"unicornn": _UnICORNN()}
-
-
-def unicornn_triton(
-    x: Tensor,
-    weights: Sequence[Any],
-    y0: Tensor,
-    z0: Tensor,
-    *,
-    dt: Sequence[float | Tensor],
-    frequency: float | Tensor,
-    skipped_layers: int | None,
-    **shared: Any,
-) -> tuple[Tensor | None, Tensor, Tensor]:
-    """Run ``ops.unicornn`` on a GPU, one direction."""
-    flat = []
-    for (V, w, b, c, skip), step in zip(weights, dt, strict=True):
-        flat += [V, b, skip, w, step * torch.sigmoid(c.float())]
-    scalars = scalar_values(x, [frequency])
-    return run("unicornn", x, flat, y0, z0, scalars, skip=skipped_layers or 0, **shared)

@@ -191,7 +191,7 @@ class Walk:
             source = self.rows(levels[layer - self.skip])
             add_product(drive, source, operand(skip, self.precision).t())
 
-    def use_drive(
+    def drive_back(
         self,
         layer: int,
         first: int,
@@ -204,7 +204,8 @@ class Walk:
         """Carry the gradient of a drive to the matrices and b of a layer, and the levels below."""
         back = self.rows(grad_drive)
         _, y, z = self.tile_of(layer, first)
-        self.model.add_weight_gradients(grads[3:], back.t(), y, z, self.rows)
+        for grad, (g, state) in zip(grads[3:], self.model.operands(back.t(), y, z), strict=False):
+            add_product(grad, g, self.rows(state))
         V, b, skip = self.inputs[layer]
         sources = [(layer, V, grads[0])]
         if skip.numel():
@@ -304,20 +305,20 @@ def backward(
             if grad_output is not None:
                 grad_levels[-1] = grad_output[steps].float()
             for layer in reversed(range(walk.layers)):
-                acts, y, _ = walk.tile_of(layer, first)
+                tile, y, _ = walk.tile_of(layer, first)
                 grad = grad_levels[layer + 1]
                 if grad is not None:
                     if layer < len(masks):
                         grad = grad * masks[layer]
                     grad = walk.until_the_end(grad, first).contiguous()
-                grad_drive = torch.empty_like(acts)
+                grad_drive = torch.empty_like(tile)
                 gaps = torch.empty_like(y[1:]) if timed else None
                 ends = [total[layer] for total in carried]
                 walk.run(layer, first, [grad, *ends, grad_drive, gaps, *sums[layer]])
                 if gaps is not None:
                     grad_elapsed[steps] += gaps.sum(-1)
                 own = grads[layer]
-                walk.use_drive(layer, first, levels, grad_levels, grad_drive, own, needs_x)
+                walk.drive_back(layer, first, levels, grad_levels, grad_drive, own, needs_x)
             if needs_x and grad_levels[0] is not None:
                 grad_x[steps] = grad_levels[0]
     for layer in range(walk.layers):
