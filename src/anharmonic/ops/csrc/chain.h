@@ -45,8 +45,8 @@ static int64_t pitch(int64_t n) {
 
 typedef struct { /* one layer's weights, packed, and where its gradients are summed */
     int64_t inputs, skip_inputs;
-    real *in, *skip, *bias, *hidden[2], *w, *h;
-    real *in_back, *skip_back, *hidden_back[2];
+    operand *in, *skip, *hidden[2], *in_back, *skip_back, *hidden_back[2];
+    real *bias, *w, *h;
     int64_t sum_in, sum_skip, sum_bias, sum_hidden[2], sum_w, sum_h;
 } layer;
 
