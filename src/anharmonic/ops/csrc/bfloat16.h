@@ -7,8 +7,10 @@
 
 enum {
     PAIRS = 256,      /* of a row that are rounded at once */
+    PAIR_PITCH = PAIRS + 16,
     OUTER_PAIRS = 32, /* of rows, and columns beside them, whose outer product is added at once */
-    OUTER_COLUMNS = 128
+    OUTER_COLUMNS = 128,
+    OUTER_PITCH = OUTER_COLUMNS + 16
 };
 
 AN_INLINE operand_vec load_operands(const operand *p) { return _mm512_loadu_si512(p); }
@@ -40,8 +42,8 @@ AN_INLINE operand_vec pairs_of(vec first, vec second) {
 static void product(const real *a, int64_t a_row, int64_t rows, const operand *packed,
                     int64_t inner, int64_t columns, real *c, int64_t c_row, int add,
                     const real *start) {
-    operand pairs[GROUP * PAIRS];
-    factors f = {.a = pairs, .a_row = PAIRS, .a_inner = 1, .b_panel = operands(inner) * PANEL,
+    _Alignas(64) operand pairs[GROUP * PAIR_PITCH];
+    factors f = {.a = pairs, .a_row = PAIR_PITCH, .a_inner = 1, .b_panel = operands(inner) * PANEL,
                  .b_inner = PANEL, .stretches = 1};
     for (int64_t r = 0, m; r < rows; r += m) {
         m = next_group(rows - r);
@@ -51,7 +53,7 @@ static void product(const real *a, int64_t a_row, int64_t rows, const operand *p
                 for (int64_t j = 0; j < f.inner; j += LANES) {
                     const int64_t at = k + 2 * j, left = inner - at;
                     const real *from = a + (r + i) * a_row + at;
-                    _mm512_storeu_si512(pairs + i * PAIRS + j,
+                    _mm512_storeu_si512(pairs + i * PAIR_PITCH + j,
                                         neighbours(load_some(from, left),
                                                    load_some(from + LANES, left - LANES)));
                 }
@@ -73,7 +75,7 @@ static void product(const real *a, int64_t a_row, int64_t rows, const operand *p
 static void add_outer_product(const real *a, int64_t a_row, int64_t inputs, const real *g,
                               int64_t g_row, int64_t columns, int64_t steps, int64_t step_rows,
                               int64_t rows, real *c) {
-    operand left[OUTER_PAIRS * OUTER_COLUMNS], right[OUTER_PAIRS * PANEL];
+    _Alignas(64) operand left[OUTER_PAIRS * OUTER_PITCH], right[OUTER_PAIRS * PANEL];
     int64_t at[2 * OUTER_PAIRS + 1]; /* the rows, -1 behind the last */
     for (int64_t q = 0; q < steps * rows; q += 2 * OUTER_PAIRS) {
         const int64_t count = steps * rows - q < 2 * OUTER_PAIRS ? steps * rows - q : 2 * OUTER_PAIRS;
@@ -89,7 +91,7 @@ static void add_outer_product(const real *a, int64_t a_row, int64_t inputs, cons
                     const vec first = load_some(a + x * a_row + k0 + j, wide - j);
                     const vec second =
                         y < 0 ? splat(0) : load_some(a + y * a_row + k0 + j, wide - j);
-                    _mm512_storeu_si512(left + i * OUTER_COLUMNS + j, pairs_of(first, second));
+                    _mm512_storeu_si512(left + i * OUTER_PITCH + j, pairs_of(first, second));
                 }
             for (int64_t n = 0; n < columns; n += PANEL) {
                 for (int64_t i = 0; i < pairs; i++)
@@ -99,7 +101,7 @@ static void add_outer_product(const real *a, int64_t a_row, int64_t inputs, cons
                         _mm512_storeu_si512(right + i * PANEL + j,
                                             pairs_of(load(g + x * g_row + n + j), second));
                     }
-                factors f = {.b = right, .a_row = 1, .a_inner = OUTER_COLUMNS, .b_inner = PANEL,
+                factors f = {.b = right, .a_row = 1, .a_inner = OUTER_PITCH, .b_inner = PANEL,
                              .inner = pairs, .stretches = 1};
                 for (int64_t k = 0, m; k < wide; k += m) {
                     m = next_group(wide - k);
