@@ -32,7 +32,9 @@ class Call(ctypes.Structure):
     """``an_call`` of csrc/anharmonic.h; the library says where it takes each field to be."""
 
     _fields_: ClassVar[Any] = [
-        *_fields(ctypes.c_int64, "model real_bytes threads bfloat16 steps batch inputs hidden layers"),
+        *_fields(
+            ctypes.c_int64, "model real_bytes threads bfloat16 steps batch inputs hidden layers"
+        ),
         *_fields(ctypes.c_int64, "skip block sum_rows tile keep checkpoint grid"),
         *_fields(ctypes.c_double, "dt frequency damping gate_floor"),
         *_fields(ctypes.c_void_p, "x"),

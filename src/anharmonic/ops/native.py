@@ -362,8 +362,9 @@ def _make_call(
     if values.numel():
         numbers = [*values.tolist(), *numbers[4:]]
     call = Call(
-        plan.model, x.element_size(), torch.get_num_threads(), plan.bfloat16, *x.shape, hidden, layers, plan.skip,
-        plan.block, plan.sum_rows, plan.tile, plan.keep, plan.checkpoint, plan.grid, *numbers[:4],
+        plan.model, x.element_size(), torch.get_num_threads(), plan.bfloat16, *x.shape, hidden,
+        layers, plan.skip, plan.block, plan.sum_rows, plan.tile, plan.keep, plan.checkpoint,
+        plan.grid, *numbers[:4],
         x.data_ptr(), x.stride(0), x.stride(1), ctypes.addressof(weight_table),
     )  # fmt: skip
     if elapsed is not None:
