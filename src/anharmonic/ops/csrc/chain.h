@@ -108,6 +108,14 @@ AN_INLINE real *drive_row(const block *b, int64_t step, int64_t row) {
 
 AN_INLINE int64_t act_row(const chain *c) { return c->activations * c->kept_row; }
 
+/* Asks for the activations of the tile before, at the same step and row: what was kept lies in main
+ * memory, and products do not wait for it. */
+AN_INLINE void prefetch_tile_before(const block *b, const real *act) {
+    const int64_t size = act_row(b->c);
+    act -= b->c->call->tile * b->rows * size;
+    for (int64_t i = 0; i < size; i += 64 / (int64_t)sizeof(real)) __builtin_prefetch(act + i, 0, 2);
+}
+
 /* The gradient that arrives at layer l's output at one step and row; NULL if there is none. */
 AN_INLINE const real *output_gradient(const block *b, int64_t l, int64_t t, int64_t step,
                                       int64_t row) {
