@@ -27,8 +27,6 @@ from anharmonic.nn.sequence.fastgrnn import FastGRNN
 from anharmonic.nn.sequence.hamiltonian import hamiltonian
 from anharmonic.nn.sequence.lem import LEM, LEMCell
 from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator, NeuralOscillator
-from anharmonic.nn.sequence.oscillator_cases import as_neural_oscillator, harmonic_oscillators
-from anharmonic.nn.sequence.pendula import PendulumNetwork
 from anharmonic.nn.sequence.resonator_bank import ResonatorBank
 from anharmonic.nn.sequence.skew import SkewRNN
 from anharmonic.nn.sequence.torch_layers import GRU, LSTM, RNN, ChronoLSTM
@@ -55,7 +53,6 @@ __all__ = [
     "NeuralODE",
     "NeuralODENetwork",
     "NeuralOscillator",
-    "PendulumNetwork",
     "ResonatorBank",
     "SequenceModel",
     "SkewRNN",
@@ -65,18 +62,16 @@ __all__ = [
     "UnICORNN",
     "UnICORNNCell",
     "__version__",
-    "as_neural_oscillator",
     "cite",
     "from_pretrained",
     "hamiltonian",
-    "harmonic_oscillators",
     "list_models",
     "save_pretrained",
     "use_backend",
     "use_precision",
 ]
 
-# Models that came with version 0.1 and lie beside the papers' tables now.
+# Models of version 0.1 that are now in the package anharmonic-papers.
 _MOVED = (
     "AntisymmetricRNN",
     "ExpRNN",
@@ -85,10 +80,16 @@ _MOVED = (
     "IndRNN",
     "LipschitzRNN",
 )
+# Helpers of version 0.1 that must now be imported from that package.
+_HELPERS = {
+    "PendulumNetwork": "pendula",
+    "as_neural_oscillator": "oscillator_cases",
+    "harmonic_oscillators": "oscillator_cases",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Finds a model that another installed package adds, such as the papers' rivals."""
+    """Find a model that another installed package adds, such as the papers' rivals."""
     if name in _plugins.names("anharmonic.sequence_models"):
         return _plugins.load("anharmonic.sequence_models", name)
     if name in _MOVED:
@@ -97,6 +98,14 @@ def __getattr__(name: str) -> Any:
                 f"anharmonic.{name} needs the package anharmonic-papers",
                 "an environment without it",
                 _checks.GET_PAPERS,
+            )
+        )
+    if name in _HELPERS:
+        raise AttributeError(
+            _checks.message(
+                f"{name} is part of the package anharmonic-papers",
+                f"anharmonic.{name}",
+                f"import it from anharmonic_papers.models.{_HELPERS[name]}",
             )
         )
     raise AttributeError(f"module 'anharmonic' has no attribute {name!r}")

@@ -6,13 +6,17 @@ import pytest
 import torch
 
 from anharmonic import Adjacency, GradientGating, GraphCON
+from anharmonic.diagnostics.conclusions import gate
 from anharmonic.diagnostics.smoothing import (
     dirichlet_energy,
+    gate_rates,
     grid_graph,
     layer_features,
     mean_average_distance,
     plain_states,
 )
+from anharmonic.nn.graph.convolutions import NodewiseLinear
+from anharmonic.nn.registry import model_class
 
 
 def draw(*shape, seed=0):
@@ -164,3 +168,35 @@ def test_features_of_every_layer_of_models_of_pyg():
         assert not torch.equal(by_name[-1], layer_features(net, x, graph.edge_index)[-1])
     with pytest.raises(TypeError, match=r"model must be .* graph convolutions; got 'Linear'"):
         layer_features(torch.nn.Linear(5, 5), x, graph)
+
+
+def words(nodes=200, count=1000, each=20, seed=0):
+    """Features and edges like Cora's: few words a node, rows that sum to 1."""
+    generator = torch.Generator().manual_seed(seed)
+    x = torch.zeros(nodes, count)
+    for row in x:
+        row[torch.randperm(count, generator=generator)[:each]] = 1 / each
+    ends = torch.randint(0, nodes, (2, 2 * nodes), generator=generator)
+    return x, Adjacency(torch.cat([ends, ends.flip(0)], 1), nodes)
+
+
+@pytest.mark.parametrize("num_layers", [2, 8, 32])
+def test_row_normalised_words_shut_the_gate_and_scaled_ones_open_it(num_layers):
+    pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+    x, graph = words()
+
+    def means(**options):
+        with torch.random.fork_rng(devices=()):
+            torch.manual_seed(0)
+            model = model_class("GradientGating")(x.shape[1], 7, num_layers=num_layers, **options)
+        return [float(tau.mean()) for tau in gate_rates(model, x, graph)]
+
+    shut, opened = means(), means(scale_rows=True, p=1.0)
+    assert max(shut) < 0.01 and "nearly shut" in gate(shut)[0]
+    assert 0.1 < min(opened) and max(opened) < 0.6 and not gate(opened)
+    assert gate(means(gate_scale=100.0)) == ()
+
+
+def test_models_without_a_gate_have_no_rates():
+    with pytest.raises(TypeError, match="GradientGating"):
+        gate_rates(GraphCON(NodewiseLinear(2, 2), 2), draw(9, 2).float(), grid_graph(3, 3))

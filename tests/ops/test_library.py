@@ -159,6 +159,26 @@ def test_a_library_of_another_version(library_at, monkeypatch):
     assert "built from another version" in library.why_not()
 
 
+def swapped(kind, one, other):
+    """A structure of the same size with two fields in each other's place."""
+    names = {one: other, other: one}
+    fields = [(names.get(name, name), *rest) for name, *rest in kind._fields_]
+    return type(kind.__name__, (ctypes.Structure,), {"_fields_": fields})
+
+
+@needs_library
+@pytest.mark.parametrize(
+    "name, one, other",
+    [("Call", "y0", "z0"), ("GraphCall", "start", "other"), ("ResonatorCall", "bias", "state")],
+)
+def test_a_library_with_fields_elsewhere(library_at, monkeypatch, name, one, other):
+    wrong = swapped(getattr(library, name), one, other)
+    assert ctypes.sizeof(wrong) == ctypes.sizeof(getattr(library, name))
+    monkeypatch.setattr(library, name, wrong)
+    library_at(library.path())
+    assert "built from another version" in library.why_not()
+
+
 WITHOUT = """
 import ctypes, warnings, torch
 

@@ -494,6 +494,23 @@ class TestOperators:
         with pytest.raises(RuntimeError, match="status 3"):
             native.invoke("an_forward", nonsense)
 
+    @pytest.mark.parametrize(
+        "field", ["steps", "batch", "inputs", "hidden", "layers", "block", "tile"]
+    )
+    @pytest.mark.parametrize("value", [0, -1])
+    def test_sizes_that_cannot_be_walked_are_refused(self, field, value):
+        x, y = torch.zeros(4, 2, 3), torch.zeros(1, 2, 5)
+        w = ops.LEMWeights(torch.zeros(20, 3), torch.zeros(15, 5), torch.zeros(5, 5), None)
+        call, kept = native.prepared_call(ops.LEMEquation(), x, [w], y, "stored")
+        ends = torch.zeros(2, 1, 2, 5)
+        call.y0 = call.z0 = y.data_ptr()
+        call.y_n, call.z_n = ends[0].data_ptr(), ends[1].data_ptr()
+        native.invoke("an_forward", call)
+        setattr(call, field, value)
+        with pytest.raises(RuntimeError, match="status 3"):
+            native.invoke("an_forward", call)
+        assert kept
+
     def test_the_first_step_does_not_import_the_compiler(self):
         code = (
             "import sys, torch, anharmonic as ah\n"

@@ -10,6 +10,7 @@ from anharmonic.diagnostics.machine import (
 )
 from anharmonic.diagnostics.smoothing import (
     dirichlet_energy,
+    gate_rates,
     grid_graph,
     mean_average_distance,
     plain_states,
@@ -20,6 +21,7 @@ __all__ = [
     "cpu",
     "dirichlet_energy",
     "effective_steps",
+    "gate_rates",
     "gates",
     "grid_graph",
     "hardware",

@@ -11,6 +11,8 @@ GROWN = 10.0
 """An energy that grows so many times along a sequence is said."""
 SMOOTHED = 1e-3
 """A Dirichlet energy that is left with so small a share of itself is oversmoothed."""
+SHUT = 0.05
+"""A gate whose mean rate is smaller lets almost nothing of the graph through."""
 STRAIGHT = 0.8
 """A power law is called one from so large an r² on."""
 MOVED = 10.0
@@ -108,6 +110,25 @@ def smoothing(energy: Sequence[float]) -> tuple[str, ...]:
         f"Neighbours become alike: the Dirichlet energy falls to {energy[-1] / energy[0]:.1g} of "
         f"itself over {len(energy) - 1} layers. What helps: fewer layers, or GradientGating around "
         "the convolution.",
+    )
+
+
+def gate(rates: Sequence[float]) -> tuple[str, ...]:
+    """Whether the gate of Gradient Gating is nearly shut.
+
+    Args:
+        rates: The mean rate τ, layer by layer.
+
+    Example:
+        >>> gate([0.01, 0.02])[0][:52]
+        'The gate is nearly shut: its mean rate is 0.015, so '
+    """
+    mean = sum(rates) / len(rates)
+    if mean >= SHUT:
+        return ()
+    return (
+        f"The gate is nearly shut: its mean rate is {mean:.2g}, so nodes hardly hear their "
+        "neighbours. What helps: --scale-rows, --p 1, a larger --gate-scale, less --weight-decay.",
     )
 
 

@@ -25,6 +25,7 @@ from anharmonic.diagnostics.base import Diagnostic, Log, Panel, Probe, Section, 
 from anharmonic.diagnostics.lyapunov import lyapunov_exponent
 from anharmonic.diagnostics.recurrence import layer_of, recurrence
 from anharmonic.nn.graph.encoder_decoder import GraphNetwork
+from anharmonic.nn.graph.gradient_gating import GradientGating
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.ode.network import NeuralODENetwork
 from anharmonic.nn.registry import model_class
@@ -401,19 +402,33 @@ def _smoothing(model: Any, probe: Probe) -> dict[str, Any]:
     }
 
 
+def _gate_means(model: Any, probe: Probe) -> list[float]:
+    """The mean rate of every layer; none of a network without such a gate."""
+    if not isinstance(getattr(model, "block", None), GradientGating):
+        return []
+    x, graph, *others = probe.inputs
+    return [float(tau.mean()) for tau in smoothing.gate_rates(model, x, graph, *others)]
+
+
 def _describe_smoothing(model: Any, probe: Probe, log: Log) -> Section:
     found = _smoothing(model, probe)
     names = {
         "Dirichlet energy": "dirichlet_energy",
         "mean average distance": "mean_average_distance",
     }
-    panels = (Panel({"": steps_of(found[key])}, "layer", y, log="y") for y, key in names.items())
+    panels = [Panel({"": steps_of(found[key])}, "layer", y, log="y") for y, key in names.items()]
     numbers = {
         name: f"{found[key][0]:.3g} before the first layer, {found[key][-1]:.3g} after the last"
         for name, key in names.items()
     }
     about = "How much neighbours differ, layer by layer; what decays exponentially oversmooths."
     said = conclusions.smoothing(found["dirichlet_energy"])
+    if rates := _gate_means(model, probe):
+        panels.append(Panel({"": steps_of(rates)}, "layer", "mean rate τ of the gate"))
+        numbers["mean rate of the gate"] = (
+            f"{rates[0]:.3g} in the first layer, {rates[-1]:.3g} in the last"
+        )
+        said += conclusions.gate(rates)
     return Section("Smoothing over depth", about, numbers, tuple(panels), found=said)
 
 

@@ -15,6 +15,7 @@ from anharmonic import _checks
 from anharmonic._checks import require
 from anharmonic.diagnostics.recurrence import examined
 from anharmonic.nn.graph.deep import DeepGraphLayer
+from anharmonic.nn.graph.gradient_gating import GradientGating
 from anharmonic.ops.adjacency import Adjacency
 from anharmonic.ops.edges import edges_of
 
@@ -189,19 +190,59 @@ def layer_features(
         6
     """
     with examined(model), torch.no_grad():
-        block = getattr(model, "block", model)
-        if isinstance(block, DeepGraphLayer):
-            given: list[Any] = [(x, graph, *args)]
-            if block is not model:
-                hook = block.register_forward_pre_hook(lambda module, inputs: given.append(inputs))
-                try:
-                    model(x, graph, *args, **options)
-                finally:
-                    hook.remove()
-                options = {}
-            _, states = block(*given[-1], **options, return_states=True)
-            return list(states.x.unbind(0))
+        if isinstance(getattr(model, "block", model), DeepGraphLayer):
+            return list(_block_states(model, x, graph, *args, **options).x.unbind(0))
         return _around_convolutions(model, x, graph, *args, **options)
+
+
+def gate_rates(
+    model: Any, x: Tensor, graph: Adjacency | Tensor, *args: Any, **options: Any
+) -> list[Tensor]:
+    """The rates τ of every layer of a ``GradientGating`` or its network.
+
+    A rate of 0 keeps a node's features, a rate of 1 replaces them. If nearly all rates are 0, the
+    network ignores the graph.
+
+    Args:
+        model: The layer or network; dropout is off while it is looked at.
+        x: Node features.
+        graph: The edges.
+        *args: What the model takes besides.
+        **options: The same, by name.
+
+    Shape:
+        x [N, F]; result L times [N, m], or [N, 1] with a single rate per node.
+
+    Raises:
+        TypeError: If the model has no such gate.
+
+    Example:
+        >>> from anharmonic import GradientGating
+        >>> from anharmonic.nn.graph.convolutions import NodewiseLinear
+        >>> model, graph = GradientGating(NodewiseLinear(2, 2), 5), grid_graph(3, 3)
+        >>> len(gate_rates(model, torch.rand(9, 2), graph))
+        5
+    """
+    require(
+        isinstance(getattr(model, "block", model), GradientGating), "model", model,
+        "a GradientGating or its network", "call layer_features for other models", TypeError,
+    )  # fmt: skip
+    with examined(model), torch.no_grad():
+        return list(_block_states(model, x, graph, *args, **options).tau.unbind(0))
+
+
+def _block_states(model: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> Any:
+    """Every layer's states of a deep block, alone or between an encoder and a decoder."""
+    block = getattr(model, "block", model)
+    given: list[Any] = [(x, graph, *args)]
+    if block is not model:
+        hook = block.register_forward_pre_hook(lambda module, inputs: given.append(inputs))
+        try:
+            model(x, graph, *args, **options)
+        finally:
+            hook.remove()
+        options = {}
+    return block(*given[-1], **options, return_states=True)[1]
 
 
 def _around_convolutions(

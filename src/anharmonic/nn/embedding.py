@@ -21,7 +21,6 @@ class TokenEmbedding(nn.Embedding):
         num_embeddings: Words V of the vocabulary, at least 1.
         embedding_dim: Numbers E of a vector, at least 1.
         dropout: Probability in [0, 1) that a word is dropped.
-        freeze: Whether training leaves the vectors as they are.
         **factory: ``device`` and ``dtype``.
 
     Shape:
@@ -37,12 +36,10 @@ class TokenEmbedding(nn.Embedding):
         num_embeddings: int,
         embedding_dim: int,
         dropout: float = 0.0,
-        freeze: bool = False,
         **factory: Any,
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, **factory)
         self.dropout = probability("embedding_dropout", dropout)
-        self.weight.requires_grad_(not _checks.boolean("freeze_embedding", freeze))
 
     def load(self, vectors: Tensor) -> None:
         """Takes vectors that were trained elsewhere.

@@ -30,7 +30,6 @@ _ADDED_LATER: dict[str, Any] = {
     "patch": 1,
     "embedding_size": None,
     "embedding_dropout": 0.0,
-    "freeze_embedding": False,
     "tie_embedding": False,
     "input_dropout": 0.0,
     "output_dropout": 0.0,
@@ -63,7 +62,6 @@ class SequenceModel(Stored):
         embedding_size: Numbers of a word's vector, E >= 1; None where x holds features.
         embedding_dropout: Probability in [0, 1) that a word of the vocabulary is dropped from a
             batch, wherever it stands.
-        freeze_embedding: Whether training leaves the vectors as they are.
         tie_embedding: Whether the readout's weights are the vectors themselves; needs
             ``output_size`` = ``input_size`` and vectors as wide as the layer's output.
         input_dropout: Probability in [0, 1) that a feature of what the layer sees is zero in a
@@ -117,7 +115,6 @@ class SequenceModel(Stored):
         patch: int = 1,
         embedding_size: int | None = None,
         embedding_dropout: float = 0.0,
-        freeze_embedding: bool = False,
         tie_embedding: bool = False,
         input_dropout: float = 0.0,
         output_dropout: float = 0.0,
@@ -141,7 +138,6 @@ class SequenceModel(Stored):
         _checks.require(fits, "patch", patch, '1 with readout "all"', advice)
         self.embedding_size = embedding_size
         self.embedding_dropout = probability("embedding_dropout", embedding_dropout)
-        self.freeze_embedding = _checks.boolean("freeze_embedding", freeze_embedding)
         self.tie_embedding = _checks.boolean("tie_embedding", tie_embedding)
         self.input_dropout = probability("input_dropout", input_dropout)
         self.output_dropout = probability("output_dropout", output_dropout)
@@ -161,7 +157,6 @@ class SequenceModel(Stored):
                 input_size,
                 _checks.positive_int("embedding_size", embedding_size),
                 embedding_dropout,
-                freeze_embedding,
                 **factory,
             )
         self.linear: Any
@@ -169,10 +164,10 @@ class SequenceModel(Stored):
             self.linear = TiedLinear(self.embedding, wide, output_size, **factory)
         else:
             self.linear = nn.Linear(wide, output_size, **factory)
-        for name in ("embedding_dropout", "freeze_embedding"):
-            value, old = getattr(self, name), _ADDED_LATER[name]
-            fits, advice = embedding_size is not None or value == old, "give embedding_size, too"
-            _checks.require(fits, name, value, f"{old} without an embedding", advice)
+        _checks.require(
+            embedding_size is not None or embedding_dropout == 0, "embedding_dropout",
+            self.embedding_dropout, "0.0 without an embedding", "give embedding_size, too",
+        )  # fmt: skip
 
     @property
     def output_layer(self) -> nn.Module:

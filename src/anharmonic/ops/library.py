@@ -29,7 +29,7 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
 
 
 class Call(ctypes.Structure):
-    """``an_call`` of csrc/anharmonic.h; the library says how large it takes it to be."""
+    """``an_call`` of csrc/anharmonic.h; the library says where it takes each field to be."""
 
     _fields_: ClassVar[Any] = [
         *_fields(ctypes.c_int64, "model real_bytes threads steps batch inputs hidden layers"),
@@ -48,7 +48,7 @@ class Call(ctypes.Structure):
 
 
 class GraphCall(ctypes.Structure):
-    """``an_graph_call`` of csrc/anharmonic.h; the library says how large it takes it to be."""
+    """``an_graph_call`` of csrc/anharmonic.h, likewise."""
 
     _fields_: ClassVar[Any] = [
         *_fields(ctypes.c_int64, "real_bytes threads nodes features mean single"),
@@ -56,6 +56,22 @@ class GraphCall(ctypes.Structure):
         *_fields(ctypes.c_void_p, "start other back_start back_other"),
         *_fields(ctypes.c_void_p, "weight x grad result"),
     ]
+
+
+class ResonatorCall(ctypes.Structure):
+    """``an_resonator_call`` of csrc/anharmonic.h, likewise."""
+
+    _fields_: ClassVar[Any] = [
+        *_fields(ctypes.c_int64, "real_bytes threads sequences inputs oscillators biases"),
+        *_fields(ctypes.c_void_p, "offsets before x weight steps elapsed frequency q"),
+        *_fields(ctypes.c_void_p, "bias state pools output"),
+    ]
+
+
+class _Field(ctypes.Structure):
+    """``an_field``: a field's name and offset; "" and the size behind the last."""
+
+    _fields_: ClassVar[Any] = [("name", ctypes.c_char_p), ("offset", ctypes.c_int64)]
 
 
 @functools.cache
@@ -205,6 +221,7 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
             loaded.an_neighbour_sum,
             loaded.an_gate,
             loaded.an_gate_backward,
+            loaded.an_resonate,
         ):
             function.argtypes = [ctypes.c_void_p]
             function.restype = ctypes.c_int
@@ -221,15 +238,35 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
         loaded.an_elementary.restype = ctypes.c_int
         loaded.an_select.argtypes = [ctypes.c_char_p]
         loaded.an_select.restype = ctypes.c_int
-        for function in (loaded.an_call_bytes, loaded.an_graph_call_bytes):
+        structures = (
+            (Call, loaded.an_call_fields),
+            (GraphCall, loaded.an_graph_call_fields),
+            (ResonatorCall, loaded.an_resonator_call_fields),
+        )
+        for _, function in structures:
             function.argtypes = []
-            function.restype = ctypes.c_int64
+            function.restype = ctypes.POINTER(_Field)
     except (OSError, AttributeError) as error:
         return None, f"{found} cannot be loaded ({error})"
-    sizes = loaded.an_call_bytes(), loaded.an_graph_call_bytes()
-    if sizes != (ctypes.sizeof(Call), ctypes.sizeof(GraphCall)):
+    if any(_layout(kind) != _layout_of(fields()) for kind, fields in structures):
         return None, f"{found} was built from another version of the sources"
     return loaded, ""
+
+
+def _layout(kind: type[ctypes.Structure]) -> dict[str, int]:
+    """The offset of each field of a structure by name, and its size under ""."""
+    names = [name for base in reversed(kind.__mro__) for name, *_ in vars(base).get("_fields_", ())]
+    return {name: getattr(kind, name).offset for name in names} | {"": ctypes.sizeof(kind)}
+
+
+def _layout_of(fields: Any) -> dict[str, int]:
+    """The same of the fields that the library names."""
+    layout: dict[str, int] = {}
+    for field in fields:  # a C array without an end of its own
+        layout[field.name.decode()] = field.offset
+        if not field.name:
+            break
+    return layout
 
 
 def _names(loaded: ctypes.CDLL) -> tuple[str, ...]:

@@ -149,9 +149,16 @@ def test_with_all_settings_one_the_layers_are_those_of_the_plain_network():
     plain = x
     for _ in range(6):
         plain = torch.relu(conv(plain, edge_index))
-    assert torch.allclose(GraphCON(conv, 6)(x, edge_index), plain, rtol=0, atol=1e-14)
-    other = GraphCON(conv, 6, dt=0.5)(x, edge_index)
-    assert not torch.allclose(other, plain, atol=1e-2)
+    assert torch.allclose(GraphCON(conv, 6, 1.0)(x, edge_index), plain, rtol=0, atol=1e-14)
+
+
+def test_with_its_defaults_it_is_not_the_plain_network():
+    x, edge_index = draw(5, 2), cycle(5)
+    conv = Neighbours(torch.full((10,), 0.3, dtype=torch.float64))
+    plain = x
+    for _ in range(6):
+        plain = torch.relu(conv(plain, edge_index))
+    assert not torch.allclose(GraphCON(conv, 6)(x, edge_index), plain, atol=1e-2)
 
 
 def test_learned_scalars_get_gradients_and_stay_nonnegative():
@@ -239,6 +246,6 @@ def test_bad_arguments(arguments, error, text):
 
 def test_repr_and_lazy_import():
     assert "GraphCON(" in repr(GraphCON(Nothing(), 3))
-    assert "num_layers=3, dt=1, frequency=1, damping=1" in repr(GraphCON(Nothing(), 3))
+    assert "num_layers=3, dt=0.5, frequency=1, damping=1" in repr(GraphCON(Nothing(), 3))
     assert ah.GraphCON is GraphCON
     assert ah.Adjacency is Adjacency

@@ -7,9 +7,12 @@ import torch
 
 from anharmonic.ops import available_backends
 from anharmonic.ops.resonator import Driven, Pools, pool, respond
+from anharmonic.ops.resonator.functional import in_place
+from anharmonic.ops.resonator.pools import at_rest, no_pools
+from anharmonic.ops.resonator.step import propagator
 
 BACKENDS = available_backends("resonator_pool")
-F64 = torch.float64
+F32, F64 = torch.float32, torch.float64
 needs_native = pytest.mark.skipif("native" not in BACKENDS, reason="no compiled library here")
 
 
@@ -145,3 +148,58 @@ def test_what_the_library_cannot_do_is_said():
         trained = driven._replace(q=driven.q.requires_grad_())
         with pytest.raises(ValueError, match=r"native.*gradient.*auto"):
             pool(trained, bias[:, :1], backend="native")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "error"),
+    [
+        ("x", lambda t: t[0], ValueError),
+        ("offsets", lambda t: t[:, None], ValueError),
+        ("offsets", lambda t: t + 1, ValueError),
+        ("offsets", lambda t: t - 1, ValueError),
+        ("offsets", lambda t: t.flip(0), ValueError),
+        ("offsets", lambda t: t.int(), TypeError),
+        ("weight", lambda t: t[:1], ValueError),
+        ("weight", lambda t: t[:, :1], ValueError),
+        ("weight", lambda t: t.to(F32), TypeError),
+        ("frequency", lambda t: t[None], ValueError),
+        ("frequency", lambda t: t.to(F32), TypeError),
+        ("q", lambda t: t[:-1], ValueError),
+        ("q", lambda t: t.to(F32), TypeError),
+        ("elapsed", lambda t: t[:-1], ValueError),
+        ("elapsed", lambda t: t.long(), TypeError),
+        ("step", lambda t: t._replace(b=t.b[:-1]), ValueError),
+        ("step", lambda t: t._replace(c=t.c.to(F32)), TypeError),
+        ("state", lambda t: t[:, :, :-1], ValueError),
+        ("state", lambda t: t[:-1], ValueError),
+        ("state", lambda t: t.to(F32), TypeError),
+        ("biases", lambda t: t[0], ValueError),
+        ("biases", lambda t: t[:, :0], ValueError),
+        ("biases", lambda t: t[..., :-1], ValueError),
+        ("biases", lambda t: t.to(F32), TypeError),
+        ("pooled", lambda t: t[:, :, :-1], ValueError),
+        ("pooled", lambda t: t.to(F32), TypeError),
+        ("before", lambda t: t[:-1], ValueError),
+        ("before", lambda t: t.int(), TypeError),
+    ],
+)
+def test_a_wrong_tensor_is_refused_by_its_name(name, wrong, error):
+    driven, biases = example(elapsed=True)
+    driven = driven._replace(step=propagator(driven.frequency, driven.q))
+    more = {
+        "biases": biases,
+        "state": at_rest(4, driven),
+        "pooled": no_pools(4, biases),
+        "before": torch.zeros(4, dtype=torch.int64),
+    }
+    in_place(driven, **more)  # all are right
+    if name in more:
+        more[name] = wrong(more[name])
+    else:
+        driven = driven._replace(**{name: wrong(getattr(driven, name))})
+    for run in (pool, in_place):
+        with pytest.raises(error, match=rf"^{name}\S* must .*; got "):
+            run(driven, **more)
+    if name not in ("biases", "pooled", "before"):
+        with pytest.raises(error, match=rf"^{name}\S* must .*; got "):
+            respond(driven, more["state"])

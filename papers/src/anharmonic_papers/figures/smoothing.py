@@ -41,7 +41,7 @@ def _curves(layers: int, measure: Measure, wrapped: str) -> Curves:
                 found[f"G²-{conv}"] = measure(gated.x, graph).tolist()
                 continue
             for damping in (0.0, 0.5):
-                model = GraphCON(convs, layers, damping=damping)
+                model = GraphCON(convs, layers, 1.0, damping=damping)
                 _, states = model(x, graph, return_states=True)
                 name = f"GraphCON-{conv}, α = {damping:g}"
                 found[name] = measure(states.x, graph).tolist()

@@ -108,7 +108,7 @@ def test_tuned_settings_are_outside_the_state_bound(gamma, alpha):
 def test_at_one_the_scheme_is_the_plain_network_and_elsewhere_not():
     edges = random_graph(7, 3, 0)
     convs = [Mixing(gcn_matrix(edges, 7), 2, 0.8, n) for n in range(12)]
-    check = plain_limit(GraphCON(convs, 12), features(7, 2, 0), edges)
+    check = plain_limit(GraphCON(convs, 12, 1.0), features(7, 2, 0), edges)
     assert check.applies and check.holds
     off = plain_limit(GraphCON(convs, 12, dt=0.9), features(7, 2, 0), edges)
     assert not off.applies and not off.holds

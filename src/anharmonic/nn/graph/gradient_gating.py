@@ -55,6 +55,7 @@ class GradientGating(DeepGraphLayer):
         single_rate: Whether a node has one rate for all channels, the sum over channels of
             ``|.|^p`` inside tanh (8.26).
         rate_exponent: a >= 0 (section 8.4); 1 is G², 0 the plain network without gating.
+        gate_scale: Factor > 0 of τ̂. More than 1 opens a gate that small features shut.
         activation: σ, a function or "relu", "elu", "tanh", "gelu", "identity".
         gate_activation: σ̂, likewise.
 
@@ -88,6 +89,7 @@ class GradientGating(DeepGraphLayer):
         neighbours: str = "in",
         single_rate: bool = False,
         rate_exponent: float = 1.0,
+        gate_scale: float = 1.0,
         activation: str | Activation = "relu",
         gate_activation: str | Activation = "relu",
         checkpoint: bool = False,
@@ -101,6 +103,7 @@ class GradientGating(DeepGraphLayer):
         self.neighbours = _checks.choice("neighbours", neighbours, ("in", "out"))
         self.single_rate = _checks.boolean("single_rate", single_rate)
         self.rate_exponent = _checks.number("rate_exponent", rate_exponent, low=0.0)
+        self.gate_scale = _checks.number("gate_scale", gate_scale, low=0.0, low_open=True)
         self._sigma = activation_function("activation", activation)
         self._gate_sigma = activation_function("gate_activation", gate_activation)
 
@@ -153,7 +156,7 @@ class GradientGating(DeepGraphLayer):
             same = self._gate_sigma is self._sigma
             tau_hat = target if same else self._gate_sigma(coupling)
         tau = ops.gradient_gate(
-            tau_hat,
+            tau_hat if self.gate_scale == 1 else self.gate_scale * tau_hat,
             inputs.rows,
             p=self.p,
             aggr=self.aggr,

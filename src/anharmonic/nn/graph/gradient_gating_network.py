@@ -19,6 +19,7 @@ class GradientGatingNetwork(GraphNetwork):
         neighbours: "in" or "out" (as the published code).
         single_rate: Whether a node has one rate for all channels.
         rate_exponent: a >= 0, see ``GradientGating``.
+        gate_scale: Factor > 0 of the gate's features, see ``GradientGating``.
         activation: σ and σ̂ by name; ``group_mean`` has elu in their place.
         group_mean: The published code's mean over neighbouring channels (GAT).
         checkpoint: Whether memory grows with sqrt(L) only.
@@ -45,6 +46,7 @@ class GradientGatingNetwork(GraphNetwork):
         neighbours: str = "in",
         single_rate: bool = False,
         rate_exponent: float = 1.0,
+        gate_scale: float = 1.0,
         activation: str = "relu",
         group_mean: bool = False,
         level: str = "node",
@@ -70,9 +72,10 @@ class GradientGatingNetwork(GraphNetwork):
         self.block = GradientGating(
             made, num_layers, p, gate, aggr,
             neighbours=neighbours, single_rate=single_rate, rate_exponent=rate_exponent,
-            activation=sigma, gate_activation=sigma, checkpoint=checkpoint,
+            gate_scale=gate_scale, activation=sigma, gate_activation=sigma, checkpoint=checkpoint,
         )  # fmt: skip
         self.p, self.aggr, self.neighbours = self.block.p, aggr, neighbours
         self.single_rate, self.rate_exponent = single_rate, self.block.rate_exponent
+        self.gate_scale = self.block.gate_scale
         self.activation, self.checkpoint = activation, checkpoint
         self._finish(dtype, device)

@@ -47,7 +47,7 @@ class GraphCON(DeepGraphLayer):
         X^n &= X^{n-1} + dt\, Y^n
 
     Args:
-        dt: Step size, > 0. Default 1.
+        dt: Step size, > 0. Default 0.5.
         frequency: γ >= 0. Default 1.
         damping: α >= 0. Default 1.
         activation: σ, a function or "relu", "elu", "tanh", "gelu", "identity".
@@ -58,9 +58,9 @@ class GraphCON(DeepGraphLayer):
         trainable_damping: Whether α = relu(raw_damping) is learned.
 
     Note:
-        With dt = α = γ = 1, the paper's values for citation graphs and the defaults, the old
-        velocity and position cancel: X^n = σ(F(X^{n-1})), the plain network, which oversmooths as
-        such. For an oscillator take a smaller dt or damping. Uncoupled, features stay bounded iff
+        With dt = α = γ = 1, the paper's values for citation graphs, the old velocity and position
+        cancel: X^n = σ(F(X^{n-1})), the plain network, which oversmooths as such. These values
+        were the defaults until version 0.1. Uncoupled, features stay bounded iff
         dt²γ + 2 dt α <= 4 (< 4 for α = 0) and γ + α > 0. Beyond 4 there is a ``StabilityWarning``,
         but not for γ = α = 0, the paper's values for web pages, where they grow linearly with
         depth. Coupled, an undamped network with ReLU can still grow without bound; dt = 0.1 kept it
@@ -85,7 +85,7 @@ class GraphCON(DeepGraphLayer):
         self,
         conv: nn.Module | Iterable[nn.Module],
         num_layers: int,
-        dt: float = 1.0,
+        dt: float = 0.5,
         frequency: float = 1.0,
         damping: float = 1.0,
         *,

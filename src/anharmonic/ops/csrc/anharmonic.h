@@ -119,18 +119,25 @@ typedef struct {
 #define AN_API __attribute__((visibility("default")))
 #endif
 
-AN_API int64_t an_call_bytes(void); /* sizeof(an_call), for whoever fills one elsewhere */
+/* Where the fields of a structure lie, for whoever fills one elsewhere. After the fields comes one
+ * with the name "" and the size of the structure as its offset. */
+typedef struct {
+    const char *name;
+    int64_t offset;
+} an_field;
+AN_API const an_field *an_call_fields(void);
+AN_API const an_field *an_graph_call_fields(void);
+AN_API const an_field *an_resonator_call_fields(void);
+
 AN_API int an_forward(const an_call *call);
 AN_API int an_backward(const an_call *call);
 
-AN_API int64_t an_graph_call_bytes(void);
 /* result_i = sum over the edges of i of weight * x_other */
 AN_API int an_neighbour_sum(const an_graph_call *call);
 /* result_i = sum or mean over the edges of i of |x_other - x_i|^power, and its gradient by x */
 AN_API int an_gate(const an_graph_call *call);
 AN_API int an_gate_backward(const an_graph_call *call);
 
-AN_API int64_t an_resonator_call_bytes(void);
 AN_API int an_resonate(const an_resonator_call *call);
 
 /* The instruction sets this build and CPU can run, separated by blanks, best last. */

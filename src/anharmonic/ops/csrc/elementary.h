@@ -4,7 +4,7 @@
  *         [0, 9.02]; beyond, tanh rounds to 1).
  * double: tanh is a rational function below 0.625 and 1 - 2 / (exp(2x) + 1) above.
  * The logistic function keeps its relative precision for large negative arguments, where gates are
- * nearly closed: 1 / (1 + exp(-x)). The errors in ulp are measured in tests/kernels.
+ * nearly closed: 1 / (1 + exp(-x)). tests/ops/test_native.py measures the errors in ulp.
  */
 #ifndef AN_ELEMENTARY_H
 #define AN_ELEMENTARY_H

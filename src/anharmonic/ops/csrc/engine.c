@@ -7,9 +7,16 @@
 #include "pool.h"
 #include "resonator.h"
 
+/* Whether the sizes of a call can be walked: a block or tile of 0 would divide by 0 or never end. */
+static int has_sizes(const an_call *c) {
+    return c->steps > 0 && c->batch > 0 && c->inputs > 0 && c->hidden > 0 && c->layers > 0 &&
+           c->block > 0 && c->tile > 0 && c->skip >= 0 && c->keep >= AN_KEEP_NOTHING &&
+           c->keep <= AN_KEEP_END && (c->keep == AN_KEEP_NOTHING || c->checkpoint > 0);
+}
+
 static int run(const an_call *call, int backward) {
     if (call->model < AN_CORNN_EXPLICIT || call->model > AN_LEM_SINGLE_SCALE ||
-        (call->model == AN_UNICORNN && !call->layer_dt))
+        (call->model == AN_UNICORNN && !call->layer_dt) || !has_sizes(call))
         return AN_BAD_CALL;
     chain c;
     shape(&c, call, backward);

@@ -1,5 +1,6 @@
 /* Chooses the engine. AN_HAVE_AVX2 and AN_HAVE_AVX512 say which ones the build has. */
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "cpu.h"
@@ -66,7 +67,59 @@ static const an_engine *engine_for(int64_t real_bytes) {
     return real_bytes == 4 ? set->of_float : real_bytes == 8 ? set->of_double : NULL;
 }
 
-int64_t an_call_bytes(void) { return sizeof(an_call); }
+#define FIELD(type, name) {#name, offsetof(type, name)}
+
+const an_field *an_call_fields(void) {
+    static const an_field fields[] = {
+        FIELD(an_call, model), FIELD(an_call, real_bytes), FIELD(an_call, threads),
+        FIELD(an_call, steps), FIELD(an_call, batch), FIELD(an_call, inputs),
+        FIELD(an_call, hidden), FIELD(an_call, layers), FIELD(an_call, skip),
+        FIELD(an_call, block), FIELD(an_call, tile), FIELD(an_call, keep),
+        FIELD(an_call, checkpoint), FIELD(an_call, grid), FIELD(an_call, dt),
+        FIELD(an_call, frequency), FIELD(an_call, damping), FIELD(an_call, gate_floor),
+        FIELD(an_call, x), FIELD(an_call, x_time), FIELD(an_call, x_batch),
+        FIELD(an_call, weights), FIELD(an_call, layer_dt), FIELD(an_call, y0), FIELD(an_call, z0),
+        FIELD(an_call, elapsed), FIELD(an_call, lengths), FIELD(an_call, masks),
+        FIELD(an_call, output), FIELD(an_call, output_time), FIELD(an_call, output_batch),
+        FIELD(an_call, y_n), FIELD(an_call, z_n), FIELD(an_call, saved),
+        FIELD(an_call, grad_output), FIELD(an_call, grad_output_time),
+        FIELD(an_call, grad_output_batch), FIELD(an_call, grad_y_n), FIELD(an_call, grad_z_n),
+        FIELD(an_call, grad_x), FIELD(an_call, grad_x_time), FIELD(an_call, grad_x_batch),
+        FIELD(an_call, grad_weights), FIELD(an_call, grad_y0), FIELD(an_call, grad_z0),
+        FIELD(an_call, grad_elapsed), FIELD(an_call, grad_scalars),
+        {"", sizeof(an_call)},
+    };
+    return fields;
+}
+
+const an_field *an_graph_call_fields(void) {
+    static const an_field fields[] = {
+        FIELD(an_graph_call, real_bytes), FIELD(an_graph_call, threads),
+        FIELD(an_graph_call, nodes), FIELD(an_graph_call, features), FIELD(an_graph_call, mean),
+        FIELD(an_graph_call, single), FIELD(an_graph_call, power), FIELD(an_graph_call, start),
+        FIELD(an_graph_call, other), FIELD(an_graph_call, back_start),
+        FIELD(an_graph_call, back_other), FIELD(an_graph_call, weight), FIELD(an_graph_call, x),
+        FIELD(an_graph_call, grad), FIELD(an_graph_call, result),
+        {"", sizeof(an_graph_call)},
+    };
+    return fields;
+}
+
+const an_field *an_resonator_call_fields(void) {
+    static const an_field fields[] = {
+        FIELD(an_resonator_call, real_bytes), FIELD(an_resonator_call, threads),
+        FIELD(an_resonator_call, sequences), FIELD(an_resonator_call, inputs),
+        FIELD(an_resonator_call, oscillators), FIELD(an_resonator_call, biases),
+        FIELD(an_resonator_call, offsets), FIELD(an_resonator_call, before),
+        FIELD(an_resonator_call, x), FIELD(an_resonator_call, weight),
+        FIELD(an_resonator_call, steps), FIELD(an_resonator_call, elapsed),
+        FIELD(an_resonator_call, frequency), FIELD(an_resonator_call, q),
+        FIELD(an_resonator_call, bias), FIELD(an_resonator_call, state),
+        FIELD(an_resonator_call, pools), FIELD(an_resonator_call, output),
+        {"", sizeof(an_resonator_call)},
+    };
+    return fields;
+}
 
 int an_forward(const an_call *call) {
     const an_engine *engine = engine_for(call->real_bytes);
@@ -77,8 +130,6 @@ int an_backward(const an_call *call) {
     const an_engine *engine = engine_for(call->real_bytes);
     return engine ? engine->backward(call) : AN_BAD_CALL;
 }
-
-int64_t an_graph_call_bytes(void) { return sizeof(an_graph_call); }
 
 #define AN_GRAPH_FUNCTION(name, valid)                                                             \
     int an_##name(const an_graph_call *call) {                                                     \
@@ -92,11 +143,11 @@ AN_GRAPH_FUNCTION(neighbour_sum, 1)
 AN_GRAPH_FUNCTION(gate, call->power > 0)
 AN_GRAPH_FUNCTION(gate_backward, call->power > 0)
 
-int64_t an_resonator_call_bytes(void) { return sizeof(an_resonator_call); }
-
 int an_resonate(const an_resonator_call *call) {
     const an_engine *engine = engine_for(call->real_bytes);
-    if (!engine || call->biases < 0 || call->biases > AN_MOST_BIASES) return AN_BAD_CALL;
+    if (!engine || call->sequences < 0 || call->inputs < 0 || call->oscillators < 0 ||
+        call->biases < 0 || call->biases > AN_MOST_BIASES)
+        return AN_BAD_CALL;
     engine->resonate(call);
     return AN_OK;
 }

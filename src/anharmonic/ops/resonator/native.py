@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-import ctypes
-import functools
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from anharmonic._checks import watched
 from anharmonic.ops.backend import needs_gradient, unfit_for_cpu
-from anharmonic.ops.library import library
+from anharmonic.ops.library import ResonatorCall
 from anharmonic.ops.native import dense, invoke
 from anharmonic.ops.resonator.pools import Driven
 from anharmonic.ops.resonator.step import propagator
-
-
-class ResonatorCall(ctypes.Structure):
-    """``an_resonator_call`` of csrc/anharmonic.h; the library says how large it takes it to be."""
-
-    _fields_: ClassVar[Any] = [
-        *[
-            (name, ctypes.c_int64)
-            for name in "real_bytes threads sequences inputs oscillators biases".split()
-        ],
-        *[
-            (name, ctypes.c_void_p)
-            for name in (
-                "offsets before x weight steps elapsed frequency q bias state pools output".split()
-            )
-        ],
-    ]
-
 
 MOST_BIASES = 16
 """AN_MOST_BIASES of csrc/anharmonic.h."""
@@ -41,22 +21,9 @@ MOST_BIASES = 16
 
 def unfit(tensors: Sequence[Tensor]) -> str | None:
     """Why the library cannot run these tensors; None if it can."""
-    if library() is not None and not _fits():
-        return "a C library that was built from another version of the sources"
     if needs_gradient(tensors):
         return "a tensor that needs a gradient"
     return "a call that is traced" if watched() else unfit_for_cpu(tensors)
-
-
-@functools.cache
-def _fits() -> bool:
-    """Declares the functions of the library; whether it takes the call to be as large as it is."""
-    loaded = library()
-    assert loaded is not None
-    loaded.an_resonate.argtypes = [ctypes.c_void_p]
-    loaded.an_resonate.restype = ctypes.c_int
-    loaded.an_resonator_call_bytes.restype = ctypes.c_int64
-    return bool(loaded.an_resonator_call_bytes() == ctypes.sizeof(ResonatorCall))
 
 
 def pool_native(

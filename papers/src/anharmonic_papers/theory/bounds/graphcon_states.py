@@ -200,7 +200,7 @@ def _example_plain() -> Check:
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
         convs = [AttentionCoupling(3).double() for _ in range(10)]
-    return plain_limit(GraphCON(convs, 10), features(8, 3, 0), random_graph(8, 4, seed=0))
+    return plain_limit(GraphCON(convs, 10, 1.0), features(8, 3, 0), random_graph(8, 4, seed=0))
 
 
 @statement(

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from anharmonic import _checks
-from anharmonic.nn.sequence.cornn import CoRNN
-from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator, NeuralOscillator
-from anharmonic.nn.sequence.unicornn import UnICORNN
-from anharmonic.nn.stability import warn_unstable
+from anharmonic import (
+    CoRNN,
+    MultiLayerNeuralOscillator,
+    NeuralOscillator,
+    StabilityWarning,
+    UnICORNN,
+    _checks,
+)
 
 
 def harmonic_oscillators(
@@ -49,7 +53,7 @@ def harmonic_oscillators(
 
     Example:
         >>> layer = harmonic_oscillators([1.0, 2.0], dt=0.01)
-        >>> layer.get_parameter("weight_hh_l0").tolist()
+        >>> layer.weight_hh_l0.tolist()
         [-1.0, -4.0]
     """
     if isinstance(frequencies, Tensor):
@@ -76,16 +80,19 @@ def harmonic_oscillators(
         1, len(omega), 1, bias=False, activation=activation, **options
     )
     if layer.dt * max(omega) >= 2:
-        warn_unstable(
-            "dt * frequency < 2 must hold",
-            f"dt={layer.dt:g}, frequency={max(omega):g}",
-            "use a smaller dt",
+        warnings.warn(
+            _checks.message(
+                "for stable states dt * frequency < 2 must hold",
+                f"dt={layer.dt:g}, frequency={max(omega):g}",
+                "use a smaller dt",
+            ),
+            StabilityWarning,
+            stacklevel=2,
         )
     with torch.no_grad():
+        squares = torch.tensor(omega, dtype=torch.float64).square()
         layer.get_parameter("weight_ih_l0").fill_(scale)
-        layer.get_parameter("weight_hh_l0").copy_(
-            -torch.tensor(omega, dtype=torch.float64).square()
-        )
+        layer.get_parameter("weight_hh_l0").copy_(-squares)
     return layer
 
 
@@ -136,7 +143,7 @@ def _of_cornn(layer: CoRNN) -> NeuralOscillator:
                 "set them to zero, or keep the CoRNN",
             )
         )
-    new = NeuralOscillator(**_shared_words(layer), dt=layer.dt)
+    new = NeuralOscillator(**_shared_arguments(layer), dt=layer.dt)
     new.load_state_dict(
         {
             name.replace("weight_hy", "weight_hh"): value
@@ -149,11 +156,13 @@ def _of_cornn(layer: CoRNN) -> NeuralOscillator:
 
 def _of_unicornn(layer: UnICORNN) -> MultiLayerNeuralOscillator:
     weights = layer.state_dict()
+    dt = layer.dt if isinstance(layer.dt, list) else [layer.dt] * layer.num_layers
+    suffixes = ("", "_reverse")[: layer.num_directions]
     steps = torch.cat(
         [
-            layer._steps[k // layer.num_directions]
-            * torch.sigmoid(weights[f"timescale{suffix}"].double())
-            for k, suffix in enumerate(layer._suffixes)
+            dt[k] * torch.sigmoid(weights[f"timescale_l{k}{suffix}"].double())
+            for k in range(layer.num_layers)
+            for suffix in suffixes
         ]
     )
     uneven = bool((steps != steps[0]).any())
@@ -165,14 +174,14 @@ def _of_unicornn(layer: UnICORNN) -> MultiLayerNeuralOscillator:
                 "set its timescales to one value, or keep the UnICORNN",
             )
         )
-    new = MultiLayerNeuralOscillator(**_shared_words(layer), dt=float(steps[0]))
+    new = MultiLayerNeuralOscillator(**_shared_arguments(layer), dt=float(steps[0]))
     new.load_state_dict({k: -v for k, v in weights.items() if not k.startswith("timescale")})
     return new
 
 
-def _shared_words(layer: CoRNN | UnICORNN) -> dict[str, Any]:
-    """The arguments of every sequence layer."""
+def _shared_arguments(layer: CoRNN | UnICORNN) -> dict[str, Any]:
+    """Return the arguments that all sequence layers share."""
     names = ("input_size", "hidden_size", "num_layers", "bias", "batch_first", "dropout")
-    words = {name: getattr(layer, name) for name in (*names, "bidirectional", "memory")}
-    example: Tensor = layer._example
-    return {**words, "device": example.device, "dtype": example.dtype}
+    arguments = {name: getattr(layer, name) for name in (*names, "bidirectional", "memory")}
+    weight = layer.get_parameter("weight_ih_l0")
+    return {**arguments, "device": weight.device, "dtype": weight.dtype}

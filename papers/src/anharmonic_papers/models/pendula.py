@@ -31,9 +31,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anharmonic import _checks
-from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator, NeuralOscillator
-from anharmonic.ops import State
+from anharmonic import MultiLayerNeuralOscillator, NeuralOscillator, State, _checks
 
 
 class PendulumNetwork:
@@ -93,7 +91,7 @@ class PendulumNetwork:
     def simulate(
         self, forces: Tensor, *, dt: float, state: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, State]:
-        """Swings the pendula by velocity Verlet.
+        """Simulate the pendula by velocity Verlet.
 
         Args:
             forces: F in the middle of every step.
@@ -106,7 +104,7 @@ class PendulumNetwork:
         """
         P = self.transform.t()
         pushes = self._checked_forces(forces) / self.masses
-        return self._swing(lambda theta: -torch.sin(theta) @ P, pushes, dt, state)
+        return self._integrate(lambda theta: -torch.sin(theta) @ P, pushes, dt, state)
 
     def simulate_reduced(
         self,
@@ -116,7 +114,7 @@ class PendulumNetwork:
         state: tuple[Tensor, Tensor] | None = None,
         sizes: Sequence[int] | None = None,
     ) -> tuple[Tensor, State]:
-        """Walks the neural oscillators y by velocity Verlet; the angles are y Pᵀ.
+        """Simulate the neural oscillators y by velocity Verlet; the angles are y Pᵀ.
 
         Args:
             forces: F in the middle of every step.
@@ -130,7 +128,7 @@ class PendulumNetwork:
         """
         P = self.transform if sizes is None else self._bidiagonal(sizes)
         pushes = torch.linalg.solve(self.restoring, self._checked_forces(forces).mT).mT
-        return self._swing(lambda y: -torch.sin(y @ P.t()), pushes, dt, state)
+        return self._integrate(lambda y: -torch.sin(y @ P.t()), pushes, dt, state)
 
     def oscillator(self, **options: Any) -> NeuralOscillator:
         """The layer (4.8) of pendula without force: W = -P, σ = sin, and V = 0.
@@ -151,8 +149,11 @@ class PendulumNetwork:
     ) -> MultiLayerNeuralOscillator:
         """The layers (4.9) of pendula without force: w and V from the blocks of -P, σ = sin.
 
+        All layers are as wide as the largest block. A smaller block takes the first neurons of its
+        layer. The others have zero weights, so they stay at rest.
+
         Args:
-            sizes: Sizes of the blocks, the heavy one first; they are the widths of the layers.
+            sizes: Sizes of the blocks, the heavy one first.
             **options: Further arguments of the layer (``dt``, ``scheme``, ...).
 
         Raises:
@@ -160,15 +161,16 @@ class PendulumNetwork:
         """
         P, blocks = self._bidiagonal(sizes), self._blocks(sizes)
         layer = MultiLayerNeuralOscillator(
-            1, sizes[-1], len(sizes), hidden_sizes=list(sizes), bias=False, activation="sin",
-            dtype=torch.float64, **options,
-        )  # fmt: skip
+            1, max(sizes), len(sizes), bias=False, activation="sin", dtype=torch.float64, **options
+        )
         with torch.no_grad():
-            layer.get_parameter("weight_ih_l0").zero_()
-            for k, block in enumerate(blocks):
-                layer.get_parameter(f"weight_hh_l{k}").copy_(-P.diagonal()[block])
+            for parameter in layer.parameters():
+                parameter.zero_()
+            for k, (block, size) in enumerate(zip(blocks, sizes, strict=True)):
+                layer.get_parameter(f"weight_hh_l{k}")[:size] = -P.diagonal()[block]
                 if k:
-                    layer.get_parameter(f"weight_ih_l{k}").copy_(-P[block, blocks[k - 1]])
+                    V = layer.get_parameter(f"weight_ih_l{k}")
+                    V[:size, : sizes[k - 1]] = -P[block, blocks[k - 1]]
         return layer
 
     def _blocks(self, sizes: Sequence[int]) -> list[slice]:
@@ -183,10 +185,10 @@ class PendulumNetwork:
     def _bidiagonal(self, sizes: Sequence[int]) -> Tensor:
         """P with its diagonal, and the blocks by which a block feels the heavier one before it."""
         P, blocks = self.transform, self._blocks(sizes)
-        kept = torch.diag(P.diagonal())
+        bidiagonal = torch.diag(P.diagonal())
         for heavy, light in pairwise(blocks):
-            kept[light, heavy] = P[light, heavy]
-        return kept
+            bidiagonal[light, heavy] = P[light, heavy]
+        return bidiagonal
 
     def _checked_forces(self, forces: Tensor) -> Tensor:
         forces = _float64("forces", forces)
@@ -197,7 +199,7 @@ class PendulumNetwork:
         )  # fmt: skip
         return forces
 
-    def _swing(
+    def _integrate(
         self,
         pull: Callable[[Tensor], Tensor],
         pushes: Tensor,
@@ -211,13 +213,13 @@ class PendulumNetwork:
         for name, value in (("state.y", q), ("state.z", v)):
             _float64(name, value)
             _checks.has_shape(name, value, tuple(zero.shape), "its sizes are batch, pendula")
-        found = []
+        angles = []
         for push in pushes:
             v = v + h / 2 * (pull(q) + push)
             q = q + h * v
             v = v + h / 2 * (pull(q) + push)
-            found.append(q)
-        return torch.stack(found), State(q, v)
+            angles.append(q)
+        return torch.stack(angles), State(q, v)
 
 
 def _float64(name: str, value: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import anharmonic as ah
+from anharmonic_papers.models.oscillator_cases import as_neural_oscillator, harmonic_oscillators
 
 F64 = torch.float64
 OMEGA = [0.5, 2.0, 7.0]
@@ -37,7 +38,7 @@ def test_harmonic_oscillators_compute_the_windowed_sine_transform(scheme, order)
     exact = torch.tensor([windowed_sine_transform(end, w) / w for w in OMEGA], dtype=F64)
     errors = []
     for steps in (500, 1000, 2000):
-        layer = ah.harmonic_oscillators(OMEGA, dt=end / steps, scheme=scheme, dtype=F64)
+        layer = harmonic_oscillators(OMEGA, dt=end / steps, scheme=scheme, dtype=F64)
         middles = (torch.arange(steps, dtype=F64) + 0.5) * end / steps
         output, _ = layer(signal(middles)[:, None], output="last")
         errors.append((output - exact).abs().max().item())
@@ -51,10 +52,10 @@ def test_a_small_input_makes_tanh_linear():
     steps = 600
     u = signal((torch.arange(steps, dtype=F64) + 0.5) * 3.0 / steps)[:, None]
     words = {"dt": 3.0 / steps, "scheme": "velocity-verlet", "dtype": F64}
-    exact, _ = ah.harmonic_oscillators(OMEGA, **words)(u)
+    exact, _ = harmonic_oscillators(OMEGA, **words)(u)
     errors = []
     for scale in (0.2, 0.1, 0.05):
-        layer = ah.harmonic_oscillators(OMEGA, activation="tanh", input_scale=scale, **words)
+        layer = harmonic_oscillators(OMEGA, activation="tanh", input_scale=scale, **words)
         errors.append((layer(u)[0] / scale - exact).abs().max().item())
     orders = [math.log2(a / b) for a, b in itertools.pairwise(errors)]
     assert all(abs(found - 2) < 0.1 for found in orders), (orders, errors)
@@ -73,7 +74,7 @@ def test_undamped_cornn(layers, bidirectional):
         for name, parameter in cornn.named_parameters():
             if name.startswith("weight_hz"):
                 parameter.zero_()
-    layer = ah.as_neural_oscillator(cornn)
+    layer = as_neural_oscillator(cornn)
     assert type(layer) is ah.NeuralOscillator
     same(layer, cornn)
 
@@ -92,7 +93,7 @@ def test_unicornn_with_its_frequency_in_the_weights(layers, bidirectional, bias)
                 parameter.fill_(-0.4)
             elif name.startswith("bias"):
                 parameter.copy_(noise(5))
-    layer = ah.as_neural_oscillator(unicornn)
+    layer = as_neural_oscillator(unicornn)
     assert type(layer) is ah.MultiLayerNeuralOscillator
     assert abs(layer.dt - 0.3 / (1 + math.exp(0.4))) < 1e-15
     same(layer, unicornn)
@@ -122,31 +123,31 @@ def test_refusals():
         (ah.UnICORNN(2, 3, 3, frequency=0.0, skipped_layers=2), "no skipped_layers"),
     ):
         with pytest.raises(ValueError) as caught:
-            ah.as_neural_oscillator(layer)
+            as_neural_oscillator(layer)
         assert words in str(caught.value)
     with pytest.raises(TypeError, match="CoRNN or a UnICORNN; got LEM"):
-        ah.as_neural_oscillator(ah.LEM(2, 3))
+        as_neural_oscillator(ah.LEM(2, 3))
     for frequencies, words in (
         ([], "frequencies must be at least one"),
         ([1.0, 0.0], r"frequencies\[1\] must be a finite number in \(0, inf\)"),
         ([1.0, float("nan")], r"frequencies\[1\]"),
     ):
         with pytest.raises(ValueError, match=words):
-            ah.harmonic_oscillators(frequencies)
+            harmonic_oscillators(frequencies)
     with pytest.raises(ValueError, match=r"input_scale must be .* got 0"):
-        ah.harmonic_oscillators([1.0], input_scale=0.0)
+        harmonic_oscillators([1.0], input_scale=0.0)
     with pytest.raises(TypeError, match=r"list of numbers; got 1.0; pass one frequency as \[1.0\]"):
-        ah.harmonic_oscillators(1.0)
+        harmonic_oscillators(1.0)
     with pytest.raises(TypeError, match=r"given here; got \['bias', 'hidden_size'\]"):
-        ah.harmonic_oscillators([1.0], hidden_size=3, bias=True)
+        harmonic_oscillators([1.0], hidden_size=3, bias=True)
 
 
 def test_frequencies_may_be_a_tensor():
-    layer = ah.harmonic_oscillators(torch.tensor([1.0, 2.0]), dt=0.1)
+    layer = harmonic_oscillators(torch.tensor([1.0, 2.0]), dt=0.1)
     assert layer.weight_hh_l0.tolist() == [-1.0, -4.0]
 
 
 def test_fast_oscillators_warn():
     with pytest.warns(ah.StabilityWarning, match="dt=0.05, frequency=40") as caught:
-        ah.harmonic_oscillators([1.0, 40.0])
+        harmonic_oscillators([1.0, 40.0])
     assert caught[0].filename == __file__

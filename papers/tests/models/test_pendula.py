@@ -6,7 +6,7 @@ import math
 import pytest
 import torch
 
-import anharmonic as ah
+from anharmonic_papers.models.pendula import PendulumNetwork
 
 F64 = torch.float64
 
@@ -29,7 +29,7 @@ def ordered(epsilon, sizes=(3, 2, 4)):
     for a, b in itertools.combinations(range(len(block)), 2):
         if block[b] - block[a] == 1:
             couplings[a, b] = couplings[b, a] = -0.5 * draw[a, b] * level[b]
-    return ah.PendulumNetwork(level * (1 + draw[0]), couplings, lengths=1 + draw[1], gravity=1.0)
+    return PendulumNetwork(level * (1 + draw[0]), couplings, lengths=1 + draw[1], gravity=1.0)
 
 
 def forces_for(network, steps, dt):
@@ -41,7 +41,7 @@ def forces_for(network, steps, dt):
 
 def test_one_pendulum_on_its_separatrix():
     """theta = 4 arctan(exp(omega t)) - pi from theta = 0 with the velocity 2 omega; order 2."""
-    network = ah.PendulumNetwork(tensor(3.0), tensor([0.0]), lengths=tensor(2.0), gravity=8.0)
+    network = PendulumNetwork(tensor(3.0), tensor([0.0]), lengths=tensor(2.0), gravity=8.0)
     errors = []
     for steps in (50, 100, 200):
         angles, state = network.simulate(
@@ -124,7 +124,7 @@ def test_without_force_they_are_the_layers():
 
 def test_refusals():
     two, none = tensor(1.0, 2.0), torch.zeros(2, 2, dtype=F64)
-    make = ah.PendulumNetwork
+    make = PendulumNetwork
     network = make(two, none)
     zero = torch.zeros(3, 1, 2, dtype=F64)
     for call, error, words in (
