@@ -220,10 +220,10 @@ def check_features(name: str, x: Any, graph: SortedEdges) -> None:
                 f"convert it, e.g. with {name}.float()",
             )
         )
-    _checks.require(
-        x.dim() == 2 and x.shape[0] == graph.num_nodes, name, x,
-        f"a tensor [N={graph.num_nodes}, F]", "give one row per node of this graph",
-    )  # fmt: skip
+    # (A message with the number in it, made in vain, would tie a compiled graph to it.)
+    if x.dim() != 2 or x.shape[0] != graph.num_nodes:
+        expected = f"a tensor [N={graph.num_nodes}, F]"
+        _checks.require(False, name, x, expected, "give one row per node of this graph")
     if x.device != graph.device:
         raise ValueError(
             _checks.message(

@@ -169,8 +169,9 @@ def check_edge_options(inputs: GraphInputs) -> None:
     edges = inputs.graph.shape[1]
     for name in ("edge_weight", "edge_attr"):
         given = inputs.options.get(name)
-        _checks.require(
-            not isinstance(given, Tensor) or given.shape[:1] == (edges,), name, given,
-            f"a tensor with one entry for each of the E={edges} edges",
-            "give them in the order of the columns of edge_index",
-        )  # fmt: skip
+        # (A message with the number in it, made in vain, would tie a compiled graph to it.)
+        if isinstance(given, Tensor) and given.shape[:1] != (edges,):
+            _checks.require(
+                False, name, given, f"a tensor with one entry for each of the E={edges} edges",
+                "give them in the order of the columns of edge_index",
+            )  # fmt: skip

@@ -187,11 +187,11 @@ class GraphCON(DeepGraphLayer):
         coupling = self._sigma(self._convolve(self.convs, n, x, inputs))
         # Y + dt (σ(F) - γ X - α Y), in one new tensor: further ones cost more time than the sums.
         # Under vmap the coupling may be a batch where Y, without weights yet, is none.
-        batched = not torch.compiler.is_compiling() and transformed() is not None
-        addcmul = Tensor.addcmul if batched else Tensor.addcmul_
-        add = Tensor.add if batched else Tensor.add_
-        y = addcmul(y * (1 - self.dt * alpha), x, x.new_tensor(-self.dt) * gamma)
-        y = add(y, coupling, alpha=self.dt)
+        y, restoring = y * (1 - self.dt * alpha), x.new_tensor(-self.dt) * gamma
+        if not torch.compiler.is_compiling() and transformed() is not None:
+            y = y.addcmul(x, restoring).add(coupling, alpha=self.dt)
+        else:
+            y = y.addcmul_(x, restoring).add_(coupling, alpha=self.dt)
         x = torch.add(x, y, alpha=self.dt)
         return self._drop(x), self._drop(y)
 
