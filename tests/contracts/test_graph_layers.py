@@ -294,8 +294,8 @@ def test_what_to_hetero_cannot_take_is_said(edges):
     learned = GraphCON(pyg.SAGEConv(WIDTH, WIDTH), 2, 0.5, trainable_damping=True)
     with pytest.raises(TypeError, match="one without learned scalars"):
         pyg.to_hetero(learned, kinds)
-    held = pyg.to_hetero(Own(make("GraphCON", "SAGE")), (["a", "b"], [("a", "to", "b"),
-                                                                     ("b", "to", "a")]))  # fmt: skip
+    both = (["a", "b"], [("a", "to", "b"), ("b", "to", "a")])
+    held = pyg.to_hetero(Own(make("GraphCON", "SAGE")), both)
     with pytest.raises(TypeError, match="to_hetero on a GraphCON that no other module holds"):
         held({"a": features(), "b": features()}, {("a", "to", "b"): edges, ("b", "to", "a"): edges})
 

@@ -52,16 +52,16 @@ def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
                 "put sources in row 0 and targets in row 1" + ("; transpose it" if turned else ""),
             )
         )
-    edge_index = as_int64(edge_index)
+    checked: Tensor = as_int64(edge_index)
     # A GPU would have to be waited for; indexing checks there.
-    if edge_index.device.type != "cpu":
-        return edge_index
+    if checked.device.type != "cpu":
+        return checked
     if torch.compiler.is_compiling():
         # There are no values yet. The program that is compiled checks them when it runs.
-        inside = (edge_index >= 0) & (edge_index < num_nodes)
+        inside = (checked >= 0) & (checked < num_nodes)
         torch._assert_async(inside.all(), "edge_index must hold nodes of the graph")
-    elif edge_index.numel():
-        low, high = int(edge_index.min()), int(edge_index.max())
+    elif checked.numel():
+        low, high = int(checked.min()), int(checked.max())
         if low < 0 or high >= num_nodes:
             raise ValueError(
                 _checks.message(
@@ -70,7 +70,7 @@ def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
                     "number the nodes as the rows of x, or pass every node's features",
                 )
             )
-    return edge_index
+    return checked
 
 
 def as_int64(graph: Any) -> Any:
@@ -124,7 +124,7 @@ def node_count(value: Any) -> int:
             )
         )
     _checks.require(value >= 0, "num_nodes", value, "an int >= 0", "pass x.shape[0]")
-    return value
+    return value  # type: ignore[return-value]
 
 
 def check_weight(weight: Any, edge_index: Tensor) -> None:

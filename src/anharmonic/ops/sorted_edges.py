@@ -19,7 +19,7 @@ _Derived = TypeVar("_Derived")
 _Graph = TypeVar("_Graph", bound="SortedEdges")
 
 
-class derived(Generic[_Graph, _Derived]):  # noqa: N801 (it decorates, as cached_property does)
+class derived(Generic[_Graph, _Derived]):
     """A property computed once, as tensors that training may use later, even in inference mode.
 
     (``functools.cached_property`` has a lock in Python 3.11, which no compiler takes.)
