@@ -28,9 +28,17 @@ _ENOUGH_EDGES = 10
 _SMOOTHING: dict[str, dict[str, Any]] = {
     "PlainGNN": {"conv": "GCN", "num_layers": 2},
     "GraphCON": {"conv": "GCN", "num_layers": 8, "dt": 0.5},
-    # One rate per node would be near 1 in the first layers: a plain network, which oversmooths.
-    "GradientGating": {"conv": "GCN", "num_layers": 32, "p": 1.0},
+    # One rate per node is near 1 in two layers: the best of shallow networks on Cora.
+    "GradientGating": {
+        "conv": "SAGE",
+        "num_layers": 2,
+        "shared": False,
+        "p": 1.0,
+        "single_rate": True,
+    },
 }
+# Of a GradientGating whose depth is given: with one rate per node a deep one would oversmooth.
+_GATED: dict[str, Any] = {"conv": "GCN", "p": 1.0}
 # For others: a node's own features have weights of their own.
 _SEPARATING: dict[str, dict[str, Any]] = {
     "PlainGNN": {"conv": "SAGE", "num_layers": 1},
@@ -87,10 +95,10 @@ def graph_settings(
     decay and dropout. Features that are mostly 0, such as words, are scaled to equal size at every
     node. If edges join nodes of one class more often than chance (training and validation nodes
     are looked at, no test node), layers smooth over neighbours; if not, a node's own features get
-    weights of their own. A ``GradientGating`` that smooths gets a ``gate_scale`` with which the
-    mean rates of its new layers sum to 0.3 times their number, within 1 and 6: the gate starts
-    neither shut nor wide open. Tasks of many graphs get small batches and one cycle of the rate.
-    GCN and GAT are trained as their authors did.
+    weights of their own. A ``GradientGating`` that smooths and whose number of layers is given gets
+    a ``gate_scale`` with which the mean rates of its new layers sum to 0.3 times their number,
+    within 1 and 6: the gate starts neither shut nor wide open. Tasks of many graphs get small
+    batches and one cycle of the rate. GCN and GAT are trained as their authors did.
 
     Args:
         model: Canonical name of a graph model. One that is not this package's gets options that
@@ -127,7 +135,8 @@ def graph_settings(
     alike = _homophily(parts) if task.target == "class" else None
     smooth = alike is None or alike >= _ALIKE
     options: dict[str, Any] = {"hidden_size": 64}
-    options |= (_SMOOTHING if smooth else _SEPARATING).get(model, {})
+    gated = model == "GradientGating" and smooth and "num_layers" in given
+    options |= _GATED if gated else (_SMOOTHING if smooth else _SEPARATING).get(model, {})
     # PlainGNN has dropout after every layer, the last one included.
     options["dropout" if model == "PlainGNN" else "output_dropout"] = 0.5 if few else 0.2
     if few:
@@ -136,7 +145,7 @@ def graph_settings(
             options["encoder_activation"] = "identity"
     if mostly_zero:
         options["scale_rows"] = True
-    if model == "GradientGating" and smooth and "gate_scale" not in given:
+    if gated and "gate_scale" not in given:
         options["gate_scale"] = _gate_scale(task, train.batch, options | dict(given))
     size = (
         f"fewer training nodes ({len(train)}) than"
