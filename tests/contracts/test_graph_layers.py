@@ -9,6 +9,7 @@ from torch import nn
 
 from anharmonic import Adjacency, GradientGating, GraphCON
 from anharmonic.nn.graph.attention import AdditiveAttentionCoupling, AttentionCoupling
+from anharmonic.nn.graph.convolutions import NodewiseLinear
 from anharmonic.nn.graph.convolve import convolve
 from anharmonic.nn.graph.couplings import ChannelGroupMean, ResidualCoupling
 from anharmonic.testing import graph_layer_checks
@@ -195,6 +196,132 @@ def test_compiled_layers_see_edges_changed_in_place(kind, edges):
     given[0] = given[0].roll(1)
     assert torch.allclose(compiled(x, given), layer(x, given))
     assert not torch.allclose(compiled(x, given), before)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("conv", ["GCN", "SAGE"])
+@pytest.mark.parametrize("kind", ["GraphCON", "G2", "G2-mean-out", "G2-max"])
+def test_compiles_as_one_graph_on_raw_edges(kind, conv, dynamic, edges):
+    layer, x = make(kind, conv), features().requires_grad_()
+    torch._dynamo.reset()
+    compiled = torch.compile(layer, fullgraph=True, dynamic=dynamic, backend="aot_eager")
+    found, expected = compiled(x, edges), layer(x, edges)
+    assert torch.allclose(found, expected, **CLOSE)
+    gradients = [torch.autograd.grad(y.square().sum(), x)[0] for y in (found, expected)]
+    assert torch.allclose(*gradients, **CLOSE)
+    if dynamic:
+        before = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+        other, fewer = features(6, seed=1).requires_grad_(), edges[:, :4].clone()
+        assert torch.allclose(compiled(other, fewer), layer(other, fewer), **CLOSE)
+        assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == before
+
+
+def test_compiled_layers_refuse_edges_out_of_range(edges):
+    """The C library trusts sorted edges: a compiled program checks them when it runs."""
+    layer, x = make("G2", "GCN"), features()
+    torch._dynamo.reset()
+    compiled = torch.compile(GradientGating(NodewiseLinear(WIDTH, WIDTH), 2), backend="aot_eager")
+    compiled(x.float(), edges)
+    for wrong in (edges + 2, edges - 1):
+        with pytest.raises(RuntimeError, match="edge_index must hold nodes"):
+            compiled(x.float(), wrong)
+        with pytest.raises(RuntimeError, match="edge_index must hold nodes"):
+            torch.export.export(layer, (x, edges)).module()(x, wrong)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@over_layers
+def test_exports_with_raw_edges_and_any_number_of_nodes(kind, strict, edges):
+    layer, x = make(kind, "GCN").eval(), features()
+    sizes = ({0: torch.export.Dim("nodes")}, {1: torch.export.Dim("edges")})
+    program = torch.export.export(layer, (x, edges), dynamic_shapes=sizes, strict=strict)
+    for nodes, graph in ((7, edges), (5, edges[:, :4])):
+        x = features(nodes, seed=1)
+        assert torch.allclose(program.module()(x, graph), layer(x, graph), **CLOSE)
+
+
+@over_layers
+def test_maps_over_weights(kind, edges):
+    """``vmap`` over the parameters of several layers is one layer after the other."""
+    layers, x = [make(kind, "GCN") for _ in range(3)], features()
+    for layer in layers[1:]:
+        layer.reset_parameters()
+    weights, _ = torch.func.stack_module_state(layers)
+    found = torch.func.vmap(lambda w: torch.func.functional_call(layers[0], w, (x, edges)))(weights)
+    assert torch.allclose(found, torch.stack([layer(x, edges) for layer in layers]), **CLOSE)
+
+
+def test_maps_over_learned_scalars(edges):
+    layers = [GraphCON(pyg.GCNConv(WIDTH, WIDTH), 2, 0.5, trainable_frequency=True,
+                       trainable_damping=True).double() for _ in range(2)]  # fmt: skip
+    layers[1].raw_damping.data.mul_(0.5)
+    weights, _ = torch.func.stack_module_state(layers)
+    x = features()
+    found = torch.func.vmap(lambda w: torch.func.functional_call(layers[0], w, (x, edges)))(weights)
+    assert torch.allclose(found, torch.stack([layer(x, edges) for layer in layers]), **CLOSE)
+
+
+def test_heterogeneous_by_pyg():
+    """``to_hetero`` has one convolution per kind of edge, whose results are summed per node."""
+    edges = {
+        ("a", "to", "b"): torch.tensor([[0, 1, 6, 2], [0, 4, 2, 2]]),
+        ("b", "back", "a"): torch.tensor([[0, 4, 2], [0, 1, 6]]),
+        ("a", "own", "a"): torch.tensor([[0, 1, 2], [1, 2, 0]]),
+    }
+    layer = make("GraphCON", "SAGE")
+    model = pyg.to_hetero(layer, (["a", "b"], list(edges)))
+    model.reset_parameters() if hasattr(model, "reset_parameters") else None
+    x = {"a": features(7), "b": features(5, seed=1)}
+    found = model(x, edges)
+    convs = model.convs[0]
+    y = dict(x)
+    for _ in range(4):
+        total = {kind: torch.zeros_like(state) for kind, state in x.items()}
+        for (source, name, target), graph in edges.items():
+            conv = convs[f"{source}__{name}__{target}"]
+            total[target] = total[target] + conv((x[source], x[target]), graph)
+        for kind, force in total.items():
+            y[kind] = y[kind] + 0.5 * (force.relu() - x[kind] - y[kind])
+        x = {kind: x[kind] + 0.5 * y[kind] for kind in x}
+    for kind, expected in x.items():
+        assert torch.allclose(found[kind], expected, **CLOSE)
+
+
+def test_what_to_hetero_cannot_take_is_said(edges):
+    kinds = (["a"], [("a", "to", "a")])
+    with pytest.raises(TypeError, match="the gate compares the features of nodes of one kind"):
+        pyg.to_hetero(make("G2", "SAGE"), kinds)
+    learned = GraphCON(pyg.SAGEConv(WIDTH, WIDTH), 2, 0.5, trainable_damping=True)
+    with pytest.raises(TypeError, match="one without learned scalars"):
+        pyg.to_hetero(learned, kinds)
+    both = (["a", "b"], [("a", "to", "b"), ("b", "to", "a")])
+    held = pyg.to_hetero(Own(make("GraphCON", "SAGE")), both)
+    with pytest.raises(TypeError, match="to_hetero on a GraphCON that no other module holds"):
+        held({"a": features(), "b": features()}, {("a", "to", "b"): edges, ("b", "to", "a"): edges})
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
+@over_layers
+def test_traces_on_an_adjacency_and_refuses_raw_edges_where_they_are_sorted(kind, edges):
+    layer, x = make(kind, "GCN"), features()
+    graph = Adjacency(edges, 7)
+
+    class OnGraph(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, x):
+            return self.layer(x, graph)
+
+    traced = torch.jit.trace(OnGraph(), (x,), check_trace=False)
+    assert torch.allclose(traced(x + 1), layer(x + 1, graph), **CLOSE)
+    if kind == "GraphCON":
+        traced = torch.jit.trace(layer, (x, edges), check_trace=False)
+        assert torch.allclose(traced(x + 1, edges), layer(x + 1, edges), **CLOSE)
+    else:
+        with pytest.raises(TypeError, match=r"under torch\.jit\.trace; got .*torch\.export"):
+            torch.jit.trace(layer, (x, edges), check_trace=False)
 
 
 @over_layers

@@ -284,7 +284,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         "arguments, error, words",
         [
-            ((EDGES.int(), 3), TypeError, r"torch.int64 tensor \[2, E\]; got .*int32; convert"),
+            ((EDGES.short(), 3), TypeError, r"torch.int64 tensor \[2, E\]; got .*int16; convert"),
             (([[0], [1]], 3), TypeError, r"edge_index must be .*; got list; make it"),
             ((EDGES[0], 3), ValueError, r"got shape \[2\], torch.int64; put sources in row 0"),
             ((torch.zeros(5, 2).long(), 3), ValueError, r"targets in row 1; transpose it\.$"),

@@ -11,6 +11,7 @@ EDGES = torch.tensor([[0, 1], [1, 2]])
 def test_check_edges_returns_what_it_was_given():
     assert check_edges(EDGES, 3) is EDGES
     assert check_edges(torch.empty(2, 0, dtype=torch.int64), 0).shape == (2, 0)
+    assert torch.equal(check_edges(EDGES.int(), 3), EDGES)
     with pytest.raises(ValueError, match=r"nodes in \[0, 2\)"):
         check_edges(EDGES, 2)
 

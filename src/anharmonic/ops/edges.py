@@ -11,14 +11,14 @@ from anharmonic import _checks
 
 
 def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
-    """Checks the edges of a graph and returns them.
+    """Check the edges of a graph and return them as int64.
 
     Args:
-        edge_index: Should be int64 [2, E] with entries in [0, num_nodes).
+        edge_index: Should be int64 or int32 [2, E] with entries in [0, num_nodes).
         num_nodes: Nodes of the graph.
 
     Raises:
-        TypeError: If it is not an int64 tensor.
+        TypeError: If it is not a tensor of such integers.
         ValueError: If its shape is wrong or an index is out of range.
 
     Example:
@@ -33,7 +33,7 @@ def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
             "take the edges out of the sparse matrix: if row i holds the edges that end in i, they "
             "are matrix.to_sparse_coo().coalesce().indices().flip(0)"
         )
-    elif edge_index.dtype != torch.int64:
+    elif as_int64(edge_index).dtype != torch.int64:
         advice = "convert it with edge_index.long(); row 0 holds sources, row 1 targets"
     if advice:
         raise TypeError(
@@ -43,15 +43,25 @@ def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
                 advice,
             )
         )
-    _checks.require(
-        edge_index.dim() == 2 and edge_index.shape[0] == 2, "edge_index", edge_index,
-        "a torch.int64 tensor [2, E]",
-        "put sources in row 0 and targets in row 1"
-        + ("; transpose it" if edge_index.dim() == 2 and edge_index.shape[1] == 2 else ""),
-    )  # fmt: skip
+    if edge_index.dim() != 2 or edge_index.shape[0] != 2:
+        turned = edge_index.dim() == 2 and edge_index.shape[1] == 2
+        raise ValueError(
+            _checks.message(
+                "edge_index must be a torch.int64 tensor [2, E]",
+                _checks.described(edge_index),
+                "put sources in row 0 and targets in row 1" + ("; transpose it" if turned else ""),
+            )
+        )
+    checked: Tensor = as_int64(edge_index)
     # A GPU would have to be waited for; indexing checks there.
-    if edge_index.device.type == "cpu" and edge_index.numel():
-        low, high = int(edge_index.min()), int(edge_index.max())
+    if checked.device.type != "cpu":
+        return checked
+    if torch.compiler.is_compiling():
+        # There are no values yet. The program that is compiled checks them when it runs.
+        inside = (checked >= 0) & (checked < num_nodes)
+        torch._assert_async(inside.all(), "edge_index must hold nodes of the graph")
+    elif checked.numel():
+        low, high = int(checked.min()), int(checked.max())
         if low < 0 or high >= num_nodes:
             raise ValueError(
                 _checks.message(
@@ -60,8 +70,17 @@ def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
                     "number the nodes as the rows of x, or pass every node's features",
                 )
             )
-    checked: Tensor = edge_index
     return checked
+
+
+def as_int64(graph: Any) -> Any:
+    """Return edges in int32 as int64, and every other graph as it is.
+
+    Example:
+        >>> as_int64(torch.zeros(2, 3, dtype=torch.int32)).dtype
+        torch.int64
+    """
+    return graph.long() if getattr(graph, "dtype", None) == torch.int32 else graph
 
 
 def edges_of(graph: Tensor) -> Tensor:
@@ -96,7 +115,7 @@ def node_count(value: Any) -> int:
         >>> node_count(0)
         0
     """
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, (int, torch.SymInt)):
         raise TypeError(
             _checks.message(
                 "num_nodes must be an int >= 0",
@@ -105,7 +124,7 @@ def node_count(value: Any) -> int:
             )
         )
     _checks.require(value >= 0, "num_nodes", value, "an int >= 0", "pass x.shape[0]")
-    return value
+    return value  # type: ignore[return-value]
 
 
 def check_weight(weight: Any, edge_index: Tensor) -> None:

@@ -5,11 +5,9 @@ Letters: `N` nodes, `E` edges, `F` features. An edge (j, i) sends from its sourc
 
 from __future__ import annotations
 
-import functools
 import warnings
 from collections.abc import Callable
-from functools import cached_property
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import torch
 from torch import Tensor
@@ -21,19 +19,28 @@ _Derived = TypeVar("_Derived")
 _Graph = TypeVar("_Graph", bound="SortedEdges")
 
 
-def derived(derive: Callable[[_Graph], _Derived]) -> cached_property[_Derived]:
+class derived(Generic[_Graph, _Derived]):
     """A property computed once, as tensors that training may use later, even in inference mode.
+
+    (``functools.cached_property`` has a lock in Python 3.11, which no compiler takes.)
 
     Args:
         derive: The method that computes it.
     """
 
-    @functools.wraps(derive)
-    def outside(graph: _Graph) -> _Derived:
-        with torch.inference_mode(False):
-            return derive(graph)
+    def __init__(self, derive: Callable[[_Graph], _Derived]) -> None:
+        self.derive, self.name, self.__doc__ = derive, derive.__name__, derive.__doc__
 
-    return cached_property(outside)
+    def __get__(self, graph: _Graph, owner: type) -> _Derived:
+        if graph is None:
+            return self
+        if torch.compiler.is_compiling():
+            value = self.derive(graph)
+        else:
+            with torch.inference_mode(False):
+                value = self.derive(graph)
+        graph.__dict__[self.name] = value
+        return value
 
 
 class Rows(NamedTuple):
@@ -139,13 +146,15 @@ class SortedEdges:
         return graph
 
     def _sorted(self, end: int) -> Rows:
-        # Compiled code trusts these rows, and the tensor can be changed from outside.
-        check_edges(self.edge_index, self.num_nodes)
+        if not torch.compiler.is_compiling():
+            # The C library trusts these rows, and the tensor can be changed from outside.
+            check_edges(self.edge_index, self.num_nodes)
         ends = self.edge_index[end]
         edge = torch.argsort(ends, stable=True)
         start = torch.zeros(self.num_nodes + 1, dtype=torch.int64, device=self.device)
-        start[1:] = torch.bincount(ends, minlength=self.num_nodes).cumsum(0)
-        return Rows(start, self.edge_index[1 - end][edge], edge)
+        # (The length of bincount's result is not known before it runs, so no compiler takes it.)
+        start[1:].index_add_(0, ends, torch.ones_like(ends))
+        return Rows(start.cumsum(0), self.edge_index[1 - end][edge], edge)
 
     def row_weights(self, dtype: torch.dtype) -> tuple[Tensor | None, Tensor | None]:
         """The weights in the order of ``by_target`` and of ``by_source``; None if all are 1.
@@ -211,10 +220,10 @@ def check_features(name: str, x: Any, graph: SortedEdges) -> None:
                 f"convert it, e.g. with {name}.float()",
             )
         )
-    _checks.require(
-        x.dim() == 2 and x.shape[0] == graph.num_nodes, name, x,
-        f"a tensor [N={graph.num_nodes}, F]", "give one row per node of this graph",
-    )  # fmt: skip
+    # (A message with the number in it, made in vain, would tie a compiled graph to it.)
+    if x.dim() != 2 or x.shape[0] != graph.num_nodes:
+        expected = f"a tensor [N={graph.num_nodes}, F]"
+        _checks.require(False, name, x, expected, "give one row per node of this graph")
     if x.device != graph.device:
         raise ValueError(
             _checks.message(

@@ -146,6 +146,15 @@ def adjacency_is_edge_index(subject: _Subject) -> None:
 
 
 @_check
+def called_by_name_and_with_int32(subject: _Subject) -> None:
+    """Arguments are called x and edge_index, as in PyTorch Geometric; edges may be int32."""
+    layer, x = subject.layer(), subject.features()
+    expected = layer(x, EDGES)
+    _close("the output of a call by name", layer(x=x, edge_index=EDGES), expected)
+    _close("the output of edges in int32", layer(x, EDGES.int()), expected)
+
+
+@_check
 def no_edges_and_one_node(subject: _Subject) -> None:
     """A graph without edges, and one of a single node, give finite output of the same shape."""
     layer, nothing = subject.layer(), torch.zeros(2, 0, dtype=torch.int64)

@@ -73,6 +73,27 @@ def test_edge_index_and_adjacency_agree(name):
     assert torch.allclose(model(draw(), EDGES), model(draw(), Adjacency(EDGES, 5)), atol=1e-6)
 
 
+@pytest.mark.parametrize("name", list_models("graph"))
+def test_called_by_name_with_int32_and_without_nodes(name):
+    model, nothing = make(name).eval(), torch.zeros(2, 0, dtype=torch.int64)
+    expected = model(draw(), EDGES)
+    assert torch.equal(model(x=draw(), edge_index=EDGES), expected)
+    assert torch.equal(model(draw(), EDGES.int()), expected)
+    assert model(draw(0), nothing).shape == (0, 3)
+    assert model(draw(3), nothing).isfinite().all()
+    assert make(name, level="graph")(draw(0), nothing).isfinite().all()
+
+
+@pytest.mark.parametrize("name", list_models("graph"))
+def test_exports_and_compiles_as_one_graph(name):
+    model, x = make(name).eval(), draw()
+    torch._dynamo.reset()
+    compiled = torch.compile(model, fullgraph=True, dynamic=True, backend="aot_eager")
+    assert torch.allclose(compiled(x, EDGES), model(x, EDGES), atol=1e-6)
+    program = torch.export.export(model, (x, EDGES))
+    assert torch.allclose(program.module()(x, EDGES), model(x, EDGES), atol=1e-6)
+
+
 def test_published_variants():
     for residual in ("v1", "v2", "plain"):
         model = make("GraphCON", residual=residual)

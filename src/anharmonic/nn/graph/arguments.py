@@ -89,6 +89,16 @@ def activation_function(name: str, given: str | Activation) -> Activation:
     return given
 
 
+def symbolic(x: Any) -> bool:
+    """Whether PyG's ``to_hetero`` records the operations on x, so that there is nothing to check.
+
+    Example:
+        >>> symbolic(torch.zeros(2, 3))
+        False
+    """
+    return isinstance(x, torch.fx.Proxy)
+
+
 def check_input(x: Any, graph: Any) -> None:
     """Checks node features and edges.
 
@@ -109,7 +119,8 @@ def check_input(x: Any, graph: Any) -> None:
                 "x must be one tensor [N, m] and the edges those of one kind of node",
                 f"x of type {type(x).__name__}, edges of type {type(graph).__name__}",
                 "bipartite and heterogeneous graphs do not fit, because every layer adds a node's "
-                "new features to its old ones; make the graph homogeneous first",
+                "new features to its old ones; make the graph homogeneous first, or call "
+                "torch_geometric.nn.to_hetero on a GraphCON that no other module holds",
             )
         )
     expected = "a floating-point tensor [N, m]"
@@ -158,8 +169,9 @@ def check_edge_options(inputs: GraphInputs) -> None:
     edges = inputs.graph.shape[1]
     for name in ("edge_weight", "edge_attr"):
         given = inputs.options.get(name)
-        _checks.require(
-            not isinstance(given, Tensor) or given.shape[:1] == (edges,), name, given,
-            f"a tensor with one entry for each of the E={edges} edges",
-            "give them in the order of the columns of edge_index",
-        )  # fmt: skip
+        # (A message with the number in it, made in vain, would tie a compiled graph to it.)
+        if isinstance(given, Tensor) and given.shape[:1] != (edges,):
+            _checks.require(
+                False, name, given, f"a tensor with one entry for each of the E={edges} edges",
+                "give them in the order of the columns of edge_index",
+            )  # fmt: skip

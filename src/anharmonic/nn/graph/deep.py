@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks
-from anharmonic.nn.graph.arguments import GraphInputs, check_edge_options, modules
+from anharmonic.nn.graph.arguments import GraphInputs, check_edge_options, modules, symbolic
 from anharmonic.nn.graph.convolve import convolve, redraw
 from anharmonic.ops.adjacency import Adjacency
 from anharmonic.ops.edges import edges_of
@@ -77,7 +77,8 @@ class DeepGraphLayer(nn.Module):
     ) -> tuple[Tensor, ...]:
         """All layers; every layer's states go to ``trace``, if there is one."""
         check_edge_options(inputs)
-        if trace is None and self.checkpoint and torch.is_grad_enabled():
+        checkpoint = self.checkpoint and torch.is_grad_enabled() and not symbolic(states[0])
+        if trace is None and checkpoint:
             return self._checkpointed(states, inputs)
         for n in range(self.num_layers):
             states = self._step(n, states, inputs)
@@ -102,10 +103,12 @@ class DeepGraphLayer(nn.Module):
 
     def _convolve(self, convs: nn.ModuleList, n: int, x: Tensor, inputs: GraphInputs) -> Tensor:
         conv = convs[n if len(convs) > 1 else 0]
+        if symbolic(x):
+            return conv(x, inputs.graph)  # type: ignore[no-any-return]
         name = "conv" if convs is self.convs else "gate_conv"
         wide = getattr(conv, "in_channels", x.shape[1])
         _checks.require(
-            not isinstance(wide, int) or wide in (x.shape[1], 0, -1), "x", x,
+            not isinstance(wide, int) or wide == x.shape[1] or wide in (0, -1), "x", x,
             f"a tensor with the {wide} features per node that {name} takes",
             "map the features to that width first, e.g. with torch.nn.Linear",
         )  # fmt: skip
@@ -125,6 +128,14 @@ class DeepGraphLayer(nn.Module):
         """The edges in compressed rows; those of the last call are kept."""
         if isinstance(graph, Adjacency):
             return graph
+        if torch._C._get_tracing_state() is not None:
+            raise TypeError(
+                _checks.message(
+                    "edge_index must be an anharmonic.Adjacency under torch.jit.trace",
+                    f"{_checks.described(graph)}, whose sorted edges the trace would keep for good",
+                    "use torch.export.export, or make the Adjacency outside of the trace",
+                )
+            )
         # No version counter tells of a change in inference mode, nor inside of a compiled graph.
         keep = not (_checks.watched() or graph.is_inference())
         if keep and self._last is not None:
@@ -134,8 +145,8 @@ class DeepGraphLayer(nn.Module):
             if same and (graph.layout != torch.strided or torch.equal(kept.edge_index, graph)):
                 return kept
         edges = edges_of(graph)
-        if type(edges) is not Tensor:  # EdgeIndex, whose indexing checks and keeps more than wanted
-            edges = edges.as_subclass(Tensor)
+        if type(edges) is not Tensor and not torch.compiler.is_compiling():
+            edges = edges.as_subclass(Tensor)  # EdgeIndex, whose indexing checks and keeps too much
         kept = Adjacency(edges, num_nodes)
         if keep:
             self._last = (weakref.ref(graph), graph._version, num_nodes, kept)

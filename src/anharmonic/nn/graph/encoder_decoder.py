@@ -14,6 +14,7 @@ from anharmonic import _checks
 from anharmonic.nn.graph.arguments import activation_function
 from anharmonic.nn.graph.convolutions import check_conv, make_conv
 from anharmonic.nn.store import Stored
+from anharmonic.ops.edges import as_int64
 
 POOLS = ("sum", "mean", "max")
 
@@ -122,13 +123,13 @@ class GraphNetwork(Stored):
         )
 
     def forward(
-        self, x: Tensor, graph: Any, membership: Tensor | None = None, num_graphs: int = 1
+        self, x: Tensor, edge_index: Any, membership: Tensor | None = None, num_graphs: int = 1
     ) -> Tensor:
         """Predicts for every node, or every graph.
 
         Args:
             x: Node features.
-            graph: ``edge_index``, a sparse adjacency or an ``anharmonic.Adjacency``.
+            edge_index: The edges, a sparse adjacency or an ``anharmonic.Adjacency``.
             membership: The graph that each node belongs to; None for a single graph.
             num_graphs: Number of graphs B.
 
@@ -142,12 +143,13 @@ class GraphNetwork(Stored):
             isinstance(x, Tensor) and x.dim() == 2 and x.shape[1] == self.input_size, "x", x,
             f"a tensor [N, {self.input_size}]", "give one row of features per node",
         )  # fmt: skip
+        edge_index = as_int64(edge_index)
         if membership is not None:
             _check_membership(membership, x.shape[0], num_graphs)
         if self.scale_rows:
             x = functional.normalize(x) * math.sqrt(self.input_size)
         x = functional.dropout(x, self.input_dropout, self.training)
-        x = self._block(self._encoder_sigma(self.encoder(x)), graph, membership)
+        x = self._block(self._encoder_sigma(self.encoder(x)), edge_index, membership)
         x = functional.dropout(x, self.output_dropout, self.training)
         x = self.decoder(x)
         if self.level == "graph":

@@ -15,8 +15,10 @@ from anharmonic.nn.graph.arguments import (
     activation_function,
     check_input,
     modules,
+    symbolic,
 )
 from anharmonic.nn.graph.deep import DeepGraphLayer
+from anharmonic.ops.edges import as_int64
 
 
 class Gated(NamedTuple):
@@ -138,7 +140,13 @@ class GradientGating(DeepGraphLayer):
         Returns:
             The features X^L, and with ``return_states`` a ``Gated``.
         """
+        _checks.require(
+            not symbolic(x), "x", "a symbol",
+            "a tensor, as the gate compares the features of nodes of one kind",
+            "pass GraphCON to torch_geometric.nn.to_hetero", TypeError,
+        )  # fmt: skip
         check_input(x, edge_index)
+        edge_index = as_int64(edge_index)
         rows = self._adjacency(edge_index, x.shape[0])
         inputs = GraphInputs(edge_index, args, conv_options, rows)
         if not return_states:

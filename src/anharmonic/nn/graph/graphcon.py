@@ -15,9 +15,12 @@ from anharmonic.nn.graph.arguments import (
     GraphInputs,
     activation_function,
     check_input,
+    symbolic,
 )
 from anharmonic.nn.graph.deep import DeepGraphLayer
 from anharmonic.nn.stability import check_learned, warn_unstable
+from anharmonic.ops.backend import transformed
+from anharmonic.ops.edges import as_int64
 
 
 class Oscillation(NamedTuple):
@@ -151,7 +154,16 @@ class GraphCON(DeepGraphLayer):
         Returns:
             The features X^L, and with ``return_states`` an ``Oscillation``.
         """
-        check_input(x, edge_index)
+        if symbolic(x):
+            _checks.require(
+                not (self.trainable_frequency or self.trainable_damping), "the layer", self,
+                "one without learned scalars for torch_geometric.nn.to_hetero",
+                "leave trainable_frequency and trainable_damping out", TypeError,
+            )  # fmt: skip
+            return_states, args, conv_options = False, (), {}  # symbols, too; their defaults hold
+        else:
+            check_input(x, edge_index)
+            edge_index = as_int64(edge_index)
         states = self.initial_states(x)
         trace = [states] if return_states else None
         states = self._walk(states, GraphInputs(edge_index, args, conv_options), trace)
@@ -173,9 +185,13 @@ class GraphCON(DeepGraphLayer):
         gamma = torch.relu(self.raw_frequency) if self.trainable_frequency else self.frequency
         alpha = torch.relu(self.raw_damping) if self.trainable_damping else self.damping
         coupling = self._sigma(self._convolve(self.convs, n, x, inputs))
-        # Y + dt (σ(F) - γ X - α Y), in one new tensor.
-        y = (y * (1 - self.dt * alpha)).addcmul_(x, x.new_tensor(-self.dt) * gamma)
-        y = y.add_(coupling, alpha=self.dt)
+        # Y + dt (σ(F) - γ X - α Y), in one new tensor: further ones cost more time than the sums.
+        # Under vmap the coupling may be a batch where Y, without weights yet, is none.
+        y, restoring = y * (1 - self.dt * alpha), x.new_tensor(-self.dt) * gamma
+        if not torch.compiler.is_compiling() and transformed() is not None:
+            y = y.addcmul(x, restoring).add(coupling, alpha=self.dt)
+        else:
+            y = y.addcmul_(x, restoring).add_(coupling, alpha=self.dt)
         x = torch.add(x, y, alpha=self.dt)
         return self._drop(x), self._drop(y)
 

@@ -6,7 +6,7 @@ from, τ the rates, s their argument before tanh.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -19,21 +19,6 @@ from anharmonic.ops.gate.reference import AGGREGATIONS, gate_reference
 from anharmonic.ops.sorted_edges import check_features
 
 NEIGHBOURS = ("in", "out")
-
-
-def small_case(make_tensor: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
-    """What is compared at the first use on a GPU."""
-    h = make_tensor(4, 3)
-    edges = torch.tensor([[0, 1, 1, 2, 2], [1, 0, 2, 1, 1]], device=h.device)
-    return [gradient_gate(h, Adjacency(edges, 4), p=2.5, backend=backend)]
-
-
-def _unfit_for_triton(tensors: Sequence[Tensor], trusted: bool) -> str | None:
-    from anharmonic.ops.gpu.backend import refusal
-
-    if tensors[0].dtype is not torch.float32:
-        return f"{tensors[0].dtype}"
-    return refusal("gradient_gate", tensors, None if trusted else small_case)
 
 
 def gradient_gate(
@@ -94,16 +79,13 @@ def gradient_gate(
         "build it once with Adjacency(edge_index, num_nodes)", TypeError,
     )  # fmt: skip
     check_features("h", h, graph)
-    p = _checks.number("p", p, low=0.0, low_open=True)
+    if not torch.compiler.is_compiling():  # a compiler may have no number there, but a symbol
+        p = _checks.number("p", p, low=0.0, low_open=True)
     _checks.choice("aggr", aggr, AGGREGATIONS)
     _checks.choice("neighbours", neighbours, NEIGHBOURS)
     _checks.boolean("single_rate", single_rate)
     unfit = "aggr='max', which only the reference has" if aggr == "max" else None
-    chosen = choose(
-        "gradient_gate", backend, [h], reference_only=unfit, unfit_for_triton=_unfit_for_triton
-    )
+    chosen = choose("gradient_gate", backend, [h], reference_only=unfit)
     gate: Callable[..., Tensor] = gate_native if chosen == "native" else gate_reference
-    if chosen == "triton":
-        from anharmonic.ops.gate.triton import gate_triton as gate
     s = gate(h, graph, p=p, aggr=aggr, outgoing=neighbours == "out", single_rate=single_rate)
     return torch.tanh(s)
