@@ -31,6 +31,8 @@ from harness.speed import no_garbage_collection
 MODELS = ("CoRNN", "LEM", "UnICORNN")
 PRECISIONS = ("float32", "bfloat16")
 PARTS = ("speed", "errors", "training")
+LEAST_STEPS = 1000
+"""Steps of training, whatever the number of epochs; a quick run has one epoch."""
 # Numbers of each model for series of the two sets, and of the LSTM beside them.
 SETTINGS: dict[str, dict[str, Any]] = {
     "CoRNN": {"dt": 0.1, "frequency": 2.0, "damping": 1.0},
@@ -46,8 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--repeats", type=int, default=15, help="turns of which the median is taken"
     )
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--epochs", type=int, default=60)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--epochs", type=int, default=40)
     parser.add_argument("--from-json", type=Path, help="numbers measured before")
     options = parser.parse_args(argv)
     if options.from_json is not None:
@@ -205,6 +207,7 @@ def train(model: str, data: tuple[Tensor, ...], seed: int, epochs: int) -> float
         model, 1, int(y.max()) + 1, hidden_size=64, readout="mean", **SETTINGS[model]
     )
     batches = -(-len(x) // 32)
+    epochs = epochs if epochs == 1 else max(epochs, LEAST_STEPS // batches)
     optimizer = torch.optim.Adam(network.parameters(), 0.01)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.01, total_steps=epochs * batches)
     for _ in range(epochs):
