@@ -13,7 +13,6 @@ import json
 import os
 import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ import anharmonic as ah
 from anharmonic import diagnostics
 from harness import isolated, speed_report
 from harness.cases import LSTM
-from harness.speed import no_garbage_collection
+from harness.speed import take_turns
 
 MODELS = ("CoRNN", "LEM", "UnICORNN")
 PRECISIONS = ("float32", "bfloat16")
@@ -101,14 +100,7 @@ def speeds(
         layer = getattr(ah, model)(1, hidden)
         for precision in PRECISIONS:
             turns[f"{model}, {precision}"] = step_of(layer, x, precision)
-    taken: dict[str, list[float]] = {name: [] for name in turns}
-    with no_garbage_collection():
-        for number in range(repeats + 1):
-            for name, turn in turns.items():
-                start = time.perf_counter()
-                turn()
-                if number:  # the first turn warms up
-                    taken[name].append(time.perf_counter() - start)
+    taken = take_turns(turns, lambda number: number <= repeats)
     medians = {name: statistics.median(values) for name, values in taken.items()}
     return {"threads": threads, "seconds": medians}
 

@@ -19,7 +19,7 @@ import torch
 from anharmonic import diagnostics
 from harness import isolated, speed_report
 from harness.cases import LSTM, OURS, Case, work
-from harness.speed import STREAM_STEPS, no_garbage_collection
+from harness.speed import STREAM_STEPS, take_turns
 
 MODELS = ("LEM", "CoRNN", "UnICORNN")
 STREAM = 1
@@ -119,17 +119,8 @@ def times(
 
 def _medians(turns: dict[str, Any], seconds: float) -> dict[str, float]:
     """Let all take turns for a while; the first two turns warm up."""
-    taken: dict[str, list[float]] = {name: [] for name in turns}
-    with no_garbage_collection():
-        end = time.perf_counter() + seconds
-        number = 0
-        while number < 7 or time.perf_counter() < end:
-            for name, turn in turns.items():
-                start = time.perf_counter()
-                turn()
-                if number > 1:
-                    taken[name].append(time.perf_counter() - start)
-            number += 1
+    end = time.perf_counter() + seconds
+    taken = take_turns(turns, lambda number: number < 7 or time.perf_counter() < end, warm_up=2)
     return {name: statistics.median(values) for name, values in taken.items()}
 
 

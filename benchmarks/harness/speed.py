@@ -225,26 +225,41 @@ def times(
             turns[entrant] = turn
     best = dict.fromkeys(turns, math.inf)
     for one in range(rounds):
-        taken = _round(turns, repeats, first=one == 0)
+        entrants = turns if one == 0 else {e: turns[e] for e in turns if e in (LSTM, OURS)}
+        taken = take_turns(entrants, lambda number: number <= repeats)
         best |= {name: min(best[name], statistics.median(v)) for name, v in taken.items()}
     each = length if mode == "streaming" else 1
     return {name: value / each for name, value in best.items()}, left_out
 
 
-def _round(
-    turns: Mapping[str, Callable[[], None]], repeats: int, *, first: bool
+def take_turns(
+    turns: Mapping[str, Callable[[], None]], goes_on: Callable[[int], bool], warm_up: int = 1
 ) -> dict[str, list[float]]:
+    """Let all take turns; loops in Python leave early.
+
+    Args:
+        turns: What to time, by name.
+        goes_on: Says from the number of rounds so far whether there is another.
+        warm_up: Rounds that do not count.
+
+    Returns:
+        The seconds of each turn that counts, by name.
+
+    Example:
+        >>> {name: len(v) for name, v in take_turns({"a": int}, lambda number: number < 4).items()}
+        {'a': 3}
+    """
     taken: dict[str, list[float]] = {}
+    number = 0
     with no_garbage_collection():
-        for number in range(repeats + 1):
-            for entrant, turn in turns.items():
-                if not first and entrant not in (LSTM, OURS):
-                    continue
-                if entrant in SLOW and number > SLOW_TURNS:
+        while goes_on(number):
+            for name, turn in turns.items():
+                if name in SLOW and number > SLOW_TURNS:
                     continue
                 seconds = _seconds(turn)
-                if number:  # the first turn warms up
-                    taken.setdefault(entrant, []).append(seconds)
+                if number >= warm_up:
+                    taken.setdefault(name, []).append(seconds)
+            number += 1
     return taken
 
 

@@ -76,7 +76,7 @@ def test_medians_leave_out_the_warm_up_and_turns_alternate(monkeypatch):
     times = {"nn.LSTM": [9.0, 1.0, 3.0, 2.0], "anharmonic": [9.0, 0.5, 0.1, 0.2]}
     turns, clock, left = given(times)
     monkeypatch.setattr(speed.time, "perf_counter", clock)
-    taken = speed._round(turns, 3, first=True)
+    taken = speed.take_turns(turns, lambda number: number <= 3)
     assert statistics.median(taken["nn.LSTM"]) == pytest.approx(2.0)
     assert statistics.median(taken["anharmonic"]) == pytest.approx(0.2)
     assert not any(left.values())
@@ -89,21 +89,23 @@ def test_the_best_of_the_medians_counts(monkeypatch):
     ]
     monkeypatch.setattr(speed, "work", lambda *a: lambda: None)
     monkeypatch.setattr(speed, "ENTRANTS", ("nn.LSTM", "anharmonic"))
-    monkeypatch.setattr(speed, "_round", lambda *a, **k: rounds.pop(0))
+    monkeypatch.setattr(speed, "take_turns", lambda *a, **k: rounds.pop(0))
     assert times(QUICK, "training", 3, 2) == ({"nn.LSTM": 2.0, "anharmonic": 1.0}, {})
 
 
 def test_a_streams_time_is_that_of_one_step(monkeypatch):
     monkeypatch.setattr(speed, "work", lambda *a: lambda: None)
     monkeypatch.setattr(speed, "ENTRANTS", ("nn.LSTM",))
-    monkeypatch.setattr(speed, "_round", lambda *a, **k: {"nn.LSTM": [speed.STREAM_STEPS * 2.0]})
+    monkeypatch.setattr(
+        speed, "take_turns", lambda *a, **k: {"nn.LSTM": [speed.STREAM_STEPS * 2.0]}
+    )
     assert times(CASES[-1], "streaming", 1, 1)[0] == {"nn.LSTM": 2.0}
 
 
 def test_slow_loops_take_few_turns_or_none(monkeypatch):
     turns, clock, left = given({"nn.LSTM": [1.0] * 8, "reference": [1.0] * 8})
     monkeypatch.setattr(speed.time, "perf_counter", clock)
-    taken = speed._round(turns, 7, first=True)
+    taken = speed.take_turns(turns, lambda number: number <= 7)
     assert len(taken["nn.LSTM"]) == 7 and len(taken["reference"]) == speed.SLOW_TURNS
     assert len(left["reference"]) == 8 - 1 - speed.SLOW_TURNS
     monkeypatch.setattr(speed, "_guess", lambda *a: 12.3)

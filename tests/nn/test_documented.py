@@ -50,7 +50,7 @@ def test_descriptions_of_a_users_layer_come_from_its_bases_too():
 
 
 def test_no_docstring_is_changed_at_import():
-    """What ``help`` shows is what stands in the file."""
+    """Models show the docstring that their source file holds."""
     for kind in (*MODELS, *PARTS):
         tree = ast.parse(inspect.getsource(kind))
         assert ast.get_docstring(tree.body[0]) == inspect.getdoc(kind)

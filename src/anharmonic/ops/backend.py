@@ -224,6 +224,19 @@ def transformed() -> str | None:
     return None
 
 
+def in_autocast(x: Tensor) -> bool:
+    """Whether autocast is on for the device of a tensor.
+
+    Example:
+        >>> with torch.autocast("cpu", dtype=torch.bfloat16):
+        ...     in_autocast(torch.zeros(1)), in_autocast(torch.zeros(1, device="meta"))
+        (True, False)
+    """
+    kind = x.device.type
+    # Devices without autocast, such as "meta", refuse the question.
+    return kind != "meta" and torch.is_autocast_enabled(kind)
+
+
 def unfit_for_cpu(tensors: Sequence[Tensor]) -> str | None:
     """The ``fits`` of compiled CPU code: plain tensors on the CPU, all float32 or all float64.
 

@@ -33,7 +33,7 @@ def check_edges(edge_index: Any, num_nodes: int) -> Tensor:
             "take the edges out of the sparse matrix: if row i holds the edges that end in i, they "
             "are matrix.to_sparse_coo().coalesce().indices().flip(0)"
         )
-    elif as_int64(edge_index).dtype != torch.int64:
+    elif edge_index.dtype not in (torch.int64, torch.int32):
         advice = "convert it with edge_index.long(); row 0 holds sources, row 1 targets"
     if advice:
         raise TypeError(

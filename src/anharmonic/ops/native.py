@@ -157,9 +157,10 @@ def rounds_to_bfloat16(dtype: torch.dtype) -> bool:
     """
     if current_precision() != "bfloat16" or dtype is not torch.float32:
         return False
-    if not has_bfloat16() and not torch.compiler.is_compiling():
+    available = has_bfloat16()
+    if not available and not torch.compiler.is_compiling():
         _warn_of_float32()
-    return has_bfloat16()
+    return available
 
 
 @functools.cache

@@ -17,7 +17,7 @@ _PRECISION = ContextSetting("precision", "float32")
 
 @contextmanager
 def use_precision(precision: str) -> Iterator[None]:
-    """Rounds the operands of a recurrence's matrix products within a ``with`` block.
+    """Round the operands of a recurrence's matrix products within a ``with`` block.
 
     It counts in this thread or task, for input products, recurrent products and their gradients
     alike; a backward pass takes what its forward pass took. Sums are float32, and so are states,

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import message
-from anharmonic.ops.backend import transformed
+from anharmonic.ops.backend import in_autocast, transformed
 from anharmonic.ops.equation import Equation
 from anharmonic.ops.memory import resolve, state_bytes
 
@@ -121,10 +121,8 @@ def run(
 
 def _without_autocast(x: Tensor) -> Any:
     """Recurrences run in the weights' dtype: rounding errors would pile up over time."""
-    kind = x.device.type
-    # Devices without autocast, such as "meta", refuse the question.
-    if kind != "meta" and torch.is_autocast_enabled(kind):
-        return torch.autocast(kind, enabled=False)
+    if in_autocast(x):
+        return torch.autocast(x.device.type, enabled=False)
     return contextlib.nullcontext()
 
 

@@ -96,10 +96,10 @@ def graph_settings(
     decay and dropout. Features that are mostly 0, such as words, are scaled to equal size at every
     node. If edges join nodes of one class more often than chance (training and validation nodes
     are looked at, no test node), layers smooth over neighbours; if not, a node's own features get
-    weights of their own. A ``GradientGating`` that smooths and whose number of layers is given gets
-    a ``gate_scale`` with which the mean rates of its new layers sum to 0.3 times their number,
-    within 1 and 6: the gate starts neither shut nor wide open. Tasks of many graphs get small
-    batches and one cycle of the rate. GCN and GAT are trained as their authors did.
+    weights of their own. A ``GradientGating`` that smooths gets, if it is given more than two
+    layers, a ``gate_scale`` with which the mean rates of its new layers sum to 0.3 times their
+    number, within 1 and 6: the gate starts neither shut nor wide open. Tasks of many graphs get
+    small batches and one cycle of the rate. GCN and GAT are trained as their authors did.
 
     Args:
         model: Canonical name of a graph model. One that is not this package's gets options that

@@ -10,14 +10,14 @@ from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from anharmonic import _checks
 from anharmonic.ops import State
+from anharmonic.ops.backend import in_autocast
 
 
 def checked_sequence(
     x: Tensor, input_size: int, batch_first: bool, example: Tensor, *, packed: bool = False
 ) -> Tensor:
     """Check a layer's input sequence and return it (in the layer's dtype under autocast)."""
-    if not isinstance(x, Tensor) or x.dtype is not example.dtype or x.device != example.device:
-        x = on_layer("input", x, example)
+    x = on_layer("input", x, example)
     if x.dim() not in ((2,) if packed else (2, 3)) or x.shape[-1] != input_size:
         layout = f"[B, T, {input_size}]" if batch_first else f"[T, B, {input_size}]"
         expected = f"of shape {layout}, or [T, {input_size}] unbatched"
@@ -162,12 +162,6 @@ def on_layer(name: str, value: Any, example: Tensor) -> Tensor:
     if isinstance(value, Tensor) and value.device == device:
         if value.dtype is dtype:
             return value
-        if _autocast(value):
+        if in_autocast(value):
             return value.to(dtype)
     return _checks.tensor_like(name, value, dtype=dtype, device=device)
-
-
-def _autocast(x: Tensor) -> bool:
-    kind = x.device.type
-    # Devices without autocast, such as "meta", refuse the question.
-    return kind != "meta" and torch.is_autocast_enabled(kind)

@@ -322,13 +322,10 @@ class SequenceLayer(EquationModule):
 
     def _initial(self, state: Any, x: Tensor, batched: bool) -> Any:
         """Return the initial state for x [T, B, F], [L * D, B, H] each."""
-        levels, width, kind = len(self._suffixes), self._state_size, self.state_type
-        if state is None:
-            zeros = x.new_zeros((levels, x.shape[1], width))
-            return kind._make([zeros] * len(kind._fields))
-        if batched:
-            return checked_state(state, (levels, x.shape[1], width), x, kind)
-        return kind._make(part[:, None] for part in checked_state(state, (levels, width), x, kind))
+        batch = (x.shape[1],) if batched else ()
+        shape = (len(self._suffixes), *batch, self._state_size)
+        start = checked_state(state, shape, x, self.state_type)
+        return start if batched else start._make(part[:, None] for part in start)
 
     def _run(
         self,
