@@ -20,7 +20,7 @@ from anharmonic.data import read_parts, save_npz, sequences_from  # noqa: E402
 from anharmonic.data.base import Batch  # noqa: E402
 from anharmonic.data.metrics import TaskMetric  # noqa: E402
 from anharmonic.data.preprocessing import Preprocessing  # noqa: E402
-from anharmonic.nn.sequence.registry import LAYERS  # noqa: E402
+from anharmonic.nn.registry import SEQUENCE_LAYERS as LAYERS  # noqa: E402
 
 settings.register_profile("short", max_examples=8, deadline=None, derandomize=True)
 settings.register_profile("long", max_examples=500, deadline=None)

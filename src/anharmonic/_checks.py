@@ -431,6 +431,8 @@ def nonnegative(name: str, value: Tensor) -> float:
     """
     if not has_values(value):
         return 0.0
+    if value.numel() == 0:
+        return 0.0
     low, high = (float(end) for end in value.detach().aminmax())
     if not 0.0 <= low <= high < math.inf:
         raise ValueError(

@@ -224,3 +224,27 @@ def test_large_sizes(name):
     start = x[:2_000].clone().requires_grad_()
     layer(start)[0][-1].sum().backward()
     assert start.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("name", [*OURS, "FastGRNN", "ResonatorBank"])
+def test_exports_with_a_free_length_and_batch(name):
+    layer = make(name).eval()
+    free = ({0: torch.export.Dim("time", min=2), 1: torch.export.Dim("batch")},)
+    with torch.no_grad():
+        program = torch.export.export(layer, (sequences(2, 5),), dynamic_shapes=free)
+    for batch, steps in ((2, 5), (3, 70)):
+        x = sequences(batch, steps)
+        torch.testing.assert_close(program.module()(x)[0], layer(x)[0], rtol=1e-12, atol=1e-13)
+
+
+@ours
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
+def test_jit_trace_says_what_to_do(name):
+    layer, x = make(name), sequences(2, 5)
+    if ops.available_backends(layer.equation().kernel or "skew") == ["reference"]:
+        pytest.skip("nothing compiled runs this layer here")
+    with pytest.raises(TypeError, match=r"torch\.jit\.trace cannot record .* torch\.export"):
+        torch.jit.trace(layer, (x,), check_trace=False)
+    with ah.use_backend("reference"):
+        traced = torch.jit.trace(layer, (x,), check_trace=False, strict=False)
+    torch.testing.assert_close(traced(x)[0], layer(x)[0], rtol=1e-12, atol=1e-13)

@@ -65,6 +65,7 @@ static void recurrence(source *s) {
     const int64_t F = c.inputs = 1 + below(s, 20), H = c.hidden = 1 + below(s, 36);
     const int64_t L = c.layers = 1 + below(s, 4), odd = below(s, 4) == 0;
     c.block = 1 + below(s, B), c.tile = 1 + below(s, T);
+    c.sum_rows = c.block % 2 ? c.block : c.block / 2;
     c.keep = below(s, 4);
     const int unicornn = c.model == AN_UNICORNN;
     c.grid = unicornn && (c.keep == AN_KEEP_END || below(s, 2));

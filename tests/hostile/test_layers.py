@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.nn.sequence.registry import LAYERS
+from anharmonic.nn.registry import SEQUENCE_LAYERS as LAYERS
 
 T, B, F, H = 7, 3, 2, 4
 NATIVE = (

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.nn.sequence.registry import LAYERS
+from anharmonic.nn.registry import SEQUENCE_LAYERS as LAYERS
 from anharmonic.ops.cornn import CoRNNWeights, cornn
 
 pytestmark = pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")

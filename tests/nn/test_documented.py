@@ -1,13 +1,13 @@
-"""Docstrings of models are whole, wherever their parts stand."""
+"""Docstrings of models are whole."""
 
+import ast
 import inspect
 import re
 
 import pytest
 
 from anharmonic.nn import GradientGating, GraphCON, StepLayer
-from anharmonic.nn.arguments import constructor_arguments
-from anharmonic.nn.documented import complete
+from anharmonic.nn.arguments import argument_descriptions, constructor_arguments
 from anharmonic.nn.registry import list_models, model_class
 from anharmonic.nn.sequence.cornn import CoRNNCell
 from anharmonic.nn.sequence.lem import LEMCell
@@ -26,68 +26,31 @@ def test_a_model_describes_every_argument_shape_and_error_once(kind):
         assert text.count(f"\n{section}:\n") == 1
 
 
-class Base:
-    """A layer.
-
-    Args:
-        size: Neurons,
-            at least one.
-        steps: How many.
-
-    Shape:
-        x [B, F].
-
-    Raises:
-        ValueError: If it is too small.
-    """
-
-
-def test_what_a_class_says_itself_goes_before_what_its_base_says():
-    class Layer(Base):
-        """Another one.
-
-        Args:
-            size: Its own.
-
-        Raises:
-            TypeError: If it is none.
-        """
-
-    complete(Layer, ["steps", "size"])
-    assert Layer.__doc__ == (
-        "Another one.\n\nArgs:\n    steps: How many.\n    size: Its own.\n\n"
-        "Shape:\n    x [B, F].\n\nRaises:\n    TypeError: If it is none."
-    )
-
-
-def test_a_class_without_a_docstring_has_none():
-    class Layer(Base):
-        pass
-
-    complete(Layer, ["size"])
-    assert Layer.__doc__ is None
-
-
-def test_arguments_that_a_constructor_does_not_take_are_left_out():
-    class Layer(Base):
-        """Another one."""
-
-    complete(Layer, ["size"])
-    assert "at least one" in Layer.__doc__
-    assert "steps" not in Layer.__doc__
-
-
-def test_a_layer_of_a_user_is_completed():
+def test_descriptions_of_a_users_layer_come_from_its_bases_too():
     class Mine(StepLayer):
         """A layer of a user.
 
         Args:
-            leak: How much is new.
+            leak: How much is new,
+                of 1.
+            dropout: Its own.
+
+        Note:
+            nothing: Is no argument.
         """
 
         def __init__(self, input_size, hidden_size, *, leak=0.1, dropout=0.0):
             super().__init__(input_size, hidden_size, dropout=dropout)
 
-    assert re.findall(r"^    (\w+): ", Mine.__doc__, re.M)[:4] == [
-        "input_size", "hidden_size", "leak", "dropout",
-    ]  # fmt: skip
+    described = argument_descriptions(Mine)
+    assert described["leak"] == "How much is new, of 1."
+    assert described["dropout"] == "Its own."
+    assert described["input_size"] == argument_descriptions(StepLayer)["input_size"]
+    assert "nothing" not in described
+
+
+def test_no_docstring_is_changed_at_import():
+    """What ``help`` shows is what stands in the file."""
+    for kind in (*MODELS, *PARTS):
+        tree = ast.parse(inspect.getsource(kind))
+        assert ast.get_docstring(tree.body[0]) == inspect.getdoc(kind)

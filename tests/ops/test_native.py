@@ -495,7 +495,7 @@ class TestOperators:
             native.invoke("an_forward", nonsense)
 
     @pytest.mark.parametrize(
-        "field", ["steps", "batch", "inputs", "hidden", "layers", "block", "tile"]
+        "field", ["steps", "batch", "inputs", "hidden", "layers", "block", "sum_rows", "tile"]
     )
     @pytest.mark.parametrize("value", [0, -1])
     def test_sizes_that_cannot_be_walked_are_refused(self, field, value):

@@ -130,8 +130,22 @@ def clipped_gaps(old, self, x, state=None, *, elapsed=None, **kwargs):
     return old(self, x, state, elapsed=elapsed, **kwargs)
 
 
-def accepts_nan(old, self, x, *args, **kwargs):
+def any_dtype(old, self, x, *args, **kwargs):
+    return old(self, x.float() if isinstance(x, torch.Tensor) else x, *args, **kwargs)
+
+
+def hides_nan(old, self, x, *args, **kwargs):
     return old(self, x.nan_to_num(0.0) if isinstance(x, torch.Tensor) else x, *args, **kwargs)
+
+
+def wants_sequences(old, self, x, *args, **kwargs):
+    if isinstance(x, torch.Tensor) and 0 in x.shape:
+        raise ValueError("input must hold a sequence")
+    return old(self, x, *args, **kwargs)
+
+
+def own_names(old, self, x, state=None, **kwargs):
+    return old(self, x, state, **kwargs)
 
 
 def any_state(old, self, x, state=None, **kwargs):
@@ -245,7 +259,10 @@ BROKEN = {
     "stable_for_long": Explosive,
     "device_argument": Elsewhere,
     "bad_arguments_are_refused": Lenient,
-    "bad_input_is_refused": changed(forward=accepts_nan),
+    "bad_input_is_refused": changed(forward=any_dtype),
+    "arguments_have_the_names_of_torch": changed(forward=own_names),
+    "nan_stays_in_its_sequence": changed(forward=hides_nan),
+    "an_empty_batch_passes": changed(forward=wants_sequences),
     "bad_states_are_refused": changed(forward=any_state),
     "bad_steps_are_refused": changed(step=any_step),
     "elapsed_is_refused": Deaf,

@@ -118,6 +118,8 @@ def options_of(
     """
     from tyro import conf
 
+    from anharmonic.nn.arguments import argument_descriptions
+
     own = {name: parameter.default for name, parameter in parameters.items()}
     defaults = {**own, **defaults, **dict.fromkeys(left_open, AUTO)}
 
@@ -137,7 +139,11 @@ def options_of(
     text = inspect.getdoc(kind) or ""
     options.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
     options.__annotations__ = {parameter.name: parameter.annotation for parameter in given}
-    options.__doc__ = f"{text.partition(chr(10))[0]}\n\nArgs:{text.partition('Args:')[2]}"
+    described = argument_descriptions(kind)
+    entries = "".join(
+        f"    {name}: {described[name]}\n" for name in parameters if name in described
+    )
+    options.__doc__ = f"{text.partition(chr(10))[0]}\n\nArgs:\n{entries}"
     return conf.arg(constructor=options)
 
 

@@ -1,8 +1,9 @@
-"""What classes are made from, by name."""
+"""Arguments of constructors, by name."""
 
 from __future__ import annotations
 
 import inspect
+import re
 
 
 def constructor_arguments(cls: type, *, eval_str: bool = False) -> dict[str, inspect.Parameter]:
@@ -28,3 +29,25 @@ def constructor_arguments(cls: type, *, eval_str: bool = False) -> dict[str, ins
             if not any(p.kind is p.VAR_KEYWORD for p in given):
                 break
     return arguments
+
+
+def argument_descriptions(cls: type) -> dict[str, str]:
+    """Return what the docstrings of a class and of its base classes say of each argument.
+
+    Args:
+        cls: The class; docstrings are in Google form.
+
+    Example:
+        >>> import anharmonic as ah
+        >>> argument_descriptions(ah.LEM)["input_size"]
+        'Features per step, F >= 1.'
+    """
+    texts: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        section = inspect.cleandoc(vars(base).get("__doc__") or "").partition("\nArgs:\n")[2]
+        entries = re.split(
+            r"^ {4}(\*{0,2}\w+): ", re.split(r"\n\n|\n(?=\S)", section)[0], flags=re.M
+        )
+        for name, text in zip(entries[1::2], entries[2::2], strict=True):
+            texts[name] = " ".join(text.split())
+    return texts

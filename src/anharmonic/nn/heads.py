@@ -19,8 +19,8 @@ from anharmonic.nn.embedding import (
     sequence_dropout,
 )
 from anharmonic.nn.padding import check_elapsed_shape, check_lengths, mean_of_steps, packed
-from anharmonic.nn.sequence.registry import canonical_name, layer_class
-from anharmonic.nn.store import Stored
+from anharmonic.nn.registry import canonical_name, model_class
+from anharmonic.nn.store import Stored, storable
 
 READOUTS = ("last", "mean", "all")
 # Arguments of a layer that the model sets itself, or takes under the same name.
@@ -123,8 +123,8 @@ class SequenceModel(Stored):
         **layer_options: Any,
     ) -> None:
         super().__init__()
-        self.name = canonical_name(layer)
-        known = constructor_arguments(layer_class(self.name))
+        self.name = canonical_name(layer, "sequence")
+        known = constructor_arguments(model_class(self.name))
         for option in layer_options:
             _checks.choice(f"option of {self.name}", option, set(known) - _SET_HERE)
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
@@ -142,7 +142,7 @@ class SequenceModel(Stored):
         self.input_dropout = probability("input_dropout", input_dropout)
         self.output_dropout = probability("output_dropout", output_dropout)
         self.layer_options = layer_options
-        self.layer: Any = layer_class(self.name)(
+        self.layer: Any = model_class(self.name)(
             _checks.positive_int("input_size", embedding_size or input_size) * patch,
             hidden_size,
             **layer_options,
@@ -305,3 +305,6 @@ class SequenceModel(Stored):
             elapsed = functional.pad(elapsed[:, None], (0, missing), mode="replicate")[:, 0]
             elapsed = elapsed.reshape(B, -1, p).mean(dim=2)
         return x, lengths, elapsed
+
+
+storable(SequenceModel)

@@ -8,14 +8,33 @@ from anharmonic.nn.graph.gradient_gating_network import GradientGatingNetwork
 from anharmonic.nn.graph.graphcon_network import GraphCONNetwork
 from anharmonic.nn.graph.plain import PlainGNN
 from anharmonic.nn.graph.textbook import GAT, GCN
-from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.ode.matrix_form import NeuralODE
 from anharmonic.nn.ode.network import NeuralODENetwork
-from anharmonic.nn.sequence.cornn import CoRNNCell
-from anharmonic.nn.sequence.lem import LEMCell
-from anharmonic.nn.sequence.registry import LAYERS
-from anharmonic.nn.sequence.unicornn import UnICORNNCell
+from anharmonic.nn.sequence.cornn import CoRNN, CoRNNCell
+from anharmonic.nn.sequence.fastgrnn import FastGRNN
+from anharmonic.nn.sequence.lem import LEM, LEMCell
+from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator, NeuralOscillator
+from anharmonic.nn.sequence.resonator_bank import ResonatorBank
+from anharmonic.nn.sequence.skew import SkewRNN
+from anharmonic.nn.sequence.torch_layers import GRU, LSTM, RNN, ChronoLSTM
+from anharmonic.nn.sequence.unicornn import UnICORNN, UnICORNNCell
 from anharmonic.nn.store import Stored, storable
+
+SEQUENCE_LAYERS: dict[str, type[Stored]] = {
+    "CoRNN": CoRNN,
+    "UnICORNN": UnICORNN,
+    "LEM": LEM,
+    "NeuralOscillator": NeuralOscillator,
+    "MultiLayerNeuralOscillator": MultiLayerNeuralOscillator,
+    "SkewRNN": SkewRNN,
+    "RNN": RNN,
+    "LSTM": LSTM,
+    "GRU": GRU,
+    "ChronoLSTM": ChronoLSTM,
+    "FastGRNN": FastGRNN,
+    "ResonatorBank": ResonatorBank,
+}
+"""Sequence layers by name: this package's own first, then those to compare with."""
 
 GRAPH_NETWORKS: dict[str, type[GraphNetwork]] = {
     "GraphCON": GraphCONNetwork,
@@ -30,12 +49,12 @@ TABULAR_NETWORKS: dict[str, type[Stored]] = {"NeuralODE": NeuralODENetwork}
 """Networks for tables of numbers by name."""
 
 _KINDS: dict[str, tuple[dict[str, type[Stored]], _plugins.Group]] = {
-    "sequence": (LAYERS, "anharmonic.sequence_models"),
+    "sequence": (SEQUENCE_LAYERS, "anharmonic.sequence_models"),
     "graph": ({**GRAPH_NETWORKS}, "anharmonic.graph_models"),
     "tabular": (TABULAR_NETWORKS, "anharmonic.tabular_models"),
 }
 storable(*(model for models, _ in _KINDS.values() for model in models.values()))
-storable(CoRNNCell, UnICORNNCell, LEMCell, SequenceModel, NeuralODE)
+storable(CoRNNCell, UnICORNNCell, LEMCell, NeuralODE)
 
 
 def list_models(kind: str = "sequence") -> list[str]:
@@ -74,8 +93,12 @@ def model_kind(name: str) -> str:
     return next(kind for kind in _KINDS if known in list_models(kind))
 
 
-def canonical_name(name: str) -> str:
-    """The model's name as it is written here, whatever the case it came in.
+def canonical_name(name: str, kind: str | None = None) -> str:
+    """Return the model's name as it is written here, whatever the case it came in.
+
+    Args:
+        name: Its name, in upper or lower case.
+        kind: "sequence", "graph" or "tabular"; None for any.
 
     Raises:
         ValueError: If there is no such model; the message lists the names and the nearest.
@@ -84,7 +107,8 @@ def canonical_name(name: str) -> str:
         >>> canonical_name("graphcon")
         'GraphCON'
     """
-    return _checks.name_of("model", name, [n for kind in _KINDS for n in list_models(kind)])
+    kinds = _KINDS if kind is None else (kind,)
+    return _checks.name_of("model", name, [n for one in kinds for n in list_models(one)])
 
 
 def model_class(name: str) -> type[Stored]:

@@ -22,7 +22,6 @@ from torch import Tensor, nn
 from anharmonic import _checks, _plugins
 from anharmonic._version import __version__
 from anharmonic.nn.arguments import constructor_arguments
-from anharmonic.nn.documented import complete
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
@@ -33,15 +32,7 @@ _Self = TypeVar("_Self", bound="Stored")
 
 
 class Stored(nn.Module):
-    """A module whose constructor arguments are attributes of the same names and JSON values.
-
-    What the docstring of a class leaves out of its arguments, shapes and errors is taken from its
-    base classes.
-    """
-
-    def __init_subclass__(cls, **arguments: Any) -> None:
-        super().__init_subclass__(**arguments)
-        complete(cls, constructor_arguments(cls))
+    """A module whose constructor arguments are attributes of the same names and JSON values."""
 
     def config(self) -> dict[str, Any]:
         """The constructor's arguments (without device and dtype) by name."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from anharmonic._checks import choice
 from anharmonic.ops.equation import Compiled, Equation, State
-from anharmonic.ops.sequence import SequenceOptions, run
+from anharmonic.ops.sequence import SequenceOptions, check_numbers, run
 
 SCHEMES = ("explicit", "implicit")
 
@@ -117,5 +117,6 @@ def cornn(
         >>> out.shape, torch.equal(out[-1], y[0])
         (torch.Size([5, 4, 3]), True)
     """
+    check_numbers(dt=dt, frequency=frequency, damping=damping)
     equation = CoRNNEquation(dt, frequency, damping, choice("scheme", scheme, SCHEMES))
     return run(equation, x, weights, (y0, z0), **options)  # type: ignore[return-value]

@@ -6,7 +6,7 @@ and the GPU kernels read it: ``ops/lem.py`` is an example, ``ops/sequence.py`` r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
@@ -47,13 +47,15 @@ class Compiled:
     Attributes:
         model: Its name in ``native.MODELS``.
         numbers: dt, frequency, damping and gate floor (coRNN's may be tensors, which then get
-            gradients), and behind them the largest step of every layer (UnICORNN).
+            gradients), and behind them the largest step of every layer, or one for all (UnICORNN).
         skipped_layers: S of UnICORNN's residual stacking; 0 for none.
+        weights: Makes the weights of that model from those of a layer; None if they are the same.
     """
 
     model: str
     numbers: Sequence[float | Tensor]
     skipped_layers: int = 0
+    weights: Callable[[Any], Sequence[Tensor | None]] | None = None
 
 
 class Equation:
@@ -135,7 +137,7 @@ class Equation:
         return self.dt
 
     def compiled(self) -> Compiled | None:
-        """Return how the C library runs it; None if it does not."""
+        """Return how compiled code runs it; None if only the reference does."""
         return None
 
     # ---- for stacks whose layers differ; most models leave these alone -------------------------
@@ -154,11 +156,3 @@ class Equation:
     def passed_up(self, output: Tensor, start: Any) -> Tensor:
         """Return what the layer above reads, from a layer's output and the state before it."""
         return output
-
-    def as_compiled(self, weights: Sequence[Any]) -> tuple[Equation, Sequence[Any]]:
-        """Return the equation and weights of the compiled model that computes the same."""
-        return self, weights
-
-    def reference_only(self) -> str | None:
-        """Say why only the reference runs these settings; None if compiled code can."""
-        return None

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from anharmonic.ops.equation import Compiled, Equation, State
-from anharmonic.ops.sequence import SequenceOptions, run
+from anharmonic.ops.sequence import SequenceOptions, check_numbers, run
 
 
 class LEMWeights(NamedTuple):
@@ -135,4 +135,5 @@ def lem(
         >>> out.shape, torch.equal(out[-1], y[0])
         (torch.Size([5, 4, 3]), True)
     """
+    check_numbers(dt=dt)
     return run(LEMEquation(dt, multiscale, gate_floor), x, weights, (y0, z0), **options)  # type: ignore[return-value]

@@ -33,7 +33,7 @@ class Call(ctypes.Structure):
 
     _fields_: ClassVar[Any] = [
         *_fields(ctypes.c_int64, "model real_bytes threads steps batch inputs hidden layers"),
-        *_fields(ctypes.c_int64, "skip block tile keep checkpoint grid"),
+        *_fields(ctypes.c_int64, "skip block sum_rows tile keep checkpoint grid"),
         *_fields(ctypes.c_double, "dt frequency damping gate_floor"),
         *_fields(ctypes.c_void_p, "x"),
         *_fields(ctypes.c_int64, "x_time x_batch"),

@@ -4,9 +4,9 @@
 carries it into autograd, ``torch.compile`` and export. An equation's ``compiled`` says which model
 of the library it is.
 
-A plan says how a call is cut: blocks of batch rows, tiles of time, and what is saved. It does not
-depend on the number of threads, and only what is saved depends on the memory policy: every sum runs
-over the same tiles, so that neither changes a bit of the result.
+A plan says how a call is cut: blocks of batch rows, tiles of time, and what is saved. Which rows
+and tiles a sum runs over depends neither on the number of threads nor on the memory policy, so that
+neither changes a bit of the result.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from torch import Tensor
 
 from anharmonic._checks import message, watched
 from anharmonic.ops.backend import needs_gradient
-from anharmonic.ops.equation import Equation
+from anharmonic.ops.equation import Compiled, Equation
 from anharmonic.ops.library import Call, library
 from anharmonic.ops.memory import off_grid, resolve
 
@@ -89,7 +89,7 @@ def run(
     assert compiled is not None
     model, skip, scalars = MODELS.index(compiled.model), compiled.skipped_layers, compiled.numbers
     (y0, z0), absent = state, x.new_empty(0)
-    flat = five_per_layer(weights, absent)
+    flat = library_weights(compiled, weights, absent)
     values, numbers = x.new_empty(0, dtype=torch.float64), [0.0] * len(scalars)
     trained = False
     for k, scalar in enumerate(scalars):
@@ -100,6 +100,15 @@ def run(
     if trained:
         values = torch.stack([torch.as_tensor(v).to(torch.float64) for v in scalars[:4]])
     seen = watched()
+    if seen and torch._C._get_tracing_state() is not None:
+        raise TypeError(
+            message(
+                "torch.jit.trace cannot record the C library",
+                f"a call of {compiled.model} under it",
+                "use torch.export.export, or trace within anharmonic.use_backend('reference'), "
+                "which records every step",
+            )
+        )
     has_gradient = needs_gradient((x, y0, z0, values, elapsed, *flat))
     grid = grid or memory == "reversible"
     dropped = list(masks or ())
@@ -107,25 +116,33 @@ def run(
         # What AOTInductor compiles would pass None for a list without entries.
         dropped = dropped or [absent]
         # A plan would tie the program to sizes like those of the example: it is made at each call.
-        plan = Plan(model, skip, int(return_sequence), int(grid), 0, 0, NOTHING, 0, 0)
+        plan = Plan(model, skip, int(return_sequence), int(grid), 0, 0, 0, NOTHING, 0, 0)
     else:
         (steps, batch, inputs), (layers, _, hidden) = x.shape, y0.shape
         plan = (plan_call if seen else plan_again)(
             model, steps, batch, inputs, layers, hidden, x.element_size(),
             memory if has_gradient else None, return_sequence, skip, grid,
+            2 if seen else torch.get_num_threads(),  # a compiler has no number of threads
         )  # fmt: skip
-    forward = walk if has_gradient or seen or type(x) is not Tensor else _walk
-    output, y, z, _ = forward(x, flat, y0, z0, values, elapsed, lengths, dropped, plan, numbers)
+    if seen or type(x) is not Tensor:
+        output, y, z, _ = walk(x, flat, y0, z0, values, elapsed, lengths, dropped, plan, numbers)
+    elif has_gradient:
+        output, y, z = _Walk.apply(  # type: ignore[no-untyped-call]
+            x, y0, z0, values, elapsed, lengths, dropped, plan, numbers, *flat
+        )
+    else:
+        output, y, z, _ = _walk(x, flat, y0, z0, values, elapsed, lengths, dropped, plan, numbers)
     return (output if return_sequence else None), y, z
 
 
-def five_per_layer(weights: Sequence[Any], absent: Tensor) -> list[Tensor]:
-    """Return the weights as the C library takes them, ``absent`` for those a model lacks."""
+def library_weights(compiled: Compiled, weights: Sequence[Any], absent: Tensor) -> list[Tensor]:
+    """Return the weights as the C library takes them, five a layer; ``absent`` where one lacks."""
     flat: list[Tensor] = []
     for layer in weights:
-        for weight in layer:
+        own = layer if compiled.weights is None else compiled.weights(layer)
+        for weight in own:
             flat.append(absent if weight is None else weight)
-        flat += [absent] * (5 - len(layer))
+        flat += [absent] * (5 - len(own))
     return flat
 
 
@@ -151,10 +168,11 @@ def prepared_call(
     assert compiled is not None
     plan = plan_again(
         MODELS.index(compiled.model), *x.shape, *y0.shape[::2], x.element_size(), None, False,
-        compiled.skipped_layers, memory == "reversible",
+        compiled.skipped_layers, memory == "reversible", torch.get_num_threads(),
     )  # fmt: skip
     numbers = [float(number) for number in compiled.numbers]
-    flat, values = five_per_layer(weights, x.new_empty(0)), x.new_empty(0, dtype=torch.float64)
+    flat = library_weights(compiled, weights, x.new_empty(0))
+    values = x.new_empty(0, dtype=torch.float64)
     return _make_call(x, flat, y0, values, None, None, [], plan, numbers)
 
 
@@ -168,6 +186,7 @@ class Plan(NamedTuple):
         return_sequence: Whether the output is wanted.
         grid: Whether states live on the fixed-point grid.
         block: Batch rows that walk together; 0 for a call that is planned when it runs.
+        sum_rows: Of these, rows whose weight gradients are summed together.
         tile: Steps that are processed together.
         keep: What is saved between forward and backward (NOTHING, ALL, CHECKPOINTS or END).
         checkpoint: Steps between saved states.
@@ -179,6 +198,7 @@ class Plan(NamedTuple):
     return_sequence: int
     grid: int
     block: int
+    sum_rows: int
     tile: int
     keep: int
     checkpoint: int
@@ -197,6 +217,7 @@ def plan_call(
     return_sequence: bool,
     skip: int,
     grid: bool,
+    threads: int = 1,
 ) -> Plan:
     """Plan a call; ``memory`` is the policy, None where there is no backward pass.
 
@@ -204,11 +225,13 @@ def plan_call(
 
     Example:
         >>> plan_call(3, 1000, 32, 1, 1, 128, 4, "auto", True, 0, False)[4:8]
-        (8, 16, 1, 16)
+        (8, 8, 16, 1)
     """
     row = (hidden + ROW_UNIT - 1) // ROW_UNIT * ROW_UNIT
-    block = block_rows(batch, 5 * layers * hidden * (hidden + inputs) * real_bytes)
-    fitting = _TILE_ELEMENTS // (block * row)  # as many steps as keep a tile of states in cache
+    sum_rows = rows_summed_together(batch, 5 * layers * hidden * (hidden + inputs) * real_bytes)
+    # A second thread would walk the other half of a small batch; one thread walks both at once.
+    block = sum_rows * max(1, _BLOCK_ROWS // sum_rows) if threads == 1 else sum_rows
+    fitting = _TILE_ELEMENTS // (sum_rows * row)  # as many steps as keep a tile of states in cache
     tile = min(max(fitting, 8), _LONGEST_TILE, steps)
     keep, checkpoint, saved_bytes = NOTHING, tile, 0
     if memory is not None:
@@ -220,7 +243,16 @@ def plan_call(
             saved = saved_states("chunked", steps, tile, states, every, _ACTIVATIONS[model])
         keep, checkpoint, saved_bytes = saved
     return Plan(
-        model, skip, int(return_sequence), int(grid), block, tile, keep, checkpoint, saved_bytes
+        model,
+        skip,
+        int(return_sequence),
+        int(grid),
+        block,
+        sum_rows,
+        tile,
+        keep,
+        checkpoint,
+        saved_bytes,
     )
 
 
@@ -228,15 +260,15 @@ plan_again = functools.lru_cache(maxsize=256)(plan_call)
 """``plan_call``, which remembers its last plans: a training loop makes the same calls again."""
 
 
-def block_rows(batch: int, gradient_bytes: int) -> int:
-    """Return how many batch rows walk together, on one thread.
+def rows_summed_together(batch: int, gradient_bytes: int) -> int:
+    """Return over how many batch rows weight gradients are summed before all such sums are added.
 
     Args:
         batch: Sequences.
-        gradient_bytes: The size of all weight gradients, of which each block has its own sums.
+        gradient_bytes: The size of all weight gradients, of which each of these groups has sums.
 
     Example:
-        >>> [block_rows(batch, 5280) for batch in (1, 8, 32, 1000)]
+        >>> [rows_summed_together(batch, 5280) for batch in (1, 8, 32, 1000)]
         [1, 4, 8, 32]
     """
     rows = min(_BLOCK_ROWS, (batch + 1) // 2)
@@ -300,7 +332,7 @@ def _make_call(
         numbers = [*values.tolist(), *numbers[4:]]
     call = Call(
         plan.model, x.element_size(), torch.get_num_threads(), *x.shape, hidden, layers, plan.skip,
-        plan.block, plan.tile, plan.keep, plan.checkpoint, plan.grid, *numbers[:4],
+        plan.block, plan.sum_rows, plan.tile, plan.keep, plan.checkpoint, plan.grid, *numbers[:4],
         x.data_ptr(), x.stride(0), x.stride(1), ctypes.addressof(weight_table),
     )  # fmt: skip
     if elapsed is not None:
@@ -308,7 +340,8 @@ def _make_call(
         call.elapsed = elapsed.data_ptr()
         references.append(elapsed)
     if len(numbers) > 4:
-        layer_dt = (ctypes.c_double * layers)(*numbers[4:])
+        layer_steps = numbers[4:] if len(numbers) > 5 else [numbers[4]] * layers
+        layer_dt = (ctypes.c_double * layers)(*layer_steps)
         call.layer_dt = ctypes.addressof(layer_dt)
         references.append(layer_dt)
     if lengths is not None:
@@ -478,8 +511,9 @@ def _walk(
     if cut.block == 0:
         wanted, grid = bool(cut.return_sequence), bool(cut.grid)
         cut = plan_again(
-            cut.model, *x.shape, *y0.shape[::2], x.element_size(), None, wanted, cut.skip, grid
-        )
+            cut.model, *x.shape, *y0.shape[::2], x.element_size(), None, wanted, cut.skip, grid,
+            torch.get_num_threads(),
+        )  # fmt: skip
     output, y, z = _results(x, y0, cut)
     saved = workspace(cut.saved_bytes) if cut.saved_bytes else x.new_empty(0, dtype=torch.uint8)
     masks = list(filter(Tensor.numel, masks))
@@ -593,7 +627,8 @@ def _differentiate(
     refuse_second_derivative(ctx)
     saved, x, y0, values, elapsed, lengths, *rest = ctx.saved_tensors
     weights, masks = rest[: ctx.counts[0]], rest[ctx.counts[0] :]
-    grads = walk_backward(
+    backward = walk_backward if watched() else _walk_backward
+    grads = backward(
         grad_output if Plan(*ctx.plan).return_sequence else None, grad_y, grad_z, saved, x, weights,
         y0, values, elapsed, lengths, masks, ctx.plan, ctx.numbers, ctx.needs_input_grad[0],
     )  # fmt: skip
@@ -610,6 +645,28 @@ def _differentiate(
         None,
         None,
     )
+
+
+class _Walk(torch.autograd.Function):
+    """``walk`` without the dispatch of operators, which takes longer than a short sequence does."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, y0: Tensor, z0: Tensor, values: Tensor, *rest: Any
+    ) -> tuple[Tensor, ...]:
+        elapsed, lengths, masks, plan, numbers, *weights = rest
+        inputs = x, weights, y0, z0, values, elapsed, lengths, masks, plan, numbers
+        result = _walk(*inputs)
+        _set_up(ctx, inputs, result)
+        return result[:3]
+
+    @staticmethod
+    def backward(
+        ctx: Any, grad_output: Tensor | None, grad_y: Tensor | None, grad_z: Tensor | None
+    ) -> tuple[Any, ...]:
+        grads = _differentiate(ctx, grad_output, grad_y, grad_z, None)
+        grad_x, grad_weights, *starts = grads[:6]
+        return (grad_x, *starts, None, None, None, None, *grad_weights)
 
 
 walk = operator("walk", _walk, _walk_fake, _differentiate, _set_up)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Unpack
 
 import torch
@@ -11,8 +11,8 @@ from torch import Tensor
 
 from anharmonic._checks import choice
 from anharmonic.ops.cornn import CoRNNEquation, CoRNNWeights
-from anharmonic.ops.equation import Equation, State
-from anharmonic.ops.sequence import SequenceOptions, run
+from anharmonic.ops.equation import Compiled, Equation, State
+from anharmonic.ops.sequence import SequenceOptions, check_numbers, run
 from anharmonic.ops.unicornn import UnICORNNEquation, UnICORNNWeights
 
 SCHEMES = ("symplectic-euler", "velocity-verlet")
@@ -57,7 +57,7 @@ class OscillatorEquation(Equation):
     @property
     def invertible(self) -> bool:  # type: ignore[override]
         """Whether UnICORNN's grid runs it."""
-        return self.independent and self.reference_only() is None
+        return self.independent and self.compiled() is not None
 
     def shapes(self, inputs: int, hidden: int) -> dict[str, tuple[int, ...]]:
         """Return the shapes of V, W or w, and b."""
@@ -88,25 +88,32 @@ class OscillatorEquation(Equation):
             return output
         return (torch.cat([start.y[None], output[:-1]]) + output) / 2
 
-    def reference_only(self) -> str | None:
-        """Say what compiled code does not have: all but symplectic Euler with tanh."""
-        if (self.scheme, self.activation) == ("symplectic-euler", "tanh"):
+    def compiled(self) -> Compiled | None:
+        """Return symplectic Euler with tanh: coRNN with 𝒲 = 0, γ = ε = 0 for W; UnICORNN for w."""
+        if (self.scheme, self.activation) != ("symplectic-euler", "tanh"):
             return None
-        return f"scheme={self.scheme!r} with activation={self.activation!r}"
+        if self.independent:
+            return replace(self._unicornn(1).compiled(), weights=_unicornn_weights)
+        return replace(CoRNNEquation(self.dt, 0.0, 0.0).compiled(), weights=_cornn_weights)
 
-    def as_compiled(self, weights: Sequence[Any]) -> tuple[Equation, Sequence[Any]]:
-        """Return coRNN with 𝒲 = 0, γ = ε = 0 for W; UnICORNN with α = 0 and the other sign for w.
+    def on_grid(self, weights: Sequence[Any]) -> tuple[UnICORNNEquation, Sequence[Any]]:
+        """Return the equation and the weights of UnICORNN, which has a grid."""
+        return self._unicornn(len(weights)), [_unicornn_weights(w) for w in weights]
 
-        In UnICORNN z falls by h tanh(A) with h = dt σ̂(c): tanh is odd, and σ̂(0) is 1/2.
-        """
-        if not self.independent:
-            coupled = [CoRNNWeights(V, W, torch.zeros_like(W), b) for V, W, b in weights]
-            return CoRNNEquation(self.dt, 0.0, 0.0), coupled
-        turned = [
-            UnICORNNWeights(-V, -w, None if b is None else -b, torch.zeros_like(w))
-            for V, w, b in weights
-        ]
-        return UnICORNNEquation((2 * self.dt,) * len(weights), 0.0), turned
+    def _unicornn(self, layers: int) -> UnICORNNEquation:
+        """UnICORNN with α = 0, where z falls by h tanh(A) with h = dt σ̂(c), and σ̂(0) = 1/2."""
+        return UnICORNNEquation((2 * self.dt,) * layers, 0.0)
+
+
+def _cornn_weights(w: OscillatorWeights) -> CoRNNWeights:
+    """Return coRNN's weights with 𝒲 = 0."""
+    return CoRNNWeights(w.weight_ih, w.weight_hh, torch.zeros_like(w.weight_hh), w.bias)
+
+
+def _unicornn_weights(w: OscillatorWeights) -> UnICORNNWeights:
+    """Return UnICORNN's weights with the other sign, as tanh is odd, and c = 0."""
+    b = None if w.bias is None else -w.bias
+    return UnICORNNWeights(-w.weight_ih, -w.weight_hh, b, torch.zeros_like(w.weight_hh))
 
 
 def oscillator(
@@ -151,6 +158,7 @@ def oscillator(
         >>> out.shape, torch.equal(out[-1], y[0])
         (torch.Size([5, 4, 3]), True)
     """
+    check_numbers(dt=dt)
     choice("scheme", scheme, SCHEMES)
     choice("activation", activation, ACTIVATIONS)
     independent = bool(weights) and weights[0].weight_hh.dim() == 1

@@ -89,16 +89,20 @@ def run(
     steps, start = Steps(x, elapsed, valid), equation.State(*state)
     on_grid = memory == "reversible"
     if on_grid:
+        equation, weights = equation.on_grid(weights)  # type: ignore[attr-defined]
         start = equation.to_grid(start)  # type: ignore[attr-defined]
     equations = [equation.of_layer(k) for k in range(len(weights))]
     # A scan does not know its length.
-    policy = "stored" if _scanning else resolve(memory, return_sequence, state_bytes(len(x), start))
+    policy = (
+        "stored" if _as_scan(x) else resolve(memory, return_sequence, state_bytes(len(x), start))
+    )
     reason = transformed()
     if policy == "chunked" and (not torch.is_grad_enabled() or (reason and memory == "auto")):
         policy = "stored"  # nothing is saved at all, or the graph is not ours to build
     stack = Stack(equations, masks, return_sequence, on_grid)
     if policy == "stored":
-        output, end = stack.walk(weights, steps, start)
+        with _without_autocast(x):
+            output, end = stack.walk(weights, steps, start)
         return output, *(v.to(before.dtype) for v, before in zip(end, state, strict=True))
     if reason:
         raise ValueError(
@@ -113,6 +117,15 @@ def run(
     )  # fmt: skip
     output, *end = _Replayed.apply(plan, valid, x, elapsed, *start, *flat)  # type: ignore[no-untyped-call]
     return output, *(v.to(before.dtype) for v, before in zip(end, state, strict=True))
+
+
+def _without_autocast(x: Tensor) -> Any:
+    """Recurrences run in the weights' dtype: rounding errors would pile up over time."""
+    kind = x.device.type
+    # Devices without autocast, such as "meta", refuse the question.
+    if kind != "meta" and torch.is_autocast_enabled(kind):
+        return torch.autocast(kind, enabled=False)
+    return contextlib.nullcontext()
 
 
 def chunk_length(steps: int) -> int:
@@ -159,7 +172,7 @@ class Stack(NamedTuple):
         states = [kind._make(layer) for layer in zip(*(v.unbind(0) for v in state), strict=True)]
         tile, outputs = self.equations[0].tile, []
         # (The length of an exported graph is not known: len(...) would fix it.)
-        whole = _scanning or tile is None
+        whole = _as_scan(steps.x) or tile is None
         for start in (0,) if whole else range(0, len(steps.x), tile or 1):
             part = steps if whole else steps.part(start, tile or 1)
             levels = [part.x]
@@ -189,7 +202,7 @@ def walk(
 ) -> tuple[Tensor, Any]:
     """Walk one layer over a few steps: outputs [n, B, H] and the state after them."""
     drive, w, dt = _prepared(equation, weights, levels)
-    if _scanning:
+    if _as_scan(levels[0]):
         return _scanned(equation, drive, w, dt, state, steps)
     outputs = []
     for u, gap, valid in zip(_unbound(drive), steps.gaps(), steps.running(), strict=True):
@@ -272,6 +285,12 @@ def _scanned(
 def scanning() -> bool:
     """Whether recurrences run as scans."""
     return _scanning
+
+
+def _as_scan(x: Tensor) -> bool:
+    """Whether to walk over x as a scan: in ``as_scan``, or exported with a free length."""
+    free = torch.compiler.is_exporting() and isinstance(x.shape[0], torch.SymInt)
+    return _scanning or free
 
 
 @contextlib.contextmanager

@@ -30,7 +30,6 @@ from anharmonic.ops.reference import gaps_walked_back, reversed_in_time
 
 OUTPUTS = ("all", "last", "none")
 _MAY_BE_ABSENT = ("bias", "weight_skip")
-_NUMBERS = ("dt", "frequency", "damping")
 
 
 class SequenceOptions(TypedDict, total=False):
@@ -108,9 +107,12 @@ def run(
         _check_masks(masks, layers - 1, (batch, directions * state[0].shape[-1]))
     if lengths is not None:
         _check_lengths(lengths, steps, batch)
-    chosen = _chosen(equation, backend, [x, *state, elapsed, *(masks or ())], weights)
-    if chosen != "reference" or memory == "reversible":
-        equation, weights = equation.as_compiled(weights)
+    if batch == 0:  # nothing to compute
+        backend = "reference"
+    tensors = [x, *state, *(masks or ())]
+    if elapsed is not None:
+        tensors.append(elapsed)
+    chosen = _chosen(equation, backend, tensors, weights)
     one_direction: Callable[..., Any] = reference.run
     if chosen == "native":
         one_direction = native.run
@@ -127,33 +129,45 @@ def run(
     return (end[0][-1].clone() if output == "last" else level), *end
 
 
-def _chosen(
-    equation: Equation, backend: str, tensors: Sequence[Tensor | None], weights: Sequence[Any]
-) -> str:
+def _chosen(equation: Equation, backend: str, tensors: list[Tensor], weights: Sequence[Any]) -> str:
     """The backend for a call; ``tensors`` are those beside weights and numbers."""
-    given, reason, trained = [*tensors], equation.reference_only(), False
-    for name, value in vars(equation).items():
-        for number in value if isinstance(value, (tuple, list)) else (value,):
-            is_tensor = isinstance(number, Tensor)
-            if name in _NUMBERS:
-                real = number.dim() == 0 if is_tensor else isinstance(number, (int, float))
-                if not real:
-                    expected = "a number or a scalar tensor"
-                    require(False, name, number, expected, "pass one", TypeError)
-            if is_tensor:
-                given.append(number)
-                trained = True
+    compiled, reason, trained = equation.compiled(), None, None
+    if compiled is None:
+        reason = f"{type(equation).__name__} with settings that only the reference has"
+    else:
+        for number in compiled.numbers:
+            if isinstance(number, Tensor):
+                tensors.append(number)
+                trained = "a scalar that is a tensor"
     for weight in weights:
-        given += weight
+        for tensor in weight:
+            if tensor is not None:
+                tensors.append(tensor)
     # Numbers that are tensors get gradients from coRNN's kernels, and from UnICORNN's on a GPU.
-    scalar = "a scalar that is a tensor" if trained and equation.kernel != "cornn" else None
-    if scalar is not None and equation.kernel != "unicornn":
-        reason = reason or scalar
+    if equation.kernel == "cornn":
+        trained = None
+    elif equation.kernel != "unicornn":
+        reason = reason or trained
     return choose(
-        equation.kernel, backend, [value for value in given if value is not None],
-        not_native=scalar, reference_only=reason,
+        equation.kernel, backend, tensors, not_native=trained, reference_only=reason,
         unfit_for_triton=partial(_unfit_for_triton, equation),
     )  # fmt: skip
+
+
+def check_numbers(**numbers: Any) -> None:
+    """Check that the numbers of an equation are real numbers or scalar tensors.
+
+    Raises:
+        TypeError: If one is something else.
+
+    Example:
+        >>> check_numbers(dt=0.1, damping=torch.tensor(1.0))
+    """
+    for name, number in numbers.items():
+        scalar = (
+            number.dim() == 0 if isinstance(number, Tensor) else isinstance(number, int | float)
+        )
+        require(scalar, name, number, "a number or a scalar tensor", "pass one", TypeError)
 
 
 def _unfit_for_triton(equation: Equation, tensors: Sequence[Tensor], trusted: bool) -> str | None:
@@ -245,11 +259,8 @@ def _check_shapes(
     if not (isinstance(x, Tensor) and x.is_floating_point()):
         advice = "convert it with torch.as_tensor"
         require(False, "x", x, "a floating-point tensor", advice, TypeError)
-    if x.dim() != 3 or 0 in x.shape:
-        require(
-            False, "x", x, "of shape [T, B, F] with at least one step and one sequence",
-            "put time first and leave empty batches out",
-        )  # fmt: skip
+    if x.dim() != 3 or x.shape[0] == 0:
+        require(False, "x", x, "of shape [T, B, F] with at least one step", "put time first")
     batch, levels, hidden = x.shape[1], len(weights), state[0].shape[-1] if state[0].dim() else 0
     for name, variable in zip(("y0", "z0"), state, strict=False):
         if variable.shape != (levels, batch, hidden):

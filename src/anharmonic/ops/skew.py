@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from anharmonic.ops.equation import Equation, HiddenState
-from anharmonic.ops.sequence import SequenceOptions, run
+from anharmonic.ops.sequence import SequenceOptions, check_numbers, run
 
 
 class SkewWeights(NamedTuple):
@@ -102,4 +102,5 @@ def skew(
         >>> out.shape, torch.equal(out[-1], y[0])
         (torch.Size([5, 4, 3]), True)
     """
+    check_numbers(dt=dt)
     return run(SkewEquation(dt), x, weights, (y0,), **options)  # type: ignore[return-value]

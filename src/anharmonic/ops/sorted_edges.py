@@ -220,10 +220,10 @@ def check_features(name: str, x: Any, graph: SortedEdges) -> None:
                 f"convert it, e.g. with {name}.float()",
             )
         )
-    _checks.require(
-        x.dim() == 2 and x.shape[0] == graph.num_nodes, name, x,
-        f"a tensor [N={graph.num_nodes}, F]", "give one row per node of this graph",
-    )  # fmt: skip
+    # (Built only where they are needed: a compiler takes numbers in a message for constants.)
+    if x.dim() != 2 or x.shape[0] != graph.num_nodes:
+        expected, advice = f"a tensor [N={graph.num_nodes}, F]", "give one row per node of this graph"
+        _checks.require(False, name, x, expected, advice)
     if x.device != graph.device:
         raise ValueError(
             _checks.message(

@@ -54,13 +54,13 @@ class Stream:
             x_t [B, F] or [F]; state [L, B, H] or [L, H] each.
         """
         tensors = [w for weight in weights for w in weight if w is not None]
-        numbers = getattr(equation.compiled(), "numbers", None)
+        compiled = equation.compiled()
         if (
-            numbers is None
+            compiled is None
             # Weights or numbers that are computed on the way would stay as they were.
-            or any(isinstance(number, Tensor) for number in numbers)
-            or equation.reference_only() is not None
-            or equation.as_compiled(weights)[1] is not weights
+            or any(isinstance(number, Tensor) for number in compiled.numbers)
+            or compiled.weights is not None
+            or x_t.numel() == 0
             or not all(w.is_contiguous() and not w.is_neg() for w in tensors)
             or choose(equation.kernel, "auto", [x_t, *state, *tensors]) != "native"
         ):
@@ -98,10 +98,8 @@ class Stream:
         """Take a step that fits; return the output and the new state.
 
         Raises:
-            ValueError: If x_t holds NaN.
             OverflowError: If states leave the grid of the reversible policy.
         """
-        _checks.no_nan("x_t", x_t)
         y_new, z_new = torch.empty_like(y), torch.empty_like(z)
         output = x_t.new_empty(self._shapes[2])
         call = Call.from_buffer_copy(self._template)  # threads may step one layer at once

@@ -25,7 +25,7 @@ from torch import Tensor
 from anharmonic._checks import require
 from anharmonic.ops.equation import Compiled, Equation, Level, State
 from anharmonic.ops.memory import GRID_LIMIT, off_grid
-from anharmonic.ops.sequence import SequenceOptions, run
+from anharmonic.ops.sequence import SequenceOptions, check_numbers, run
 
 SPACING = 2.0**-40
 
@@ -120,6 +120,10 @@ class UnICORNNEquation(Equation):
         numbers = (1.0, self.frequency, 0.0, 0.0, *self.dt)
         return Compiled("unicornn", numbers, self.skipped_layers or 0)
 
+    def on_grid(self, weights: Sequence[Any]) -> tuple[UnICORNNEquation, Sequence[Any]]:
+        """Return the equation that walks on the grid, which is this one, and its weights."""
+        return self, weights
+
     def to_grid(self, state: State) -> State:
         """Return the state on the grid."""
         return State(*map(rounded, state))
@@ -213,5 +217,6 @@ def unicornn(
     require(
         len(dt) == layers, "dt", dt, f"one step per layer, {layers} in all", "give each its own"
     )
+    check_numbers(frequency=frequency, **{f"dt[{k}]": step for k, step in enumerate(dt)})
     equation = UnICORNNEquation(tuple(dt), frequency, skipped_layers)
     return run(equation, x, weights, (y0, z0), **options)  # type: ignore[return-value]

@@ -552,24 +552,58 @@ def bad_arguments_are_refused(subject: _Subject) -> None:
 
 @_check()
 def bad_input_is_refused(subject: _Subject) -> None:
-    """Input of another shape, dtype or device, empty or with NaN is refused before any work."""
+    """Input of another shape, dtype or device, or without steps, is refused before any work."""
     layer, good = subject.layer(dtype=torch.float32), torch.zeros(7, 4, F)
-    bad = good.clone()
-    bad[2, 1, 0] = float("nan")
     for given, named in (
         (good[..., :2], "[7, 4, 2]"),
         (good[None], "[1, 7, 4, 3]"),
         (good[0, 0], "[3]"),
         (good[:0], "[0, 4, 3]"),
-        (good[:, :0], "[7, 0, 3]"),
-        (bad, "NaN"),
         (good.to("meta"), "device"),
         (pack_sequence([good[:, 0, :2]]), "[7, 2]"),
     ):
-        expect_refusal(partial(layer, given), named, "x", named)
-    expect_refusal(lambda: layer(good.double()), "float64", "x", "float64", error=TypeError)
-    expect_refusal(lambda: layer([1.0]), "a list", "x", "list", error=TypeError)
+        expect_refusal(partial(layer, given), named, "input", named)
+    expect_refusal(lambda: layer(good.double()), "float64", "input", "float64", error=TypeError)
+    expect_refusal(lambda: layer([1.0]), "a list", "input", "list", error=TypeError)
     expect_refusal(lambda: layer(good, output="end"), "output='end'", "output", "end")
+
+
+@_check()
+def arguments_have_the_names_of_torch(subject: _Subject) -> None:
+    """Input and state are called ``input`` and ``hx``, as in ``torch.nn.LSTM``."""
+    layer, x = subject.layer(), _sequences(4, 7)
+    state = _some_state(layer, 4)
+    _close("the output of a call by name", layer(input=x, hx=state)[0], layer(x, state)[0])
+
+
+@_check()
+def nan_stays_in_its_sequence(subject: _Subject) -> None:
+    """NaN in one sequence makes its output NaN, and leaves the other sequences as they are."""
+    layer, x = subject.layer(), _sequences(4, 7)
+    bad = x.clone()
+    bad[2, 1, 0] = float("nan")
+    output, state = layer(bad)
+    others = [0, 2, 3]
+    expect(bool(output[2:, 1].isnan().any()), "NaN in the output of the sequence", "none")
+    _close("the output of the other sequences", output[:, others], layer(x)[0][:, others])
+    expect(bool(state[0][:, others].isfinite().all()), "no NaN in the other states", "some")
+
+
+@_check()
+def an_empty_batch_passes(subject: _Subject) -> None:
+    """A batch without sequences gives output and state without any, and gradients of zero."""
+    layer = subject.layer()
+    x = _sequences(4, 7)[:, :0].clone().requires_grad_()
+    output, state = layer(x)
+    shape = (7, 0, subject.directions * H)
+    expect(output.shape == shape, f"an output of shape {shape}", tuple(output.shape))
+    for part in state:
+        expect(part.shape[1] == 0, "a state without sequences", tuple(part.shape))
+    output.sum().backward()
+    expect(x.grad is not None and x.grad.shape == x.shape, "a gradient of x's shape", "none")
+    if not subject.bidirectional:
+        out, _ = layer.step(x[0].detach())
+        expect(out.shape == (0, H), "an output without rows of a step", tuple(out.shape))
 
 
 @_check()

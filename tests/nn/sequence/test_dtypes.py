@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from anharmonic.nn.sequence.registry import LAYERS
+from anharmonic.nn.registry import SEQUENCE_LAYERS as LAYERS
 
 
 @pytest.mark.parametrize("name", LAYERS)

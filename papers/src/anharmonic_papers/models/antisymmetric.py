@@ -34,7 +34,27 @@ from anharmonic_papers.models.skew import free_entries, skew_matrix
 
 
 class _Antisymmetric(ODELayer):
-    """What both share: the matrix M, shapes and first values."""
+    """What both share: the matrix M, shapes and first values.
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
+        bidirectional: Whether every layer also walks from the end.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F], [B, T, F] with ``batch_first``, [T, F] unbatched, or a ``PackedSequence``.
+        output [T, B, D * H] in the same layout; state: a named tuple of [L * D, B, H] each.
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
+    """
 
     _blocks = 1  # affine maps of the input
 

@@ -34,6 +34,8 @@ class GCNII(GraphNetwork):
         dropout: Dropout in [0, 1) before every layer.
         level: One prediction per "node" or per "graph".
         pool: "sum", "mean" or "max" over a graph's nodes.
+        scale_rows: Whether the features of every node are scaled to a root mean square of 1, so
+            that long and short texts, or counts and shares, weigh alike; rows of zeros stay.
         input_dropout: Dropout in [0, 1) on the input features.
         output_dropout: Dropout in [0, 1) before the decoder.
         encoder_activation: After the encoder, by name.

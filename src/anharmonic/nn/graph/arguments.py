@@ -142,11 +142,11 @@ def check_input(x: Any, graph: Any) -> None:
         isinstance(graph, Tensor) and graph.layout != torch.strided
     ):
         nodes = graph.num_nodes if isinstance(graph, Adjacency) else tuple(graph.shape)
-        _checks.require(
-            nodes in (x.shape[0], (x.shape[0], x.shape[0])), "the graph",
-            nodes, f"one with the {x.shape[0]} nodes of x",
-            "pass the features of every node; bipartite graphs do not fit",
-        )  # fmt: skip
+        if nodes not in (x.shape[0], (x.shape[0], x.shape[0])):
+            _checks.require(
+                False, "the graph", nodes, f"one with the {x.shape[0]} nodes of x",
+                "pass the features of every node; bipartite graphs do not fit",
+            )  # fmt: skip
     elif _checks.has_values(x):
         check_edges(graph, x.shape[0])
 
@@ -169,8 +169,8 @@ def check_edge_options(inputs: GraphInputs) -> None:
     edges = inputs.graph.shape[1]
     for name in ("edge_weight", "edge_attr"):
         given = inputs.options.get(name)
-        _checks.require(
-            not isinstance(given, Tensor) or given.shape[:1] == (edges,), name, given,
-            f"a tensor with one entry for each of the E={edges} edges",
-            "give them in the order of the columns of edge_index",
-        )  # fmt: skip
+        if isinstance(given, Tensor) and given.shape[:1] != (edges,):
+            _checks.require(
+                False, name, given, f"a tensor with one entry for each of the E={edges} edges",
+                "give them in the order of the columns of edge_index",
+            )  # fmt: skip

@@ -16,8 +16,6 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks
-from anharmonic.nn.arguments import constructor_arguments
-from anharmonic.nn.documented import complete
 from anharmonic.nn.graph.arguments import GraphInputs, check_edge_options, modules, symbolic
 from anharmonic.nn.graph.convolve import convolve, redraw
 from anharmonic.ops.adjacency import Adjacency
@@ -44,10 +42,6 @@ class DeepGraphLayer(nn.Module):
         TypeError: If an argument is of the wrong kind.
         ValueError: If an argument is out of range, or conv changes the width.
     """
-
-    def __init_subclass__(cls, **arguments: Any) -> None:
-        super().__init_subclass__(**arguments)
-        complete(cls, constructor_arguments(cls))
 
     def __init__(
         self, conv: nn.Module | Iterable[nn.Module], num_layers: int, checkpoint: bool

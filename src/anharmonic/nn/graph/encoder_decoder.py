@@ -33,17 +33,17 @@ class GraphNetwork(Stored):
         output_size: Outputs O >= 1: classes, or target values.
         hidden_size: Width m >= 1.
         num_layers: Layers L >= 1.
-        conv: The convolution's name, see ``anharmonic.nn.graph.convolutions.CONVS``.
-        heads: Attention heads, averaged.
-        shared: Whether all layers share one convolution.
         level: One prediction per "node" or per "graph".
         pool: "sum", "mean" or "max" over a graph's nodes, of their predictions.
-        scale_rows: Whether the features of every node are scaled to a root mean square of 1, so
-            that long and short texts, or counts and shares, weigh alike; rows of zeros stay.
         input_dropout: Dropout in [0, 1) on the input features.
         output_dropout: Dropout in [0, 1) before the decoder.
         encoder_activation: After the encoder, by name.
         output_activation: After the decoder, by name.
+        scale_rows: Whether the features of every node are scaled to a root mean square of 1, so
+            that long and short texts, or counts and shares, weigh alike; rows of zeros stay.
+        conv: The convolution's name, see ``anharmonic.nn.graph.convolutions.CONVS``.
+        heads: Attention heads, averaged.
+        shared: Whether all layers share one convolution.
         device: Where the parameters live.
         dtype: Floating-point type of the parameters.
 

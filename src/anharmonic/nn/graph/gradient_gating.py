@@ -46,6 +46,9 @@ class GradientGating(DeepGraphLayer):
     Where neighbours agree, the rate goes to zero and the node keeps its features: no oversmoothing.
 
     Args:
+        conv: The convolution F, called as ``conv(x, edge_index, ...)`` and as wide as its input;
+            one module is shared by all layers, a list gives one per layer.
+        num_layers: Layers L >= 1.
         p: Exponent of the differences, > 0; the paper tunes it in [1, 5]. Default 2. On a CPU
             whole exponents up to 5 are several times as fast as others (benchmarks/graphs.py).
         gate_conv: The convolution F̂ of the gate, or one per layer; None shares F.
@@ -58,6 +61,16 @@ class GradientGating(DeepGraphLayer):
         gate_scale: Factor > 0 of τ̂. More than 1 opens a gate that small features shut.
         activation: σ, a function or "relu", "elu", "tanh", "gelu", "identity".
         gate_activation: σ̂, likewise.
+        checkpoint: Whether the backward pass computes the states anew from every sqrt(L)-th, so
+            that memory grows with sqrt(L).
+
+    Shape:
+        x [N, m]; edge_index [2, E], a sparse adjacency [N, N] whose row i holds the edges that end
+        in i, or an ``anharmonic.Adjacency``; result [N, m].
+
+    Raises:
+        TypeError: If an argument is of the wrong kind.
+        ValueError: If an argument is out of range, or conv changes the width.
 
     Note:
         The published code takes the mean over out-neighbours: ``aggr="mean", neighbours="out"``.

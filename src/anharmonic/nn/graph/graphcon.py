@@ -47,6 +47,9 @@ class GraphCON(DeepGraphLayer):
         X^n &= X^{n-1} + dt\, Y^n
 
     Args:
+        conv: The convolution F, called as ``conv(x, edge_index, ...)`` and as wide as its input;
+            one module is shared by all layers, a list gives one per layer.
+        num_layers: Layers L >= 1.
         dt: Step size, > 0. Default 0.5.
         frequency: γ >= 0. Default 1.
         damping: α >= 0. Default 1.
@@ -56,6 +59,16 @@ class GraphCON(DeepGraphLayer):
             the first and after every layer.
         trainable_frequency: Whether γ = relu(raw_frequency) is learned.
         trainable_damping: Whether α = relu(raw_damping) is learned.
+        checkpoint: Whether the backward pass computes the states anew from every sqrt(L)-th, so
+            that memory grows with sqrt(L).
+
+    Shape:
+        x [N, m]; edge_index [2, E], a sparse adjacency [N, N] whose row i holds the edges that end
+        in i, or an ``anharmonic.Adjacency``; result [N, m].
+
+    Raises:
+        TypeError: If an argument is of the wrong kind.
+        ValueError: If an argument is out of range, or conv changes the width.
 
     Note:
         With dt = α = γ = 1, the paper's values for citation graphs, the old velocity and position
@@ -175,10 +188,11 @@ class GraphCON(DeepGraphLayer):
         # Y + dt (σ(F) - γ X - α Y), in one new tensor: further ones cost more time than the sums.
         # Under vmap the coupling may be a batch where Y, without weights yet, is none.
         batched = not torch.compiler.is_compiling() and transformed() is not None
-        addcmul = Tensor.addcmul if batched else Tensor.addcmul_
-        add = Tensor.add if batched else Tensor.add_
-        y = addcmul(y * (1 - self.dt * alpha), x, x.new_tensor(-self.dt) * gamma)
-        y = add(y, coupling, alpha=self.dt)
+        y, pull = y * (1 - self.dt * alpha), x.new_tensor(-self.dt) * gamma
+        if batched:
+            y = y.addcmul(x, pull).add(coupling, alpha=self.dt)
+        else:
+            y = y.addcmul_(x, pull).add_(coupling, alpha=self.dt)
         x = torch.add(x, y, alpha=self.dt)
         return self._drop(x), self._drop(y)
 

@@ -12,6 +12,13 @@ class GraphCONNetwork(GraphNetwork):
     """GraphCON between an encoder and a decoder, with a convolution by name.
 
     Args:
+        input_size: Features per node F >= 1.
+        output_size: Outputs O >= 1: classes, or target values.
+        hidden_size: Width m >= 1.
+        num_layers: Layers L >= 1.
+        conv: The convolution's name, see ``anharmonic.nn.graph.convolutions.CONVS``.
+        heads: Attention heads, averaged.
+        shared: Whether all layers share one convolution.
         dt: Step size, > 0.
         frequency: γ >= 0.
         damping: α >= 0.
@@ -21,7 +28,24 @@ class GraphCONNetwork(GraphNetwork):
         group_mean: The published code's mean over neighbouring channels (GAT).
         trainable_frequency: Whether γ is learned.
         trainable_damping: Whether α is learned.
+        level: One prediction per "node" or per "graph".
+        pool: "sum", "mean" or "max" over a graph's nodes, of their predictions.
+        scale_rows: Whether the features of every node are scaled to a root mean square of 1, so
+            that long and short texts, or counts and shares, weigh alike; rows of zeros stay.
+        input_dropout: Dropout in [0, 1) on the input features.
+        output_dropout: Dropout in [0, 1) before the decoder.
+        encoder_activation: After the encoder, by name.
+        output_activation: After the decoder, by name.
         checkpoint: Whether memory grows with sqrt(L) only.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [N, F]; result [N, O], or [B, O] for level "graph".
+
+    Raises:
+        ValueError: If a name is unknown or an argument out of range.
+        ImportError: If PyTorch Geometric is missing.
 
     Example:
         >>> model = GraphCONNetwork(5, 3, hidden_size=8, conv="Tran")

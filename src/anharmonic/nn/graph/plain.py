@@ -24,10 +24,34 @@ class PlainGNN(GraphNetwork):
     Convolution "MLP" looks at no neighbour.
 
     Args:
+        input_size: Features per node F >= 1.
+        output_size: Outputs O >= 1: classes, or target values.
+        hidden_size: Width m >= 1.
+        num_layers: Layers L >= 1.
+        conv: The convolution's name, see ``anharmonic.nn.graph.convolutions.CONVS``.
+        heads: Attention heads, averaged.
+        shared: Whether all layers share one convolution.
         activation: σ by name.
         dropout: Dropout in [0, 1) after every layer.
         norm: "pair" for PairNorm after every convolution, None for none.
         jump: What of all layers the decoder sees: "cat" or "max" (JKNet), None for the last.
+        level: One prediction per "node" or per "graph".
+        pool: "sum", "mean" or "max" over a graph's nodes, of their predictions.
+        scale_rows: Whether the features of every node are scaled to a root mean square of 1, so
+            that long and short texts, or counts and shares, weigh alike; rows of zeros stay.
+        input_dropout: Dropout in [0, 1) on the input features.
+        output_dropout: Dropout in [0, 1) before the decoder.
+        encoder_activation: After the encoder, by name.
+        output_activation: After the decoder, by name.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [N, F]; result [N, O], or [B, O] for level "graph".
+
+    Raises:
+        ValueError: If a name is unknown or an argument out of range.
+        ImportError: If PyTorch Geometric is missing.
 
     Example:
         >>> model = PlainGNN(5, 3, hidden_size=8, conv="MLP")

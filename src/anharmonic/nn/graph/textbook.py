@@ -111,6 +111,8 @@ class GAT(GCN):
     where the attention A has a dropout of its own.
 
     Args:
+        input_size: Features per node F >= 1.
+        output_size: Outputs O >= 1: classes, or target values.
         hidden_size: Width m >= 1 of all layers but the last, over all heads together: a multiple of
             ``heads``.
         num_layers: Layers L >= 1.
@@ -119,6 +121,18 @@ class GAT(GCN):
         dropout: Dropout in [0, 1) on the input of every layer, the features included.
         attention_dropout: Dropout in [0, 1) on the attention.
         activation: σ by name.
+        level: One prediction per "node" or per "graph".
+        pool: "sum", "mean" or "max" over a graph's nodes.
+        scale_rows: Whether the features of every node are scaled to a root mean square of 1.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [N, F]; result [N, O], or [B, O] for level "graph".
+
+    Raises:
+        ValueError: If a name is unknown or an argument out of range.
+        ImportError: If PyTorch Geometric is missing.
 
     Example:
         >>> model = GAT(5, 3)

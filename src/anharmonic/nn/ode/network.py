@@ -8,8 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks
-from anharmonic.nn.arguments import constructor_arguments
-from anharmonic.nn.documented import complete
 from anharmonic.nn.ode.matrix_form import NeuralODE
 from anharmonic.nn.store import Stored
 
@@ -26,11 +24,32 @@ class NeuralODENetwork(Stored):
         input_size: Features of a row, F >= 1.
         output_size: Outputs O >= 1: classes, or target values.
         hidden_size: Size of the state, H >= 1.
+        dynamics: "skew", "unrestricted" or "regular".
+        width: Units w >= 1 of a hidden layer of the networks.
+        num_layers: Hidden layers of each network, >= 1.
+        matrix_activation: "identity", or "tanh", which bounds the entries of B; not for "regular".
+        normalisation: Which of the thesis's two factors shrink the heads at the start, that of
+            its "regression", B / (w sqrt(d)) and f(0, t) / sqrt(w d), or of its "classification",
+            B / sqrt(2 d) and f(0, t) / sqrt(2 w); not for "regular", whose head is as PyTorch's.
+        end_time: Length of the time interval, > 0.
+        solver: torchdiffeq's name: adaptive "dopri5", "dopri8", "bosh3", "fehlberg2",
+            "adaptive_heun", or with fixed steps "euler", "midpoint", "heun2", "heun3", "rk4",
+            "implicit_adams".
+        rtol: Relative tolerance of an adaptive step, > 0.
+        atol: Absolute tolerance of an adaptive step, > 0.
+        step_size: Step of a solver with fixed steps, > 0; None for the adaptive ones.
+        adjoint: Whether gradients come from the adjoint equation, solved backwards in time (memory
+            does not grow with the steps), or from backpropagation through the steps taken.
+        max_evaluations: Evaluations of f allowed in a solve (with its adjoint), >= 1.
         device: Where the parameters live.
         dtype: Floating-point type of the parameters.
 
     Shape:
         x [B, F]; prediction [B, O].
+
+    Raises:
+        ValueError: If an argument is out of range or does not go with the others.
+        TypeError: If an argument is of the wrong kind.
 
     Note:
         The thesis does not say what z(0) is; here it is an affine image of the features.
@@ -110,6 +129,3 @@ class NeuralODENetwork(Stored):
         )  # fmt: skip
         _checks.no_nan("x", x)
         return self.decoder(self.ode(self.encoder(x)))  # type: ignore[no-any-return]
-
-
-complete(NeuralODENetwork, constructor_arguments(NeuralODENetwork), NeuralODE)

@@ -11,7 +11,6 @@ from anharmonic.nn.sequence.inputs import (
     checked_elapsed,
     checked_state,
     checked_step,
-    without_autocast,
 )
 from anharmonic.nn.sequence.module import EquationModule
 from anharmonic.ops import Equation, State, run
@@ -75,42 +74,39 @@ class SequenceCell(EquationModule):
 
     def forward(
         self,
-        x_t: Tensor,
-        state: tuple[Tensor, Tensor] | None = None,
+        input: Tensor,
+        hx: tuple[Tensor, Tensor] | None = None,
         elapsed: Tensor | None = None,
     ) -> State:
-        """Takes one step from ``state`` (zeros if None) with the input ``x_t``.
+        """Take one step.
 
         Args:
-            x_t: The features of one time step.
-            state: The state before it.
+            input: The features of one time step, x_t.
+            hx: The state before it; zeros if None.
             elapsed: Time since the previous sample in units of the nominal step, [B] or [], >= 0;
                 it multiplies dt. None is 1.
 
         Raises:
             TypeError: If a tensor has another dtype than the cell.
-            ValueError: If a shape or device does not fit, ``x_t`` holds NaN, or elapsed is negative
-                or not finite.
+            ValueError: If a shape or device does not fit, or elapsed is negative or not finite.
         """
-        x_t = checked_step(x_t, self.input_size, self._example)
-        _checks.no_nan("x_t", x_t)
+        x_t = checked_step(input, self.input_size, self._example)
         batched = x_t.dim() == 2
-        y, z = checked_state(state, (*x_t.shape[:-1], self.hidden_size), self._example)
+        y, z = checked_state(hx, (*x_t.shape[:-1], self.hidden_size), self._example)
         if elapsed is not None:
             elapsed = checked_elapsed(elapsed, tuple(x_t.shape[:-1]), self)
             elapsed = elapsed.reshape(1, -1)
         if not batched:
             x_t, y, z = x_t[None], y[None], z[None]
         equation = self.equation()
-        with without_autocast(x_t):
-            _, y, z = run(
-                equation,
-                x_t[None],
-                self._weights(equation),
-                State(y[None], z[None]),
-                elapsed=elapsed,
-                output="none",
-                memory="stored",
-            )
+        _, y, z = run(
+            equation,
+            x_t[None],
+            self._weights(equation),
+            State(y[None], z[None]),
+            elapsed=elapsed,
+            output="none",
+            memory="stored",
+        )
         assert y is not None and z is not None
         return State(y[0], z[0]) if batched else State(y[0, 0], z[0, 0])

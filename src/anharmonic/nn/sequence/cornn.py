@@ -37,6 +37,15 @@ class CoRNN(SequenceLayer):
     ``_reverse``; learned scalars ``raw_dt``, ``raw_frequency``, ``raw_damping`` serve all layers.
 
     Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
+        bidirectional: Whether every layer also walks from the end.
+        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
+            then, the rest computed again), or "auto", which picks between them by size.
         dt: Step size, > 0 (in (0, 1) if trainable). Default 0.05.
         frequency: Frequency control γ, >= 0. Default 1.
         damping: Damping ε; stable only if > 0. Default 1.
@@ -48,10 +57,16 @@ class CoRNN(SequenceLayer):
             from the start: single steps of a long sequence are then found soon. Default 1.
         recurrent_scale: Factor, >= 0, of every layer's initial W and 𝒲. The slow part of the state
             is stable at the start if W is small beside γ. Default 1.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
         output [T, B, D * H] likewise; state: y and z [L * D, B, H]; elapsed [T, B] likewise.
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
 
     Note:
         The linear part is stable iff ε > 0 and dt²γ + 2 dt ε < 4 (explicit) or dt²γ < 4 + 2 dt ε
@@ -193,6 +208,9 @@ class CoRNNCell(SequenceCell):
     Parameters are ``weight_ih`` [H, F], ``weight_hy`` and ``weight_hz`` [H, H] and ``bias`` [H].
 
     Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons, H >= 1.
+        bias: Whether the affine maps have a bias.
         dt: Step size, > 0 (in (0, 1) if trainable). Default 0.05.
         frequency: Frequency control γ, >= 0. Default 1.
         damping: Damping ε; stable only if > 0. Default 1.
@@ -200,6 +218,16 @@ class CoRNNCell(SequenceCell):
         trainable_dt: Whether dt = σ̂(raw_dt) is learned.
         trainable_frequency: Whether γ = relu(raw_frequency) is learned, from above 0.
         trainable_damping: Whether ε = relu(raw_damping) is learned, from above 0.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x_t [B, F] or [F]; state (y, z) [B, H] or [H] each; elapsed [B] or []. Returns the new
+        state; its y is the output.
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
 
     Example:
         >>> import torch

@@ -1,8 +1,7 @@
-"""What layers and cells are given: states, and the checks of every call."""
+"""Checks of what layers and cells are called with: sequences, states, times."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -16,24 +15,23 @@ from anharmonic.ops import State
 def checked_sequence(
     x: Tensor, input_size: int, batch_first: bool, example: Tensor, *, packed: bool = False
 ) -> Tensor:
-    """Checks a layer's input sequence and returns it (in the layer's dtype under autocast)."""
-    x = on_layer("x", x, example)
+    """Check a layer's input sequence and return it (in the layer's dtype under autocast)."""
+    if not isinstance(x, Tensor) or x.dtype is not example.dtype or x.device != example.device:
+        x = on_layer("input", x, example)
     if x.dim() not in ((2,) if packed else (2, 3)) or x.shape[-1] != input_size:
         layout = f"[B, T, {input_size}]" if batch_first else f"[T, B, {input_size}]"
         expected = f"of shape {layout}, or [T, {input_size}] unbatched"
         if packed:
             expected = f"packed data [sum of lengths, {input_size}]"
         advice = "put the features last and check input_size and batch_first"
-        _checks.require(False, "x", x, expected, advice)
-    if 0 in x.shape:
-        expected = "at least one sequence and one time step long"
-        _checks.require(False, "x", x, expected, "leave empty batches out")
-    _checks.no_nan("x", x)
+        _checks.require(False, "input", x, expected, advice)
+    if x.shape[1 if batch_first and x.dim() == 3 else 0] == 0:
+        _checks.require(False, "input", x, "at least one time step long", "leave it out")
     return x
 
 
 def checked_state(state: Any, shape: tuple[int, ...], example: Tensor, kind: Any = State) -> Any:
-    """Checks a given state, or makes one of zeros.
+    """Check a given state, or make one of zeros.
 
     Args:
         state: What was given; where the state has one variable, a bare tensor will do.
@@ -152,11 +150,9 @@ def checked_step(x_t: Tensor, input_size: int, example: Tensor) -> Tensor:
     """Checks the features of one time step, [B, F] or [F], and returns them."""
     x_t = on_layer("x_t", x_t, example)
     _checks.require(
-        x_t.dim() in (1, 2) and x_t.shape[-1] == input_size and 0 not in x_t.shape, "x_t", x_t,
-        f"of shape [B, {input_size}] or [{input_size}] with at least one sequence",
-        "pass the features of one time step",
+        x_t.dim() in (1, 2) and x_t.shape[-1] == input_size, "x_t", x_t,
+        f"of shape [B, {input_size}] or [{input_size}]", "pass the features of one time step",
     )  # fmt: skip
-    _checks.no_nan("x_t", x_t)
     return x_t
 
 
@@ -175,12 +171,3 @@ def _autocast(x: Tensor) -> bool:
     kind = x.device.type
     # Devices without autocast, such as "meta", refuse the question.
     return kind != "meta" and torch.is_autocast_enabled(kind)
-
-
-def without_autocast(x: Tensor) -> Any:
-    """Recurrences run in the weights' dtype: rounding errors would pile up over time."""
-    kind = x.device.type
-    # Devices without autocast, such as "meta", refuse the question.
-    if kind != "meta" and torch.is_autocast_enabled(kind):
-        return torch.autocast(kind, enabled=False)
-    return nullcontext()

@@ -26,7 +26,6 @@ from anharmonic.nn.sequence.inputs import (
     checked_step,
     padded_elapsed,
     refuse_elapsed,
-    without_autocast,
 )
 from anharmonic.nn.sequence.module import EquationModule
 from anharmonic.nn.stability import levels_to_caller
@@ -199,17 +198,19 @@ class SequenceLayer(EquationModule):
     # ---- calls ---------------------------------------------------------------------------------
     def forward(
         self,
-        x: Tensor | PackedSequence,
-        state: Any = None,
+        input: Tensor | PackedSequence,
+        hx: Any = None,
         *,
         elapsed: Tensor | PackedSequence | None = None,
         output: str = "all",
     ) -> tuple[Any, Any]:
-        """Runs the stack over whole sequences.
+        """Run the stack over whole sequences.
+
+        NaN in the input propagates, as in ``torch.nn.LSTM``: to the same sequence's later steps.
 
         Args:
-            x: The sequences; padded tensors are taken as fully valid, ragged ones come packed.
-            state: Initial state; zeros if None. A plain tuple will do, such as ``(y, z)``.
+            input: The sequences x. Padded tensors are fully valid; ragged ones come packed.
+            hx: Initial state; zeros if None. A plain tuple will do, such as ``(y, z)``.
             elapsed: Time since the previous sample in units of the nominal step, >= 0; it
                 multiplies dt in every layer. A reverse direction walks back over the same gaps and
                 takes the first sample's for its own first step. None is 1 everywhere.
@@ -232,15 +233,17 @@ class SequenceLayer(EquationModule):
 
         Raises:
             TypeError: If a tensor has another dtype than the layer.
-            ValueError: If a shape or device does not fit, a sequence is empty, x holds NaN, or
-                elapsed is negative, not finite, or given to a model without a step size.
+            ValueError: If a shape or device does not fit, there are no steps, or elapsed is
+                negative, not finite, or given to a model without a step size.
             OverflowError: If states leave the grid of ``memory="reversible"`` (on a GPU: NaN).
         """
         if not self.has_step_size:
             refuse_elapsed(self, elapsed)
-        if isinstance(x, PackedSequence):
-            return self._forward_packed(x, state, elapsed, output)
-        x = checked_sequence(x, self.input_size, self.batch_first, self._example)
+        equation = self.equation()
+        weights = self._weights(equation)
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(equation, weights, input, hx, elapsed, output)
+        x = checked_sequence(input, self.input_size, self.batch_first, weights[0][0])
         if elapsed is not None:
             elapsed = checked_elapsed(elapsed, tuple(x.shape[:-1]), self)
         batched = x.dim() == 3
@@ -248,8 +251,8 @@ class SequenceLayer(EquationModule):
             x, elapsed = x[:, None], None if elapsed is None else elapsed[:, None]
         elif self.batch_first:
             x, elapsed = x.transpose(0, 1), None if elapsed is None else elapsed.t()
-        start = self._initial(state, x.shape[1] if batched else None)
-        result, last = self._run(x, start, None, elapsed, output)
+        start = self._initial(hx, x, batched)
+        result, last = self._run(equation, weights, x, start, None, elapsed, output)
         if not batched:
             last = _unbatched(last)
         if result is None or (output == "all" and batched and not self.batch_first):
@@ -291,20 +294,22 @@ class SequenceLayer(EquationModule):
             if stream is not None and stream.fits(equation, weights, x_t, state):
                 prepared: tuple[Any, Any] = stream.step(x_t, *state)
                 return prepared
-        output, last = self._step(x_t, state, elapsed)
+        output, last = self._step(equation, weights, x_t, state, elapsed)
         if repeats and not _checks.watched():
             self.__dict__["_stream"] = Stream.prepare(equation, weights, x_t, last, self.memory)
         return output, last
 
-    def _step(self, x_t: Tensor, state: Any, elapsed: Tensor | None) -> tuple[Any, Any]:
+    def _step(
+        self, equation: Equation, weights: Any, x_t: Tensor, state: Any, elapsed: Tensor | None
+    ) -> tuple[Any, Any]:
         """A step as a sequence of length 1."""
-        x_t = checked_step(x_t, self.input_size, self._example)
+        x_t = checked_step(x_t, self.input_size, weights[0][0])
         batched = x_t.dim() == 2
         if elapsed is not None:
             elapsed = checked_elapsed(elapsed, tuple(x_t.shape[:-1]), self).reshape(1, -1)
-        start = self._initial(state, x_t.shape[0] if batched else None)
         x = x_t[None] if batched else x_t[None, None]
-        output, last = self._run(x, start, None, elapsed, "last")
+        start = self._initial(state, x, batched)
+        output, last = self._run(equation, weights, x, start, None, elapsed, "last")
         assert output is not None
         return (output, last) if batched else (output[0], _unbatched(last))
 
@@ -315,17 +320,27 @@ class SequenceLayer(EquationModule):
     def flatten_parameters(self) -> None:
         """Does nothing; here because code written for ``torch.nn.LSTM`` calls it."""
 
-    def _initial(self, state: Any, batch: int | None) -> Any:
-        """The checked initial state, [L * D, B, H]; ``batch`` is None for an unbatched input."""
-        lead = () if batch is None else (batch,)
-        shape = (len(self._suffixes), *lead, self._state_size)
-        start = checked_state(state, shape, self._example, self.state_type)
-        return start if batch is not None else type(start)(*(part[:, None] for part in start))
+    def _initial(self, state: Any, x: Tensor, batched: bool) -> Any:
+        """Return the initial state for x [T, B, F], [L * D, B, H] each."""
+        levels, width, kind = len(self._suffixes), self._state_size, self.state_type
+        if state is None:
+            zeros = x.new_zeros((levels, x.shape[1], width))
+            return kind._make([zeros] * len(kind._fields))
+        if batched:
+            return checked_state(state, (levels, x.shape[1], width), x, kind)
+        return kind._make(part[:, None] for part in checked_state(state, (levels, width), x, kind))
 
     def _run(
-        self, x: Tensor, state: Any, lengths: Tensor | None, elapsed: Tensor | None, output: str
+        self,
+        equation: Equation,
+        weights: Any,
+        x: Tensor,
+        state: Any,
+        lengths: Tensor | None,
+        elapsed: Tensor | None,
+        output: str,
     ) -> tuple[Tensor | None, Any]:
-        """Runs the stack: x [T, B, F] -> [T, B, D * H], [B, D * H] or None, and the last state."""
+        """Run the stack: x [T, B, F] -> [T, B, D * H], [B, D * H] or None, and the last state."""
         masks = None
         if self.training and self.dropout > 0 and self.num_layers > 1:
             wide = (x.shape[1], self.num_directions * self._state_size)
@@ -333,34 +348,35 @@ class SequenceLayer(EquationModule):
                 nn.functional.dropout(x.new_ones(wide), self.dropout)
                 for _ in range(self.num_layers - 1)
             ]
-        equation = self.equation()
-        with without_autocast(x):
-            result, *last = run(
-                equation,
-                x,
-                self._weights(equation),
-                state,
-                bidirectional=self.bidirectional,
-                lengths=lengths,
-                masks=masks,
-                elapsed=elapsed,
-                output=output,
-                memory=self.memory,
-            )
-        return result, self.state_type(*last)
+        result, *last = run(
+            equation,
+            x,
+            weights,
+            state,
+            bidirectional=self.bidirectional,
+            lengths=lengths,
+            masks=masks,
+            elapsed=elapsed,
+            output=output,
+            memory=self.memory,
+        )
+        return result, self.state_type._make(last)
 
     def _forward_packed(
         self,
+        equation: Equation,
+        weights: Any,
         packed: PackedSequence,
         state: Any,
         elapsed: Tensor | PackedSequence | None,
         output: str,
     ) -> tuple[Any, Any]:
-        checked_sequence(packed.data, self.input_size, False, self._example, packed=True)
-        x, lengths = pad_packed_sequence(packed)
+        data = checked_sequence(packed.data, self.input_size, False, weights[0][0], packed=True)
+        x, lengths = pad_packed_sequence(PackedSequence(data, *packed[1:]))
         if elapsed is not None:
             elapsed = padded_elapsed(elapsed, lengths, self)
-        result, last = self._run(x, self._initial(state, x.shape[1]), lengths, elapsed, output)
+        start = self._initial(state, x, True)
+        result, last = self._run(equation, weights, x, start, lengths, elapsed, output)
         if result is None or output == "last":
             return result, last
         order = packed.sorted_indices

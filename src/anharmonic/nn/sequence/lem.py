@@ -41,12 +41,23 @@ class LEM(SequenceLayer):
     with one bias.
 
     Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
+        bidirectional: Whether every layer also walks from the end.
+        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
+            then, the rest computed again), or "auto", which picks between them by size.
         dt: Step size, > 0; states stay bounded for dt <= 1. Default 1.
         multiscale: Whether the gates are learned; if not, both equal dt.
         gate_floor: Clips both gates to [gate_floor, 1], in [0, 1]; None does not clip.
         chrono_length: Longest dependency expected, in steps, for chrono initialisation
             (chrono_length * dt > 2): b_1 = -log U[1, chrono_length * dt - 1], the other biases 0.
             None starts the biases as the other weights.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
@@ -169,12 +180,21 @@ class LEMCell(SequenceCell):
     ``bias`` [4H]; without multiscale [2H, F], [H, H], [H, H] and [2H].
 
     Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons, H >= 1.
+        bias: Whether the affine maps have a bias.
         dt: Step size, > 0; states stay bounded for dt <= 1. Default 1.
         multiscale: Whether the gates are learned; if not, both equal dt.
         gate_floor: Clips both gates to [gate_floor, 1], in [0, 1]; None does not clip.
         chrono_length: Longest dependency expected, in steps, for chrono initialisation
             (chrono_length * dt > 2): b_1 = -log U[1, chrono_length * dt - 1], the other biases 0.
             None starts the biases as the other weights.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x_t [B, F] or [F]; state (y, z) [B, H] or [H] each; elapsed [B] or []. Returns the new
+        state; its y is the output.
 
     Raises:
         ValueError: If an argument is out of range or does not go with the others.

@@ -47,13 +47,28 @@ class NeuralOscillator(SequenceLayer):
     ``bias_lk`` [H], those of a reverse direction end in ``_reverse``.
 
     Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
+        bidirectional: Whether every layer also walks from the end.
+        memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
+            then, the rest computed again), or "auto", which picks between them by size.
         dt: Step size, > 0. Default 0.05.
         scheme: "symplectic-euler" or "velocity-verlet" (two evaluations of σ per step).
         activation: σ: "tanh", "sin", or "identity", which makes the layer linear.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
         output [T, B, D * H] likewise; state: y and z [L * D, B, H]; elapsed [T, B] likewise.
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
 
     Note:
         Nothing damps here: near rest y'' = W y is stable iff the eigenvalues of W are real and
@@ -157,15 +172,23 @@ class MultiLayerNeuralOscillator(NeuralOscillator):
     ``_reverse``.
 
     Args:
+        input_size: Features per step, F >= 1.
         hidden_size: Neurons of the top layer, and of all layers without ``hidden_sizes``; H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
         hidden_sizes: Neurons of every layer from the bottom up, the last of them ``hidden_size``;
             None gives all layers ``hidden_size``.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
+        bidirectional: Whether every layer also walks from the end.
         memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
             then, the rest computed again), "reversible" (the end state only; one direction,
             symplectic Euler, tanh), or "auto", which picks one of the first two.
         dt: Step size, > 0. Default 0.05.
         scheme: "symplectic-euler" or "velocity-verlet" (two evaluations of σ per step).
         activation: σ: "tanh", "sin", or "identity", which makes the layer linear.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
@@ -223,10 +246,9 @@ class MultiLayerNeuralOscillator(NeuralOscillator):
         self.hidden_sizes = None if hidden_sizes is None else self._checked_widths(hidden_sizes)
         self._state_size = max(self.hidden_sizes or [hidden_size])
         self._set(dt, scheme, activation)
-        unfit = self.equation().reference_only()
         _checks.require(
-            memory != "reversible" or unfit is None, "memory", memory,
-            f"'stored', 'chunked' or 'auto' for {unfit}",
+            memory != "reversible" or self.equation().invertible, "memory", memory,
+            f"'stored', 'chunked' or 'auto' for scheme={scheme!r} with activation={activation!r}",
             "use memory='chunked', or scheme='symplectic-euler' and activation='tanh'",
         )  # fmt: skip
         self.make_parameters(device=device, dtype=dtype)
@@ -278,11 +300,9 @@ class MultiLayerNeuralOscillator(NeuralOscillator):
             filled.append(OscillatorWeights(pad(V, (0, 0, 0, missing)), pad(w, (0, missing)), b))
         return filled
 
-    def _run(
-        self, x: Tensor, state: Any, lengths: Tensor | None, elapsed: Tensor | None, output: str
-    ) -> tuple[Tensor | None, Any]:
-        result, last = super()._run(x, state, lengths, elapsed, output)
+    def _run(self, *call: Any) -> tuple[Tensor | None, Any]:
+        result, last = super()._run(*call)
         if result is not None and self.hidden_sizes is not None:
-            by_direction = result.reshape(*result.shape[:-1], self.num_directions, -1)
+            by_direction = result.reshape(*result.shape[:-1], self.num_directions, self._state_size)
             result = by_direction[..., : self.hidden_size].flatten(-2)
         return result, last

@@ -36,16 +36,28 @@ class ResonatorBank(SequenceLayer):
     ``log_frequency_lk`` and ``log_q_lk`` [H]; those of a reverse direction end in ``_reverse``.
 
     Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
         bias: Whether there is b.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
+        bidirectional: Whether every layer also walks from the end.
         dt: Time between samples, > 0. Default 1: frequencies are in radians per sample.
         periods: Shortest and longest period 2 pi / omega at the start, drawn log-uniformly.
         q: Lowest and highest quality at the start, likewise; below 1/2 is overdamped.
         trainable: Whether training changes the parameters; False makes a bank of fixed, random
             resonators.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
         output [T, B, D * H] likewise; state: y, z [L * D, B, H]; elapsed [T, B] likewise.
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
 
     Example:
         >>> import torch

@@ -85,24 +85,24 @@ class _TorchLayer(Stored, nn.RNNBase):
 
     def forward(
         self,
-        x: Tensor | PackedSequence,
-        state: Any = None,
+        input: Tensor | PackedSequence,
+        hx: Any = None,
         *,
         elapsed: None = None,
         output: str = "all",
     ) -> tuple[Any, Any]:
-        """Runs the stack over whole sequences; see ``SequenceLayer.forward``.
+        """Run the stack over whole sequences; see ``SequenceLayer.forward``.
 
         torch makes the whole output in any case: with another ``output`` it is not returned.
 
         Raises:
             TypeError: If a tensor has another dtype than the layer, or the state another form.
-            ValueError: If a shape or device does not fit, a sequence is empty, x holds NaN, or
-                elapsed is given, which these equations have no place for.
+            ValueError: If a shape or device does not fit, there are no steps, or elapsed is given,
+                which these equations have no place for.
         """
         refuse_elapsed(self, elapsed)
         _checks.choice("output", output, OUTPUTS)
-        example = next(self.parameters())
+        example, x = next(self.parameters()), input
         if isinstance(x, PackedSequence):
             checked_sequence(x.data, self.input_size, False, example, packed=True)
             lead: tuple[int, ...] = (int(x.batch_sizes[0]),)
@@ -110,10 +110,10 @@ class _TorchLayer(Stored, nn.RNNBase):
             x = checked_sequence(x, self.input_size, self.batch_first, example)
             lead = () if x.dim() == 2 else (x.shape[0 if self.batch_first else 1],)
         given = None
-        if state is not None:
+        if hx is not None:
             levels = self.num_layers * (2 if self.bidirectional else 1)
             shape = (levels, *lead, self.hidden_size)
-            variables = tuple(checked_state(state, shape, example, self.state_type))
+            variables = tuple(checked_state(hx, shape, example, self.state_type))
             given = variables if len(variables) > 1 else variables[0]
         if isinstance(x, PackedSequence) and not self.bidirectional and not x.data.is_cuda:
             result, last = self._by_lengths(x, given)
@@ -181,6 +181,26 @@ class RNN(_TorchLayer, nn.RNN):
     .. math::
         h_n = \tanh(W h_{n-1} + V u_n + b)
 
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
+            every step).
+        bidirectional: Whether every layer also walks from the end.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: h, of an LSTM h and c, [L * D, B, H].
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
+
     Example:
         >>> import torch
         >>> layer = RNN(6, 32, batch_first=True)
@@ -200,6 +220,26 @@ class LSTM(_TorchLayer, nn.LSTM):
         i, f, o &= \hat\sigma(W_\cdot h_{n-1} + V_\cdot u_n + b_\cdot) \\
         c_n &= f \odot c_{n-1} + i \odot \tanh(W h_{n-1} + V u_n + b), \quad
         h_n = o \odot \tanh c_n
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
+            every step).
+        bidirectional: Whether every layer also walks from the end.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: h, of an LSTM h and c, [L * D, B, H].
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
 
     Example:
         >>> import torch
@@ -221,6 +261,26 @@ class GRU(_TorchLayer, nn.GRU):
     .. math::
         r, s = \hat\sigma(W_\cdot h_{n-1} + V_\cdot u_n + b_\cdot), \quad
         h_n = s \odot h_{n-1} + (1 - s) \odot \tanh(V u_n + b + r \odot (W h_{n-1} + b'))
+
+    Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
+            every step).
+        bidirectional: Whether every layer also walks from the end.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: h, of an LSTM h and c, [L * D, B, H].
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
 
     Example:
         >>> import torch
@@ -245,7 +305,25 @@ class ChronoLSTM(LSTM):
     ``chrono_length``.
 
     Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers (torch's: a new mask at
+            every step).
+        bidirectional: Whether every layer also walks from the end.
         chrono_length: Longest dependency expected, in steps, >= 3. Default 100.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
+        output [T, B, D * H] likewise; state: h, of an LSTM h and c, [L * D, B, H].
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
 
     Example:
         >>> import torch

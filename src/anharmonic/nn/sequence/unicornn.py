@@ -43,6 +43,13 @@ class UnICORNN(SequenceLayer):
     same name.
 
     Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons per layer, H >= 1.
+        num_layers: Layers stacked on each other, L >= 1.
+        bias: Whether the affine maps have a bias.
+        batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
+        dropout: Probability in [0, 1] of zeroing an output between layers; one mask per sequence.
+        bidirectional: Whether every layer also walks from the end.
         memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
             then, the rest computed again), "reversible" (the end state only; one direction), or
             "auto", which picks one of the first two.
@@ -55,10 +62,16 @@ class UnICORNN(SequenceLayer):
             Default 0.1; 2 spreads the steps h from dt / 8 to 7 dt / 8.
         skipped_layers: S >= 2 adds to each layer l > S the output of level l - S - 1 through a
             learned matrix Λ; None stacks plainly.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
 
     Shape:
         x [T, B, F] ([B, T, F] with ``batch_first``), [T, F] unbatched or a ``PackedSequence``;
         output [T, B, D * H] likewise; state: y and z [L * D, B, H]; elapsed [T, B] likewise.
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
 
     Note:
         The linear part is stable iff h sqrt(α) < 2 for every neuron; since h < dt, a
@@ -196,9 +209,22 @@ class UnICORNNCell(SequenceCell):
     Parameters are ``weight_ih`` [H, F], ``weight_hh``, ``bias`` and ``timescale`` [H].
 
     Args:
+        input_size: Features per step, F >= 1.
+        hidden_size: Neurons, H >= 1.
+        bias: Whether the affine maps have a bias.
         dt: Largest step size, > 0. Default 0.1.
         frequency: Frequency control α, >= 0. Default 1.
         trainable_timescales: Whether the time scales c are learned.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+
+    Shape:
+        x_t [B, F] or [F]; state (y, z) [B, H] or [H] each; elapsed [B] or []. Returns the new
+        state; its y is the output.
+
+    Raises:
+        ValueError: If an argument is out of range.
+        TypeError: If an argument is of the wrong kind.
 
     Example:
         >>> import torch

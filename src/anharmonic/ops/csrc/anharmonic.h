@@ -47,6 +47,7 @@ typedef struct {
     int64_t steps, batch, inputs, hidden, layers; /* T, B, F, H, L */
     int64_t skip;                                 /* S: layer l >= S also reads level l - S; 0: none */
     int64_t block;                                /* batch rows that walk together */
+    int64_t sum_rows;                             /* of these, rows whose weight gradients are summed together */
     int64_t tile;                                 /* steps that are processed together */
     int64_t keep, checkpoint, grid;
     double dt, frequency, damping, gate_floor;

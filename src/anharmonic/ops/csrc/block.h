@@ -241,10 +241,10 @@ static void backward_block(void *context, int64_t index) {
         return;
     }
     block b = start_block(c, index, memory);
-    b.sums = c->all_sums + index * c->sums;
-    b.scalars = c->all_scalars + index * 3;
-    clear(b.sums, c->sums);
-    memset(b.scalars, 0, 3 * sizeof(double));
+    for (int64_t i = 0; i < groups_in(&b); i++) {
+        clear(group_of(&b, i).sums, c->sums);
+        memset(group_of(&b, i).scalars, 0, 3 * sizeof(double));
+    }
     clear_beyond(&b);
     take_rows(&b, b.dy, k->grad_y_n);
     take_rows(&b, b.dz, k->grad_z_n);

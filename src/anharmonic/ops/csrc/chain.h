@@ -58,9 +58,9 @@ typedef struct { /* what all blocks of a call share */
     int64_t activations;           /* per neuron and step */
     layer *layers;
     int64_t sums;                  /* reals of one block's weight gradients */
-    real *all_sums;                /* [blocks][sums] */
-    double *all_scalars;           /* [blocks][3] */
-    int64_t blocks;
+    real *all_sums;                /* [groups][sums] */
+    double *all_scalars;           /* [groups][3] */
+    int64_t blocks, groups;        /* of rows that walk together; whose gradients are summed */
     size_t block_bytes;
     int backward, status;
 } chain;
@@ -78,8 +78,7 @@ typedef struct { /* one block of rows at work */
     double **grid_y, **grid_z;
     real *drive;                 /* [tile * rows][n_row]; backward, the gradient of the drive */
     real **grad_level, **dy, **dz;
-    real *scratch, *sums;        /* gradients of w and h of one tile (UnICORNN); weight gradients */
-    double *scalars;
+    real *scratch;               /* gradients of w and h of one tile and group (UnICORNN) */
     kept chunk;                  /* workspace of the chunk that is walked again */
     int overflow;
 } block;
@@ -232,24 +231,65 @@ static void thin_level_gradient(block *b, int64_t l, int64_t n) {
                 b->grad_level[l + 1][(s * b->rows + r) * c->y_row + j] *= mask[r * c->H + j];
 }
 
+/* A group of rows of a block, and where its weight gradients are summed. */
+typedef struct {
+    int64_t first, rows;
+    real *sums;
+    double *scalars;
+} group;
+
+AN_INLINE int64_t groups_in(const block *b) {
+    const int64_t size = b->c->call->sum_rows;
+    return (b->rows + size - 1) / size;
+}
+
+AN_INLINE group group_of(const block *b, int64_t index) {
+    const chain *c = b->c;
+    const int64_t size = c->call->sum_rows, first = index * size;
+    const int64_t at = b->first / size + index;
+    return (group){first, smaller(size, b->rows - first), c->all_sums + at * c->sums,
+                   c->all_scalars + at * 3};
+}
+
+/* Adds a matrix's gradient within n steps to the sums `at`: a [n * rows, inputs] is what it was
+ * multiplied by, g [n * rows, columns] the gradient of the product. */
+static void add_weight_gradient(block *b, int64_t n, const real *a, int64_t a_row, int64_t inputs,
+                                const real *g, int64_t columns, int64_t at) {
+    for (int64_t i = 0; i < groups_in(b); i++) {
+        const group k = group_of(b, i);
+        add_outer_product(a + k.first * a_row, a_row, inputs, g + k.first * b->c->n_row,
+                          b->c->n_row, columns, n, b->rows, k.rows, k.sums + at);
+    }
+}
+
+/* The same for the bias of a layer. */
+static void add_bias_gradient(block *b, int64_t n, int64_t at) {
+    const chain *c = b->c;
+    for (int64_t i = 0; i < groups_in(b); i++) {
+        const group k = group_of(b, i);
+        for (int64_t j = 0; j < c->N; j += LANES) {
+            vec sum = splat(0);
+            for (int64_t s = 0; s < n; s++)
+                for (int64_t r = k.first; r < k.first + k.rows; r++)
+                    sum += load(drive_row(b, s, r) + j);
+            store(k.sums + at + j, load(k.sums + at + j) + sum);
+        }
+    }
+}
+
 /* From the gradient of the drive: gradients of V, b and the skip matrix, and of the levels read. */
 static void spread_drive_gradient(block *b, int64_t l, int64_t n) {
     const chain *c = b->c;
     const layer *w = &c->layers[l];
     const int64_t rows = n * b->rows, from = l - c->call->skip;
-    add_outer_product(b->level[l], pitch(w->inputs), w->inputs, b->drive, c->n_row, c->N,
-                      rows, b->sums + w->sum_in);
-    for (int64_t j = 0; j < c->N; j += LANES) {
-        vec sum = splat(0);
-        for (int64_t r = 0; r < rows; r++) sum += load(b->drive + r * c->n_row + j);
-        store(b->sums + w->sum_bias + j, load(b->sums + w->sum_bias + j) + sum);
-    }
+    add_weight_gradient(b, n, b->level[l], pitch(w->inputs), w->inputs, b->drive, c->N, w->sum_in);
+    add_bias_gradient(b, n, w->sum_bias);
     if (l > 0 || c->call->grad_x)
         product(b->drive, c->n_row, rows, w->in_back, c->N, rounded_up(w->inputs, PANEL),
                 b->grad_level[l], pitch(w->inputs), c->call->skip > 0, 0);
     if (w->skip) {
-        add_outer_product(b->level[from], pitch(w->skip_inputs), w->skip_inputs, b->drive, c->n_row, c->N,
-                      rows, b->sums + w->sum_skip);
+        add_weight_gradient(b, n, b->level[from], pitch(w->skip_inputs), w->skip_inputs, b->drive,
+                            c->N, w->sum_skip);
         if (from > 0 || c->call->grad_x)
             product(b->drive, c->n_row, rows, w->skip_back, c->N,
                     rounded_up(w->skip_inputs, PANEL), b->grad_level[from], pitch(w->skip_inputs),

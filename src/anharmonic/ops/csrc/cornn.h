@@ -92,9 +92,10 @@ static void cornn_back(block *b, int64_t l, int64_t t0, int64_t n) {
                 store(dz + at + j, explicit ? q - h * epsilon * q : q);
             }
             if (scalars) {
-                b->scalars[0] += (double)e * sum_of_lanes(by_dt);
-                b->scalars[1] += sum_of_lanes(by_gamma);
-                b->scalars[2] += sum_of_lanes(by_epsilon);
+                double *sums = group_of(b, r / c->call->sum_rows).scalars;
+                sums[0] += (double)e * sum_of_lanes(by_dt);
+                sums[1] += sum_of_lanes(by_gamma);
+                sums[2] += sum_of_lanes(by_epsilon);
             }
             if (elapsed) add_elapsed_gradient(b, t0 + s, r, splat((real)c->call->dt) * by_dt);
         }
@@ -105,8 +106,8 @@ static void cornn_back(block *b, int64_t l, int64_t t0, int64_t n) {
     }
     real *const states[2] = {b->y[l], b->z[l]};
     for (int i = 0; i < 2; i++)
-        add_outer_product(states[i], c->y_row, c->H, b->drive, c->n_row, c->section, n * b->rows,
-                          b->sums + w->sum_hidden[i]);
+        add_weight_gradient(b, n, states[i], c->y_row, c->H, b->drive, c->section,
+                            w->sum_hidden[i]);
 }
 
 #endif

@@ -10,7 +10,7 @@
 /* Whether the sizes of a call can be walked: a block or tile of 0 would divide by 0 or never end. */
 static int has_sizes(const an_call *c) {
     return c->steps > 0 && c->batch > 0 && c->inputs > 0 && c->hidden > 0 && c->layers > 0 &&
-           c->block > 0 && c->tile > 0 && c->skip >= 0 && c->keep >= AN_KEEP_NOTHING &&
+           c->sum_rows > 0 && c->block > 0 && c->block % c->sum_rows == 0 && c->tile > 0 && c->skip >= 0 && c->keep >= AN_KEEP_NOTHING &&
            c->keep <= AN_KEEP_END && (c->keep == AN_KEEP_NOTHING || c->checkpoint > 0);
 }
 

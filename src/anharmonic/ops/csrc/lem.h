@@ -166,10 +166,9 @@ static void lem_back(block *b, int64_t l, int64_t t0, int64_t n) {
         }
         product(pre, c->n_row, b->rows, w->hidden_back[0], before, c->section, dy, c->y_row, 1, 0);
     }
-    add_outer_product(b->y[l], c->y_row, c->H, b->drive, c->n_row, before, n * b->rows,
-                      b->sums + w->sum_hidden[0]);
-    add_outer_product(state_slot(b, b->z[l], 1, 0), c->y_row, c->H, b->drive + before, c->n_row,
-                      c->section, n * b->rows, b->sums + w->sum_hidden[1]);
+    add_weight_gradient(b, n, b->y[l], c->y_row, c->H, b->drive, before, w->sum_hidden[0]);
+    add_weight_gradient(b, n, state_slot(b, b->z[l], 1, 0), c->y_row, c->H, b->drive + before,
+                        c->section, w->sum_hidden[1]);
 }
 
 #endif

@@ -74,7 +74,7 @@ const an_field *an_call_fields(void) {
         FIELD(an_call, model), FIELD(an_call, real_bytes), FIELD(an_call, threads),
         FIELD(an_call, steps), FIELD(an_call, batch), FIELD(an_call, inputs),
         FIELD(an_call, hidden), FIELD(an_call, layers), FIELD(an_call, skip),
-        FIELD(an_call, block), FIELD(an_call, tile), FIELD(an_call, keep),
+        FIELD(an_call, block), FIELD(an_call, sum_rows), FIELD(an_call, tile), FIELD(an_call, keep),
         FIELD(an_call, checkpoint), FIELD(an_call, grid), FIELD(an_call, dt),
         FIELD(an_call, frequency), FIELD(an_call, damping), FIELD(an_call, gate_floor),
         FIELD(an_call, x), FIELD(an_call, x_time), FIELD(an_call, x_batch),

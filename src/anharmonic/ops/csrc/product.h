@@ -13,6 +13,7 @@
 #else
 #define GROUP 6
 #endif
+#define FEW 3 /* rows that go through two panels at once */
 
 AN_INLINE int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -20,35 +21,39 @@ AN_INLINE int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / 
  * THEN_C: 0, and what is in c is added last. */
 enum { FROM_START, FROM_C, THEN_C };
 
-/* c[r][0:PANEL] = sum_k a(r, k) b[k][0:PANEL] for r < m. One of a_row, a_inner is 1. */
-AN_INLINE void micro(const int m, const real *a, int64_t a_row, int64_t a_inner, const real *b,
-                     int64_t b_inner, int64_t inner, real *c, int64_t c_row, const int from,
-                     const real *start) {
-    vec sum[GROUP][2];
-    for (int r = 0; r < m; r++) {
-        if (from == FROM_C) {
-            sum[r][0] = load(c + r * c_row);
-            sum[r][1] = load(c + r * c_row + LANES);
-        } else if (start) {
-            sum[r][0] = load(start);
-            sum[r][1] = load(start + LANES);
-        } else {
-            sum[r][0] = sum[r][1] = splat(0);
+/* The two factors of a product: a(r, k) = a[r * a_row + k * a_inner], one of a_row and a_inner
+ * being 1, and panel p of b, b(k, n) = b[p * b_panel + k * b_inner + n]. The inner index is walked
+ * in `stretches` of `inner`, a_stretch and b_stretch apart. */
+typedef struct {
+    const real *a, *b;
+    int64_t a_row, a_inner, a_stretch, b_panel, b_inner, b_stretch, inner, stretches;
+} factors;
+
+/* c[r][0:panels * PANEL] = sum_k a(r, k) b(k, 0:panels * PANEL) for r < m. */
+AN_INLINE void micro(const int m, const int panels, const factors f, real *c, int64_t c_row,
+                     const int from, const real *start) {
+    vec sum[GROUP][4];
+    for (int r = 0; r < m; r++)
+        for (int v = 0; v < 2 * panels; v++)
+            sum[r][v] = from == FROM_C ? load(c + r * c_row + v * LANES)
+                        : start        ? load(start + v * LANES)
+                                       : splat(0);
+    const real *a = f.a, *b = f.b;
+    for (int64_t i = 0; i < f.stretches; i++, a += f.a_stretch, b += f.b_stretch)
+        for (int64_t k = 0; k < f.inner; k++) {
+            vec row[4];
+            for (int v = 0; v < 2 * panels; v++)
+                row[v] = load(b + v / 2 * f.b_panel + k * f.b_inner + v % 2 * LANES);
+            for (int r = 0; r < m; r++) {
+                const vec s = splat(a[r * f.a_row + k * f.a_inner]);
+                for (int v = 0; v < 2 * panels; v++) sum[r][v] += s * row[v];
+            }
         }
-    }
-    for (int64_t k = 0; k < inner; k++) {
-        const vec b0 = load(b + k * b_inner), b1 = load(b + k * b_inner + LANES);
-        for (int r = 0; r < m; r++) {
-            const vec s = splat(a[r * a_row + k * a_inner]);
-            sum[r][0] += s * b0;
-            sum[r][1] += s * b1;
+    for (int r = 0; r < m; r++)
+        for (int v = 0; v < 2 * panels; v++) {
+            real *to = c + r * c_row + v * LANES;
+            store(to, from == THEN_C ? load(to) + sum[r][v] : sum[r][v]);
         }
-    }
-    for (int r = 0; r < m; r++) {
-        real *to = c + r * c_row;
-        store(to, from == THEN_C ? load(to) + sum[r][0] : sum[r][0]);
-        store(to + LANES, from == THEN_C ? load(to + LANES) + sum[r][1] : sum[r][1]);
-    }
 }
 
 /* How many of `left` rows go into the next group. */
@@ -60,50 +65,83 @@ AN_INLINE int64_t next_group(int64_t left) {
 #endif
 }
 
+/* How many of the last rows are too few to keep the processor busy with one panel. */
+AN_INLINE int64_t few_rows(int64_t rows) {
+    while (rows > FEW) rows -= next_group(rows);
+    return rows;
+}
+
+AN_INLINE void micro_rows(int64_t m, const factors f, real *c, int64_t c_row, const int from,
+                          const real *start) {
+    switch (m) {
 #if GROUP == 8
-#define MORE_ROWS(...)                                                                             \
-    case 8: micro(8, __VA_ARGS__); break;                                                          \
-    case 7: micro(7, __VA_ARGS__); break;
-#else
-#define MORE_ROWS(...)
+        case 8: micro(8, 1, f, c, c_row, from, start); break;
+        case 7: micro(7, 1, f, c, c_row, from, start); break;
 #endif
-#define MICRO_ROWS(m, ...)                                                                         \
-    switch (m) {                                                                                   \
-        MORE_ROWS(__VA_ARGS__)                                                                     \
-        case 6: micro(6, __VA_ARGS__); break;                                                      \
-        case 5: micro(5, __VA_ARGS__); break;                                                      \
-        case 4: micro(4, __VA_ARGS__); break;                                                      \
-        case 3: micro(3, __VA_ARGS__); break;                                                      \
-        case 2: micro(2, __VA_ARGS__); break;                                                      \
-        case 1: micro(1, __VA_ARGS__); break;                                                      \
+        case 6: micro(6, 1, f, c, c_row, from, start); break;
+        case 5: micro(5, 1, f, c, c_row, from, start); break;
+        case 4: micro(4, 1, f, c, c_row, from, start); break;
+        case 3: micro(3, 1, f, c, c_row, from, start); break;
+        case 2: micro(2, 1, f, c, c_row, from, start); break;
+        case 1: micro(1, 1, f, c, c_row, from, start); break;
     }
+}
+
+/* Few rows through two panels at once: each row has too few sums in flight in one. */
+AN_INLINE void micro_few_rows(int64_t m, const factors f, real *c, int64_t c_row, const int from,
+                              const real *start) {
+    switch (m) {
+        case 3: micro(3, 2, f, c, c_row, from, start); break;
+        case 2: micro(2, 2, f, c, c_row, from, start); break;
+        case 1: micro(1, 2, f, c, c_row, from, start); break;
+    }
+}
+
+/* One or two panels of c for `rows` rows. */
+AN_INLINE void panel_pair(int64_t rows, int64_t panels, factors f, real *c, int64_t c_row,
+                          const int from, const real *start) {
+    const int64_t few = panels == 2 ? few_rows(rows) : 0;
+    const real *a = f.a, *b = f.b;
+    for (int64_t p = 0; p < panels; p++)
+        for (int64_t r = 0, m; r < rows - few; r += m) {
+            m = next_group(rows - r);
+            f.a = a + r * f.a_row, f.b = b + p * f.b_panel;
+            micro_rows(m, f, c + r * c_row + p * PANEL, c_row, from, start ? start + p * PANEL : 0);
+        }
+    f.a = a + (rows - few) * f.a_row, f.b = b;
+    micro_few_rows(few, f, c + (rows - few) * c_row, c_row, from, start);
+}
 
 /* c [rows, columns] = start + a [rows, inner] B, or c += a B where `add`; columns a multiple of
  * PANEL, B packed. */
 static void product(const real *a, int64_t a_row, int64_t rows, const real *packed, int64_t inner,
                     int64_t columns, real *c, int64_t c_row, int add, const real *start) {
-    for (int64_t n = 0; n < columns; n += PANEL, packed += inner * PANEL) {
+    factors f = {.a = a, .a_row = a_row, .a_inner = 1, .b_panel = inner * PANEL, .b_inner = PANEL,
+                 .inner = inner, .stretches = 1};
+    for (int64_t n = 0; n < columns; n += 2 * PANEL) {
+        f.b = packed + n * inner;
         const real *from = start ? start + n : 0;
-        for (int64_t r = 0, m; r < rows; r += m) {
-            m = next_group(rows - r);
-            if (add) {
-                MICRO_ROWS(m, a + r * a_row, a_row, 1, packed, PANEL, inner, c + r * c_row + n,
-                           c_row, FROM_C, 0)
-            } else {
-                MICRO_ROWS(m, a + r * a_row, a_row, 1, packed, PANEL, inner, c + r * c_row + n,
-                           c_row, FROM_START, from)
-            }
-        }
+        const int64_t panels = columns - n > PANEL ? 2 : 1;
+        if (add)
+            panel_pair(rows, panels, f, c + n, c_row, FROM_C, 0);
+        else
+            panel_pair(rows, panels, f, c + n, c_row, FROM_START, from);
     }
 }
 
-/* c [inputs, columns] += sum over rows of a[row][input] g[row][column]; columns a multiple of PANEL. */
+/* c [inputs, columns] += sum over steps and their rows of a[row][input] g[row][column]; the rows of
+ * one step follow those of the one before after `step_rows` rows; columns a multiple of PANEL. */
 static void add_outer_product(const real *a, int64_t a_row, int64_t inputs, const real *g,
-                          int64_t g_row, int64_t columns, int64_t rows, real *c) {
+                              int64_t g_row, int64_t columns, int64_t steps, int64_t step_rows,
+                              int64_t rows, real *c) {
+    factors f = {.a_row = 1, .a_inner = a_row, .a_stretch = step_rows * a_row, .b_inner = g_row,
+                 .b_stretch = step_rows * g_row, .inner = rows, .stretches = steps};
+    if (rows == step_rows) f.inner *= steps, f.stretches = 1;
     for (int64_t n = 0; n < columns; n += PANEL)
         for (int64_t k = 0, m; k < inputs; k += m) {
             m = next_group(inputs - k);
-            MICRO_ROWS(m, a + k, 1, a_row, g + n, g_row, rows, c + k * columns + n, columns, THEN_C, 0)
+            f.a = a + k, f.b = g + n;
+            micro_rows(m, f, c + k * columns + n, columns, THEN_C, 0);
         }
 }
 

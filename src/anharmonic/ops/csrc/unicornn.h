@@ -183,22 +183,27 @@ AN_INLINE void unicornn_row_back(block *b, int64_t l, int64_t t0, int64_t n, int
     }
 }
 
-static void unicornn_back(block *b, int64_t l, int64_t t0, int64_t n) {
+static void unicornn_group_back(block *b, int64_t l, int64_t t0, int64_t n, group k) {
     const chain *c = b->c;
     const layer *w = &c->layers[l];
     clear(b->scratch, 2 * c->padded);
-    for (int64_t r = 0; r < b->rows; r++) {
+    for (int64_t r = k.first; r < k.first + k.rows; r++) {
         int64_t valid = length_of(b, r) - t0, j = 0;
         valid = valid < 0 ? 0 : valid < n ? valid : n;
         for (; j + LANES < c->padded; j += 2 * LANES) unicornn_row_back(b, l, t0, valid, r, j, 2);
         if (j < c->padded) unicornn_row_back(b, l, t0, valid, r, j, 1);
         for (int64_t s = valid; s < n; s++) clear(drive_row(b, s, r), c->padded);
     }
-    real *sum_w = b->sums + w->sum_w, *sum_h = b->sums + w->sum_h;
+    real *sum_w = k.sums + w->sum_w, *sum_h = k.sums + w->sum_h;
     for (int64_t j = 0; j < c->padded; j += LANES) {
         store(sum_w + j, load(sum_w + j) + load(b->scratch + j));
         store(sum_h + j, load(sum_h + j) + load(b->scratch + c->padded + j));
     }
+}
+
+static void unicornn_back(block *b, int64_t l, int64_t t0, int64_t n) {
+    for (int64_t i = 0; i < groups_in(b); i++)
+        unicornn_group_back(b, l, t0, n, group_of(b, i));
 }
 
 #endif

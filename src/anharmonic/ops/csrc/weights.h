@@ -32,6 +32,7 @@ static void shape(chain *c, const an_call *call, int backward) {
     c->kept_row = rounded_up(c->H, KEPT_UNIT);
     c->activations = is_lem(c) ? c->sections : 1;
     c->blocks = (call->batch + call->block - 1) / call->block;
+    c->groups = (call->batch + call->sum_rows - 1) / call->sum_rows;
 }
 
 /* Packs every `sections` block of H rows of w [sections * H, inputs] as columns (forward) or as the
@@ -116,12 +117,12 @@ static void lay_out_weights(chain *c, arena *a) {
         }
     }
     if (c->backward) {
-        c->all_sums = reals(a, c->blocks * c->sums);
-        c->all_scalars = carve(a, c->blocks * 3, sizeof(double));
+        c->all_sums = reals(a, c->groups * c->sums);
+        c->all_scalars = carve(a, c->groups * 3, sizeof(double));
     }
 }
 
-/* to [sections * H, inputs] = the sum over blocks of their sums [inputs, sections * section]. */
+/* to [sections * H, inputs] = the sum over groups of their sums [inputs, sections * section]. */
 static void reduce(const chain *c, real *to, int64_t at, int64_t inputs, int64_t sections) {
     if (!to) return;
     const int64_t columns = sections * c->section;
@@ -129,7 +130,7 @@ static void reduce(const chain *c, real *to, int64_t at, int64_t inputs, int64_t
         for (int64_t i = 0; i < sections; i++)
             for (int64_t j = 0; j < c->H; j++) {
                 real sum = 0;
-                for (int64_t b = 0; b < c->blocks; b++)
+                for (int64_t b = 0; b < c->groups; b++)
                     sum += c->all_sums[b * c->sums + at + k * columns + i * c->section + j];
                 to[(i * c->H + j) * inputs + k] = sum;
             }
@@ -156,7 +157,7 @@ static void reduce_all(const chain *c) {
     }
     for (int i = 0; call->grad_scalars && i < 3; i++) {
         call->grad_scalars[i] = 0;
-        for (int64_t b = 0; b < c->blocks; b++) call->grad_scalars[i] += c->all_scalars[b * 3 + i];
+        for (int64_t b = 0; b < c->groups; b++) call->grad_scalars[i] += c->all_scalars[b * 3 + i];
     }
 }
 
