@@ -21,7 +21,7 @@ KERNELS: dict[str, tuple[str, ...]] = {
     "oscillator": ("native",),
     "skew": (),
     "neighbour_sum": ("native",),
-    "gradient_gate": ("native", "triton"),
+    "gradient_gate": ("native",),
     "resonator_pool": ("native",),
     "resonator_respond": ("native",),
 }

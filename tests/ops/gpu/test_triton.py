@@ -20,7 +20,6 @@ import anharmonic as ah
 from anharmonic import ops
 from anharmonic.ops import backend as backends
 from anharmonic.ops import sequence
-from anharmonic.ops.gate import functional
 from anharmonic.ops.gpu import backend, first_use, parts
 
 pytest.importorskip("triton", reason="triton is not installed")
@@ -176,15 +175,11 @@ EQUATIONS = {"lem": ops.LEMEquation, "cornn": ops.CoRNNEquation, "unicornn": ops
 
 def chosen(kernel, tensor):
     """The backend that "auto" takes for a tensor on a GPU."""
-    unfit = functional._unfit_for_triton
-    if kernel in EQUATIONS:
-        unfit = partial(sequence._unfit_for_triton, EQUATIONS[kernel]())
+    unfit = partial(sequence._unfit_for_triton, EQUATIONS[kernel]())
     return backends.choose(kernel, "auto", [tensor], unfit_for_triton=unfit)
 
 
-MODULES = {name: f"anharmonic.ops.gpu.{name}" for name in KERNELS} | {
-    "gate": "anharmonic.ops.gate.triton"
-}
+MODULES = {name: f"anharmonic.ops.gpu.{name}" for name in KERNELS}
 
 
 class TestReversible:
@@ -258,14 +253,14 @@ class TestFirstUse:
     def nothing_tried(self, monkeypatch):
         monkeypatch.setattr(first_use, "_REASONS", {})
 
-    @pytest.mark.parametrize("kernel", [*KERNELS, "gradient_gate"])
+    @pytest.mark.parametrize("kernel", KERNELS)
     def test_kernels_agree_with_the_reference(self, kernel):
         state = torch.get_rng_state()
         assert chosen(kernel, self.GPU_TENSOR) == "triton"
         assert list(first_use._REASONS.values()) == [None]
         assert torch.equal(torch.get_rng_state(), state)
 
-    @pytest.mark.parametrize("kernel", [*KERNELS, "gate"])
+    @pytest.mark.parametrize("kernel", KERNELS)
     @pytest.mark.parametrize("fault", ["wrong", "NaN", "failing"])
     def test_a_faulty_kernel_gives_way_to_the_reference_and_says_so_once(
         self, kernel, fault, monkeypatch
@@ -278,22 +273,19 @@ class TestFirstUse:
                 raise RuntimeError("no such instruction\nlong story")
             factor = 1.01 if fault == "wrong" else float("nan")
             found = right(*tensors, **settings)
-            if isinstance(found, torch.Tensor):
-                return found * factor
             return found[0] * factor, *found[1:]
 
         monkeypatch.setattr(module, f"{kernel}_triton", faulty)
-        name = "gradient_gate" if kernel == "gate" else kernel
         told = {
             "wrong": r"a difference of 0\.0\d+ of the largest entry",
             "NaN": "a difference of nan of the largest entry",
             "failing": "RuntimeError: no such instruction;",
         }[fault]
-        with pytest.warns(UserWarning, match=f"GPU kernel of {name} must agree.*{told}.*report"):
-            assert chosen(name, self.GPU_TENSOR) == "reference"
+        with pytest.warns(UserWarning, match=f"GPU kernel of {kernel} must agree.*{told}.*report"):
+            assert chosen(kernel, self.GPU_TENSOR) == "reference"
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            assert chosen(name, self.GPU_TENSOR) == "reference"
+            assert chosen(kernel, self.GPU_TENSOR) == "reference"
 
     def test_a_compiler_sees_nothing_of_it(self, monkeypatch):
         monkeypatch.setattr(first_use, "watched", lambda: True)
@@ -514,55 +506,6 @@ class TestDispatch:
     def test_import_does_not_load_triton(self):
         code = "import sys, anharmonic; assert 'triton' not in sys.modules"
         subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ})
-
-
-class TestGate:
-    def graph(self, nodes, edges):
-        generator = torch.Generator().manual_seed(2)
-        edge_index = torch.randint(0, nodes - 1, (2, edges), generator=generator)  # one is alone
-        return edge_index, torch.Generator().manual_seed(3)
-
-    @pytest.mark.parametrize("p", [1.0, 2.0, 2.5, 3.0, 4.0, 5.0, 0.5])
-    def test_agrees_with_the_reference(self, p):
-        nodes, features = 6, 5
-        edge_index, generator = self.graph(nodes, 9)
-        values = torch.randn(nodes, features, generator=generator)
-        values[1] = values[0]  # equal neighbours
-        weight = torch.randn(nodes, features, generator=generator)
-        turns = [(a, n, False) for a in ("sum", "mean") for n in ("in", "out")]
-        for aggr, neighbours, single in [*turns, ("mean", "in", True)]:
-            results = []
-            for name, device, dtype in (("triton", DEVICE, F32), ("reference", "cpu", F64)):
-                h = values.to(device, dtype).requires_grad_()
-                graph = ah.Adjacency(edge_index.to(device), nodes)
-                rates = ops.gradient_gate(
-                    h, graph, p=p, aggr=aggr, neighbours=neighbours, single_rate=single,
-                    backend=name,
-                )  # fmt: skip
-                seed = (weight[:, :1] if single else weight).to(device, dtype)
-                grad = torch.autograd.grad((rates * seed).sum(), h)[0]
-                results.append([rates.detach().cpu().double(), grad.cpu().double()])
-            assert furthest(*results) < BOUND, (aggr, neighbours, single)
-
-    def test_many_features_and_no_edges(self):
-        for edges in (0, 4):
-            edge_index, generator = self.graph(3, edges)
-            h = torch.randn(3, 130, generator=generator).to(DEVICE)
-            graph = ah.Adjacency(edge_index.to(DEVICE), 3)
-            got = ops.gradient_gate(h, graph, backend="triton")
-            torch.testing.assert_close(got, ops.gradient_gate(h, graph, backend="reference"))
-
-    def test_refuses_what_it_cannot(self):
-        edge_index, generator = self.graph(3, 4)
-        graph = ah.Adjacency(edge_index.to(DEVICE), 3)
-        h = torch.randn(3, 2, generator=generator).to(DEVICE).requires_grad_()
-        with pytest.raises(ValueError, match=r"got torch\.float64"):
-            ops.gradient_gate(h.double(), graph, backend="triton")
-        with pytest.raises(ValueError, match="aggr='max'"):
-            ops.gradient_gate(h, graph, aggr="max", backend="triton")
-        rates = ops.gradient_gate(h, graph, backend="triton")
-        with pytest.raises(RuntimeError, match="differentiated once"):
-            torch.autograd.grad(rates.sum(), h, create_graph=True)
 
 
 LARGE = [  # T, B, H, L

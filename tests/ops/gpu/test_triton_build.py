@@ -5,7 +5,6 @@ import importlib
 import pytest
 import torch
 
-from anharmonic import Adjacency
 from anharmonic.ops import use_precision
 from anharmonic.ops.gpu import backend
 
@@ -92,16 +91,3 @@ def test_kernels_compile_and_fit(make_stack, monkeypatch, kernel, hidden, precis
         assert ".f64" not in built.asm["ptx"], name
         if "step" not in name and hidden > 3:
             assert "cp.async" in built.asm["ptx"], f"{name} fetches nothing ahead"
-
-
-@pytest.mark.parametrize("p", [2.0, 2.5])
-def test_the_gate_compiles(monkeypatch, p):
-    module = importlib.import_module("anharmonic.ops.gate.triton")
-    monkeypatch.setattr(module, "launch", builder := Builder())
-    graph = Adjacency(torch.tensor([[0, 1, 2], [1, 2, 0]]), 3)
-    h = torch.randn(3, 40, requires_grad=True)
-    words = {"aggr": "mean", "outgoing": False, "single_rate": False}
-    module.gate_triton(h, graph, p=p, **words).sum().backward()
-    assert len(builder.built) == 2
-    for built in builder.built.values():
-        assert ".f64" not in built.asm["ptx"]

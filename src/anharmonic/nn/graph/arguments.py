@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.edges import check_edges
+from anharmonic.ops.graph import Adjacency, check_edges
 
 Activation = Callable[[Tensor], Tensor]
 

@@ -9,8 +9,7 @@ from torch import Tensor, nn
 
 from anharmonic import _checks
 from anharmonic.nn.graph.sparse_convolutions import sparse_form
-from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.sorted_edges import check_features
+from anharmonic.ops.graph import Adjacency, check_features
 
 
 def convolve(conv: Any, x: Tensor, graph: Any, *args: Any, **options: Any) -> Any:

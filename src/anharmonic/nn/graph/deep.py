@@ -18,8 +18,7 @@ from torch import Tensor, nn
 from anharmonic import _checks
 from anharmonic.nn.graph.arguments import GraphInputs, check_edge_options, modules, symbolic
 from anharmonic.nn.graph.convolve import convolve, redraw
-from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.edges import edges_of
+from anharmonic.ops.graph import Adjacency, edges_of
 
 
 class DeepGraphLayer(nn.Module):

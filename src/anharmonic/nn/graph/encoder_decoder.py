@@ -14,7 +14,7 @@ from anharmonic import _checks
 from anharmonic.nn.graph.arguments import activation_function
 from anharmonic.nn.graph.convolutions import check_conv, make_conv
 from anharmonic.nn.store import Stored
-from anharmonic.ops.edges import as_int64
+from anharmonic.ops.graph import as_int64
 
 POOLS = ("sum", "mean", "max")
 

@@ -18,7 +18,7 @@ from anharmonic.nn.graph.arguments import (
     symbolic,
 )
 from anharmonic.nn.graph.deep import DeepGraphLayer
-from anharmonic.ops.edges import as_int64
+from anharmonic.ops.graph import as_int64
 
 
 class Gated(NamedTuple):
@@ -141,8 +141,9 @@ class GradientGating(DeepGraphLayer):
             The features X^L, and with ``return_states`` a ``Gated``.
         """
         _checks.require(
-            not symbolic(x), "x", "a symbol", "a tensor, as the gate compares the features of nodes "
-            "of one kind", "pass GraphCON to torch_geometric.nn.to_hetero", TypeError,
+            not symbolic(x), "x", "a symbol",
+            "a tensor, as the gate compares the features of nodes of one kind",
+            "pass GraphCON to torch_geometric.nn.to_hetero", TypeError,
         )  # fmt: skip
         check_input(x, edge_index)
         edge_index = as_int64(edge_index)

@@ -20,7 +20,7 @@ from anharmonic.nn.graph.arguments import (
 from anharmonic.nn.graph.deep import DeepGraphLayer
 from anharmonic.nn.stability import check_learned, warn_unstable
 from anharmonic.ops.backend import transformed
-from anharmonic.ops.edges import as_int64
+from anharmonic.ops.graph import as_int64
 
 
 class Oscillation(NamedTuple):

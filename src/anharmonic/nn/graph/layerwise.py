@@ -12,7 +12,7 @@ from anharmonic.nn.graph.arguments import GraphInputs
 from anharmonic.nn.graph.deep import DeepGraphLayer
 from anharmonic.nn.graph.encoder_decoder import GraphNetwork
 from anharmonic.nn.graph.gradient_gating import GradientGating
-from anharmonic.ops.edges import edges_of
+from anharmonic.ops.graph import edges_of
 
 
 @torch.no_grad()

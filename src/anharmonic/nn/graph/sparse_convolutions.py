@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.graph import Adjacency
 
 
 def sparse_form(conv: Any, graph: Adjacency) -> Callable[..., Tensor] | None:
