@@ -101,7 +101,7 @@ GRAPHS: dict[str, list[dict[str, Any]]] = {
     ],
     "PlainGNN": [
         {"conv": conv, "heads": 2, "shared": True}
-        for conv in ("GCN", "GATv2", "GIN", "GatedGraph", "ResGated", "Transformer", "MLP")
+        for conv in ("GCN", "GIN", "ResGated", "MLP")
     ]
     + [{"norm": "pair", "conv": "SAGE"}, {"jump": "cat"}],
     "GCNII": [{"alpha": 0.3}],
