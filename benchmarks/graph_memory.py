@@ -16,9 +16,8 @@ from pathlib import Path
 from harness import graph_memory
 from harness.speed_report import fill
 
-
-# glibc keeps freed blocks of a few megabytes and hardly ever reuses them, so that a checkpoint would
-# save nothing. Blocks above this size go back to the system; read when a process starts.
+# glibc keeps freed blocks of a few megabytes and hardly ever reuses them, so that a checkpoint saves
+# nothing. Blocks above this size go back to the system; the variable is read when a process starts.
 os.environ.setdefault("MALLOC_MMAP_THRESHOLD_", "1000000")
 
 
