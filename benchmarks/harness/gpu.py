@@ -76,7 +76,6 @@ CASES = (
     Case("UnICORNN", **_BIG, precision="tf32"),
     Case("UnICORNN", **_LONG, target=50, stretch=100),
     Case("UnICORNN", **_LONG, memory="chunked"),
-    Case("UnICORNN", **_LONG, memory="reversible"),
     Case("CoRNN", **_MEDIUM, precision="bfloat16", target=1, stretch=2),
     Case("CoRNN", **{**_MEDIUM, "hidden": 64}),
     Case("CoRNN", **_MEDIUM),

@@ -1,8 +1,11 @@
 import pytest
 import torch
+from torch.nn.utils.rnn import pack_padded_sequence
+from torch.overrides import TorchFunctionMode
 
 import anharmonic as ah
-from anharmonic.ops import precision
+from anharmonic import ops
+from anharmonic.ops import library, native, precision
 
 
 def test_holds_in_its_block():
@@ -53,3 +56,188 @@ def test_autocast_does_not_reach_products():
         assert torch.mm(a, a).dtype is torch.bfloat16
         with precision.library_products("float32", cpu):
             assert precision.product(a, a) == a.square()
+
+
+class _RoundedProduct(torch.autograd.Function):
+    """A B, and its gradients, with the operands of every product rounded to bfloat16."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return _rounded(a) @ _rounded(b)
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        grad_b = _rounded(a).flatten(0, -2).T @ _rounded(grad).flatten(0, -2)
+        return _rounded(grad) @ _rounded(b).T, grad_b
+
+
+def _rounded(value):
+    return value.to(torch.bfloat16).to(value.dtype)
+
+
+class _RoundingProducts(TorchFunctionMode):
+    """Within it PyTorch's products, as the reference makes them, round their operands."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func is torch.nn.functional.linear:
+            x, weight, *bias = args
+            return sum(bias, _RoundedProduct.apply(x, weight.t()))
+        if func is torch.addmm:
+            total, a, b = args
+            return total + _RoundedProduct.apply(a, b)
+        return func(*args, **(kwargs or {}))
+
+
+def _results(layer, x, lengths=None):
+    """Output, final state and all gradients."""
+    layer.zero_grad()
+    x = x.clone().requires_grad_()
+    output, state = layer(x if lengths is None else pack_padded_sequence(x, lengths))
+    output = output if lengths is None else output.data
+    # Of one sign: gradients that cancel would show the errors of rounding many times larger.
+    (output.sum() + sum(s.sum() for s in state)).backward()
+    return [output, *state, x.grad, *(p.grad for p in layer.parameters())]
+
+
+def _distance(results, exact):
+    return max(
+        float(((a - b).norm() / b.norm()).detach()) for a, b in zip(results, exact, strict=True)
+    )
+
+
+has_bfloat16 = pytest.mark.skipif(
+    not library.has_bfloat16(), reason="this processor has no products in bfloat16"
+)
+MODELS = [
+    ("LEM", {}),
+    ("LEM", {"multiscale": False, "dt": 0.3}),
+    ("CoRNN", {}),
+    ("CoRNN", {"scheme": "explicit"}),
+    ("UnICORNN", {"num_layers": 3, "skipped_layers": 2}),
+]
+
+
+@has_bfloat16
+class TestBfloat16OnACPU:
+    @pytest.mark.parametrize(("name", "options"), MODELS)
+    @pytest.mark.parametrize(("batch", "hidden", "inputs"), [(1, 5, 1), (3, 37, 3), (17, 70, 21)])
+    def test_only_operands_of_products_are_rounded(self, name, options, batch, hidden, inputs):
+        torch.manual_seed(0)
+        layer = getattr(ah, name)(inputs, hidden, **{"num_layers": 2} | options)
+        x = torch.randn(40, batch, inputs)
+        with ah.use_backend("reference"):
+            exact = _results(layer, x)
+            with _RoundingProducts():
+                rounded = _results(layer, x)
+        with ah.use_precision("bfloat16"):
+            results = _results(layer, x)
+        # A state that differs in its last bit is sometimes rounded to another neighbour.
+        assert _distance(results, rounded) < 1e-3 < _distance(results, exact) < 2e-2
+
+    @pytest.mark.parametrize(("name", "options"), MODELS)
+    def test_the_number_of_threads_changes_no_bit(self, name, options):
+        torch.manual_seed(0)
+        layer = getattr(ah, name)(3, 33, **options)
+        before, found = torch.get_num_threads(), []
+        try:
+            for threads in (1, 2):
+                torch.set_num_threads(threads)
+                with ah.use_precision("bfloat16"):
+                    found.append(_results(layer, torch.ones(30, 6, 3).cumsum(0).cos()))
+        finally:
+            torch.set_num_threads(before)
+        assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+
+    @pytest.mark.parametrize("name", ["LEM", "CoRNN", "UnICORNN"])
+    def test_memory_policies_and_lengths_agree(self, name):
+        torch.manual_seed(0)
+        layer, x = getattr(ah, name)(3, 9), torch.randn(200, 3, 3)
+        with ah.use_precision("bfloat16"):
+            stored = _results(layer, x, [200, 120, 7])
+            layer.memory = "chunked"
+            chunked = _results(layer, x, [200, 120, 7])
+        assert all(torch.equal(a, b) for a, b in zip(stored, chunked, strict=True))
+
+    def test_the_backward_pass_takes_the_precision_of_the_forward_pass(self):
+        torch.manual_seed(0)
+        layer, x = ah.LEM(3, 9), torch.randn(20, 2, 3)
+        grads = []
+        for precision_at_the_end in ("bfloat16", "float32"):
+            layer.zero_grad()
+            with ah.use_precision("bfloat16"):
+                output, _ = layer(x)
+            with ah.use_precision(precision_at_the_end):
+                output.sum().backward()
+            grads.append(layer.weight_hh_l0.grad)
+        assert torch.equal(*grads)
+        with ah.use_precision("bfloat16"):
+            pass
+        layer.zero_grad()
+        layer(x)[0].sum().backward()
+        assert not torch.equal(layer.weight_hh_l0.grad, grads[0])
+
+    @pytest.mark.parametrize("name", ["LEM", "CoRNN", "UnICORNN"])
+    def test_streamed_steps_are_those_of_the_layer(self, name):
+        torch.manual_seed(0)
+        layer, x = getattr(ah, name)(3, 33), torch.randn(6, 2, 3)
+        with torch.no_grad():
+            streamed, state = [], None
+            for precision_of_step, x_t in zip(["bfloat16"] * 4 + ["float32"] * 2, x, strict=True):
+                with ah.use_precision(precision_of_step):
+                    y, state = layer.step(x_t, state)
+                streamed.append(y)
+            with ah.use_precision("bfloat16"):
+                begin, middle = layer(x[:4])
+            end, _ = layer(x[4:], middle)
+        assert torch.equal(torch.stack(streamed), torch.cat([begin, end]))
+
+    def test_infinity_and_nan_stay_in_their_sequence(self):
+        torch.manual_seed(0)
+        layer, x = ah.CoRNN(3, 5), torch.randn(3, 3, 3)
+        x[1, 0, 2], x[1, 1, 2] = torch.inf, torch.nan
+        with torch.no_grad():
+            with ah.use_precision("bfloat16"):
+                output, _ = layer(x)
+            torch.testing.assert_close(output, layer(x)[0], rtol=0.02, atol=1e-4, equal_nan=True)
+        assert output[1:, 1].isnan().all() and output[:, [0, 2]].isfinite().all()
+
+    def test_float64_is_not_rounded(self):
+        layer, x = ah.LEM(2, 3).double(), torch.randn(4, 1, 2).double()
+        with ah.use_precision("bfloat16"):
+            output, _ = layer(x)
+        assert torch.equal(output, layer(x)[0])
+
+    def test_only_avx512_has_it(self):
+        in_use = library.instruction_set()
+        try:
+            for name in library.available():
+                library.select(name)
+                assert library.has_bfloat16() == (name == "avx512")
+        finally:
+            library.select(in_use)
+
+
+@pytest.mark.skipif(library.library() is None, reason="needs the C library")
+def test_elsewhere_products_stay_in_float32_and_a_warning_says_so_once(monkeypatch):
+    monkeypatch.setattr(native, "has_bfloat16", lambda: False)
+    native._warn_of_float32.cache_clear()
+    layer, x = ah.LEM(2, 3), torch.randn(4, 1, 2)
+    with pytest.warns(UserWarning, match="AVX512-BF16") as said:
+        for _ in range(2):
+            with ah.use_precision("bfloat16"):
+                output, _ = layer(x)
+    assert len(said) == 1
+    assert torch.equal(output, layer(x)[0])
+
+
+@pytest.mark.skipif(library.library() is None, reason="needs the C library")
+def test_a_call_in_bfloat16_that_cannot_run_is_refused():
+    x, y = torch.zeros(4, 2, 3).double(), torch.zeros(1, 2, 5).double()
+    w = ops.LEMWeights(torch.zeros(20, 3), torch.zeros(15, 5), torch.zeros(5, 5), torch.zeros(20))
+    call, kept = native.prepared_call(ops.LEMEquation(), x, [w], y, "stored")
+    call.bfloat16 = 1
+    with pytest.raises(RuntimeError, match="status 3"):
+        native.invoke("an_forward", call)
+    assert kept

@@ -10,6 +10,9 @@ import torch
 from anharmonic.data import GraphDataset, GraphTask, Splits, registry
 from anharmonic.data.files import file_digest
 from anharmonic.data.graphs.own import GraphFileTask
+from anharmonic.diagnostics import gate_rates
+from anharmonic.nn.graph.gradient_gating_network import GradientGatingNetwork
+from anharmonic.nn.graph.graphcon_network import GraphCONNetwork
 from anharmonic.train.fit import fit
 from anharmonic.train.recipe_graphs import graph_settings
 from anharmonic.train.run import Run, RunEnvironment
@@ -55,7 +58,8 @@ def test_what_decides(tmp_path):
     assert short[0]["weight_decay"] < fields["weight_decay"]
 
 
-def test_test_classes_are_not_looked_at(tmp_path):
+@pytest.mark.parametrize("model", ["GraphCON", "GradientGating"])
+def test_test_classes_are_not_looked_at(model, tmp_path):
     path = graph(tmp_path, same=0.9)
     with np.load(path) as stored:
         arrays = dict(stored)
@@ -67,8 +71,59 @@ def test_test_classes_are_not_looked_at(tmp_path):
     for shift in (0, 1):
         arrays["y"][rows] = (arrays["y"][rows] + shift) % 2
         np.savez(path, **arrays, **masks)
-        said.append(graph_settings("GraphCON", GraphFileTask(path)))
+        said.append(graph_settings(model, GraphFileTask(path)))
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("layers", [3, 8, 32, 128])
+def test_a_gate_starts_neither_shut_nor_wide_open(layers, tmp_path):
+    task = GraphFileTask(graph(tmp_path, same=0.9))
+    batch = task.splits().train.batch
+
+    def total(options):
+        torch.manual_seed(1)
+        network = GradientGatingNetwork(task.input_size, task.output_size, **options)
+        return sum(float(tau.mean()) for tau in gate_rates(network, batch.x, batch.graph))
+
+    given = {"num_layers": layers}
+    options = graph_settings("GradientGating", task, given)[1] | given
+    # Scales are powers of two, and the weights are others than those the scale was chosen with.
+    assert 0.6 < total(options) / min(max(0.3 * layers, 1), 6) < 1.7
+    # Without the rule the gate of a deep network replaces all features several times.
+    if layers == 128:
+        assert total(options | {"gate_scale": 1.0}) > 10
+
+
+def test_two_layers_that_are_asked_for_are_those_of_the_default(tmp_path):
+    task = GraphFileTask(graph(tmp_path, same=0.9))
+    default = graph_settings("GradientGating", task)
+    assert default[1]["num_layers"] == 2
+    assert graph_settings("GradientGating", task, {"num_layers": 2}) == default
+
+
+def test_a_given_scale_of_the_gate_stays(tmp_path):
+    task = GraphFileTask(graph(tmp_path, same=0.9))
+    given = {"num_layers": 8, "gate_scale": 3.0}
+    assert "gate_scale" not in graph_settings("GradientGating", task, given)[1]
+
+
+@pytest.mark.parametrize(("same", "layers"), [(0.9, 1), (0.9, 8), (0.1, 1), (0.1, 8)])
+def test_graphcon_is_not_the_plain_network(same, layers, tmp_path):
+    pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
+    task = GraphFileTask(graph(tmp_path, same=same))
+    batch = task.splits().train.batch
+    options = graph_settings("GraphCON", task)[1] | {"num_layers": layers}
+    network = GraphCONNetwork(task.input_size, task.output_size, **options).eval()
+    found = network(batch.x, batch.graph)
+    # With dt = frequency = damping = 1 and no residual term it would be the plain network.
+    plain = GraphCONNetwork(
+        task.input_size, task.output_size, **(options | {"dt": 1.0, "residual": None})
+    ).eval()
+    # The residual term wraps the convolution, so that its weights have longer names.
+    weights = {name.replace(".conv.", "."): w for name, w in network.state_dict().items()}
+    unknown = plain.load_state_dict(weights, strict=False)
+    assert not unknown.missing_keys
+    assert (found - plain(batch.x, batch.graph)).abs().max() > 1e-3
 
 
 def test_values_and_graphs_without_edges_have_settings(tmp_path):

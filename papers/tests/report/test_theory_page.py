@@ -44,6 +44,20 @@ def test_the_page_opens_with_what_is_false():
         assert (f"[`{said.id}`]" in first) == (said.state == "false")
 
 
+def test_the_page_counts_the_papers_statements_apart_from_ours():
+    states = [said.state for said in all_statements().values()]
+    ours = states.count("corrected")
+    first = " ".join(PAGE.split("| chapter |")[0].split())
+    assert f"{len(states) - ours} numbered statements of the papers and {ours} corrected" in first
+    assert f"{states.count('false')} are false as printed" in first
+    assert f"{states.count('unread')} could not be read" in first
+    readme = " ".join((DOCS.parents[1] / "README.md").read_text("utf-8").split())
+    count = (
+        f"{len(states) - ours} of their statements checked, {states.count('false')} of them false"
+    )
+    assert count in readme
+
+
 def test_the_page_says_where_tuned_models_stand():
     chapters = {statement.chapter for statement in all_statements().values()}
     assert set(TUNED) <= set(CHAPTERS)

@@ -18,7 +18,7 @@ def test_the_example_shows_what_the_statement_says_of_itself(name):
     assert check.measured.isfinite().all() and check.bound.isfinite().all()
     if said.state in ("holds", "corrected"):
         assert check.applies and check.holds, str(check)
-    if said.state == "false":  # a counterexample meets every assumption and fails
+    if said.state in ("false", "unread"):  # a counterexample meets every assumption and fails
         assert check.applies and not check.holds, str(check)
     assert not said.contradicted_by(check)
 
@@ -35,6 +35,7 @@ def test_an_example_that_shows_something_else_contradicts_its_statement():
         False,
         True,
     ]
+    assert of_state["unread"].contradicted_by(good)
     assert not of_state["open"].contradicted_by(bad)
 
 

@@ -42,7 +42,7 @@ class HiddenState(NamedTuple):
 
 @dataclass(frozen=True)
 class Compiled:
-    """What the C library needs to know of an equation.
+    """What the C library and the GPU kernels need to know of an equation.
 
     Attributes:
         model: Its name in ``native.MODELS``.

@@ -32,7 +32,9 @@ class Call(ctypes.Structure):
     """``an_call`` of csrc/anharmonic.h; the library says where it takes each field to be."""
 
     _fields_: ClassVar[Any] = [
-        *_fields(ctypes.c_int64, "model real_bytes threads steps batch inputs hidden layers"),
+        *_fields(
+            ctypes.c_int64, "model real_bytes threads bfloat16 steps batch inputs hidden layers"
+        ),
         *_fields(ctypes.c_int64, "skip block sum_rows tile keep checkpoint grid"),
         *_fields(ctypes.c_double, "dt frequency damping gate_floor"),
         *_fields(ctypes.c_void_p, "x"),
@@ -144,6 +146,20 @@ def available() -> tuple[str, ...]:
     return () if loaded is None else _names(loaded)
 
 
+def has_bfloat16() -> bool:
+    """Whether recurrences can multiply matrices in bfloat16 with the instruction set in use.
+
+    Raises:
+        ValueError: As `library`.
+
+    Example:
+        >>> has_bfloat16() and instruction_set() != "avx512"
+        False
+    """
+    loaded = library()
+    return loaded is not None and bool(loaded.an_has_bfloat16())
+
+
 def select(name: str) -> None:
     """Uses an instruction set from now on, in the whole process.
 
@@ -236,6 +252,8 @@ def _open() -> tuple[ctypes.CDLL | None, str]:
             ctypes.c_char_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64,
         ]  # fmt: skip
         loaded.an_elementary.restype = ctypes.c_int
+        loaded.an_has_bfloat16.argtypes = []
+        loaded.an_has_bfloat16.restype = ctypes.c_int
         loaded.an_select.argtypes = [ctypes.c_char_p]
         loaded.an_select.restype = ctypes.c_int
         structures = (

@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -24,8 +25,9 @@ from torch import Tensor
 from anharmonic._checks import message, watched
 from anharmonic.ops.backend import needs_gradient
 from anharmonic.ops.equation import Compiled, Equation
-from anharmonic.ops.library import Call, library
+from anharmonic.ops.library import Call, has_bfloat16, library
 from anharmonic.ops.memory import off_grid, resolve
+from anharmonic.ops.precision import current_precision
 
 MODELS = (
     "cornn_explicit", "cornn_implicit", "unicornn", "lem", "lem_clipped", "lem_single_scale",
@@ -112,17 +114,19 @@ def run(
     has_gradient = needs_gradient((x, y0, z0, values, elapsed, *flat))
     grid = grid or memory == "reversible"
     dropped = list(masks or ())
+    rounds = rounds_to_bfloat16(x.dtype)
     if not has_gradient and torch.compiler.is_exporting():
         # What AOTInductor compiles would pass None for a list without entries.
         dropped = dropped or [absent]
         # A plan would tie the program to sizes like those of the example: it is made at each call.
-        plan = Plan(model, skip, int(return_sequence), int(grid), 0, 0, 0, NOTHING, 0, 0)
+        plan = Plan(model, skip, int(return_sequence), int(grid), rounds, 0, 0, 0, NOTHING, 0, 0)
     else:
         (steps, batch, inputs), (layers, _, hidden) = x.shape, y0.shape
         plan = (plan_call if seen else plan_again)(
             model, steps, batch, inputs, layers, hidden, x.element_size(),
             memory if has_gradient else None, return_sequence, skip, grid,
             2 if seen else torch.get_num_threads(),  # a compiler has no number of threads
+            rounds,
         )  # fmt: skip
     if seen or type(x) is not Tensor:
         output, y, z, _ = walk(x, flat, y0, z0, values, elapsed, lengths, dropped, plan, numbers)
@@ -144,6 +148,28 @@ def library_weights(compiled: Compiled, weights: Sequence[Any], absent: Tensor) 
             flat.append(absent if weight is None else weight)
         flat += [absent] * (5 - len(own))
     return flat
+
+
+def rounds_to_bfloat16(dtype: torch.dtype) -> bool:
+    """Whether ``use_precision`` asks for products in bfloat16, and this processor has them.
+
+    Where it has not, a warning says so, once.
+    """
+    if current_precision() != "bfloat16" or dtype is not torch.float32:
+        return False
+    if not has_bfloat16() and not torch.compiler.is_compiling():
+        _warn_of_float32()
+    return has_bfloat16()
+
+
+@functools.cache
+def _warn_of_float32() -> None:
+    warnings.warn(
+        "use_precision('bfloat16') needs a processor with AVX512-BF16; "
+        "on this one matrix products stay in float32.",
+        UserWarning,
+        stacklevel=2,
+    )
 
 
 def prepared_call(
@@ -169,6 +195,7 @@ def prepared_call(
     plan = plan_again(
         MODELS.index(compiled.model), *x.shape, *y0.shape[::2], x.element_size(), None, False,
         compiled.skipped_layers, memory == "reversible", torch.get_num_threads(),
+        rounds_to_bfloat16(x.dtype),
     )  # fmt: skip
     numbers = [float(number) for number in compiled.numbers]
     flat = library_weights(compiled, weights, x.new_empty(0))
@@ -185,6 +212,7 @@ class Plan(NamedTuple):
         skip: S of UnICORNN's residual stacking; 0 for none.
         return_sequence: Whether the output is wanted.
         grid: Whether states live on the fixed-point grid.
+        bfloat16: Whether operands of matrix products are rounded to bfloat16.
         block: Batch rows that walk together; 0 for a call that is planned when it runs.
         sum_rows: Of these, rows whose weight gradients are summed together.
         tile: Steps that are processed together.
@@ -197,6 +225,7 @@ class Plan(NamedTuple):
     skip: int
     return_sequence: int
     grid: int
+    bfloat16: int
     block: int
     sum_rows: int
     tile: int
@@ -218,19 +247,22 @@ def plan_call(
     skip: int,
     grid: bool,
     threads: int = 1,
+    bfloat16: bool = False,
 ) -> Plan:
     """Plan a call; ``memory`` is the policy, None where there is no backward pass.
 
     Plain integer arithmetic, so that it also works on the symbolic sizes of a compiler.
 
     Example:
-        >>> plan_call(3, 1000, 32, 1, 1, 128, 4, "auto", True, 0, False)[4:8]
+        >>> plan_call(3, 1000, 32, 1, 1, 128, 4, "auto", True, 0, False)[5:9]
         (8, 8, 16, 1)
     """
     row = (hidden + ROW_UNIT - 1) // ROW_UNIT * ROW_UNIT
     sum_rows = rows_summed_together(batch, 5 * layers * hidden * (hidden + inputs) * real_bytes)
-    # A second thread would walk the other half of a small batch; one thread walks both at once.
-    block = sum_rows * max(1, _BLOCK_ROWS // sum_rows) if threads == 1 else sum_rows
+    # A second thread walks the other half of a small batch. One thread walks both at once, as it
+    # does with two sequences: one alone waits for the weights, and two take hardly longer.
+    alone = threads == 1 or sum_rows == 1
+    block = sum_rows * max(1, _BLOCK_ROWS // sum_rows) if alone else sum_rows
     fitting = _TILE_ELEMENTS // (sum_rows * row)  # as many steps as keep a tile of states in cache
     tile = min(max(fitting, 8), _LONGEST_TILE, steps)
     keep, checkpoint, saved_bytes = NOTHING, tile, 0
@@ -247,6 +279,7 @@ def plan_call(
         skip,
         int(return_sequence),
         int(grid),
+        int(bfloat16),
         block,
         sum_rows,
         tile,
@@ -331,8 +364,9 @@ def _make_call(
     if values.numel():
         numbers = [*values.tolist(), *numbers[4:]]
     call = Call(
-        plan.model, x.element_size(), torch.get_num_threads(), *x.shape, hidden, layers, plan.skip,
-        plan.block, plan.sum_rows, plan.tile, plan.keep, plan.checkpoint, plan.grid, *numbers[:4],
+        plan.model, x.element_size(), torch.get_num_threads(), plan.bfloat16, *x.shape, hidden,
+        layers, plan.skip, plan.block, plan.sum_rows, plan.tile, plan.keep, plan.checkpoint,
+        plan.grid, *numbers[:4],
         x.data_ptr(), x.stride(0), x.stride(1), ctypes.addressof(weight_table),
     )  # fmt: skip
     if elapsed is not None:
@@ -508,11 +542,11 @@ def _walk(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """One call of the library: output, final y, final z and the bytes that are saved."""
     x, y0, z0, cut = dense_rows(x), dense(y0), dense(z0), Plan(*plan)
-    if cut.block == 0:
+    if cut.block == 0:  # an exported program, perhaps on another processor
         wanted, grid = bool(cut.return_sequence), bool(cut.grid)
         cut = plan_again(
             cut.model, *x.shape, *y0.shape[::2], x.element_size(), None, wanted, cut.skip, grid,
-            torch.get_num_threads(),
+            torch.get_num_threads(), bool(cut.bfloat16) and has_bfloat16(),
         )  # fmt: skip
     output, y, z = _results(x, y0, cut)
     saved = workspace(cut.saved_bytes) if cut.saved_bytes else x.new_empty(0, dtype=torch.uint8)

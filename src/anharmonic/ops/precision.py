@@ -1,4 +1,4 @@
-"""How precisely the GPU kernels multiply matrices: said by the user, never changed by itself."""
+"""How precisely matrices are multiplied: said by the user, never changed by itself."""
 
 from __future__ import annotations
 
@@ -17,11 +17,16 @@ _PRECISION = ContextSetting("precision", "float32")
 
 @contextmanager
 def use_precision(precision: str) -> Iterator[None]:
-    """Lets the Triton kernels round the operands of matrix products within a ``with`` block.
+    """Rounds the operands of a recurrence's matrix products within a ``with`` block.
 
     It counts in this thread or task, for input products, recurrent products and their gradients
-    alike; a backward pass takes what its forward pass took. Sums are float32, and so are states.
-    Other backends have no such choice: they compute in the tensors' own dtype.
+    alike; a backward pass takes what its forward pass took. Sums are float32, and so are states,
+    nonlinearities and bias gradients.
+
+    GPU kernels know all three precisions. On a CPU, ``"bfloat16"`` needs a processor with
+    AVX512-BF16: coRNN, UnICORNN, LEM and the oscillator then train up to twice as fast. On other
+    processors products stay in float32, and a warning says so once. The reference backend, other
+    layers and other dtypes compute in the dtype of the tensors.
 
     Args:
         precision: ``"float32"`` (the default: nothing is rounded), ``"tf32"`` (10 bits behind the

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from anharmonic._checks import choice, has_dtype, has_shape, has_values, require
 from anharmonic.ops import native, reference
-from anharmonic.ops.backend import choose
+from anharmonic.ops.backend import KERNELS, choose
 from anharmonic.ops.equation import Equation
 from anharmonic.ops.memory import checked_policy
 from anharmonic.ops.reference import gaps_walked_back, reversed_in_time
@@ -112,12 +112,16 @@ def run(
     tensors = [x, *state, *(masks or ())]
     if elapsed is not None:
         tensors.append(elapsed)
-    chosen = _chosen(equation, backend, tensors, weights)
+    chosen = _chosen(equation, backend, tensors, weights, state[0].shape[-1], memory)
     one_direction: Callable[..., Any] = reference.run
     if chosen == "native":
         one_direction = native.run
     elif chosen == "triton":
-        one_direction = _run_on_gpu
+        from anharmonic.ops.gpu import backend as gpu
+
+        one_direction = gpu.run
+    elif x.is_cuda and "triton" in KERNELS.get(equation.kernel, ()):
+        one_direction = _run_in_float32
     if output not in OUTPUTS:
         choice("output", output, OUTPUTS)
     go = partial(one_direction, lengths=lengths, memory=memory)
@@ -129,7 +133,10 @@ def run(
     return (end[0][-1].clone() if output == "last" else level), *end
 
 
-def _chosen(equation: Equation, backend: str, tensors: list[Tensor], weights: Sequence[Any]) -> str:
+def _chosen(
+    equation: Equation, backend: str, tensors: list[Tensor], weights: Sequence[Any], hidden: int,
+    memory: str,
+) -> str:  # fmt: skip
     """The backend for a call; ``tensors`` are those beside weights and numbers."""
     compiled, reason, trained = equation.compiled(), None, None
     if compiled is None:
@@ -150,7 +157,7 @@ def _chosen(equation: Equation, backend: str, tensors: list[Tensor], weights: Se
         reason = reason or trained
     return choose(
         equation.kernel, backend, tensors, not_native=trained, reference_only=reason,
-        unfit_for_triton=partial(_unfit_for_triton, equation),
+        unfit_for_triton=partial(_unfit_for_triton, equation, hidden, memory),
     )  # fmt: skip
 
 
@@ -170,9 +177,11 @@ def check_numbers(**numbers: Any) -> None:
         require(scalar, name, number, "a number or a scalar tensor", "pass one", TypeError)
 
 
-def _unfit_for_triton(equation: Equation, tensors: Sequence[Tensor], trusted: bool) -> str | None:
+def _unfit_for_triton(
+    equation: Equation, hidden: int, memory: str, tensors: Sequence[Tensor], trusted: bool
+) -> str | None:
     """Say why the GPU kernels cannot run an equation; None if they can."""
-    from anharmonic.ops.gpu.backend import refusal
+    from anharmonic.ops.gpu.backend import no_kernel, refusal
 
     def small_case(make_tensor: Callable[..., Tensor], backend: str) -> Sequence[Tensor | None]:
         """A call with the equation's default numbers."""
@@ -182,25 +191,27 @@ def _unfit_for_triton(equation: Equation, tensors: Sequence[Tensor], trusted: bo
         start = make_tensor(1, 4, 3), make_tensor(1, 4, 3)
         return run(usual, make_tensor(5, 4, 2), [weights], start, backend=backend)
 
-    return refusal(equation.kernel, tensors, None if trusted else small_case)
-
-
-def _run_on_gpu(
-    equation: Equation, x: Tensor, weights: Sequence[Any], state: Sequence[Tensor], **shared: Any
-) -> tuple[Tensor | None, Tensor, Tensor]:
-    """``reference.run`` with kernels for a GPU."""
-    # A compiler follows these statements, but no importlib.
-    chain: Any
-    if equation.kernel == "cornn":
-        from anharmonic.ops.gpu.cornn import cornn_triton as chain
-    elif equation.kernel == "unicornn":
-        from anharmonic.ops.gpu.unicornn import unicornn_triton as chain
-    else:
-        from anharmonic.ops.gpu.lem import lem_triton as chain
-    result: tuple[Tensor | None, Tensor, Tensor] = chain(
-        x, weights, *state, **vars(equation), **shared
+    return no_kernel(equation.kernel, hidden, memory) or refusal(
+        equation.kernel, tensors, None if trusted else small_case
     )
-    return result
+
+
+def _run_in_float32(
+    equation: Equation, x: Tensor, weights: Sequence[Any], state: Sequence[Tensor], *,
+    masks: Sequence[Tensor] | None, elapsed: Tensor | None, **shared: Any,
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    """``reference.run`` with states in float32 at least, as the kernels for a GPU have them."""
+    kind = state[0].dtype
+    if kind in (torch.float32, torch.float64) and x.dtype is kind:
+        return reference.run(equation, x, weights, state, masks=masks, elapsed=elapsed, **shared)
+    level, *end = reference.run(
+        equation, x.float(),
+        [w._make(None if t is None else t.float() for t in w) for w in weights],
+        [variable.float() for variable in state],
+        masks=None if masks is None else [mask.float() for mask in masks],
+        elapsed=None if elapsed is None else elapsed.float(), **shared,
+    )  # fmt: skip
+    return level if level is None else level.to(kind), *(variable.to(kind) for variable in end)
 
 
 def _both_directions(

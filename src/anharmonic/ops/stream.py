@@ -20,6 +20,7 @@ from anharmonic.ops.backend import choose, forced, transformed
 from anharmonic.ops.equation import Equation, State
 from anharmonic.ops.library import Call
 from anharmonic.ops.native import invoke
+from anharmonic.ops.precision import current_precision
 
 
 class Stream:
@@ -34,7 +35,7 @@ class Stream:
         call.x_batch, call.output_batch = call.inputs, call.hidden
         self._template = bytes(call)
         self._equation, self._weights = equation, _described(weights)
-        self._dtype = x_t.dtype
+        self._dtype, self._precision = x_t.dtype, current_precision()
         self._shapes = x_t.shape, state.y.shape, state.y.shape[1:]
 
     @classmethod
@@ -78,6 +79,7 @@ class Stream:
             and self._is_plain(state[0], state_shape)
             and self._is_plain(state[1], state_shape)
             and forced() in ("auto", "native")
+            and current_precision() == self._precision
             and transformed() is None
             and not _checks.watched()
             and equation == self._equation

@@ -203,7 +203,7 @@ def unicornn(
     Raises:
         ValueError: If a name is unknown, a shape does not fit, or the policy or backend cannot run
             this input.
-        OverflowError: If states leave the grid of the reversible policy (on a GPU: NaN).
+        OverflowError: If states leave the grid of the reversible policy.
 
     Example:
         >>> import torch

@@ -224,7 +224,7 @@ def _settings(
             )
         return fields, _model(model, task, math.ceil(facts.steps / patch)), task_options, why
     if model_kind(model) == "graph":
-        fields, options, why = graph_settings(model, task)
+        fields, options, why = graph_settings(model, task, given["model_options"])
         return fields, options, {}, why
     return {}, {}, {}, ""
 

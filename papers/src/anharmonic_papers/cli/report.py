@@ -56,8 +56,8 @@ def report(
             summary, and a page for each table goes into the folder of the same name.
         markdown: Write Markdown here instead of printing; without names this is the summary, and
             a page for each paper goes into the folder of the same name.
-        summary: Print one line per experiment of the papers instead: what is reached, what is
-            below by how much and why, what did not run.
+        summary: Print a summary of all experiments of the papers instead: which match, which are
+            below and why, which had a smaller budget, and for which there are no data.
         into: Write the summary in a few lines into this file, between its lines
             <!-- summary --> and <!-- /summary -->, instead of printing.
 

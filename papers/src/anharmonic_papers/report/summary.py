@@ -1,4 +1,4 @@
-"""All experiments of the papers in one table: what is reached, what is below, what did not run."""
+"""All experiments of the papers in one table, by how our numbers compare with the reported."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from anharmonic_papers.tables.registry import list_tables, table
 
 PROPOSED = {"CoRNN", "UnICORNN", "LEM", "GraphCON", "GradientGating"}
 """The models that the papers propose: their rows are judged."""
-State = Literal["reached", "below", "measured", "smaller budgets", "not run"]
+State = Literal["matched", "below", "smaller budget", "no data", "measured", "not run"]
 STATES: dict[State, str] = {
-    "reached": "as good as reported, or within one standard deviation, the larger of theirs and "
-    "ours, in every row that ran",
-    "below": "at least one row is not as good, be it one with our own budget and settings",
-    "measured": "no number is printed",
-    "smaller budgets": "only runs that were cut short of the row's own budget, not comparable",
-    "not run": "no result",
+    "matched": "as good as reported, or within one standard deviation",
+    "below": "at least one row is worse than reported",
+    "smaller budget": "every run was shorter than the row's budget",
+    "no data": "the data set is not at hand",
+    "measured": "the paper prints no number to compare with",
+    "not run": "no result yet",
 }
 """What a state means, in the order in which they are shown."""
 JUDGED = (
     "Rows of the papers' own models are judged, of variants of a row the best. "
     "Rows without a reported number, such as those with links reversed, are not."
 )
-HEAD = ("experiment", "state", "reached", "farthest below", "why")
+HEAD = ("experiment", "state", "rows matched", "farthest below", "why")
 MARKS = ("<!-- summary -->\n", "<!-- /summary -->")
 
 
@@ -44,21 +44,21 @@ class Entry:
     Args:
         experiment: The experiment.
         state: One of ``STATES``.
-        reached: How many of the papers' printed rows of their own models are, of how many that have
-            a full run, and how many have none.
+        matched: How many of the papers' printed rows of their own models are matched, of how many
+            that have a full run, and how many have none.
         gap: The row that is farthest below: its name, the reported number, ours and their unit, and
             how many of its seeds ran if not all did.
     """
 
     experiment: Experiment
     state: State
-    reached: str = ""
+    matched: str = ""
     gap: str = ""
 
     @property
     def why(self) -> str:
-        """Why it is not reached; empty where nothing is to be said."""
-        if self.state == "reached":
+        """Why it is not matched; empty where nothing is to be said."""
+        if self.state == "matched":
             return ""
         needs = f"needs {self.experiment.data}" if self.experiment.data else self.experiment.why
         return needs or ("no code yet" if self.state == "not run" else "")
@@ -77,7 +77,7 @@ def summary(results: Sequence[Result], figures: Collection[str]) -> list[Entry]:
         if one.id in known:
             found.append(_entry(one, table(one.id), compare(table(one.id), results)))
         else:
-            found.append(Entry(one, "measured" if one.id in figures else "not run"))
+            found.append(Entry(one, "measured" if one.id in figures else _absent(one)))
     return sorted(found, key=lambda entry: list(STATES).index(entry.state))
 
 
@@ -95,11 +95,11 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
     if not judged:
         if any(line.full for line in lines):
             return Entry(one, "measured")
-        return Entry(one, "smaller budgets" if any(ln.reduced for ln in lines) else "not run")
+        return Entry(one, "smaller budget" if any(ln.reduced for ln in lines) else _absent(one))
     below = {}
     for (group, name), variants in judged.items():
         best = min(variants, key=lambda line: _shortfall(of, line))
-        if not _is_reached(of, best):
+        if not _is_matched(of, best):
             assert best.full is not None
             place = f"{name}, {group}" if group else name
             ran = len(best.row.seeds) - len(best.missing)
@@ -114,8 +114,13 @@ def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
     if left:
         count += f", {left} without a full run"
     if not below:
-        return Entry(one, "reached", count)
+        return Entry(one, "matched", count)
     return Entry(one, "below", count, max(below, key=lambda said: below[said]))
+
+
+def _absent(one: Experiment) -> State:
+    """The state of an experiment without results."""
+    return "no data" if one.data else "not run"
 
 
 def _shortfall(of: Table, line: Line) -> float:
@@ -126,7 +131,7 @@ def _shortfall(of: Table, line: Line) -> float:
     return (worse if part.direction == "lower" else -worse) / abs(line.row.value)
 
 
-def _is_reached(of: Table, line: Line) -> bool:
+def _is_matched(of: Table, line: Line) -> bool:
     """Whether ours, rounded as the reported number, is as good, or within one deviation."""
     assert line.full is not None and line.row.value is not None
     low, high = line.full.interval if len(line.full.values) > 2 else (line.full.mean,) * 2
@@ -148,26 +153,34 @@ def _last_digit(printed: str) -> float:
 
 def rows(entries: Iterable[Entry]) -> list[tuple[str, ...]]:
     """The cells of a table of entries, in the order of ``HEAD``."""
-    return [(e.experiment.id, e.state, e.reached, e.gap, e.why) for e in entries]
+    return [(e.experiment.id, e.state, e.matched, e.gap, e.why) for e in entries]
 
 
 def terminal(entries: Sequence[Entry]) -> str:
-    """The summary as plain text.
+    """The summary as plain text: the groups, and a line for every experiment that is below.
 
     Args:
         entries: What ``summary`` gave.
     """
-    parts: list[Any] = [counts(entries)]
-    for state, meaning in STATES.items():
-        mine = [entry for entry in entries if entry.state == state]
-        if mine:
-            parts += ["", f"{state}: {meaning}", pages.bullets([_line(entry) for entry in mine])]
+    parts: list[Any] = [counts(entries), ""]
+    for state, mine in _grouped(entries).items():
+        if state == "below":
+            parts += [f"{len(mine)} {state} ({STATES[state]}):"]
+            parts += [pages.bullets([_line(entry) for entry in mine])]
+        else:
+            parts += [_group(state, mine)]
     return pages.text(*parts)
+
+
+def _grouped(entries: Sequence[Entry]) -> dict[State, list[Entry]]:
+    """The entries by state, states without entries left out."""
+    found = {state: [entry for entry in entries if entry.state == state] for state in STATES}
+    return {state: mine for state, mine in found.items() if mine}
 
 
 def _line(entry: Entry) -> str:
     """An entry in a line: ``name (2 of 3; row: reported → ours): why``."""
-    found = "; ".join(filter(None, (entry.reached, entry.gap)))
+    found = "; ".join(filter(None, (entry.matched, entry.gap)))
     return (
         entry.experiment.id + (f" ({found})" if found else "") + f": {entry.why}" * bool(entry.why)
     )
@@ -190,26 +203,34 @@ def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyTy
     return "\n".join([*out, markdown_table(HEAD, named)]) + "\n"
 
 
-def short(entries: Sequence[Entry]) -> str:
-    """The summary in a few lines, for a README.
+def short(entries: Sequence[Entry], details: str = "papers/docs/results.md") -> str:
+    """The summary in at most ten lines, for a README.
 
     Args:
         entries: What ``summary`` gave.
+        details: Where the causes stand.
     """
-    out = [counts(entries), ""]
-    for state in STATES:
-        mine = [entry for entry in entries if entry.state == state]
-        named = [e.experiment.id + f" ({e.reached}; {e.gap})" * bool(e.gap) for e in mine]
-        if mine:
-            listed = f": {', '.join(named)}" if state in ("reached", "below") else ""
-            out.append(f"- **{len(mine)} {state}** ({STATES[state]}){listed}.")
+    out = [f"{counts(entries)} [Why, for each]({details}):", ""]
+    for state, mine in _grouped(entries).items():
+        if state != "measured":
+            out.append(f"- {_group(state, mine, '**')}")
     return "\n".join(out) + "\n"
 
 
+def _group(state: State, mine: Sequence[Entry], mark: str = "") -> str:
+    """A state with its experiments in a sentence."""
+    names = ", ".join(entry.experiment.id for entry in mine)
+    return f"{mark}{len(mine)} {state}{mark} ({STATES[state]}): {names}."
+
+
 def counts(entries: Sequence[Entry]) -> str:
-    """How many experiments are in which state, in a sentence."""
-    found = [f"{sum(e.state == state for e in entries)} {state}" for state in STATES]
-    return f"Of {len(entries)} experiments of the papers: {', '.join(found)}."
+    """How many experiments can be compared, and how many match, in a sentence or two."""
+    measured = sum(entry.state == "measured" for entry in entries)
+    matched = sum(entry.state == "matched" for entry in entries)
+    return (
+        f"Of {len(entries)} experiments of the papers, {measured} print no number and are "
+        f"measured. Of the other {len(entries) - measured}, {matched} match."
+    )
 
 
 def put_into(path: Path, text: str) -> None:

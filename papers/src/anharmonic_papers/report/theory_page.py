@@ -141,6 +141,6 @@ def write_page(path: Path) -> list[Path]:
             )
             refuted += [false_row(s) for s in members if s.state == "false"]
     states = Counter(s.state for s in statements.values())
-    filled = {"count": len(statements), "states": states, "refuted": refuted, "chapters": chapters}
+    filled = {"states": states, "refuted": refuted, "chapters": chapters}
     write_atomically(path, pages.render(_TEMPLATE, **filled))
     return [*written, path]

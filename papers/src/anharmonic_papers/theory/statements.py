@@ -10,7 +10,8 @@ What several checks of a file take is said on top of the file; what does not fit
 a ValueError that says what does.
 
 Where the printed statement is false, it is kept under its own name with state "false", and its
-``example`` is the counterexample; the corrected one stands beside it with state "corrected".
+``example`` is the counterexample; the corrected one stands beside it with state "corrected". Where
+the printed line could not be read, the state is "unread", and the example refutes our reading.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ from torch import Tensor, nn
 
 from anharmonic import _checks
 
-State = Literal["holds", "corrected", "false", "open"]
-STATES: tuple[State, ...] = ("holds", "corrected", "false", "open")
+State = Literal["holds", "corrected", "false", "unread", "open"]
+STATES: tuple[State, ...] = ("holds", "corrected", "false", "unread", "open")
 CHAPTERS = (
     "coRNN",
     "UnICORNN",
@@ -50,10 +51,11 @@ class Statement:
         chapter: One of ``CHAPTERS``.
         claim: The statement in a sentence, with its formula.
         state: "holds"; "corrected", where ours differs from the printed one; "false", the printed
-            one, with a counterexample; "open", neither proved nor refuted.
+            one, with a counterexample; "unread", a printed line that could not be read, with a
+            counterexample to our reading; "open", neither proved nor refuted.
         remark: What was corrected, what the counterexample is, what is measured only.
         check: Checks it on given arguments.
-        example: Checks it on an example of ours; for a false statement, its counterexample.
+        example: Checks it on an example of ours; for a false or unread one, the counterexample.
     """
 
     id: str
@@ -69,7 +71,7 @@ class Statement:
         """Whether its example shows something else than the state says; never for "open"."""
         if self.state == "open":
             return False
-        return not check.applies or check.holds == (self.state == "false")
+        return not check.applies or check.holds == (self.state in ("false", "unread"))
 
 
 @dataclass(frozen=True)

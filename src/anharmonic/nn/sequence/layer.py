@@ -235,7 +235,7 @@ class SequenceLayer(EquationModule):
             TypeError: If a tensor has another dtype than the layer.
             ValueError: If a shape or device does not fit, there are no steps, or elapsed is
                 negative, not finite, or given to a model without a step size.
-            OverflowError: If states leave the grid of ``memory="reversible"`` (on a GPU: NaN).
+            OverflowError: If states leave the grid of ``memory="reversible"``.
         """
         if not self.has_step_size:
             refuse_elapsed(self, elapsed)

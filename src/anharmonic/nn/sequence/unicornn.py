@@ -77,7 +77,7 @@ class UnICORNN(SequenceLayer):
         The linear part is stable iff h sqrt(α) < 2 for every neuron; since h < dt, a
         ``StabilityWarning`` is given when dt sqrt(α) >= 2. With ``elapsed`` e_n h becomes h e_n,
         and the condition holds for the longest gap. ``memory="reversible"`` rounds every increment
-        to a multiple of 2⁻⁴⁰ and keeps states within 1024 (else ``OverflowError``, on a GPU NaN),
+        to a multiple of 2⁻⁴⁰ and keeps states within 1024 (else ``OverflowError``),
         so that each step is undone bit for bit; plain inversion in floating point drifts. In (3.79)
         the first skip connection, l = S + 1, starts at the input, whose width is F and not H: its Λ
         is [H, F] here. (Starting one layer later instead would leave L = 3, S = 2, which the

@@ -44,6 +44,7 @@ enum an_keep {
 
 typedef struct {
     int64_t model, real_bytes, threads;
+    int64_t bfloat16;                             /* round the operands of products of floats */
     int64_t steps, batch, inputs, hidden, layers; /* T, B, F, H, L */
     int64_t skip;                                 /* S: layer l >= S also reads level l - S; 0: none */
     int64_t block;                                /* batch rows that walk together */
@@ -144,6 +145,8 @@ AN_API int an_resonate(const an_resonator_call *call);
 /* The instruction sets this build and CPU can run, separated by blanks, best last. */
 AN_API const char *an_available(void);
 AN_API const char *an_instruction_set(void); /* the active one */
+/* Whether a call may ask for bfloat16 with the active instruction set. */
+AN_API int an_has_bfloat16(void);
 AN_API int an_select(const char *name);      /* 0, or 1 if it is unknown or cannot run here */
 
 /* The elementary functions of the active instruction set on n numbers, for tests. */

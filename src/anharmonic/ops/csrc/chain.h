@@ -45,8 +45,8 @@ static int64_t pitch(int64_t n) {
 
 typedef struct { /* one layer's weights, packed, and where its gradients are summed */
     int64_t inputs, skip_inputs;
-    real *in, *skip, *bias, *hidden[2], *w, *h;
-    real *in_back, *skip_back, *hidden_back[2];
+    operand *in, *skip, *hidden[2], *in_back, *skip_back, *hidden_back[2];
+    real *bias, *w, *h;
     int64_t sum_in, sum_skip, sum_bias, sum_hidden[2], sum_w, sum_h;
 } layer;
 
@@ -107,6 +107,14 @@ AN_INLINE real *drive_row(const block *b, int64_t step, int64_t row) {
 }
 
 AN_INLINE int64_t act_row(const chain *c) { return c->activations * c->kept_row; }
+
+/* Asks for the activations of the tile before, at the same step and row: what was kept lies in main
+ * memory, and products do not wait for it. */
+AN_INLINE void prefetch_tile_before(const block *b, const real *act) {
+    const int64_t size = act_row(b->c);
+    act -= b->c->call->tile * b->rows * size;
+    for (int64_t i = 0; i < size; i += 64 / (int64_t)sizeof(real)) __builtin_prefetch(act + i, 0, 2);
+}
 
 /* The gradient that arrives at layer l's output at one step and row; NULL if there is none. */
 AN_INLINE const real *output_gradient(const block *b, int64_t l, int64_t t, int64_t step,

@@ -74,6 +74,7 @@ static void cornn_back(block *b, int64_t l, int64_t t0, int64_t n) {
             const real *y = state_slot(b, b->y[l], s, r), *z = state_slot(b, b->z[l], s, r);
             const real *z_new = state_slot(b, b->z[l], s + 1, r);
             const real *act = b->act[l] + (s * b->rows + r) * act_row(c);
+            prefetch_tile_before(b, act);
             const real *out = output_gradient(b, l, t0 + s, s, r);
             vec by_dt = splat(0), by_gamma = splat(0), by_epsilon = splat(0);
             for (int64_t j = 0; j < c->padded; j += LANES) {

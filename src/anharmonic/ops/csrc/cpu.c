@@ -8,6 +8,7 @@
 enum { OSXSAVE = 1 << 27, AVX = 1 << 28, FMA = 1 << 12 }; /* leaf 1, ecx */
 enum { AVX2 = 1 << 5, AVX512F = 1 << 16, AVX512DQ = 1 << 17, AVX512BW = 1 << 30 }; /* leaf 7, ebx */
 #define AVX512VL (1u << 31)
+enum { AVX512_BF16 = 1 << 5 }; /* leaf 7, subleaf 1, eax */
 
 static int has(unsigned word, unsigned bits) { return (word & bits) == bits; }
 
@@ -36,10 +37,17 @@ int an_cpu_has_avx512(void) {
            has(found, AVX2 | AVX512F | AVX512DQ | AVX512BW | AVX512VL);
 }
 
+int an_cpu_has_avx512_bf16(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && has(a, AVX512_BF16);
+}
+
 #else
 
 int an_cpu_has_avx2_fma(void) { return 0; }
 
 int an_cpu_has_avx512(void) { return 0; }
+
+int an_cpu_has_avx512_bf16(void) { return 0; }
 
 #endif

@@ -18,5 +18,7 @@ typedef struct {
 extern const an_engine an_engine_baseline_float, an_engine_baseline_double;
 extern const an_engine an_engine_avx2_float, an_engine_avx2_double;
 extern const an_engine an_engine_avx512_float, an_engine_avx512_double;
+/* Recurrences whose products are in bfloat16. */
+extern const an_engine an_engine_avx512_bfloat16;
 
 #endif

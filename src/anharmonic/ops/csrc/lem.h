@@ -115,6 +115,7 @@ static void lem_back(block *b, int64_t l, int64_t t0, int64_t n) {
             const vec h = splat(dt);
             const real *y = state_slot(b, b->y[l], s, r);
             const real *act = b->act[l] + (s * b->rows + r) * act_row(c);
+            prefetch_tile_before(b, act);
             const real *out = output_gradient(b, l, t0 + s, s, r);
             vec by_elapsed = splat(0);
             for (int64_t j = 0; j < c->padded; j += LANES) {

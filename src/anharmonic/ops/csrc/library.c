@@ -8,22 +8,21 @@
 
 typedef struct {
     const char *name;
-    const an_engine *of_float, *of_double;
+    const an_engine *of_float, *of_double, *of_bfloat16; /* the last or NULL */
 } instruction_set;
 
 #if defined(__aarch64__)
 static const instruction_set baseline = {"neon", &an_engine_baseline_float,
-                                         &an_engine_baseline_double};
+                                         &an_engine_baseline_double, NULL};
 #else
 static const instruction_set baseline = {"baseline", &an_engine_baseline_float,
-                                         &an_engine_baseline_double};
+                                         &an_engine_baseline_double, NULL};
 #endif
 #if defined(AN_HAVE_AVX2)
-static const instruction_set avx2 = {"avx2", &an_engine_avx2_float, &an_engine_avx2_double};
+static const instruction_set avx2 = {"avx2", &an_engine_avx2_float, &an_engine_avx2_double, NULL};
 #endif
 #if defined(AN_HAVE_AVX512)
-static const instruction_set avx512 = {"avx512", &an_engine_avx512_float,
-                                       &an_engine_avx512_double};
+static instruction_set avx512 = {"avx512", &an_engine_avx512_float, &an_engine_avx512_double, NULL};
 #endif
 
 static const instruction_set *runnable[3]; /* the best one last */
@@ -45,6 +44,9 @@ __attribute__((constructor)) static void find_instruction_sets(void) {
 #endif
 #if defined(AN_HAVE_AVX512)
     if (an_cpu_has_avx512()) add(&avx512);
+#if defined(AN_HAVE_AVX512_BF16)
+    if (an_cpu_has_avx512_bf16()) avx512.of_bfloat16 = &an_engine_avx512_bfloat16;
+#endif
 #endif
 }
 
@@ -67,11 +69,19 @@ static const an_engine *engine_for(int64_t real_bytes) {
     return real_bytes == 4 ? set->of_float : real_bytes == 8 ? set->of_double : NULL;
 }
 
+int an_has_bfloat16(void) { return atomic_load(&selected)->of_bfloat16 != NULL; }
+
+static const an_engine *engine_of(const an_call *call) {
+    if (call->bfloat16) return call->real_bytes == 4 ? atomic_load(&selected)->of_bfloat16 : NULL;
+    return engine_for(call->real_bytes);
+}
+
 #define FIELD(type, name) {#name, offsetof(type, name)}
 
 const an_field *an_call_fields(void) {
     static const an_field fields[] = {
         FIELD(an_call, model), FIELD(an_call, real_bytes), FIELD(an_call, threads),
+        FIELD(an_call, bfloat16),
         FIELD(an_call, steps), FIELD(an_call, batch), FIELD(an_call, inputs),
         FIELD(an_call, hidden), FIELD(an_call, layers), FIELD(an_call, skip),
         FIELD(an_call, block), FIELD(an_call, sum_rows), FIELD(an_call, tile), FIELD(an_call, keep),
@@ -122,12 +132,12 @@ const an_field *an_resonator_call_fields(void) {
 }
 
 int an_forward(const an_call *call) {
-    const an_engine *engine = engine_for(call->real_bytes);
+    const an_engine *engine = engine_of(call);
     return engine ? engine->forward(call) : AN_BAD_CALL;
 }
 
 int an_backward(const an_call *call) {
-    const an_engine *engine = engine_for(call->real_bytes);
+    const an_engine *engine = engine_of(call);
     return engine ? engine->backward(call) : AN_BAD_CALL;
 }
 

@@ -17,6 +17,25 @@
 
 AN_INLINE int64_t rounded_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
+/* What products multiply: reals, or with AN_BFLOAT16 pairs of rounded ones. */
+#if defined(AN_BFLOAT16)
+enum { PER_OPERAND = 2 }; /* entries along the inner index */
+typedef uint32_t operand;
+typedef __m512i operand_vec;
+AN_INLINE operand_vec load_operands(const operand *p);
+AN_INLINE operand_vec splat_operand(operand x);
+AN_INLINE vec add_multiple(vec sum, operand_vec x, operand_vec y);
+#else
+enum { PER_OPERAND = 1 };
+typedef real operand;
+typedef vec operand_vec;
+AN_INLINE operand_vec load_operands(const operand *p) { return load(p); }
+AN_INLINE operand_vec splat_operand(operand x) { return splat(x); }
+AN_INLINE vec add_multiple(vec sum, operand_vec x, operand_vec y) { return sum + x * y; }
+#endif
+
+AN_INLINE int64_t operands(int64_t inner) { return (inner + PER_OPERAND - 1) / PER_OPERAND; }
+
 /* What a sum begins with. FROM_START: `start`, or 0 where that is NULL. FROM_C: what is in c.
  * THEN_C: 0, and what is in c is added last. */
 enum { FROM_START, FROM_C, THEN_C };
@@ -25,7 +44,7 @@ enum { FROM_START, FROM_C, THEN_C };
  * being 1, and panel p of b, b(k, n) = b[p * b_panel + k * b_inner + n]. The inner index is walked
  * in `stretches` of `inner`, a_stretch and b_stretch apart. */
 typedef struct {
-    const real *a, *b;
+    const operand *a, *b;
     int64_t a_row, a_inner, a_stretch, b_panel, b_inner, b_stretch, inner, stretches;
 } factors;
 
@@ -38,15 +57,15 @@ AN_INLINE void micro(const int m, const int panels, const factors f, real *c, in
             sum[r][v] = from == FROM_C ? load(c + r * c_row + v * LANES)
                         : start        ? load(start + v * LANES)
                                        : splat(0);
-    const real *a = f.a, *b = f.b;
+    const operand *a = f.a, *b = f.b;
     for (int64_t i = 0; i < f.stretches; i++, a += f.a_stretch, b += f.b_stretch)
         for (int64_t k = 0; k < f.inner; k++) {
-            vec row[4];
+            operand_vec row[4];
             for (int v = 0; v < 2 * panels; v++)
-                row[v] = load(b + v / 2 * f.b_panel + k * f.b_inner + v % 2 * LANES);
+                row[v] = load_operands(b + v / 2 * f.b_panel + k * f.b_inner + v % 2 * LANES);
             for (int r = 0; r < m; r++) {
-                const vec s = splat(a[r * f.a_row + k * f.a_inner]);
-                for (int v = 0; v < 2 * panels; v++) sum[r][v] += s * row[v];
+                const operand_vec s = splat_operand(a[r * f.a_row + k * f.a_inner]);
+                for (int v = 0; v < 2 * panels; v++) sum[r][v] = add_multiple(sum[r][v], s, row[v]);
             }
         }
     for (int r = 0; r < m; r++)
@@ -101,7 +120,7 @@ AN_INLINE void micro_few_rows(int64_t m, const factors f, real *c, int64_t c_row
 AN_INLINE void panel_pair(int64_t rows, int64_t panels, factors f, real *c, int64_t c_row,
                           const int from, const real *start) {
     const int64_t few = panels == 2 ? few_rows(rows) : 0;
-    const real *a = f.a, *b = f.b;
+    const operand *a = f.a, *b = f.b;
     for (int64_t p = 0; p < panels; p++)
         for (int64_t r = 0, m; r < rows - few; r += m) {
             m = next_group(rows - r);
@@ -112,10 +131,15 @@ AN_INLINE void panel_pair(int64_t rows, int64_t panels, factors f, real *c, int6
     micro_few_rows(few, f, c + (rows - few) * c_row, c_row, from, start);
 }
 
+#if defined(AN_BFLOAT16)
+#include "bfloat16.h"
+#else
+
 /* c [rows, columns] = start + a [rows, inner] B, or c += a B where `add`; columns a multiple of
  * PANEL, B packed. */
-static void product(const real *a, int64_t a_row, int64_t rows, const real *packed, int64_t inner,
-                    int64_t columns, real *c, int64_t c_row, int add, const real *start) {
+static void product(const real *a, int64_t a_row, int64_t rows, const operand *packed,
+                    int64_t inner, int64_t columns, real *c, int64_t c_row, int add,
+                    const real *start) {
     factors f = {.a = a, .a_row = a_row, .a_inner = 1, .b_panel = inner * PANEL, .b_inner = PANEL,
                  .inner = inner, .stretches = 1};
     for (int64_t n = 0; n < columns; n += 2 * PANEL) {
@@ -147,7 +171,7 @@ static void add_outer_product(const real *a, int64_t a_row, int64_t inputs, cons
 
 /* Packs the matrix B(k, n) = b[n * b_row + k] into panels of PANEL columns, zeros beside it; `packed`
  * holds rounded_up(columns, PANEL) * inner reals. */
-static void pack(real *packed, int64_t inner, int64_t columns, const real *b, int64_t b_row) {
+static void pack(operand *packed, int64_t inner, int64_t columns, const real *b, int64_t b_row) {
     for (int64_t n = 0; n < columns; n += LANES) {
         real *to = packed + n / PANEL * PANEL * inner + n % PANEL;
         int64_t k = 0;
@@ -165,5 +189,15 @@ static void pack(real *packed, int64_t inner, int64_t columns, const real *b, in
         for (int64_t k = 0; k < inner; k++)
             store(packed + n / PANEL * PANEL * inner + k * PANEL + n % PANEL, splat(0));
 }
+
+/* One row of a panel, from n columns of `row`; NULL is a row of zeros. */
+static void pack_row(operand *to, const real *row, const real *unused, int64_t n) {
+    (void)unused;
+    if (!row) n = 0;
+    if (n) memcpy(to, row, (size_t)n * sizeof(real));
+    memset(to + n, 0, (size_t)(PANEL - n) * sizeof(real));
+}
+
+#endif
 
 #endif

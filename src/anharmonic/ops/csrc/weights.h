@@ -37,21 +37,27 @@ static void shape(chain *c, const an_call *call, int backward) {
 
 /* Packs every `sections` block of H rows of w [sections * H, inputs] as columns (forward) or as the
  * inner index (backward). */
-static void pack_forward(const chain *c, real *packed, const real *w, int64_t sections,
+static void pack_forward(const chain *c, operand *packed, const real *w, int64_t sections,
                          int64_t inputs) {
     for (int64_t i = 0; i < sections; i++)
-        pack(packed + i * c->section * inputs, inputs, c->H, w + i * c->H * inputs, inputs);
+        pack(packed + i * c->section * operands(inputs), inputs, c->H, w + i * c->H * inputs, inputs);
 }
 
-static void pack_backward(const chain *c, real *packed, const real *w, int64_t sections,
+static void pack_backward(const chain *c, operand *packed, const real *w, int64_t sections,
                           int64_t inputs, int64_t stride) {
     for (int64_t n = 0; n < inputs; n += PANEL)
-        for (int64_t i = 0; i < sections; i++)
-            for (int64_t k = 0; k < stride; k++, packed += PANEL) {
-                const int64_t here = k < c->H ? smaller(inputs - n, PANEL) : 0;
-                if (here) copy(packed, w + (i * c->H + k) * inputs + n, here);
-                if (here < PANEL) clear(packed + here, PANEL - here);
-            }
+        for (int64_t k = 0; k < sections * stride; k += PER_OPERAND, packed += PANEL) {
+            const real *rows[2] = {0};
+            for (int64_t i = 0; i < PER_OPERAND && k + i < sections * stride; i++)
+                if ((k + i) % stride < c->H)
+                    rows[i] = w + ((k + i) / stride * c->H + (k + i) % stride) * inputs + n;
+            pack_row(packed, rows[0], rows[1], smaller(inputs - n, PANEL));
+        }
+}
+
+/* Room for a packed matrix. */
+static operand *packed_matrix(arena *a, int64_t inner, int64_t columns) {
+    return carve(a, operands(inner) * columns, sizeof(operand));
 }
 
 static void pad_vector(const chain *c, real *to, const real *from, int64_t sections) {
@@ -71,19 +77,21 @@ static void lay_out_weights(chain *c, arena *a) {
         const int skips = k->skip > 0 && l >= k->skip && weight(c, l, UNI_SKIP);
         if (skips) w.skip_inputs = l > k->skip ? c->H : k->inputs;
         const int64_t skip_up = rounded_up(w.skip_inputs, PANEL);
-        w.in = reals(a, c->N * w.inputs);
+        w.in = packed_matrix(a, w.inputs, c->N);
         w.bias = reals(a, c->N);
-        if (skips) w.skip = reals(a, c->N * w.skip_inputs);
-        for (int i = 0; i < 2 && is_dense(c); i++) w.hidden[i] = reals(a, hidden_columns(c, i) * c->H);
+        if (skips) w.skip = packed_matrix(a, w.skip_inputs, c->N);
+        for (int i = 0; i < 2 && is_dense(c); i++)
+            w.hidden[i] = packed_matrix(a, c->H, hidden_columns(c, i));
         if (!is_dense(c)) {
             w.w = reals(a, c->section);
             w.h = reals(a, c->section);
         }
         if (c->backward) {
-            if (l || k->grad_x) w.in_back = reals(a, up * c->N);
-            if (skips) w.skip_back = reals(a, skip_up * c->N);
+            if (l || k->grad_x) w.in_back = packed_matrix(a, c->N, up);
+            if (skips) w.skip_back = packed_matrix(a, c->N, skip_up);
             for (int i = 0; i < 2 && is_dense(c); i++)
-                w.hidden_back[i] = reals(a, c->section * (is_lem(c) && i == 0 ? hidden_columns(c, 0) : c->H));
+                w.hidden_back[i] = packed_matrix(
+                    a, is_lem(c) && i == 0 ? hidden_columns(c, 0) : c->H, c->section);
             w.sum_in = c->sums, c->sums += w.inputs * c->N;
             w.sum_bias = c->sums, c->sums += c->N;
             w.sum_skip = c->sums, c->sums += w.skip_inputs * c->N;

@@ -1,1 +1,1 @@
-"""What the Triton kernels of all models share; those of one model lie in its own folder."""
+"""Kernels for GPUs in Triton: ``backend`` is the operator, ``walk`` drives a stack through time."""

@@ -1,7 +1,8 @@
 """The Triton backend: a chain of layers as one operator on the GPU.
 
-The files ``gpu/<model>.py`` hold a model's kernels and say how its arguments become those of
-``run``. Triton is imported when the first of them runs.
+A call becomes flat lists here: V, b, Λ and two recurrent weights of every layer; the numbers dt,
+frequency, damping and gate floor. The files ``gpu/<model>.py`` hold the kernels. Triton is imported
+when the first of them runs.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ import torch
 from torch import Tensor
 
 from anharmonic.ops.backend import interpreted, needs_gradient, transformed
-from anharmonic.ops.gpu import tiles, tiles_backward
+from anharmonic.ops.equation import Equation
+from anharmonic.ops.gpu import walk
 from anharmonic.ops.gpu.first_use import SmallCase, why_wrong
 from anharmonic.ops.memory import resolve, state_bytes
 from anharmonic.ops.native import operator, refuse, refuse_second_derivative
 from anharmonic.ops.precision import current_precision
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+WIDEST = {"float32": 64, "tf32": 64, "bfloat16": 128}
+"""Neurons whose recurrent matrices fit on chip, by the precision of products."""
 
 
 def unfit_for_triton(tensors: Sequence[Tensor]) -> str | None:
@@ -45,6 +49,24 @@ def unfit_for_triton(tensors: Sequence[Tensor]) -> str | None:
     return None if torch.compiler.is_compiling() else transformed()
 
 
+def no_kernel(kernel: str, hidden: int, memory: str) -> str | None:
+    """Say why a layer of ``hidden`` neurons has no kernel; None if it has one.
+
+    Example:
+        >>> no_kernel("unicornn", 1000, "auto"), no_kernel("lem", 64, "auto")
+        (None, None)
+        >>> no_kernel("lem", 65, "auto")
+        '65 neurons, whose matrices do not fit on chip (float32: up to 64)'
+    """
+    if memory == "reversible":
+        return "memory='reversible', which has no GPU kernel"
+    precision = current_precision()
+    if kernel == "unicornn" or hidden <= WIDEST[precision]:
+        return None
+    most = f"{precision}: up to {WIDEST[precision]}"
+    return f"{hidden} neurons, whose matrices do not fit on chip ({most})"
+
+
 def refusal(kernel: str, tensors: Sequence[Tensor], case: SmallCase | None) -> str | None:
     """Say why the kernels cannot run on these tensors; None if they can.
 
@@ -59,116 +81,89 @@ def refusal(kernel: str, tensors: Sequence[Tensor], case: SmallCase | None) -> s
     return reason
 
 
-def scalar_values(x: Tensor, scalars: Sequence[float | Tensor]) -> Tensor:
-    """A model's numbers as float32 on x's device, made without a copy from the host."""
-    numbers = [
-        value.to(torch.float32) if isinstance(value, Tensor)
-        else x.new_full((), value, dtype=torch.float32)
-        for value in scalars
-    ]  # fmt: skip
-    return torch.stack(numbers)
-
-
 def run(
-    name: str,
+    equation: Equation,
     x: Tensor,
-    weights: Sequence[Tensor | None],
-    y0: Tensor,
-    z0: Tensor,
-    values: Tensor,
+    weights: Sequence[Any],
+    state: Sequence[Tensor],
     *,
-    skip: int = 0,
     lengths: Tensor | None,
     masks: Sequence[Tensor] | None,
     elapsed: Tensor | None,
     return_sequence: bool,
     memory: str,
 ) -> tuple[Tensor | None, Tensor, Tensor]:
-    """Runs a chain of layers.
-
-    Args:
-        name: One of the ``MODELS`` of a ``gpu/<model>.py``.
-        x: Input.
-        weights: V, b, Λ and the recurrent ones of every layer; None for those it lacks.
-        y0: Initial y.
-        z0: Initial z.
-        values: The model's numbers, float32.
-        skip: S of UnICORNN's residual stacking; 0 for none.
-        lengths: Valid steps of each sequence, or None.
-        masks: Dropout factors between layers, or None.
-        elapsed: Time since the previous sample, or None.
-        return_sequence: Whether the output is wanted.
-        memory: The policy.
-
-    Shape:
-        x [T, B, F]; y0, z0 [L, B, H]; lengths [B]; masks L - 1 times [B, H]; elapsed [T, B].
-        Returns the output [T, B, H] or None, final y and z [L, B, H].
-    """
+    """Run a stack in one direction; arguments and results are those of ``reference.run``."""
+    compiled = equation.compiled()
+    assert compiled is not None
+    (y0, z0), flat = state, []
+    for layer, w in enumerate(weights):
+        if equation.kernel == "unicornn":
+            c = w.timescale.float()
+            h = equation.of_layer(layer).step_size(w._replace(timescale=c))
+            flat += [w.weight_ih, w.bias, w.weight_skip, w.weight_hh, h]
+        else:
+            V, first, second, b = w
+            flat += [V, b, None, first, second]
+    # Made without a copy from the host, for which the device would have to wait.
+    scalars = torch.stack([
+        value.to(torch.float32) if isinstance(value, Tensor)
+        else x.new_full((), value, dtype=torch.float32)
+        for value in compiled.numbers[:4]
+    ])  # fmt: skip
     policy = "nothing"
-    if needs_gradient((x, y0, z0, values, elapsed, *weights)):
-        policy = resolve(memory, return_sequence, state_bytes(len(x), (y0, z0)))
-    flat = [y0.new_empty(0) if w is None else w for w in weights]
+    if needs_gradient((x, y0, z0, scalars, elapsed, *flat)):
+        policy = resolve(memory, return_sequence, state_bytes(len(x), state))
     if lengths is not None:
         lengths = lengths.to(device=x.device, dtype=torch.int32)
-    output, y, z, _ = _scan(
-        x, flat, y0, z0, values, elapsed, lengths, list(masks or ()), name, skip,
-        return_sequence, policy, current_precision(),
+    output, y, z, *_ = _scan(
+        x, [y0.new_empty(0) if w is None else w for w in flat], y0, z0, scalars, elapsed, lengths,
+        list(masks or ()), compiled.model, compiled.skipped_layers, return_sequence, policy,
+        current_precision(),
     )  # fmt: skip
     return (output if return_sequence else None), y, z
 
 
-def _walk_fake(
-    x: Tensor, weights: Any, y0: Tensor, *rest: Any
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    *_, name, _, return_sequence, policy, _ = rest
-    return tiles.results(x, y0, name, return_sequence, policy)
+def _fake(x: Tensor, weights: Any, y0: Tensor, *rest: Any) -> tuple[Tensor, ...]:
+    *_, return_sequence, policy, _ = rest
+    return walk.empty_results(x, weights, y0, return_sequence, policy)
 
 
-def _walk_backward_fake(
-    grad_output: Any, grad_y: Any, grad_z: Any, saved: Any, x: Tensor, weights: Any, y0: Tensor,
-    values: Tensor, elapsed: Tensor | None, *rest: Any,
+def _backward_fake(
+    grad_output: Any, grad_y: Any, grad_z: Any, states: Any, acts: Any, x: Tensor, weights: Any,
+    y0: Tensor, scalars: Tensor, elapsed: Tensor | None, *rest: Any,
 ) -> list[Tensor]:  # fmt: skip
-    needs_x, needs_elapsed = rest[-2:]
-    timed = elapsed is not None and needs_elapsed
-    return [
-        x.new_empty(x.shape if needs_x else (0,)),
-        y0.new_empty(y0.shape),
-        y0.new_empty(y0.shape),
-        torch.empty_like(values),
-        elapsed.new_empty(elapsed.shape) if timed and elapsed is not None else y0.new_empty(
-            (0,), dtype=torch.float32 if elapsed is None else elapsed.dtype
-        ),
-        *(w.new_empty(w.shape) for w in weights),
-    ]  # fmt: skip
+    like = walk.like_gradients(x, weights, y0, scalars, elapsed, *rest[-2:])
+    return [t.new_empty(t.shape) for t in like]
 
 
 def _set_up(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    x, weights, y0, _, values, elapsed, lengths, masks, *settings = inputs
+    x, weights, y0, _, scalars, elapsed, lengths, masks, *settings = inputs
     ctx.set_materialize_grads(False)
     ctx.counts = len(weights), len(masks)
-    ctx.save_for_backward(output[3], x, y0, values, elapsed, lengths, *weights, *masks)
+    ctx.save_for_backward(*output[3:], x, y0, scalars, elapsed, lengths, *weights, *masks)
     ctx.settings = settings
 
 
 def _differentiate(
-    ctx: Any, grad_output: Tensor | None, grad_y: Tensor | None, grad_z: Tensor | None, _: Any
+    ctx: Any, grad_output: Tensor | None, grad_y: Tensor | None, grad_z: Tensor | None, *_: Any
 ) -> tuple[Any, ...]:
     refuse_second_derivative(ctx)
-    saved, x, y0, values, elapsed, lengths, *rest = ctx.saved_tensors
+    states, acts, x, y0, scalars, elapsed, lengths, *rest = ctx.saved_tensors
     weights, masks = rest[: ctx.counts[0]], rest[ctx.counts[0] :]
     name, skip, return_sequence, policy, precision = ctx.settings
     needs_x, needs_elapsed = ctx.needs_input_grad[0], bool(ctx.needs_input_grad[5])
     grads = _scan_backward(
-        grad_output if return_sequence else None, grad_y, grad_z, saved, x, weights, y0, values,
-        elapsed, lengths, masks, name, skip, policy, precision, needs_x, needs_elapsed,
+        grad_output if return_sequence else None, grad_y, grad_z, states, acts, x, weights, y0,
+        scalars, elapsed, lengths, masks, name, skip, policy, precision, needs_x, needs_elapsed,
     )  # fmt: skip
-    grad_x, grad_y0, grad_z0, grad_values, grad_elapsed, *grad_weights = grads
+    grad_x, grad_y0, grad_z0, grad_scalars, grad_elapsed, *grad_weights = grads
     return (
         grad_x if needs_x else None,
         grad_weights,
         grad_y0,
         grad_z0,
-        grad_values,
+        grad_scalars,
         grad_elapsed if needs_elapsed else None,
         None,
         [None] * len(masks),
@@ -178,7 +173,5 @@ def _differentiate(
 
 _DEVICES = ("cuda", "cpu")
 """The CPU is for the interpreter."""
-_scan = operator("scan", tiles.forward, _walk_fake, _differentiate, _set_up, _DEVICES)
-_scan_backward = operator(
-    "scan_backward", tiles_backward.backward, _walk_backward_fake, refuse, devices=_DEVICES
-)
+_scan = operator("scan", walk.forward, _fake, _differentiate, _set_up, _DEVICES)
+_scan_backward = operator("scan_backward", walk.backward, _backward_fake, refuse, devices=_DEVICES)

@@ -1,10 +1,12 @@
-"""What the Triton kernels share: tanh, the logistic function, and how a launch is cut.
+"""What the kernels of all models share, and how they are started.
 
-It imports Triton; only the models beside it import it.
+It imports Triton, so that only the files of models and ``walk.model_of`` may import it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -15,8 +17,8 @@ from torch import Tensor
 from anharmonic._checks import require
 
 SMALLEST_BLOCK, LARGEST_BLOCK = 32, 128
-_BLOCKS_WANTED = 264
-"""Two blocks for every multiprocessor of an H100."""
+ROWS = 16
+"""Sequences of a program with matrices on chip: the fewest that a matrix unit takes."""
 
 
 @triton.jit
@@ -42,73 +44,91 @@ def sigmoid_of(x: tl.tensor) -> tl.tensor:
     return 1.0 / (1.0 + tl.exp(-x))
 
 
-def block_of(total: int) -> int:
-    """Elements of a block: few where there are few in all, so that they fill the device.
-
-    Args:
-        total: Elements that walk independently, batch times neurons.
-    """
-    for block in (LARGEST_BLOCK, LARGEST_BLOCK // 2):
-        if total >= block * _BLOCKS_WANTED:
-            return block
-    return SMALLEST_BLOCK
+@triton.jit
+def add_at(pointer: tl.tensor, at: tl.tensor, value: tl.tensor, inside: tl.tensor) -> None:
+    """Add to what a pointer holds."""
+    tl.store(pointer + at, tl.load(pointer + at, mask=inside, other=0.0) + value, mask=inside)
 
 
-def launch(
-    kernel: tl.tensor, programs: int, *arguments: tl.tensor, warps: int, **constants: Any
-) -> None:
-    """Starts a kernel on the device of its first tensor.
+@triton.jit
+def matrix_at(
+    pointer: tl.tensor, hidden: tl.tensor, TRANSPOSED: tl.constexpr, WIDTH: tl.constexpr
+) -> tl.tensor:
+    """A matrix [H, H], padded with zeros to WIDTH."""
+    row, column = tl.arange(0, WIDTH)[:, None], tl.arange(0, WIDTH)[None, :]
+    at = row * hidden + column
+    if TRANSPOSED:
+        at = column * hidden + row
+    return tl.load(pointer + at, mask=(row < hidden) & (column < hidden), other=0.0)
 
-    Args:
-        kernel: A function made by ``triton.jit``.
-        programs: How many of them.
-        arguments: Tensors (None for absent ones) and numbers.
-        warps: Warps of a program.
-        constants: Its compile-time constants.
-    """
+
+def launch(kernel: Any, programs: int, *arguments: Any, warps: int, **constants: Any) -> None:
+    """Start a number of programs on the device of the first argument, a tensor."""
     first: Tensor = arguments[0]
-    # No sum is fused that is not written so: a step is undone by the bits it was made of.
+    # Only what tl.fma says is fused, so that a device computes what the interpreter does.
     options = {"num_warps": warps, "enable_fp_fusion": False}
-    if first.is_cuda:
-        with torch.cuda.device(first.device):
-            kernel[(programs,)](*arguments, **constants, **options)
-    else:
+    with torch.cuda.device(first.device) if first.is_cuda else nullcontext():
         kernel[(programs,)](*arguments, **constants, **options)
 
 
-ROWS = 16
-"""Sequences that a program with matrices on chip walks: the least that a matrix unit takes."""
-_WIDEST = {"float32": 64, "tf32": 64, "bfloat16": 128}
+class Model:
+    """How a model runs on a GPU; the defaults are for one whose matrices stay on chip.
 
-
-def fits_on_chip(hidden: int, precision: str) -> bool:
-    """Whether the recurrent matrices stay on chip through time."""
-    return hidden <= _WIDEST[precision]
-
-
-def on_chip(hidden: int, precision: str, sections: int) -> dict[str, Any]:
-    """The constants of a launch with matrices on chip.
-
-    Warps and stages are such that registers hold the matrices and shared memory, of which an H100
-    gives a program 227 KB, holds what is fetched ahead; the tests compile for one and look.
+    Both kernels take one layer over a tile of n steps. Of the drive the forward kernel makes
+    activations, in place, and the backward kernel takes them.
 
     Args:
-        hidden: H.
-        precision: Of products.
-        sections: Drives per neuron.
+        constants: Of both kernels.
+
+    Attributes:
+        kernels: The forward and the backward kernel; ``Walk.run`` lists their arguments.
+        drives: Drives per neuron, and activations.
+        sums: Sums over time that the backward kernel makes for every neuron and sequence.
     """
-    # It would multiply the bits of bfloat16 as if they were integers.
-    require(
-        precision != "bfloat16" or not triton.knobs.runtime.interpret,
-        "precision", precision, "'float32' under Triton's interpreter, which has no bfloat16",
-        "run it on a GPU, or leave use_precision out",
-    )  # fmt: skip
-    width = max(ROWS, triton.next_power_of_2(hidden))
-    wide = width > 64
-    return {
-        "PRECISION": "tf32" if precision == "tf32" else "ieee",
-        "STAGES": 2 if wide and sections > 1 else 3,
-        "TILE": ROWS,
-        "WIDTH": width,
-        "warps": 16 if wide else 8 if width > 32 else 4,
-    }
+
+    kernels: tuple[Any, Any]
+    drives = 1
+    sums = 0
+
+    def __init__(self, **constants: bool) -> None:
+        self.constants = constants
+
+    def launch(self, back: bool, precision: str, arguments: Sequence[Any], **flags: bool) -> None:
+        """Start a kernel; the last two arguments are the batch and the neurons."""
+        *_, batch, hidden = arguments
+        options = {**self.options(batch, hidden, precision), **self.constants, **flags}
+        launch(self.kernels[back], options.pop("programs"), *arguments, **options)
+
+    def options(self, batch: int, hidden: int, precision: str) -> dict[str, Any]:
+        """Return the number of ``programs``, their ``warps`` and their constants.
+
+        Registers hold the matrices. Shared memory, of which an H100 gives a program 227 KB, holds
+        what is fetched ahead. ``tests/ops/gpu/test_triton_build.py`` checks that it fits.
+        """
+        # The interpreter would multiply the bits of bfloat16 numbers as if they were integers.
+        require(
+            precision != "bfloat16" or not triton.knobs.runtime.interpret,
+            "precision", precision, "'float32' under Triton's interpreter, which has no bfloat16",
+            "run it on a GPU, or leave use_precision out",
+        )  # fmt: skip
+        width = max(ROWS, triton.next_power_of_2(hidden))
+        wide = width > 64
+        return {
+            "programs": triton.cdiv(batch, ROWS),
+            "warps": 16 if wide else 8 if width > 32 else 4,
+            "PRECISION": "tf32" if precision == "tf32" else "ieee",
+            "STAGES": 2 if wide and self.drives > 1 else 3,
+            "TILE": ROWS,
+            "WIDTH": width,
+        }
+
+    def operands(self, g: Tensor, y: Tensor, z: Tensor) -> Sequence[tuple[Tensor, Tensor]]:
+        """Return the operands of the gradient of every recurrent matrix, if there are any.
+
+        These are rows of g [drives * H, n * B], the gradient of the drive, and n of the states
+        [n + 1, B, H], of which slot 0 holds the one before the tile.
+        """
+        return ()
+
+    def add_sums(self, grads: Sequence[Tensor], grad_scalars: Tensor, sums: Tensor) -> None:
+        """Add a layer's sums [K, B, H] to the gradients of elementwise weights and scalars."""

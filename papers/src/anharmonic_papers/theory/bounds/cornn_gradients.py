@@ -175,7 +175,7 @@ def _safe(layer: CoRNN, x: Tensor, targets: Tensor) -> Tensor:
     number="T 2.2.10",
     chapter="coRNN",
     claim="If max(dt(γ + ‖W‖∞), dt ‖𝒲‖∞) ≤ C̃ dt^r, then |∂E/∂θ| ≤ 3 C̃ (m + Ȳ sqrt(m))/(2γ).",
-    state="false",
+    state="unread",
     remark=(
         "Read from a damaged line, without proof there; C̃ is taken as small as it may be, and t_N "
         "≤ 1 as in T 2.2.6. The counterexample is that of T 2.2.6."

@@ -72,7 +72,7 @@ def _all_zero(steps: int) -> tuple[CoRNN, Tensor, Tensor, float]:
         "Gradient descent with rate ζ from W = 𝒲 = 0 keeps η ≤ dt^r for at least 2/(3 ζ (m + Ȳ "
         "sqrt(m)) m dt^(1-r) δ) steps."
     ),
-    state="false",
+    state="unread",
     remark=(
         "Read from a damaged line. It forgets the 1 in 1 + ‖W‖∞ (at r = 1 the condition is ‖W‖∞ ≤ "
         "dt) and rests on the printed bound of the gradient. Counterexample at r = 1: one neuron, "

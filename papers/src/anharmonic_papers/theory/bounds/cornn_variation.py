@@ -81,7 +81,7 @@ def _unstable_rest() -> Check:
     number="T 2.2.3",
     chapter="coRNN",
     claim="For θ = W_ij, from rest, Q(t) ≤ m t²/(2γ²) with Q = y_θ·y_θ + z_θ·z_θ/γ.",
-    state="false",
+    state="unread",
     remark=(
         "Read from a damaged line, with Q(0) = 0. Counterexample: a neuron at rest with W_11 > γ, "
         "whose derivative with respect to W_12 grows exponentially."
