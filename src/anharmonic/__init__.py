@@ -34,7 +34,7 @@ from anharmonic.nn.sequence.unicornn import UnICORNN, UnICORNNCell
 from anharmonic.nn.stability import StabilityWarning
 from anharmonic.nn.store import from_pretrained, save_pretrained
 from anharmonic.ops import State, use_backend, use_precision
-from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.graph import Adjacency
 
 __all__ = [
     "GRU",

@@ -3,7 +3,7 @@ import torch
 from torch import Tensor
 
 from anharmonic.data.graph_batch import GraphBatch, GraphDataset, NodeDataset
-from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.graph import Adjacency
 
 
 def random_graphs(sizes: list[int], per_node: bool = False, seed: int = 0) -> GraphDataset:

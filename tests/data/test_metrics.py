@@ -6,7 +6,7 @@ import torch
 from anharmonic.data.base import Batch
 from anharmonic.data.graph_batch import GraphBatch
 from anharmonic.data.metrics import TaskMetric
-from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.graph import Adjacency
 
 
 def batch(y: torch.Tensor, lengths: torch.Tensor | None = None) -> Batch:

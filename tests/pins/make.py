@@ -100,8 +100,7 @@ GRAPHS: dict[str, list[dict[str, Any]]] = {
         {"conv": "GAT", "heads": 2, "rate_exponent": 2.0, "aggr": "max"},
     ],
     "PlainGNN": [
-        {"conv": conv, "heads": 2, "shared": True}
-        for conv in ("GCN", "GATv2", "GIN", "GatedGraph", "ResGated", "Transformer", "MLP")
+        {"conv": conv, "heads": 2, "shared": True} for conv in ("GCN", "GIN", "ResGated", "MLP")
     ]
     + [{"norm": "pair", "conv": "SAGE"}, {"jump": "cat"}],
     "GCNII": [{"alpha": 0.3}],

@@ -4,7 +4,7 @@ import torch
 from anharmonic.data.base import Batch, Batches
 from anharmonic.data.graph_batch import NodeDataset
 from anharmonic.data.synthetic import AddingProblem
-from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.graph import Adjacency
 from anharmonic.train.evaluate import detailed_scores, evaluate
 
 CPU = torch.device("cpu")

@@ -5,7 +5,7 @@ import torch
 
 from anharmonic.data.dataset import Batch, Batches
 from anharmonic.data.graph_batch import GraphBatch
-from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.graph import Adjacency
 from anharmonic.train.probes import probe_of, read_diagnostics
 
 

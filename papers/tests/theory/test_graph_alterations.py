@@ -21,7 +21,7 @@ STATEMENTS = {
     if statement.chapter in ("GraphCON", "Gradient Gating")
     and statement.state in ("holds", "corrected")
 }
-STEP, GATED = GraphCON._step, GradientGating._gated
+STEP, GATED = GraphCON._step, GradientGating._step
 OSCILLATION, FLOW = graphcon_energy.oscillation, held_node.linear_flow
 SLOWLY, DIFFERENCES = gating_decay._slowly, oversmoothing.difference_sum
 
@@ -42,13 +42,13 @@ def old_velocity(self, n, states, inputs):
     return states[0] + self.dt * states[1], STEP(self, n, states, inputs)[1]
 
 
-def rates_reversed(self, n, x, inputs):
-    after, tau = GATED(self, n, x, inputs)
+def rates_reversed(self, n, states, inputs):
+    x, (after, tau) = states[0], GATED(self, n, states, inputs)
     return x + (1 - tau) * (after - x) / tau.clamp(min=1e-30), tau
 
 
-def overshooting(self, n, x, inputs):
-    after, tau = GATED(self, n, x, inputs)
+def overshooting(self, n, states, inputs):
+    x, (after, tau) = states[0], GATED(self, n, states, inputs)
     return 2 * after - x, tau
 
 
@@ -59,8 +59,8 @@ ERRORS = {
     "α negated": [(GraphCON, "_step", with_settings(damping=lambda alpha: -alpha))],
     "α larger": [(GraphCON, "_step", with_settings(damping=lambda alpha: alpha + 0.1))],
     "X moved by the old Y": [(GraphCON, "_step", old_velocity)],
-    "rates reversed": [(GradientGating, "_gated", rates_reversed)],
-    "twice the step": [(GradientGating, "_gated", overshooting)],
+    "rates reversed": [(GradientGating, "_step", rates_reversed)],
+    "twice the step": [(GradientGating, "_step", overshooting)],
     "oscillation: α less": [
         (module, "oscillation", lambda A, x, y, t, damping: OSCILLATION(A, x, y, t, damping - 0.3))
         for module in (graphcon_energy, graphcon_damping, oversmoothing)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from anharmonic._checks import positive_int, require
 from anharmonic.data.dataset import Batches, Dataset, as_target
-from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.graph import Adjacency
 
 
 class GraphBatch(NamedTuple):

@@ -16,8 +16,7 @@ from anharmonic._checks import require
 from anharmonic.diagnostics.recurrence import examined
 from anharmonic.nn.graph.deep import DeepGraphLayer
 from anharmonic.nn.graph.gradient_gating import GradientGating
-from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.edges import edges_of
+from anharmonic.ops.graph import Adjacency, edges_of
 
 
 def dirichlet_energy(x: Tensor, graph: Adjacency | Tensor) -> Tensor:

@@ -7,7 +7,10 @@ import re
 
 
 def constructor_arguments(cls: type, *, eval_str: bool = False) -> dict[str, inspect.Parameter]:
-    """What a class is made from, by name; ``**kwargs`` stand for the arguments of its base class.
+    """Return the arguments of a constructor by name.
+
+    ``**kwargs`` stand for the arguments of the base class, and of a graph network for those of its
+    ``block_type`` that its ``block_options`` name.
 
     Args:
         cls: The class.
@@ -28,6 +31,10 @@ def constructor_arguments(cls: type, *, eval_str: bool = False) -> dict[str, ins
             arguments.update({p.name: p for p in named if p.name not in arguments})
             if not any(p.kind is p.VAR_KEYWORD for p in given):
                 break
+    block_options = getattr(cls, "block_options", ())
+    if block_options:
+        known = constructor_arguments(cls.block_type, eval_str=eval_str)  # type: ignore[attr-defined]
+        arguments.update({name: known[name] for name in block_options})
     return arguments
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.graph import Adjacency
 from anharmonic.testing.suite import (
     Check,
     expect,

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from anharmonic.diagnostics.base import Probe
 from anharmonic.diagnostics.registry import measure
-from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.graph import Adjacency
 from anharmonic.train import folder as folders
 from anharmonic.train.files import append_line
 from anharmonic.train.finish import PreparedRun

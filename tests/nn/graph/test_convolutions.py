@@ -22,7 +22,7 @@ def test_the_width_is_kept(name):
 
 def test_heads_are_averaged_and_count():
     pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
-    for name in ("GAT", "GATv2", "Transformer"):
+    for name in ("GAT", "GATMean"):
         few, many = (
             sum(p.numel() for p in make_conv(name, 8, heads=h).parameters()) for h in (1, 4)
         )
@@ -41,6 +41,11 @@ def test_published_variants_wrap_the_convolution():
     ("arguments", "error", "text"),
     [
         (("GCM", None, False), ValueError, "conv must be one of .* did you mean 'GCN'"),
+        (
+            ("GATv2", None, False),
+            ValueError,
+            r"any other convolution .* wrapped: GraphCON\(conv, 8",
+        ),
         (("GCN", "v3", False), ValueError, "residual must be one of"),
         (("GAT", "v1", False), ValueError, "conv must be 'GCN' for residual='v1'; got 'GAT'"),
         (("GCN", None, True), ValueError, "conv must be 'GAT' for group_mean=True; got 'GCN'"),

@@ -1,10 +1,14 @@
-"""What a convolution is called with."""
+"""Calls of convolutions: which are computed on sorted rows, and that they give the same numbers."""
 
 import pytest
 import torch
 
+import anharmonic as ah
 from anharmonic import Adjacency
-from anharmonic.nn.graph.convolve import convolve
+from anharmonic.nn.graph import convolve as convolve_file
+from anharmonic.nn.graph.convolve import convolve, convolve_with_start, sparse_form
+
+EDGES = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
 
 
 def test_other_graphs_go_through_as_they_are(pyg, graph, x):
@@ -16,3 +20,197 @@ def test_weights_need_a_convolution_that_takes_them(pyg, graph, x):
     weighted = Adjacency(graph, 7, torch.linspace(0.5, 2.0, 10))
     with pytest.raises(ValueError, match="needs a convolution that takes edge_weight"):
         convolve(pyg.GATConv(8, 8).double(), x, weighted)
+
+
+FAST = {
+    "GCNConv": lambda pyg: pyg.GCNConv(4, 4),
+    "SAGEConv": lambda pyg: pyg.SAGEConv(4, 4),
+    "GCN2Conv": lambda pyg: pyg.GCN2Conv(4, 0.2),
+}
+
+
+@pytest.mark.parametrize("name", FAST)
+@pytest.mark.parametrize("mode", ["new", "train", "eval", "used", "moved", "copied"])
+def test_this_version_of_pyg_takes_the_fast_form(pyg, name, mode):
+    """Fails where a new PyG names or keeps things differently, so that ``sparse_form`` is None."""
+    import copy
+
+    conv, graph = FAST[name](pyg), Adjacency(EDGES, 3)
+    if mode in ("train", "eval"):
+        conv.train(mode == "train")
+    elif mode == "used":
+        convolve_with_start(conv, draw(), draw(), EDGES) if name == "GCN2Conv" else conv(
+            draw(), EDGES
+        )
+    elif mode == "moved":
+        conv = conv.double()
+    elif mode == "copied":
+        conv = copy.deepcopy(conv)
+    assert sparse_form(conv, graph) is not None
+
+
+@pytest.mark.parametrize("name", ["GCN", "SAGE"])
+@pytest.mark.parametrize("model", ["GraphCON", "GradientGating", "PlainGNN"])
+def test_networks_sum_in_the_c_library(pyg, monkeypatch, name, model):
+    from anharmonic.ops import graph as graph_ops
+    from anharmonic.ops import library
+
+    if library.library() is None:
+        pytest.skip(f"needs the C library: {library.why_not()}")
+    calls, invoke = [], graph_ops.invoke
+    monkeypatch.setattr(graph_ops, "invoke", lambda *a: calls.append(a[0]) or invoke(*a))
+    network = ah.nn.model_class(model)(4, 2, conv=name, hidden_size=4, num_layers=3)
+    with torch.no_grad():
+        network(draw(), Adjacency(EDGES, 3))
+    assert calls == ["an_neighbour_sum"] * 3
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_pyg_still_has_what_is_looked_at(pyg, name):
+    """Each attribute and method that decides exists, and every way to hook in is seen."""
+    conv, graph = FAST[name](pyg), Adjacency(EDGES, 3)
+    assert set(convolve_file._METHODS) <= set(dir(pyg.MessagePassing))
+    for attribute in ("flow", "explain", "aggr_module"):
+        assert hasattr(conv, attribute)
+    ways = [way for way in dir(conv) if way.startswith("register_") and way.endswith("_hook")]
+    assert len(ways) >= 14  # PyTorch's of modules, and PyG's of messages
+    for way in ways:
+        if "state_dict" in way or "module" in way.split("_"):
+            continue  # these act on files of weights, or on all modules
+        hooked = FAST[name](pyg)
+        getattr(hooked, way)(lambda *arguments: None)
+        assert sparse_form(hooked, graph) is None, way
+
+
+def draw(width=4):
+    return torch.rand(3, width, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "sparse"),
+    [
+        ("GCNConv", {}, True),
+        ("GCNConv", {"bias": False}, True),
+        ("GCNConv", {"normalize": False}, False),
+        ("GCNConv", {"aggr": "sum"}, True),
+        ("GCNConv", {"aggr": "max"}, False),
+        ("GCNConv", {"aggr": "mean"}, False),
+        ("GCNConv", {"aggr": "softmax"}, False),
+        ("SAGEConv", {}, True),
+        ("SAGEConv", {"root_weight": False}, True),
+        ("SAGEConv", {"aggr": "max"}, False),
+        ("GATConv", {}, False),
+        ("GATv2Conv", {}, False),
+    ],
+)
+def test_the_sparse_path_is_taken_where_it_fits(pyg, monkeypatch, name, options, sparse):
+    torch.manual_seed(0)
+    conv, x = getattr(pyg, name)(4, 4, **options), draw()
+    expected = conv(x, EDGES)
+    calls, kind = [], type(conv)
+    propagate = kind.propagate
+    monkeypatch.setattr(kind, "propagate", lambda *a, **k: calls.append(1) or propagate(*a, **k))
+    assert torch.allclose(convolve(conv, x, Adjacency(EDGES, 3)), expected, atol=1e-6)
+    assert len(calls) == (0 if sparse else 1)
+
+
+LOOPED = torch.tensor([[0, 1, 1, 2, 3, 3, 3], [1, 0, 2, 1, 1, 1, 3]])  # one edge twice, a loop
+
+
+@pytest.mark.parametrize(
+    ("options", "sparse"),
+    [
+        ({}, True),
+        ({"theta": 0.5, "layer": 3}, True),
+        ({"shared_weights": False}, False),
+        ({"normalize": False}, False),
+        ({"add_self_loops": False}, False),
+        ({"cached": True}, False),
+        ({"flow": "target_to_source"}, False),
+    ],
+)
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_gcnii_has_the_gradients_of_the_messages(pyg, monkeypatch, options, sparse, weighted):
+    torch.manual_seed(0)
+    conv = pyg.GCN2Conv(4, 0.2, **options).double()
+    x, start = torch.randn(2, 5, 4, dtype=torch.float64).requires_grad_()
+    weight = torch.rand(7, dtype=torch.float64) if weighted else None
+    calls, propagate, found = [], pyg.GCN2Conv.propagate, []
+    monkeypatch.setattr(
+        pyg.GCN2Conv, "propagate", lambda *a, **k: calls.append(1) or propagate(*a, **k)
+    )
+    for y in (
+        conv(x, start, LOOPED, weight),
+        convolve_with_start(conv, x, start, Adjacency(LOOPED, 5, weight)),
+    ):
+        found.append([y, *torch.autograd.grad(y.square().sum(), [x, start, conv.weight1])])
+    assert len(calls) == (1 if sparse else 2)
+    for expected, ours in zip(*found, strict=True):
+        assert torch.allclose(ours, expected, rtol=1e-11, atol=1e-13)
+    assert torch.equal(convolve_with_start(conv, x, start, LOOPED), conv(x, start, LOOPED))
+
+
+def test_what_is_hooked_into_gcnii_counts(pyg):
+    conv, x = pyg.GCN2Conv(4, 0.2), draw()
+    conv.register_forward_hook(lambda module, inputs, result: 2 * result)
+    expected = conv(x, x, EDGES)
+    assert torch.equal(convolve_with_start(conv, x, x, Adjacency(EDGES, 3)), expected)
+
+
+@pytest.mark.parametrize("name", ["GCNConv", "SAGEConv"])
+def test_features_of_another_graph_are_refused(pyg, name):
+    conv, graph = getattr(pyg, name)(4, 4), Adjacency(EDGES, 3)
+    for nodes in (2, 200_000):
+        with pytest.raises(ValueError, match=rf"^x must be a tensor \[N=3, F\]; got .*{nodes}, 4"):
+            convolve(conv, torch.zeros(nodes, 4), graph)
+
+
+def test_bipartite_input_goes_through(pyg):
+    conv, x = pyg.SAGEConv(4, 4), draw()
+    found = convolve(conv, (x, x), Adjacency(EDGES, 3))
+    assert torch.equal(found, conv((x, x), EDGES))
+
+
+def _negative(x_j=None, value_j=None, **rest):
+    return -(value_j if x_j is None else x_j)
+
+
+def _max_aggregation():
+    from torch_geometric.nn import MaxAggregation
+
+    return MaxAggregation()
+
+
+def _mask(conv):
+    from torch_geometric.explain.algorithm.utils import set_masks
+
+    set_masks(conv, torch.tensor([-2.0, 0.0, 1.0, 3.0]), EDGES)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda conv: conv.register_forward_hook(lambda module, inputs, result: 2 * result),
+        lambda conv: conv.register_message_forward_hook(lambda module, inputs, result: 2 * result),
+        lambda conv: conv.register_aggregate_forward_hook(lambda module, inputs, result: -result),
+        lambda conv: conv.register_propagate_forward_hook(lambda module, inputs, result: -result),
+        lambda conv: setattr(conv, "message", _negative),
+        lambda conv: setattr(conv, "forward", lambda x, edge_index: x),
+        _mask,
+        lambda conv: conv.aggr_module.register_forward_hook(lambda module, inputs, out: 2 * out),
+        lambda conv: setattr(conv, "aggr_module", _max_aggregation()),
+    ],
+    ids=[
+        "forward", "message", "aggregate", "propagate", "own message", "own forward", "mask",
+        "aggregation", "own aggregation",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["GCNConv", "SAGEConv"])
+def test_what_is_hooked_into_a_convolution_counts(pyg, name, change):
+    torch.manual_seed(0)
+    conv, x = getattr(pyg, name)(4, 4), draw()
+    plain = conv(x, EDGES)
+    change(conv)
+    expected = conv(x, EDGES)
+    assert not torch.allclose(expected, plain, atol=1e-3)
+    assert torch.equal(convolve(conv, x, Adjacency(EDGES, 3)), expected)

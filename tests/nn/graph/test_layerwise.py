@@ -61,6 +61,29 @@ def test_a_network_keeps_its_block_and_mode(name):
         torch.testing.assert_close(found, model.eval()(x, edges), rtol=1e-5, atol=1e-6)
 
 
+def test_a_model_that_others_use_is_not_changed():
+    """A convolution that calls the model again sees it as it was, whole and in training mode."""
+
+    class Looking(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(4, 4)
+
+        def forward(self, x, edge_index):
+            seen.append((outer.training, outer.block is block, self.training, self.linear.weight))
+            return self.linear(x)
+
+    seen, (x, edges) = [], graph()
+    outer = model_class("GraphCON")(8, 3, hidden_size=4, num_layers=2, conv="MLP").train()
+    outer.block.convs[0] = looking = Looking()
+    block = outer.block
+    infer_by_layers(outer, x, edges, 30)
+    assert len(seen) == 6
+    for training, same_block, own_training, weight in seen:
+        assert training and same_block and not own_training
+        assert weight is looking.linear.weight  # a copy has the same weights, not new ones
+
+
 def test_others_are_refused():
     with pytest.raises(TypeError, match="model must be a GraphCON"):
         infer_by_layers(torch.nn.Linear(2, 2), *graph())

@@ -27,11 +27,13 @@ class GCNII(GraphNetwork):
     Args:
         input_size: Features per node F >= 1.
         output_size: Outputs O >= 1: classes, or target values.
-        hidden_size: Width m >= 1.
-        num_layers: Layers L >= 1.
         alpha: Share of X^0, in [0, 1].
         theta: Strength of the maps W, > 0.
         dropout: Dropout in [0, 1) before every layer.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+        hidden_size: Width m >= 1.
+        num_layers: Layers L >= 1.
         level: One prediction per "node" or per "graph".
         pool: "sum", "mean" or "max" over a graph's nodes.
         scale_rows: Whether the features of every node are scaled to a root mean square of 1, so
@@ -40,8 +42,6 @@ class GCNII(GraphNetwork):
         output_dropout: Dropout in [0, 1) before the decoder.
         encoder_activation: After the encoder, by name.
         output_activation: After the decoder, by name.
-        device: Where the parameters live.
-        dtype: Floating-point type of the parameters.
 
     Shape:
         x [N, F]; result [N, O], or [B, O] for level "graph".
@@ -64,35 +64,22 @@ class GCNII(GraphNetwork):
         input_size: int,
         output_size: int,
         *,
-        hidden_size: int = 64,
-        num_layers: int = 8,
         alpha: float = 0.1,
         theta: float = 0.5,
         dropout: float = 0.0,
-        level: str = "node",
-        pool: str = "sum",
-        scale_rows: bool = False,
-        input_dropout: float = 0.0,
-        output_dropout: float = 0.0,
-        encoder_activation: str = "relu",
-        output_activation: str = "identity",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            input_size, output_size, hidden_size, num_layers, level, pool, input_dropout,
-            output_dropout, encoder_activation, output_activation, scale_rows,
-        )  # fmt: skip
+        super().__init__(input_size, output_size, **options)
         self.alpha = _checks.number("alpha", alpha, low=0.0, high=1.0)
         self.theta = _checks.number("theta", theta, low=0.0, low_open=True)
         self.dropout = _checks.number("dropout", dropout, low=0.0, high=1.0, high_open=True)
-        self.convs = nn.ModuleList(self._layer(n) for n in range(1, num_layers + 1))
-        self._finish(dtype, device)
-
-    def _layer(self, n: int) -> nn.Module:
-        return self._made(
-            lambda: library().GCN2Conv(self.hidden_size, self.alpha, self.theta, layer=n)
+        self.convs = nn.ModuleList(
+            library().GCN2Conv(self.hidden_size, self.alpha, self.theta, layer=n)
+            for n in range(1, self.num_layers + 1)
         )
+        self._make_ends(device, dtype)
 
     def _block(self, x: Tensor, graph: Any, membership: Tensor | None) -> Tensor:
         check_input(x, graph)

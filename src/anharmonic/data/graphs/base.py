@@ -15,7 +15,7 @@ from anharmonic.data.base import Readout, Splits, Target, Task, counted
 from anharmonic.data.graph_batch import NodeDataset
 from anharmonic.data.graphs.edges import reciprocity, to_undirected
 from anharmonic.data.splits import Indices
-from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.graph import Adjacency
 
 
 class GraphTask(Task):

@@ -26,7 +26,7 @@ from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.readers import file_digest
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.splits import Indices, split_indices
-from anharmonic.ops.adjacency import Adjacency
+from anharmonic.ops.graph import Adjacency
 
 _MASKS = {"train": ("train_mask",), "valid": ("valid_mask", "val_mask"), "test": ("test_mask",)}
 _KEYS = ("x", "edge_index", "y", *(name for names in _MASKS.values() for name in names))

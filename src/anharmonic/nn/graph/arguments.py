@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.edges import check_edges
+from anharmonic.ops.graph import Adjacency, check_edges
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -24,83 +23,55 @@ _ACTIVATIONS: dict[str, Activation] = {
 }
 
 
-class GraphInputs(NamedTuple):
-    """What goes to the convolutions beside the features; ``rows``: the edges for a gate."""
-
-    graph: Any
-    args: tuple[Any, ...]
-    options: dict[str, Any]
-    rows: Any = None
-
-
-def modules(name: str, given: Any, num_layers: int) -> nn.ModuleList:
-    """One convolution for all layers or one for each, as a list.
-
-    Args:
-        name: The argument's name.
-        given: A module or several.
-        num_layers: Layers L.
-
-    Raises:
-        TypeError: If it is no module.
-        ValueError: If there are neither 1 nor L.
-
-    Example:
-        >>> len(modules("conv", nn.Linear(2, 2), 5))
-        1
-    """
-    several = not isinstance(given, nn.Module) or isinstance(given, nn.ModuleList)
-    found = list(given) if several and isinstance(given, Iterable) else [given]
-    for module in found:
+def modules(name: str, value: Any, num_layers: int) -> nn.ModuleList:
+    """Return one convolution for all layers or one for each as a list, or raise an error."""
+    is_list = not isinstance(value, nn.Module) or isinstance(value, nn.ModuleList)
+    entries = list(value) if is_list and isinstance(value, Iterable) else [value]
+    for entry in entries:
         _checks.require(
-            isinstance(module, nn.Module), name, module, "a torch.nn.Module or a list of them",
+            isinstance(entry, nn.Module), name, entry, "a torch.nn.Module or a list of them",
             "pass a convolution, such as torch_geometric.nn.GCNConv(64, 64)", TypeError,
         )  # fmt: skip
     _checks.require(
-        not several or len(found) == num_layers, f"the length of the list {name}", len(found),
+        not is_list or len(entries) == num_layers, f"the length of the list {name}", len(entries),
         f"one for each of the {num_layers} layers", "pass a single module to share it",
     )  # fmt: skip
-    return nn.ModuleList(found)
+    return nn.ModuleList(entries)
 
 
-def activation_function(name: str, given: str | Activation) -> Activation:
-    """An activation by name, or the callable itself.
+def activation_function(name: str, value: str | Activation) -> Activation:
+    """Return an activation by name, or the callable itself.
 
     Args:
         name: The argument's name.
-        given: A name or a function of one tensor.
+        value: A name or a function of one tensor.
 
     Raises:
-        TypeError: If it is neither a name nor a function; a class is none.
+        TypeError: If it is neither a name nor a function; a class is not one.
         ValueError: If the name is unknown.
 
     Example:
         >>> activation_function("activation", "relu")(torch.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
-    if isinstance(given, str):
-        return _ACTIVATIONS[_checks.choice(name, given, _ACTIVATIONS)]
+    if isinstance(value, str):
+        return _ACTIVATIONS[_checks.choice(name, value, _ACTIVATIONS)]
     _checks.require(
-        callable(given) and not isinstance(given, type), name, given,
+        callable(value) and not isinstance(value, type), name, value,
         f"one of {', '.join(map(repr, _ACTIVATIONS))}, or a function",
-        "pass an instance, such as torch.nn.ReLU()" if callable(given) else "pass a name",
+        "pass an instance, such as torch.nn.ReLU()" if callable(value) else "pass a name",
         TypeError,
     )  # fmt: skip
-    return given
+    return value
 
 
-def symbolic(x: Any) -> bool:
-    """Whether PyG's ``to_hetero`` records the operations on x, so that there is nothing to check.
-
-    Example:
-        >>> symbolic(torch.zeros(2, 3))
-        False
-    """
+def is_symbol(x: Any) -> bool:
+    """Return whether ``torch_geometric.nn.to_hetero`` records the operations on x."""
     return isinstance(x, torch.fx.Proxy)
 
 
 def check_input(x: Any, graph: Any) -> None:
-    """Checks node features and edges.
+    """Check node features and edges.
 
     Args:
         x: Should be floating point [N, m].
@@ -128,50 +99,36 @@ def check_input(x: Any, graph: Any) -> None:
         isinstance(x, Tensor) and x.is_floating_point(), "x", x, expected,
         "convert node features with x.float()", TypeError,
     )  # fmt: skip
-    _checks.require(
-        x.dim() == 2, "x", x, expected,
-        "put several graphs into one, as torch_geometric.data.Batch does",
-    )  # fmt: skip
+    advice = "put several graphs into one, as torch_geometric.data.Batch does"
+    _checks.require(x.dim() == 2, "x", x, expected, advice)
     _checks.no_nan("x", x)
     device = getattr(graph, "device", x.device)
     _checks.require(
         x.device == device or _checks.watched(), "x", f"one on {x.device}",
         f"on the device of the edges, {device}", "move both with .to(device)",
     )  # fmt: skip
-    if isinstance(graph, Adjacency) or (
-        isinstance(graph, Tensor) and graph.layout != torch.strided
-    ):
-        nodes = graph.num_nodes if isinstance(graph, Adjacency) else tuple(graph.shape)
-        _checks.require(
-            nodes in (x.shape[0], (x.shape[0], x.shape[0])), "the graph",
-            nodes, f"one with the {x.shape[0]} nodes of x",
-            "pass the features of every node; bipartite graphs do not fit",
-        )  # fmt: skip
-    elif _checks.has_values(x):
-        check_edges(graph, x.shape[0])
-
-
-def check_edge_options(inputs: GraphInputs) -> None:
-    """Checks that what a convolution gets per edge has one entry for every edge.
-
-    Args:
-        inputs: The edges, and what goes to the convolutions beside them.
-
-    Raises:
-        ValueError: If ``edge_weight`` or ``edge_attr`` has another length than ``edge_index``.
-
-    Example:
-        >>> weight = {"edge_weight": torch.ones(1)}
-        >>> check_edge_options(GraphInputs(torch.tensor([[0], [1]]), (), weight))
-    """
-    if not isinstance(inputs.graph, Tensor) or inputs.graph.layout != torch.strided:
+    if isinstance(graph, Adjacency):
+        nodes: Any = graph.num_nodes
+    elif isinstance(graph, Tensor) and graph.layout != torch.strided:
+        nodes = tuple(graph.shape)
+    else:
+        if _checks.has_values(x):
+            check_edges(graph, x.shape[0])
         return
-    edges = inputs.graph.shape[1]
+    # A compiler makes constants of sizes in a message, so it is built only where it is raised.
+    if nodes not in (x.shape[0], (x.shape[0], x.shape[0])):
+        expected = f"one with the {x.shape[0]} nodes of x"
+        advice = "pass the features of every node; bipartite graphs do not fit"
+        _checks.require(False, "the graph", nodes, expected, advice)
+
+
+def check_edge_options(graph: Any, options: dict[str, Any]) -> None:
+    """Check that ``edge_weight`` and ``edge_attr`` have one entry for every edge."""
+    if not isinstance(graph, Tensor) or graph.layout != torch.strided:
+        return
     for name in ("edge_weight", "edge_attr"):
-        given = inputs.options.get(name)
-        # (A message with the number in it, made in vain, would tie a compiled graph to it.)
-        if isinstance(given, Tensor) and given.shape[:1] != (edges,):
-            _checks.require(
-                False, name, given, f"a tensor with one entry for each of the E={edges} edges",
-                "give them in the order of the columns of edge_index",
-            )  # fmt: skip
+        value = options.get(name)
+        if isinstance(value, Tensor) and value.shape[:1] != graph.shape[1:]:
+            expected = f"a tensor with one entry for each of the E={graph.shape[1]} edges"
+            advice = "give them in the order of the columns of edge_index"
+            _checks.require(False, name, value, expected, advice)

@@ -10,9 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.edges import edges_of
-from anharmonic.ops.sorted_edges import check_features
+from anharmonic.ops.graph import Adjacency, check_features, edges_of
 
 
 class AttentionCoupling(nn.Module):

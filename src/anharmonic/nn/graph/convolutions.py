@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor, nn
 
@@ -15,23 +15,6 @@ from anharmonic.nn.graph.couplings import (
     Propagation,
     ResidualCoupling,
 )
-
-CONVS = (
-    "GCN",
-    "GAT",
-    "GATv2",
-    "SAGE",
-    "GIN",
-    "GatedGraph",
-    "ResGated",
-    "Transformer",
-    "Tran",
-    "GATMean",
-    "Propagation",
-    "MLP",
-)
-"""Names of convolutions: PyTorch Geometric's; means of neighbours by the attention of GRAND (Tran)
-and of GAT (GATMean); GCN's sum over neighbours without weights (Propagation); and none (MLP)."""
 
 
 class NodewiseLinear(nn.Linear):
@@ -60,13 +43,13 @@ def make_conv(
     residual: str | None = None,
     group_mean: bool = False,
 ) -> nn.Module:
-    """Makes a convolution that keeps the width.
+    """Make a convolution that keeps the width.
 
     Args:
         name: One of ``CONVS``.
         channels: Width m of input and output.
-        heads: Attention heads, averaged (GAT, GATv2, Transformer, Tran, GATMean). Those of Tran
-            have m / heads channels each, as in GRAND, so ``heads`` must divide m.
+        heads: Attention heads, averaged (GAT, Tran, GATMean). Those of Tran have m / heads channels
+            each, as in GRAND, so ``heads`` must divide m.
         residual: The published residual terms: "v1", "v2" (with GCN), "plain"; None for none.
         group_mean: Whether attention heads are concatenated and groups of neighbouring channels
             averaged after elu, as in the published code (GAT).
@@ -80,68 +63,55 @@ def make_conv(
         NodewiseLinear(in_features=8, out_features=8, bias=True)
     """
     check_conv(name, residual, group_mean)
-    wide = channels * heads if group_mean else channels
-    conv = _conv(name, channels, heads, concat=group_mean)
+    width = channels * heads if group_mean else channels
+    conv = _MAKERS[name](channels, heads, group_mean)
     if residual is not None:
-        conv = ResidualCoupling(conv, channels, wide, residual)
+        conv = ResidualCoupling(conv, channels, width, residual)
     return ChannelGroupMean(conv, heads) if group_mean else conv
 
 
 def check_conv(name: str, residual: str | None, group_mean: bool) -> None:
-    """Checks the choice of a convolution and its published variants, without making it.
-
-    Args:
-        name: One of ``CONVS``.
-        residual: "v1", "v2", "plain" or None.
-        group_mean: Whether groups of channels are averaged.
-
-    Raises:
-        TypeError: If group_mean is neither True nor False.
-        ValueError: If a name is unknown, or a variant does not fit the convolution.
-
-    Example:
-        >>> check_conv("GCN", "v1", False)
-    """
-    _checks.choice("conv", name, CONVS)
+    """Check the arguments of ``make_conv`` without making the convolution."""
+    if not isinstance(name, str) or name not in CONVS:
+        try:
+            _checks.choice("conv", name, CONVS)
+        except ValueError as error:
+            advice = "any other convolution of PyTorch Geometric can be wrapped: GraphCON(conv, 8)"
+            raise ValueError(f"{error}; {advice}") from None
     if residual is not None:
         _checks.choice("residual", residual, RESIDUALS)
-    for wanted, given, text in (
+    for needed, is_used, option in (
         ("GAT", _checks.boolean("group_mean", group_mean), "group_mean=True"),
         ("GCN", residual in ("v1", "v2"), f"residual={residual!r}"),
     ):
-        _checks.require(
-            not given or name == wanted, "conv", name, f"{wanted!r} for {text}", f"drop {text}"
-        )
+        expected, advice = f"{needed!r} for {option}", f"drop {option}"
+        _checks.require(not is_used or name == needed, "conv", name, expected, advice)
 
 
-def _conv(name: str, channels: int, heads: int, concat: bool) -> nn.Module:
-    if name == "MLP":
-        return NodewiseLinear(channels, channels)
-    if name == "Tran":
-        return AttentionCoupling(channels, heads=heads)
-    if name == "GATMean":
-        return AdditiveAttentionCoupling(channels, heads)
-    if name == "Propagation":
-        return Propagation()
-    pyg = library()
+def _make_gin(channels: int, heads: int, concat: bool) -> nn.Module:
     same = (channels, channels)
-    makers: dict[str, Callable[[], nn.Module]] = {
-        "GCN": lambda: pyg.GCNConv(*same),
-        "GAT": lambda: pyg.GATConv(*same, heads=heads, concat=concat),
-        "GATv2": lambda: pyg.GATv2Conv(*same, heads=heads, concat=False),
-        "SAGE": lambda: pyg.SAGEConv(*same),
-        "GIN": lambda: pyg.GINConv(
-            nn.Sequential(nn.Linear(*same), nn.ReLU(), nn.Linear(*same)), train_eps=True
-        ),
-        "GatedGraph": lambda: pyg.GatedGraphConv(channels, 1),
-        "ResGated": lambda: pyg.ResGatedGraphConv(*same),
-        "Transformer": lambda: pyg.TransformerConv(*same, heads=heads, concat=False),
-    }
-    return makers[name]()
+    layers = nn.Sequential(nn.Linear(*same), nn.ReLU(), nn.Linear(*same))
+    return cast("nn.Module", library().GINConv(layers, train_eps=True))
+
+
+_MAKERS: dict[str, Callable[[int, int, bool], nn.Module]] = {
+    "GCN": lambda m, heads, concat: library().GCNConv(m, m),
+    "GAT": lambda m, heads, concat: library().GATConv(m, m, heads=heads, concat=concat),
+    "SAGE": lambda m, heads, concat: library().SAGEConv(m, m),
+    "GIN": _make_gin,
+    "ResGated": lambda m, heads, concat: library().ResGatedGraphConv(m, m),
+    "Tran": lambda m, heads, concat: AttentionCoupling(m, heads=heads),
+    "GATMean": lambda m, heads, concat: AdditiveAttentionCoupling(m, heads),
+    "Propagation": lambda m, heads, concat: Propagation(),
+    "MLP": lambda m, heads, concat: NodewiseLinear(m, m),
+}
+CONVS = tuple(_MAKERS)
+"""Names of convolutions: PyTorch Geometric's; means of neighbours by the attention of GRAND (Tran)
+and of GAT (GATMean); GCN's sum over neighbours without weights (Propagation); and none (MLP)."""
 
 
 def library() -> Any:
-    """PyTorch Geometric's layers, imported when first used.
+    """Return PyTorch Geometric's layers, imported when first used.
 
     Raises:
         ImportError: If the package is missing; the message names the extra.

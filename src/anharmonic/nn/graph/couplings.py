@@ -14,9 +14,7 @@ from torch.nn import functional
 
 from anharmonic import _checks
 from anharmonic.nn.graph.convolve import convolve, redraw
-from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.edges import edges_of
-from anharmonic.ops.sorted_edges import check_features
+from anharmonic.ops.graph import Adjacency, check_features, edges_of
 
 RESIDUALS = ("v1", "v2", "plain")
 """Kinds of published residual terms, see ``ResidualCoupling``."""

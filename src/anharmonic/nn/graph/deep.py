@@ -1,31 +1,45 @@
-"""What GraphCON and Gradient Gating share: one convolution or many, and the walk over layers.
+"""What GraphCON and Gradient Gating share: convolutions per layer, and the loop over layers.
 
 Letters: `N` nodes, `m` features, `L` layers, `E` edges.
 """
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import math
 import weakref
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks
-from anharmonic.nn.graph.arguments import GraphInputs, check_edge_options, modules, symbolic
+from anharmonic.nn.graph.arguments import check_edge_options, check_input, is_symbol, modules
 from anharmonic.nn.graph.convolve import convolve, redraw
-from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.edges import edges_of
+from anharmonic.ops.graph import Adjacency, as_int64, edges_of
+
+
+class GraphInputs(NamedTuple):
+    """What a layer reads besides the node states.
+
+    Attributes:
+        graph: The edges, as the convolutions take them.
+        args: Further arguments of the convolutions.
+        options: The same, by name.
+        adjacency: The sorted edges, for layers that read them.
+    """
+
+    graph: Any
+    args: tuple[Any, ...] = ()
+    options: dict[str, Any] = {}  # noqa: RUF012 (never written to)
+    adjacency: Adjacency | None = None
 
 
 class DeepGraphLayer(nn.Module):
     """A stack of L steps around one shared convolution, or one per step.
 
-    What the docstring of a class leaves out of its arguments, shapes and errors is taken from here.
+    A subclass defines ``_step``, the named tuple ``states_type``, and ``initial_states`` if it has
+    more states than the features.
 
     Args:
         conv: The convolution F, called as ``conv(x, edge_index, ...)`` and as wide as its input;
@@ -43,6 +57,10 @@ class DeepGraphLayer(nn.Module):
         ValueError: If an argument is out of range, or conv changes the width.
     """
 
+    states_type: ClassVar[Any]
+    sorts_edges: ClassVar[bool] = False
+    """Whether steps read ``GraphInputs.adjacency``."""
+
     def __init__(
         self, conv: nn.Module | Iterable[nn.Module], num_layers: int, checkpoint: bool
     ) -> None:
@@ -53,128 +71,137 @@ class DeepGraphLayer(nn.Module):
         self._last: tuple[Any, int, int, Adjacency] | None = None
 
     def reset_parameters(self) -> None:
-        """Draws the convolutions' weights anew."""
+        """Draw the convolutions' weights anew."""
         for convs in self.children():
             redraw(convs)
 
-    def initial_states(self, x: Tensor) -> tuple[Tensor, ...]:
-        """What the first layer starts from, the features first.
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Any,
+        *args: Any,
+        return_states: bool = False,
+        **conv_options: Any,
+    ) -> Tensor | tuple[Tensor, Any]:
+        """Run all layers.
 
         Args:
-            x: Node features.
+            x: Node features X^0.
+            edge_index: The graph.
+            *args: What the convolutions take besides, such as edge weights.
+            return_states: Whether every layer's states are returned too.
+            **conv_options: The same as ``args``, by name.
+
+        Returns:
+            The features X^L. With ``return_states`` also an ``Oscillation`` (of ``GraphCON``) or a
+            ``Gated`` (of ``GradientGating``).
         """
+        if is_symbol(x):
+            self._check_conversion()
+            return self._run(self.initial_states(x), GraphInputs(edge_index))
+        check_input(x, edge_index)
+        inputs = self._inputs(edge_index, x.shape[0], args, conv_options)
+        check_edge_options(inputs.graph, conv_options)
+        states = initial = self.initial_states(x)
+        if not return_states:
+            return self._run(states, inputs)
+        layers = []
+        for n in range(self.num_layers):
+            layers.append(self._step(n, states, inputs))
+            states = layers[-1][: len(initial)]
+        stacks = (
+            torch.stack([*initial[k : k + 1], *(layer[k] for layer in layers)])
+            for k in range(len(layers[0]))
+        )
+        return states[0], self.states_type(*stacks)
+
+    def initial_states(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Return the states before the first layer, the features first."""
         return (x,)
 
     def _step(self, n: int, states: tuple[Tensor, ...], inputs: GraphInputs) -> tuple[Tensor, ...]:
-        """One layer: the states before it to those after it; the first is the features."""
+        """Return the states after layer n, and behind them what only ``return_states`` returns."""
         raise NotImplementedError
 
-    def _walk(
-        self,
-        states: tuple[Tensor, ...],
-        inputs: GraphInputs,
-        trace: list[tuple[Tensor, ...]] | None,
-    ) -> tuple[Tensor, ...]:
-        """All layers; every layer's states go to ``trace``, if there is one."""
-        check_edge_options(inputs)
-        checkpoint = self.checkpoint and torch.is_grad_enabled() and not symbolic(states[0])
-        if trace is None and checkpoint:
-            return self._checkpointed(states, inputs)
-        for n in range(self.num_layers):
-            states = self._step(n, states, inputs)
-            if trace is not None:
-                trace.append(states)
-        return states
+    def _check_conversion(self) -> None:
+        """Raise a TypeError where ``torch_geometric.nn.to_hetero`` cannot convert the layer."""
 
-    def _checkpointed(self, states: tuple[Tensor, ...], inputs: GraphInputs) -> tuple[Tensor, ...]:
+    def _inputs(
+        self, graph: Any, num_nodes: int, args: tuple[Any, ...], options: dict[str, Any]
+    ) -> GraphInputs:
+        graph = as_int64(graph)
+        adjacency = self._adjacency(graph, num_nodes) if self.sorts_edges else None
+        return GraphInputs(graph, args, options, adjacency)
+
+    def _run(self, states: tuple[Tensor, ...], inputs: GraphInputs) -> Tensor:
+        """Return the features after all layers."""
+        if not self.checkpoint or not torch.is_grad_enabled() or is_symbol(states[0]):
+            return self._part(0, self.num_layers, *states, inputs=inputs)[0]
         from torch.utils.checkpoint import checkpoint
-
-        def run(first: int, last: int, *states: Tensor) -> tuple[Tensor, ...]:
-            give_back_freed()
-            for n in range(first, last):
-                states = self._step(n, states, inputs)
-            return states
 
         size = math.ceil(math.sqrt(self.num_layers))
         for first in range(0, self.num_layers, size):
             last = min(first + size, self.num_layers)
-            states = checkpoint(run, first, last, *states, use_reentrant=False)
+            states = checkpoint(
+                self._part, first, last, *states, inputs=inputs, use_reentrant=False
+            )
+        return states[0]
+
+    def _part(
+        self, first: int, last: int, *states: Tensor, inputs: GraphInputs
+    ) -> tuple[Tensor, ...]:
+        for n in range(first, last):
+            states = self._step(n, states, inputs)[: len(states)]
         return states
 
     def _convolve(self, convs: nn.ModuleList, n: int, x: Tensor, inputs: GraphInputs) -> Tensor:
         conv = convs[n if len(convs) > 1 else 0]
-        if symbolic(x):
+        if is_symbol(x):
             return conv(x, inputs.graph)  # type: ignore[no-any-return]
         name = "conv" if convs is self.convs else "gate_conv"
-        wide = getattr(conv, "in_channels", x.shape[1])
+        width = getattr(conv, "in_channels", x.shape[1])
         _checks.require(
-            not isinstance(wide, int) or wide == x.shape[1] or wide in (0, -1), "x", x,
-            f"a tensor with the {wide} features per node that {name} takes",
+            not isinstance(width, int) or width == x.shape[1] or width in (0, -1), "x", x,
+            f"a tensor with the {width} features per node that {name} takes",
             "map the features to that width first, e.g. with torch.nn.Linear",
         )  # fmt: skip
         result = convolve(conv, x, inputs.graph, *inputs.args, **inputs.options)
         if not isinstance(result, Tensor) or result.shape != x.shape:
-            raise ValueError(
-                _checks.message(
-                    f"{name} must keep the shape of its input, {list(x.shape)}",
-                    f"{_checks.described(result)} from {conv}",
-                    "give it as many output as input channels (attention heads: concat=False, or "
-                    "channels / heads each)",
-                )
+            expected = f"{name} must keep the shape of its input, {list(x.shape)}"
+            advice = (
+                "give it as many output as input channels (attention heads: concat=False, or "
+                "channels / heads each)"
             )
+            received = f"{_checks.described(result)} from {conv}"
+            raise ValueError(_checks.message(expected, received, advice))
         return result
 
     def _adjacency(self, graph: Any, num_nodes: int) -> Adjacency:
-        """The edges in compressed rows; those of the last call are kept."""
+        """Return the sorted edges; those of the last call are kept."""
         if isinstance(graph, Adjacency):
             return graph
         if torch._C._get_tracing_state() is not None:
-            raise TypeError(
-                _checks.message(
-                    "edge_index must be an anharmonic.Adjacency under torch.jit.trace",
-                    f"{_checks.described(graph)}, whose sorted edges the trace would keep for good",
-                    "use torch.export.export, or make the Adjacency outside of the trace",
-                )
-            )
+            expected = "edge_index must be an anharmonic.Adjacency under torch.jit.trace"
+            received = f"{_checks.described(graph)}, whose sorted edges the trace would keep"
+            advice = "use torch.export.export, or make the Adjacency outside of the trace"
+            raise TypeError(_checks.message(expected, received, advice))
         # No version counter tells of a change in inference mode, nor inside of a compiled graph.
         keep = not (_checks.watched() or graph.is_inference())
         if keep and self._last is not None:
-            seen, version, nodes, kept = self._last
-            same = seen() is graph and version == graph._version and nodes == num_nodes
+            last_graph, version, nodes, adjacency = self._last
+            is_same = last_graph() is graph and version == graph._version and nodes == num_nodes
             # A write through NumPy or .data leaves the version as it was.
-            if same and (graph.layout != torch.strided or torch.equal(kept.edge_index, graph)):
-                return kept
+            if is_same and (
+                graph.layout != torch.strided or torch.equal(adjacency.edge_index, graph)
+            ):
+                return adjacency
         edges = edges_of(graph)
         if type(edges) is not Tensor and not torch.compiler.is_compiling():
-            edges = edges.as_subclass(Tensor)  # EdgeIndex, whose indexing checks and keeps too much
-        kept = Adjacency(edges, num_nodes)
+            edges = edges.as_subclass(Tensor)  # PyG's EdgeIndex checks and keeps too much
+        adjacency = Adjacency(edges, num_nodes)
         if keep:
-            self._last = (weakref.ref(graph), graph._version, num_nodes, kept)
-        return kept
+            self._last = (weakref.ref(graph), graph._version, num_nodes, adjacency)
+        return adjacency
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_last": None}  # a weak reference can neither be copied nor pickled
-
-
-@functools.cache
-def _trim() -> Callable[[int], int] | None:
-    """The C library's ``malloc_trim``; None where it has none (macOS, Windows, musl)."""
-    try:
-        found: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
-    except (OSError, AttributeError, TypeError):
-        return None
-    return found
-
-
-def give_back_freed() -> None:
-    """Gives memory that was freed back to the system, where the C library can.
-
-    glibc before 2.38 hardly ever reuses an aligned block, such as a tensor's, that was freed:
-    without this a checkpoint would take more memory than it saves.
-
-    Example:
-        >>> give_back_freed()
-    """
-    trim = _trim()
-    if trim is not None:
-        trim(0)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
+from anharmonic.nn.embedding import probability
 from anharmonic.nn.graph.arguments import activation_function
 from anharmonic.nn.graph.convolutions import check_conv, make_conv
 from anharmonic.nn.store import Stored
-from anharmonic.ops.edges import as_int64
+from anharmonic.ops.graph import as_int64
 
 POOLS = ("sum", "mean", "max")
 
@@ -25,8 +25,9 @@ class GraphNetwork(Stored):
     .. math::
         X^0 = \sigma_e(E x + e), \quad X^L = \text{block}(X^0), \quad \hat o_i = D X^L_i + d
 
-    For one prediction per graph, those of its nodes are pooled. Subclasses store their arguments
-    under their names, and make ``block`` or define ``_block``.
+    For one prediction per graph, those of its nodes are pooled. A subclass stores its arguments
+    under their names. It makes a block of ``block_type`` or defines ``_block``, then calls
+    ``_make_ends``.
 
     Args:
         input_size: Features per node F >= 1.
@@ -55,21 +56,26 @@ class GraphNetwork(Stored):
         ImportError: If PyTorch Geometric is missing.
     """
 
-    block: nn.Module
+    block: Any
+    block_type: ClassVar[Any] = None
+    """The class of the deep block, where it is one of this package's layers."""
+    block_options: ClassVar[tuple[str, ...]] = ()
+    """Arguments of the block that the network takes by name."""
 
     def __init__(
         self,
         input_size: int,
         output_size: int,
-        hidden_size: int,
-        num_layers: int,
-        level: str,
-        pool: str,
-        input_dropout: float,
-        output_dropout: float,
-        encoder_activation: str,
-        output_activation: str,
+        *,
+        hidden_size: int = 64,
+        num_layers: int = 8,
+        level: str = "node",
+        pool: str = "sum",
         scale_rows: bool = False,
+        input_dropout: float = 0.0,
+        output_dropout: float = 0.0,
+        encoder_activation: str = "relu",
+        output_activation: str = "identity",
     ) -> None:
         super().__init__()
         self.input_size = _checks.positive_int("input_size", input_size)
@@ -79,14 +85,20 @@ class GraphNetwork(Stored):
         self.level = _checks.choice("level", level, ("node", "graph"))
         self.pool = _checks.choice("pool", pool, POOLS)
         self.scale_rows = _checks.boolean("scale_rows", scale_rows)
-        self.input_dropout = _rate("input_dropout", input_dropout)
-        self.output_dropout = _rate("output_dropout", output_dropout)
+        self.input_dropout = probability("input_dropout", input_dropout)
+        self.output_dropout = probability("output_dropout", output_dropout)
         self.encoder_activation, self.output_activation = encoder_activation, output_activation
         self._encoder_sigma = activation_function("encoder_activation", encoder_activation)
         self._output_sigma = activation_function("output_activation", output_activation)
 
-    def _finish(self, dtype: torch.dtype | None, device: torch.device | str | None) -> None:
-        """Makes encoder and decoder, once the block is there."""
+    def _make_block(self, conv: Any, options: dict[str, Any], **own_options: Any) -> None:
+        """Make the block, and keep the options by name as attributes, as all arguments are."""
+        self.block = self.block_type(conv, self.num_layers, **options, **own_options)
+        for name in self.block_options:
+            setattr(self, name, getattr(self.block, name))
+
+    def _make_ends(self, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
+        """Make encoder and decoder, once the block is there."""
         self.encoder = nn.Linear(self.input_size, self.hidden_size)
         self.decoder = nn.Linear(self._decoder_width(), self.output_size)
         self.to(device=device, dtype=dtype)
@@ -99,33 +111,27 @@ class GraphNetwork(Stored):
     def _decoder_width(self) -> int:
         return self.hidden_size
 
-    def _block(self, x: Tensor, graph: Any, membership: Tensor | None) -> Tensor:
-        """The deep block, ``block`` unless a subclass says otherwise: [N, m] to [N, m']."""
-        return self.block(x, graph)  # type: ignore[no-any-return]
-
-    def _made(self, make: Callable[[], nn.Module]) -> nn.Module:
-        """Makes a module of PyTorch Geometric; who only checks options replaces this."""
-        return make()
-
-    def _convs(
-        self, conv: str, heads: int, shared: bool, residual: str | None, group_mean: bool
+    def _make_convs(
+        self,
+        conv: str,
+        heads: int,
+        shared: bool,
+        residual: str | None = None,
+        group_mean: bool = False,
     ) -> nn.Module | list[nn.Module]:
-        """Checks and keeps the choice of convolutions; makes one for all layers, or one each."""
+        """Check and keep the choice of convolutions; make one for all layers, or one each."""
         check_conv(conv, residual, group_mean)
         self.conv, self.heads = conv, _checks.positive_int("heads", heads)
         self.shared = _checks.boolean("shared", shared)
-
-        def make() -> nn.Module:
-            return make_conv(conv, self.hidden_size, heads, residual, group_mean)
-
-        return (
-            self._made(make) if self.shared else [self._made(make) for _ in range(self.num_layers)]
-        )
+        arguments = (conv, self.hidden_size, heads, residual, group_mean)
+        if self.shared:
+            return make_conv(*arguments)
+        return [make_conv(*arguments) for _ in range(self.num_layers)]
 
     def forward(
         self, x: Tensor, edge_index: Any, membership: Tensor | None = None, num_graphs: int = 1
     ) -> Tensor:
-        """Predicts for every node, or every graph.
+        """Predict for every node, or every graph.
 
         Args:
             x: Node features.
@@ -146,19 +152,28 @@ class GraphNetwork(Stored):
         edge_index = as_int64(edge_index)
         if membership is not None:
             _check_membership(membership, x.shape[0], num_graphs)
+        x = self._block(self._encode(x), edge_index, membership)
+        return self._decode(x, membership, num_graphs)
+
+    def _encode(self, x: Tensor) -> Tensor:
         if self.scale_rows:
             x = functional.normalize(x) * math.sqrt(self.input_size)
         x = functional.dropout(x, self.input_dropout, self.training)
-        x = self._block(self._encoder_sigma(self.encoder(x)), edge_index, membership)
-        x = functional.dropout(x, self.output_dropout, self.training)
-        x = self.decoder(x)
+        return self._encoder_sigma(self.encoder(x))
+
+    def _block(self, x: Tensor, graph: Any, membership: Tensor | None) -> Tensor:
+        """Run the deep block, [N, m] to [N, m']; a subclass without ``block`` overrides this."""
+        return self.block(x, graph)  # type: ignore[no-any-return]
+
+    def _decode(self, x: Tensor, membership: Tensor | None, num_graphs: int) -> Tensor:
+        x = self.decoder(functional.dropout(x, self.output_dropout, self.training))
         if self.level == "graph":
             x = pooled(x, membership, num_graphs, self.pool)
         return self._output_sigma(x)
 
 
 def pooled(x: Tensor, membership: Tensor | None, num_graphs: int, pool: str) -> Tensor:
-    """Sum, mean or maximum over the nodes of every graph; 0 for a graph without nodes.
+    """Return the sum, mean or maximum over the nodes of every graph; 0 for one without nodes.
 
     Args:
         x: Node values.
@@ -194,7 +209,3 @@ def _check_membership(membership: Tensor, nodes: int, num_graphs: int) -> None:
                 "give every node the number of its graph, as PyTorch Geometric's batch vector",
             )
         )
-
-
-def _rate(name: str, value: float) -> float:
-    return _checks.number(name, value, low=0.0, high=1.0, high_open=True)

@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks, ops
-from anharmonic.nn.graph.arguments import (
-    Activation,
-    GraphInputs,
-    activation_function,
-    check_input,
-    modules,
-    symbolic,
-)
-from anharmonic.nn.graph.deep import DeepGraphLayer
-from anharmonic.ops.edges import as_int64
+from anharmonic.nn.graph.arguments import Activation, activation_function, modules
+from anharmonic.nn.graph.deep import DeepGraphLayer, GraphInputs
 
 
 class Gated(NamedTuple):
@@ -91,6 +83,9 @@ class GradientGating(DeepGraphLayer):
         Learning on Graphs, ICLR 2023.
     """
 
+    states_type = Gated
+    sorts_edges = True
+
     def __init__(
         self,
         conv: nn.Module | Iterable[nn.Module],
@@ -120,48 +115,8 @@ class GradientGating(DeepGraphLayer):
         self._sigma = activation_function("activation", activation)
         self._gate_sigma = activation_function("gate_activation", gate_activation)
 
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Any,
-        *args: Any,
-        return_states: bool = False,
-        **conv_options: Any,
-    ) -> Tensor | tuple[Tensor, Gated]:
-        """Runs all layers.
-
-        Args:
-            x: Node features X^0.
-            edge_index: The graph.
-            *args: What the convolutions take besides, such as edge weights.
-            return_states: Whether every layer's features and rates are returned too.
-            **conv_options: The same, by name.
-
-        Returns:
-            The features X^L, and with ``return_states`` a ``Gated``.
-        """
-        _checks.require(
-            not symbolic(x), "x", "a symbol",
-            "a tensor, as the gate compares the features of nodes of one kind",
-            "pass GraphCON to torch_geometric.nn.to_hetero", TypeError,
-        )  # fmt: skip
-        check_input(x, edge_index)
-        edge_index = as_int64(edge_index)
-        rows = self._adjacency(edge_index, x.shape[0])
-        inputs = GraphInputs(edge_index, args, conv_options, rows)
-        if not return_states:
-            return self._walk((x,), inputs, None)[0]
-        xs, taus = [x], []
-        for n in range(self.num_layers):
-            x, tau = self._gated(n, x, inputs)
-            xs.append(x)
-            taus.append(tau)
-        return x, Gated(torch.stack(xs), torch.stack(taus))
-
     def _step(self, n: int, states: tuple[Tensor, ...], inputs: GraphInputs) -> tuple[Tensor, ...]:
-        return (self._gated(n, states[0], inputs)[0],)
-
-    def _gated(self, n: int, x: Tensor, inputs: GraphInputs) -> tuple[Tensor, Tensor]:
+        (x,) = states
         coupling = self._convolve(self.convs, n, x, inputs)
         target = self._sigma(coupling)
         if self.gate_convs is not None:
@@ -171,7 +126,7 @@ class GradientGating(DeepGraphLayer):
             tau_hat = target if same else self._gate_sigma(coupling)
         tau = ops.gradient_gate(
             tau_hat if self.gate_scale == 1 else self.gate_scale * tau_hat,
-            inputs.rows,
+            inputs.adjacency,  # type: ignore[arg-type]
             p=self.p,
             aggr=self.aggr,
             neighbours=self.neighbours,
@@ -181,8 +136,17 @@ class GradientGating(DeepGraphLayer):
         target, rate = target.to(x.dtype), rate.to(x.dtype)  # autocast makes some of them lower
         return torch.lerp(x, target, rate.expand_as(x)), tau  # (1 - rate) x + rate target
 
+    def _check_conversion(self) -> None:
+        raise TypeError(
+            _checks.message(
+                "the gate compares the features of nodes of one kind",
+                "a call of torch_geometric.nn.to_hetero",
+                "pass it a GraphCON",
+            )
+        )
+
     def extra_repr(self) -> str:
-        """The settings."""
+        """Return the settings that a printed layer shows."""
         return (
             f"num_layers={self.num_layers}, p={self.p:g}, aggr={self.aggr!r}, "
             f"neighbours={self.neighbours!r}"

@@ -3,24 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.nn.graph.arguments import (
-    Activation,
-    GraphInputs,
-    activation_function,
-    check_input,
-    symbolic,
-)
-from anharmonic.nn.graph.deep import DeepGraphLayer
+from anharmonic.nn.graph.arguments import Activation, activation_function
+from anharmonic.nn.graph.deep import DeepGraphLayer, GraphInputs
 from anharmonic.nn.stability import check_learned, warn_unstable
 from anharmonic.ops.backend import transformed
-from anharmonic.ops.edges import as_int64
 
 
 class Oscillation(NamedTuple):
@@ -94,6 +87,8 @@ class GraphCON(DeepGraphLayer):
         ICML 2022.
     """
 
+    states_type = Oscillation
+
     def __init__(
         self,
         conv: nn.Module | Iterable[nn.Module],
@@ -134,49 +129,8 @@ class GraphCON(DeepGraphLayer):
                 "use a smaller dt",
             )
 
-    def forward(
-        self,
-        x: Tensor,
-        edge_index: Any,
-        *args: Any,
-        return_states: bool = False,
-        **conv_options: Any,
-    ) -> Tensor | tuple[Tensor, Oscillation]:
-        """Runs all layers.
-
-        Args:
-            x: Node features X^0.
-            edge_index: The graph.
-            *args: What the convolution takes besides, such as edge weights.
-            return_states: Whether every layer's states are returned too.
-            **conv_options: The same, by name.
-
-        Returns:
-            The features X^L, and with ``return_states`` an ``Oscillation``.
-        """
-        if symbolic(x):
-            _checks.require(
-                not (self.trainable_frequency or self.trainable_damping), "the layer", self,
-                "one without learned scalars for torch_geometric.nn.to_hetero",
-                "leave trainable_frequency and trainable_damping out", TypeError,
-            )  # fmt: skip
-            return_states, args, conv_options = False, (), {}  # symbols, too; their defaults hold
-        else:
-            check_input(x, edge_index)
-            edge_index = as_int64(edge_index)
-        states = self.initial_states(x)
-        trace = [states] if return_states else None
-        states = self._walk(states, GraphInputs(edge_index, args, conv_options), trace)
-        if trace is None:
-            return states[0]
-        return states[0], Oscillation(*(torch.stack(parts) for parts in zip(*trace, strict=True)))
-
     def initial_states(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Features and velocities before the first layer.
-
-        Args:
-            x: Node features.
-        """
+        """Return features and velocities before the first layer."""
         y = x if self.initial_velocity == "features" else torch.zeros_like(x)
         return self._drop(x), self._drop(y)
 
@@ -185,21 +139,28 @@ class GraphCON(DeepGraphLayer):
         gamma = torch.relu(self.raw_frequency) if self.trainable_frequency else self.frequency
         alpha = torch.relu(self.raw_damping) if self.trainable_damping else self.damping
         coupling = self._sigma(self._convolve(self.convs, n, x, inputs))
-        # Y + dt (σ(F) - γ X - α Y), in one new tensor: further ones cost more time than the sums.
-        # Under vmap the coupling may be a batch where Y, without weights yet, is none.
-        y, restoring = y * (1 - self.dt * alpha), x.new_tensor(-self.dt) * gamma
+        y, pull = y * (1 - self.dt * alpha), x.new_tensor(-self.dt) * gamma
         if not torch.compiler.is_compiling() and transformed() is not None:
-            y = y.addcmul(x, restoring).add(coupling, alpha=self.dt)
+            # Under vmap the coupling may be a batch where Y is not one yet.
+            y = y.addcmul(x, pull).add(coupling, alpha=self.dt)
         else:
-            y = y.addcmul_(x, restoring).add_(coupling, alpha=self.dt)
+            # Y + dt (σ(F) - γ X - α Y) in place, as new tensors cost more time than the sums.
+            y = y.addcmul_(x, pull).add_(coupling, alpha=self.dt)
         x = torch.add(x, y, alpha=self.dt)
         return self._drop(x), self._drop(y)
+
+    def _check_conversion(self) -> None:
+        _checks.require(
+            not (self.trainable_frequency or self.trainable_damping), "the layer", self,
+            "one without learned scalars for torch_geometric.nn.to_hetero",
+            "leave trainable_frequency and trainable_damping out", TypeError,
+        )  # fmt: skip
 
     def _drop(self, state: Tensor) -> Tensor:
         return functional.dropout(state, self.dropout, self.training) if self.dropout else state
 
     def reset_parameters(self) -> None:
-        """Draws the convolutions' weights anew; learned scalars start as given."""
+        """Draw the convolutions' weights anew and reset learned scalars."""
         super().reset_parameters()
         with torch.no_grad():
             if self.trainable_frequency:
@@ -208,7 +169,7 @@ class GraphCON(DeepGraphLayer):
                 self.raw_damping.fill_(self.damping)
 
     def extra_repr(self) -> str:
-        """The settings that differ from none."""
+        """Return the settings that a printed layer shows."""
         return (
             f"num_layers={self.num_layers}, dt={self.dt:g}, frequency={self.frequency:g}, "
             f"damping={self.damping:g}"

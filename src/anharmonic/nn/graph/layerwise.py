@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import copy
+from itertools import chain
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.nn.graph.arguments import GraphInputs
 from anharmonic.nn.graph.deep import DeepGraphLayer
 from anharmonic.nn.graph.encoder_decoder import GraphNetwork
 from anharmonic.nn.graph.gradient_gating import GradientGating
-from anharmonic.ops.edges import edges_of
+from anharmonic.ops.graph import as_int64, edges_of
 
 
 @torch.no_grad()
@@ -24,19 +24,19 @@ def infer_by_layers(
     nodes_per_part: int = 8192,
     hops: int | None = None,
 ) -> Tensor:
-    """What a model gives for a whole graph, one layer after the other and so many nodes at a time.
+    """Run a model on a whole graph, one layer after the other and some nodes at a time.
 
     Each part is computed with the nodes around it that one layer looks at, so that the result is
-    that of a full pass, up to rounding. The states of all nodes stay where `x` is, and each part
-    goes to the model's device.
+    that of a full pass, up to rounding. The states of all nodes stay on the device of `x`, and each
+    part is moved to the model's device.
 
     Args:
-        model: A ``GraphCON``, a ``GradientGating`` or one of their networks for nodes; used in
-            evaluation mode, and without gradients.
+        model: A ``GraphCON``, a ``GradientGating`` or one of their networks for nodes. It runs in
+            evaluation mode and without gradients, and is not changed.
         x: Node features.
         edge_index: The edges, or a sparse adjacency; without further arguments of convolutions.
         nodes_per_part: Nodes whose states are computed at a time, at least 1.
-        hops: How far one layer looks, at least 1: the default, 2 for GraphCON and 3 for
+        hops: How far one layer looks, at least 1. The default, 2 for GraphCON and 3 for
             GradientGating, fits convolutions that look one hop far and may count the edges of
             the nodes there, as those of GCN do.
 
@@ -58,73 +58,58 @@ def infer_by_layers(
         True
     """
     _checks.positive_int("nodes_per_part", nodes_per_part)
-    model = _in_evaluation(model)
     block = model.block if isinstance(model, GraphNetwork) else model
-    good = isinstance(block, DeepGraphLayer) and getattr(model, "level", "node") == "node"
+    is_deep = isinstance(block, DeepGraphLayer) and getattr(model, "level", "node") == "node"
     expected = "a GraphCON, a GradientGating or a network of one for nodes"
-    _checks.require(good, "model", model, expected, "run others on the whole graph", TypeError)
-    assert isinstance(block, DeepGraphLayer)
+    _checks.require(is_deep, "model", model, expected, "run others on the whole graph", TypeError)
     if hops is None:
         hops = 3 if isinstance(block, GradientGating) else 2
-    walk = _ByLayers(block, nodes_per_part, _checks.positive_int("hops", hops))
-    if not isinstance(model, GraphNetwork):
-        return walk.forward(x, edge_index)
-    model.block = walk
-    found: Tensor = model(x, edge_index)
-    return found
+    _checks.positive_int("hops", hops)
+    # A copy with the same weights: others may be training the model, or running it too.
+    weights = chain(model.parameters(), model.buffers())
+    model = copy.deepcopy(model, {id(weight): weight for weight in weights}).eval()
+    edges = edges_of(as_int64(edge_index))
+    if isinstance(model, GraphNetwork):
+        states = _run_in_parts(model.block, model._encode(x), edges, nodes_per_part, hops)
+        return model._decode(states, None, 1)
+    return _run_in_parts(model, x, edges, nodes_per_part, hops)
 
 
-def _in_evaluation(module: Any) -> Any:
-    """Return a copy in evaluation mode that shares the parameters; the original is not touched."""
-    if not isinstance(module, nn.Module):
-        return module
-    twin = copy.copy(module)
-    twin._modules = {name: _in_evaluation(child) for name, child in module._modules.items()}
-    twin.training = False
-    return twin
+def _run_in_parts(block: Any, x: Tensor, edges: Tensor, nodes_per_part: int, hops: int) -> Tensor:
+    device = next((p.device for p in block.parameters()), x.device)
+    both_ways = isinstance(block, GradientGating) and block.neighbours == "out"
+    parts = [
+        (part, *_surroundings(part, edges, x.shape[0], hops, both_ways))
+        for part in torch.split(torch.arange(x.shape[0], device=x.device), nodes_per_part)
+    ]
+    states = block.initial_states(x)
+    for n in range(block.num_layers):
+        after = tuple(torch.empty_like(state) for state in states)
+        for part, nodes, part_edges in parts:
+            before = tuple(state[nodes].to(device) for state in states)
+            inputs = block._inputs(part_edges.to(device), len(nodes), (), {})
+            new_states = block._step(n, before, inputs)
+            for state, new in zip(after, new_states, strict=False):
+                state[part] = new[: len(part)].to(state.device)
+        states = after
+    return states[0]  # type: ignore[no-any-return]
 
 
-class _ByLayers(nn.Module):
-    def __init__(self, block: DeepGraphLayer, nodes_per_part: int, hops: int) -> None:
-        super().__init__()
-        self.block, self.nodes_per_part, self.hops = block, nodes_per_part, hops
-
-    def forward(self, x: Tensor, graph: Any) -> Tensor:
-        block = self.block
-        device = next((p.device for p in block.parameters()), x.device)
-        gate = isinstance(block, GradientGating)
-        both = gate and block.neighbours == "out"
-        nodes_of = torch.split(torch.arange(x.shape[0], device=x.device), self.nodes_per_part)
-        parts = [_around(part, edges_of(graph), x.shape[0], self.hops, both) for part in nodes_of]
-        states = block.initial_states(x)
-        for n in range(block.num_layers):
-            after = tuple(torch.empty_like(state) for state in states)
-            for part, nodes, edges in parts:
-                near = tuple(state[nodes].to(device) for state in states)
-                moved = edges.to(device)
-                rows = block._adjacency(moved, len(nodes)) if gate else None
-                found = block._step(n, near, GraphInputs(moved, (), {}, rows))
-                for state, new in zip(after, found, strict=True):
-                    state[part] = new[: len(part)].to(state.device)
-            states = after
-        return states[0]
-
-
-def _around(
-    part: Tensor, edges: Tensor, num_nodes: int, hops: int, both: bool
-) -> tuple[Tensor, Tensor, Tensor]:
-    """A part, all nodes from which so many edges lead there, it first, and the edges among them."""
+def _surroundings(
+    part: Tensor, edges: Tensor, num_nodes: int, hops: int, both_ways: bool
+) -> tuple[Tensor, Tensor]:
+    """Return a part and behind it all nodes so many edges away, and the edges among them."""
     source, target = edges
-    near = torch.zeros(num_nodes, dtype=torch.bool, device=edges.device)
-    near[part] = True
-    inside = near.clone()
+    is_part = torch.zeros(num_nodes, dtype=torch.bool, device=edges.device)
+    is_part[part] = True
+    is_near = is_part.clone()
     for _ in range(hops):
-        reached = inside.clone()
-        reached[source[inside[target]]] = True
-        if both:
-            reached[target[inside[source]]] = True
-        inside = reached
-    nodes = torch.cat([part, (inside & ~near).nonzero()[:, 0]])
+        reached = is_near.clone()
+        reached[source[is_near[target]]] = True
+        if both_ways:
+            reached[target[is_near[source]]] = True
+        is_near = reached
+    nodes = torch.cat([part, (is_near & ~is_part).nonzero()[:, 0]])
     numbers = torch.empty(num_nodes, dtype=torch.long, device=edges.device)
     numbers[nodes] = torch.arange(len(nodes), device=edges.device)
-    return part, nodes, numbers[edges[:, inside[source] & inside[target]]]
+    return nodes, numbers[edges[:, is_near[source] & is_near[target]]]

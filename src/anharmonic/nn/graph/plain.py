@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
+from anharmonic.nn.embedding import probability
 from anharmonic.nn.graph.arguments import activation_function, check_input
 from anharmonic.nn.graph.convolutions import library
 from anharmonic.nn.graph.convolve import convolve
@@ -26,7 +27,6 @@ class PlainGNN(GraphNetwork):
     Args:
         input_size: Features per node F >= 1.
         output_size: Outputs O >= 1: classes, or target values.
-        hidden_size: Width m >= 1.
         num_layers: Layers L >= 1.
         conv: The convolution's name, see ``anharmonic.nn.graph.convolutions.CONVS``.
         heads: Attention heads, averaged.
@@ -35,6 +35,9 @@ class PlainGNN(GraphNetwork):
         dropout: Dropout in [0, 1) after every layer.
         norm: "pair" for PairNorm after every convolution, None for none.
         jump: What of all layers the decoder sees: "cat" or "max" (JKNet), None for the last.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
+        hidden_size: Width m >= 1.
         level: One prediction per "node" or per "graph".
         pool: "sum", "mean" or "max" over a graph's nodes, of their predictions.
         scale_rows: Whether the features of every node are scaled to a root mean square of 1, so
@@ -43,8 +46,6 @@ class PlainGNN(GraphNetwork):
         output_dropout: Dropout in [0, 1) before the decoder.
         encoder_activation: After the encoder, by name.
         output_activation: After the decoder, by name.
-        device: Where the parameters live.
-        dtype: Floating-point type of the parameters.
 
     Shape:
         x [N, F]; result [N, O], or [B, O] for level "graph".
@@ -67,7 +68,6 @@ class PlainGNN(GraphNetwork):
         input_size: int,
         output_size: int,
         *,
-        hidden_size: int = 64,
         num_layers: int = 2,
         conv: str = "GCN",
         heads: int = 4,
@@ -76,29 +76,20 @@ class PlainGNN(GraphNetwork):
         dropout: float = 0.0,
         norm: str | None = None,
         jump: str | None = None,
-        level: str = "node",
-        pool: str = "sum",
-        scale_rows: bool = False,
-        input_dropout: float = 0.0,
-        output_dropout: float = 0.0,
-        encoder_activation: str = "relu",
-        output_activation: str = "identity",
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        **options: Any,
     ) -> None:
-        super().__init__(
-            input_size, output_size, hidden_size, num_layers, level, pool, input_dropout,
-            output_dropout, encoder_activation, output_activation, scale_rows,
-        )  # fmt: skip
-        made = self._convs(conv, heads, shared, None, False)
+        super().__init__(input_size, output_size, num_layers=num_layers, **options)
+        convs = self._make_convs(conv, heads, shared)
         self.activation = activation
         self._sigma = activation_function("activation", activation)
-        self.dropout = _checks.number("dropout", dropout, low=0.0, high=1.0, high_open=True)
+        self.dropout = probability("dropout", dropout)
         self.norm = norm if norm is None else _checks.choice("norm", norm, ("pair",))
         self.jump = jump if jump is None else _checks.choice("jump", jump, ("cat", "max"))
-        self.convs = nn.ModuleList([made] if isinstance(made, nn.Module) else made)
-        self.pair_norm = None if norm is None else self._made(lambda: library().PairNorm())
-        self._finish(dtype, device)
+        self.convs = nn.ModuleList([convs] if isinstance(convs, nn.Module) else convs)
+        self.pair_norm = None if norm is None else library().PairNorm()
+        self._make_ends(device, dtype)
 
     def _decoder_width(self) -> int:
         return self.hidden_size * (self.num_layers if self.jump == "cat" else 1)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
+from anharmonic.nn.embedding import probability
 from anharmonic.nn.graph.arguments import activation_function, check_input
 from anharmonic.nn.graph.convolutions import library
 from anharmonic.nn.graph.convolve import convolve
@@ -72,10 +73,10 @@ class GCN(GraphNetwork):
         dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__(
-            input_size, output_size, hidden_size, num_layers, level, pool, 0.0, 0.0, "identity",
-            "identity", scale_rows,
+            input_size, output_size, hidden_size=hidden_size, num_layers=num_layers, level=level,
+            pool=pool, scale_rows=scale_rows, encoder_activation="identity",
         )  # fmt: skip
-        self.dropout = _checks.number("dropout", dropout, low=0.0, high=1.0, high_open=True)
+        self.dropout = probability("dropout", dropout)
         self.activation = activation
         self._sigma = activation_function("activation", activation)
         widths = [input_size, *[hidden_size] * (num_layers - 1), output_size]
@@ -86,8 +87,8 @@ class GCN(GraphNetwork):
             self.add_module(part, nn.Identity())
         self.to(device=device, dtype=dtype)
 
-    def _layer(self, wide: int, narrow: int, last: bool) -> nn.Module:
-        return self._made(lambda: library().GCNConv(wide, narrow))
+    def _layer(self, inputs: int, outputs: int, last: bool) -> nn.Module:
+        return cast("nn.Module", library().GCNConv(inputs, outputs))
 
     @property
     def output_layer(self) -> nn.Module:
@@ -167,9 +168,7 @@ class GAT(GCN):
             _checks.positive_int("hidden_size", hidden_size) % heads == 0,
             "hidden_size", hidden_size, f"a multiple of heads={heads}", "change one of them",
         )  # fmt: skip
-        rate = _checks.number(
-            "attention_dropout", attention_dropout, low=0.0, high=1.0, high_open=True
-        )
+        rate = probability("attention_dropout", attention_dropout)
         output_heads = _checks.positive_int("output_heads", output_heads)
         self._attention = heads, output_heads, rate
         super().__init__(
@@ -179,9 +178,9 @@ class GAT(GCN):
         )  # fmt: skip
         self.heads, self.output_heads, self.attention_dropout = self._attention
 
-    def _layer(self, wide: int, narrow: int, last: bool) -> nn.Module:
+    def _layer(self, inputs: int, outputs: int, last: bool) -> nn.Module:
         heads, output_heads, rate = self._attention
         if last:
             options = {"heads": output_heads, "concat": False}
-            return self._made(lambda: library().GATConv(wide, narrow, dropout=rate, **options))
-        return self._made(lambda: library().GATConv(wide, narrow // heads, heads, dropout=rate))
+            return cast("nn.Module", library().GATConv(inputs, outputs, dropout=rate, **options))
+        return cast("nn.Module", library().GATConv(inputs, outputs // heads, heads, dropout=rate))

@@ -9,8 +9,8 @@ import torch
 import anharmonic as ah
 from anharmonic import ops
 from anharmonic.ops import gradient_gate, library
-from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.gate.reference import power
+from anharmonic.ops.gate import power
+from anharmonic.ops.graph import Adjacency
 
 F64 = torch.float64
 BACKENDS = ops.available_backends("gradient_gate")

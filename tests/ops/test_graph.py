@@ -8,8 +8,7 @@ import torch
 import anharmonic as ah
 from anharmonic import ops
 from anharmonic.ops import library
-from anharmonic.ops.adjacency import Adjacency
-from anharmonic.ops.neighbours import neighbour_sum
+from anharmonic.ops.graph import Adjacency, check_edges, edges_of, neighbour_sum
 
 F64 = torch.float64
 BACKENDS = ops.available_backends("neighbour_sum")
@@ -361,3 +360,28 @@ def test_a_graph_does_not_change():
     for name, value in {"num_nodes": 9, "edge_index": torch.zeros(2, 1), "weight": None}.items():
         with pytest.raises(AttributeError):
             setattr(graph, name, value)
+
+
+class TestEdges:
+    EDGES = torch.tensor([[0, 1], [1, 2]])
+
+    def test_check_edges_returns_what_it_was_given(self):
+        assert check_edges(self.EDGES, 3) is self.EDGES
+        assert check_edges(torch.empty(2, 0, dtype=torch.int64), 0).shape == (2, 0)
+        assert torch.equal(check_edges(self.EDGES.int(), 3), self.EDGES)
+        assert torch.equal(Adjacency(self.EDGES.int(), 3).edge_index, self.EDGES)
+        with pytest.raises(ValueError, match=r"nodes in \[0, 2\)"):
+            check_edges(self.EDGES, 2)
+
+    @pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+    def test_a_sparse_row_holds_the_edges_that_end_in_it(self, layout):
+        dense = torch.zeros(3, 3)
+        dense[1, 0] = dense[2, 1] = 1.0
+        assert torch.equal(edges_of(dense.to_sparse(layout=layout)), self.EDGES)
+
+    def test_counts_and_weights(self):
+        assert Adjacency(self.EDGES, 3, torch.ones(2)).num_nodes == 3
+        with pytest.raises(ValueError, match=r"num_nodes must be .*got -1"):
+            Adjacency(self.EDGES, -1)
+        with pytest.raises(ValueError, match=r"weight must be a tensor \[E=2\]"):
+            Adjacency(self.EDGES, 3, torch.ones(3))
