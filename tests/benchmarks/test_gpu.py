@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from anharmonic.ops import library
 from harness import gpu
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
@@ -54,7 +55,8 @@ def test_has_the_targets_we_set_out_for():
 @pytest.mark.parametrize("case", gpu.CASES, ids=lambda case: case.title)
 def test_every_case_is_near_float64(case):
     small = dataclasses.replace(case, hidden=4, steps=9)
-    assert 0 < gpu.error_of(small, device="cpu") < 1e-4
+    rounded = case.precision == "bfloat16" and library.has_bfloat16()
+    assert 0 < gpu.error_of(small, device="cpu") < (2e-2 if rounded else 1e-4)
 
 
 def test_an_error_is_seen(monkeypatch):
