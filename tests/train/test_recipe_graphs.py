@@ -75,7 +75,7 @@ def test_test_classes_are_not_looked_at(model, tmp_path):
     assert said[0] == said[1]
 
 
-@pytest.mark.parametrize("layers", [2, 8, 32, 128])
+@pytest.mark.parametrize("layers", [3, 8, 32, 128])
 def test_a_gate_starts_neither_shut_nor_wide_open(layers, tmp_path):
     task = GraphFileTask(graph(tmp_path, same=0.9))
     batch = task.splits().train.batch
@@ -94,9 +94,17 @@ def test_a_gate_starts_neither_shut_nor_wide_open(layers, tmp_path):
         assert total(options | {"gate_scale": 1.0}) > 10
 
 
+def test_two_layers_that_are_asked_for_are_those_of_the_default(tmp_path):
+    task = GraphFileTask(graph(tmp_path, same=0.9))
+    default = graph_settings("GradientGating", task)
+    assert default[1]["num_layers"] == 2
+    assert graph_settings("GradientGating", task, {"num_layers": 2}) == default
+
+
 def test_a_given_scale_of_the_gate_stays(tmp_path):
     task = GraphFileTask(graph(tmp_path, same=0.9))
-    assert "gate_scale" not in graph_settings("GradientGating", task, {"gate_scale": 3.0})[1]
+    given = {"num_layers": 8, "gate_scale": 3.0}
+    assert "gate_scale" not in graph_settings("GradientGating", task, given)[1]
 
 
 @pytest.mark.parametrize(("same", "layers"), [(0.9, 1), (0.9, 8), (0.1, 1), (0.1, 8)])

@@ -259,8 +259,8 @@ def plan_call(
     """
     row = (hidden + ROW_UNIT - 1) // ROW_UNIT * ROW_UNIT
     sum_rows = rows_summed_together(batch, 5 * layers * hidden * (hidden + inputs) * real_bytes)
-    # A second thread walks the other half of a small batch. One thread walks both at once, also of
-    # two sequences: one alone waits for the weights, and two take hardly longer.
+    # A second thread walks the other half of a small batch. One thread walks both at once, as it
+    # does with two sequences: one alone waits for the weights, and two take hardly longer.
     alone = threads == 1 or sum_rows == 1
     block = sum_rows * max(1, _BLOCK_ROWS // sum_rows) if alone else sum_rows
     fitting = _TILE_ELEMENTS // (sum_rows * row)  # as many steps as keep a tile of states in cache

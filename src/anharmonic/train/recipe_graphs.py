@@ -37,7 +37,8 @@ _SMOOTHING: dict[str, dict[str, Any]] = {
         "single_rate": True,
     },
 }
-# Of a GradientGating whose depth is given: with one rate per node a deep one would oversmooth.
+# Of a GradientGating of more layers than that: with one rate per node it would oversmooth.
+_SHALLOW = 2
 _GATED: dict[str, Any] = {"conv": "GCN", "p": 1.0}
 # For others: a node's own features have weights of their own.
 _SEPARATING: dict[str, dict[str, Any]] = {
@@ -135,7 +136,7 @@ def graph_settings(
     alike = _homophily(parts) if task.target == "class" else None
     smooth = alike is None or alike >= _ALIKE
     options: dict[str, Any] = {"hidden_size": 64}
-    gated = model == "GradientGating" and smooth and "num_layers" in given
+    gated = model == "GradientGating" and smooth and given.get("num_layers", 0) > _SHALLOW
     options |= _GATED if gated else (_SMOOTHING if smooth else _SEPARATING).get(model, {})
     # PlainGNN has dropout after every layer, the last one included.
     options["dropout" if model == "PlainGNN" else "output_dropout"] = 0.5 if few else 0.2
