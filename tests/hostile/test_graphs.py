@@ -38,7 +38,7 @@ BAD = {
     "negative": (nodes(), torch.tensor([[0, -1], [1, 0]])),
     "smallest int": (nodes(), torch.tensor([[0, -(2**63)], [1, 0]])),
     "largest int": (nodes(), torch.tensor([[0, 2**63 - 1], [1, 0]])),
-    "int32": (nodes(), EDGES.int()),
+    "int16": (nodes(), EDGES.short()),
     "float": (nodes(), EDGES.float()),
     "bool": (nodes(), EDGES.bool()),
     "one axis": (nodes(), EDGES[0]),

@@ -20,7 +20,7 @@ def arguments(**changes):
 WEIGHTS = arguments()["weights"]
 BAD = {
     "no steps": ({"x": torch.zeros(0, 4, 2)}, r"x must be .*T, B, F"),
-    "no batch": ({"x": torch.zeros(5, 0, 2)}, r"x must be .*T, B, F"),
+    "no batch": ({"x": torch.zeros(5, 0, 2)}, r"y0 must have shape \[2, 0, 3\]"),
     "flat": ({"x": torch.zeros(5, 4)}, r"x must be .*T, B, F"),
     "one state": ({"y0": torch.zeros(1, 4, 3)}, r"y0 must have shape \[2, 4, 3\]"),
     "broadcast state": ({"z0": torch.zeros(2, 1, 3)}, r"z0 must have shape \[2, 4, 3\]"),

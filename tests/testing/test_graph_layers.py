@@ -21,53 +21,53 @@ class Good(nn.Module):
     def reset_parameters(self):
         self.layer.reset_parameters()
 
-    def forward(self, x, graph):
-        return self.layer(x, graph)
+    def forward(self, x, edge_index):
+        return self.layer(x, edge_index)
 
 
 class Numbered(Good):
-    def forward(self, x, graph):
-        out = super().forward(x, graph)
+    def forward(self, x, edge_index):
+        out = super().forward(x, edge_index)
         return out + torch.arange(len(out)).to(out)[:, None]
 
 
 class Mixed(Good):
-    def forward(self, x, graph):
-        return super().forward(x, graph) + x.mean(0)
+    def forward(self, x, edge_index):
+        return super().forward(x, edge_index) + x.mean(0)
 
 
 class EdgeIndexOnly(Good):
-    def forward(self, x, graph):
-        if isinstance(graph, Adjacency):
-            graph = graph.edge_index[:, :-1]
-        return super().forward(x, graph)
+    def forward(self, x, edge_index):
+        if isinstance(edge_index, Adjacency):
+            edge_index = edge_index.edge_index[:, :-1]
+        return super().forward(x, edge_index)
 
 
 class NeedsEdges(Good):
-    def forward(self, x, graph):
-        out = super().forward(x, graph)
-        return out / graph.shape[1] if isinstance(graph, torch.Tensor) else out
+    def forward(self, x, edge_index):
+        out = super().forward(x, edge_index)
+        return out / edge_index.shape[1] if isinstance(edge_index, torch.Tensor) else out
 
 
 class NeedsNodes(Good):
-    def forward(self, x, graph):
-        out = super().forward(x, graph)
+    def forward(self, x, edge_index):
+        out = super().forward(x, edge_index)
         return out if len(x) else out.new_zeros(1, WIDTH)
 
 
 class Ties(Good):
-    def forward(self, x, graph):
-        return super().forward(x, graph) + (x - x.mean(1, keepdim=True)).abs().sqrt()
+    def forward(self, x, edge_index):
+        return super().forward(x, edge_index) + (x - x.mean(1, keepdim=True)).abs().sqrt()
 
 
 class Detached(Good):
-    def forward(self, x, graph):
-        return super().forward(x, graph) + x.detach()
+    def forward(self, x, edge_index):
+        return super().forward(x, edge_index) + x.detach()
 
 
 class Doubled(Good):
-    def forward(self, x, graph):
-        return super().forward(x, graph).double()
+    def forward(self, x, edge_index):
+        return super().forward(x, edge_index).double()
 
 
 class Closure(Good):
@@ -82,11 +82,17 @@ class Frozen(Good):
 
 
 class Lenient(Good):
+    def forward(self, x, edge_index):
+        return super().forward(x.nan_to_num(0.0) if isinstance(x, torch.Tensor) else x, edge_index)
+
+
+class Renamed(Good):
     def forward(self, x, graph):
-        return super().forward(x.nan_to_num(0.0) if isinstance(x, torch.Tensor) else x, graph)
+        return super().forward(x, graph)
 
 
 BROKEN = {
+    "called_by_name_and_with_int32": Renamed,
     "renumbered_nodes_give_renumbered_output": Numbered,
     "two_graphs_in_one_are_two_graphs": Mixed,
     "adjacency_is_edge_index": EdgeIndexOnly,

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from anharmonic._checks import require
+from anharmonic._checks import no_nan, require
 
 Step = Callable[[Tensor, Tensor], Tensor]
 """From states [B, M] and inputs [B, F] to the next states [B, M]."""
@@ -159,7 +159,7 @@ def check_inputs(x: Any, input_size: int) -> Tensor:
         input_size: Features F of the layer.
 
     Raises:
-        ValueError: If its shape is another one.
+        ValueError: If its shape is another one, or it holds NaN.
     """
     fits = isinstance(x, Tensor) and x.dim() == 3 and x.shape[-1] == input_size and x.numel() > 0
     require(
@@ -170,6 +170,7 @@ def check_inputs(x: Any, input_size: int) -> Tensor:
         "transpose it, or add a dimension for a batch of one",
     )
     found: Tensor = x
+    no_nan("x", found)
     return found
 
 

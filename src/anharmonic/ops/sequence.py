@@ -140,7 +140,8 @@ def _chosen(
     """The backend for a call; ``tensors`` are those beside weights and numbers."""
     compiled, reason, trained = equation.compiled(), None, None
     if compiled is None:
-        reason = f"{type(equation).__name__} with settings that only the reference has"
+        chosen = ", ".join([value for value in vars(equation).values() if isinstance(value, str)])
+        reason = f"{type(equation).__name__} ({chosen}), which only the reference has"
     else:
         for number in compiled.numbers:
             if isinstance(number, Tensor):

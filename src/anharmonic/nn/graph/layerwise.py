@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
@@ -57,6 +58,7 @@ def infer_by_layers(
         True
     """
     _checks.positive_int("nodes_per_part", nodes_per_part)
+    model = _in_evaluation(model)
     block = model.block if isinstance(model, GraphNetwork) else model
     good = isinstance(block, DeepGraphLayer) and getattr(model, "level", "node") == "node"
     expected = "a GraphCON, a GradientGating or a network of one for nodes"
@@ -65,18 +67,21 @@ def infer_by_layers(
     if hops is None:
         hops = 3 if isinstance(block, GradientGating) else 2
     walk = _ByLayers(block, nodes_per_part, _checks.positive_int("hops", hops))
-    was_training = model.training
-    model.eval()
-    try:
-        if not isinstance(model, GraphNetwork):
-            return walk.forward(x, edge_index)
-        model.block = walk
-        found: Tensor = model(x, edge_index)
-        return found
-    finally:
-        if isinstance(model, GraphNetwork):
-            model.block = block
-        model.train(was_training)
+    if not isinstance(model, GraphNetwork):
+        return walk.forward(x, edge_index)
+    model.block = walk
+    found: Tensor = model(x, edge_index)
+    return found
+
+
+def _in_evaluation(module: Any) -> Any:
+    """Return a copy in evaluation mode that shares the parameters; the original is not touched."""
+    if not isinstance(module, nn.Module):
+        return module
+    twin = copy.copy(module)
+    twin._modules = {name: _in_evaluation(child) for name, child in module._modules.items()}
+    twin.training = False
+    return twin
 
 
 class _ByLayers(nn.Module):
