@@ -279,19 +279,19 @@ def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
     clock = parse_clock(cells) if form is None else None
     if clock is not None:
         return clock
-    row = next(
-        (
-            row
-            for row, cell in enumerate(cells)
-            if parse_dates([cell.strip()], form) is None and parse_clock([cell]) is None
-        ),
-        0,
-    )
+    row = next((row for row, cell in enumerate(cells) if not _is_date(cell, form)), 0)
     came = f"{cells[row]!r} in {table.place(row)}, column {name!r}"
     kind = "dates like 2024-01-31T12:30:00" if form is None else f"dates written as {form!r}"
     advice = "write all in one form, or say it with date_format (--date-format)"
     expected = f"times in {table.where} must be numbers or {kind}"
     raise ValueError(message(expected, came, advice))
+
+
+def _is_date(cell: str, form: str | None) -> bool:
+    try:
+        return parse_dates([cell], form) is not None or parse_clock([cell]) is not None
+    except TwoMeaningsError:
+        return True
 
 
 def may_be_dates(table: Table, name: str) -> str:

@@ -28,7 +28,7 @@ _CLOCKS = (
 _QUARTER = re.compile(
     r"(?P<y>\d{4})[ -]?Q(?P<q>[1-4])|Q(?P<q2>[1-4])[ -/]?(?P<y2>\d{4})", re.IGNORECASE
 )
-_CLOCK = re.compile(r"(?:(\d+):)?(\d{1,4})[:.](\d{1,2}(?:[.,]\d+)?)")
+_CLOCK = re.compile(r"(?:(\d+):)?(\d{1,4}):(\d{1,2}(?:[.,]\d+)?)")
 # Some cells decide which forms a column can have.
 _LOOKED_AT = 30
 
@@ -163,7 +163,7 @@ def parse_clock(cells: Sequence[str]) -> NDArray[np.float64] | None:
         if re.fullmatch(r"\d{1,2}\.\d{2}\.\d{2}", parts):
             parts = parts.replace(".", ":")
         found = _CLOCK.fullmatch(parts)
-        if found is None or ":" not in parts:
+        if found is None:
             return None
         hours, minutes, seconds = found[1], int(found[2]), float(found[3].replace(",", "."))
         if seconds >= 60 or (hours is not None and minutes >= 60):

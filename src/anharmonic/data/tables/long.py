@@ -58,7 +58,7 @@ def read_long(
     with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
         x = np.stack(columns, axis=1).astype(np.float32)
     many = int(np.diff(steps.offsets).max())
-    if "id" in roles and many == 1:
+    if "id" in roles and many == 1 and not given.found:
         came = f"a row for each of the {len(x)} names in {roles['id']!r}"
         advice = "name another column with id_column (--id-column), or say --layout wide"
         expected = f"sequences of {table.where} must have more steps than one"

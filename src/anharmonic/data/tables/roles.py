@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -284,7 +285,10 @@ class _Reader:
         if kind == "clock":
             return 0 if is_time(name) or may_be_time(name) else 1
         if not self._numeric(name):
-            return None
+            # Not a time, but meant as one: the error names the cell.
+            cells = map(str, self.table.column(name).to_pylist())
+            meant = is_time(name) and any(re.search(r"\d", cell) for cell in cells)
+            return 0 if meant else None
         if name in self.index:
             return None
         if is_time(name):
@@ -493,11 +497,13 @@ class _Reader:
             return "long"
         if known is None and self.given.windows:
             return "long"
+        if not self.free:  # which is said by who reads
+            return "wide"
         came = f"named values, {quoted(self.free)}, and nothing that says what follows what"
         if known is not None:
             came = f"{known!r} with another name in every row, and values without numbers"
-        advice = f"{_LAYOUTS}, name the column of times with --time-column"
-        self._doubt("rows", came, f"{advice} or of recordings with --id-column")
+        advice = f"{_LAYOUTS}, name the column of times with time_column (--time-column)"
+        self._doubt("rows", came, f"{advice} or that of recordings with --id-column")
 
     def _doubt(self, what: str, came: str, advice: str) -> NoReturn:
         expected = f"{what} of {self.table.where} must be clear: steps of sequences, or sequences"
