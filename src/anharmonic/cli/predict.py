@@ -13,10 +13,10 @@ import numpy as np
 from tyro.conf import Positional
 
 from anharmonic._checks import require
+from anharmonic._files import write_atomically
 from anharmonic.cli.flags import run_command
 from anharmonic.data.scores import accuracy_interval
 from anharmonic.train.evaluate_run import Evaluation, evaluate_run
-from anharmonic.train.files import write_atomically
 from anharmonic.train.predict import Predictions, predict
 
 # A wider matrix of what was taken for what would not fit a terminal.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from anharmonic import _checks
-from anharmonic.train.files import append_line
+from anharmonic._files import append_line
 from anharmonic.train.run import Run
 from anharmonic.train.serialization import structure_json
 
