@@ -80,10 +80,10 @@ def _linked(name: str, text: str, folder: Path) -> str:
         source = Path(getfile(getattr(measure, "func", measure))).name
     rows = f"[`{name}`](../../src/anharmonic_papers/{room}/{source})"
     numbers = f"../../results/{name}.{ending}"
-    if not (folder / numbers).exists():  # its lines are those of another table's runs
-        numbers = "../../results"
+    if (folder / numbers).exists():  # (some have lines with another table's runs)
+        rows += f" · [numbers]({numbers})"
     text = _with_picture(name, text, folder)
-    return text.replace(f"`{name}` ·", f"{rows} · [numbers]({numbers}) ·", 1)
+    return text.replace(f"`{name}` ·", f"{rows} ·", 1)
 
 
 def _with_picture(name: str, text: str, folder: Path) -> str:
