@@ -97,7 +97,9 @@ def test_the_name_given_is_the_class_built(name: str, tmp_path: Path) -> None:
 @pytest.mark.papers
 @pytest.mark.parametrize("name", NAMES)
 def test_options_are_documented(name: str) -> None:
-    doc = inspect.getdoc(task_class(name)) or ""
+    kind = task_class(name)
+    sources = [source for source in (kind, kind.options_class) if source is not None]
+    doc = "\n".join(inspect.getdoc(source) or "" for source in sources)
     for option in task_options(name):
         assert f"\n    {option}: " in doc
 

@@ -140,6 +140,8 @@ def options_of(
     options.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
     options.__annotations__ = {parameter.name: parameter.annotation for parameter in given}
     described = argument_descriptions(kind)
+    if (fields := getattr(kind, "options_class", None)) is not None:
+        described |= argument_descriptions(fields)
     entries = "".join(
         f"    {name}: {described[name]}\n" for name in parameters if name in described
     )

@@ -116,6 +116,8 @@ class Task(ABC):
             `embedding_size`.
         carries_state: Whether each batch goes on where the one before ended: the model's state is
             carried from batch to batch, gradients end there, and an epoch begins anew.
+        options_class: The dataclass whose fields the constructor takes as ``**options``; None where
+            the constructor names all of its options.
     """
 
     name: ClassVar[str]
@@ -136,6 +138,7 @@ class Task(ABC):
     tokens: ClassVar[bool] = False
     reading: Mapping[str, Any] = {}
     carries_state: ClassVar[bool] = False
+    options_class: ClassVar[type | None] = None
     _splits: Splits[Any] | None = None
 
     @property

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import boolean, choice, require
+from anharmonic._checks import require
 from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, counted
-from anharmonic.data.forecast import Windows
-from anharmonic.data.parts import Cut, SplitBy, cut_parts, warn_of_absent_classes
-from anharmonic.data.preprocessing import Elapsed, Missing, Preprocessing, spread_of_sizes
+from anharmonic.data.options import DataOptions
+from anharmonic.data.parts import cut_parts, warn_of_absent_classes
+from anharmonic.data.preprocessing import Missing, Preprocessing, spread_of_sizes
 from anharmonic.data.sequences import Integers, Sequences, check_finite
 from anharmonic.data.targets import (
     classes_by_step,
@@ -37,10 +38,12 @@ class SequencesTask(Task):
             them.
         source: What messages call the data.
         class_weights: Factors on the classes in the loss, as `class_names`; None for 1.
+        options: Fields of `DataOptions`.
 
-    The other options, the shapes and the split are those of `FileTask`.
+    The shapes and the split are those of `FileTask`.
 
     Attributes:
+        options: The `DataOptions`.
         preprocessing: What was done to the inputs; the same is done to new data.
         columns: What the columns of a table were taken for; None if the data are no table.
         has_times: Whether the data say the time between samples.
@@ -59,89 +62,94 @@ class SequencesTask(Task):
 
     name = "file"
     licence = "yours"
+    options_class = DataOptions
 
     def __init__(
         self,
         parts: Mapping[str, Sequences],
         *,
-        target: Literal["auto", "class", "value"] = "auto",
-        standardise: bool = True,
-        missing: Missing = "error",
-        split_seed: int = 1234,
-        split: SplitBy = "auto",
-        test_groups: Sequence[str] = (),
-        valid_share: float | None = None,
-        folds: int | None = None,
-        fold: int = 0,
-        difference: bool = False,
-        elapsed: Elapsed = "ignore",
-        scale_target: bool = False,
-        scale_each: bool = False,
-        window: int | None = None,
-        stride: int | None = None,
-        horizon: int | None = None,
-        forecast: Sequence[str] = (),
         source: str = "memory",
         class_weights: Sequence[float] | None = None,
+        **options: Any,
     ) -> None:
-        choice("target", target, ("auto", "class", "value"))
-        boolean("standardise", standardise)
-        boolean("difference", difference)
-        boolean("scale_target", scale_target)
-        boolean("scale_each", scale_each)
-        advice = "leave one of them out"
-        fits = horizon is None or not scale_each
-        require(fits, "scale_each with horizon", horizon, "None", advice)
-        choice("elapsed", elapsed, get_args(Elapsed))
-        choice("missing", missing, get_args(Missing))
-        self.windows = Windows(window, stride, horizon, tuple(str(name) for name in forecast))
-        groups = tuple(str(group) for group in test_groups)
-        cut = Cut(split, groups, valid_share, folds, fold, split_seed, window, horizon)
         self.source = source
+        self._parts = dict(parts)
         self.columns = next(iter(parts.values())).columns
         self.has_times = any(part.elapsed is not None for part in parts.values())
-        if horizon is None:
-            parts = self._labelled(parts, target)
-        else:
-            parts = {name: part.with_targets(None) for name, part in parts.items()}
-            self.target, self.readout, self.metric = "value", "last", "rmse"
-            cut = replace(cut, window=self.windows.length(parts))
-        for part in parts.values():
-            # Before the cut: it names the file's places.
-            check_finite(part, part.x, missing != "error")
-        labels = self.class_names if self.readout == "last" else ()
-        cuts = cut_parts(parts, cut, labels)
-        self._facts = self._understood(parts, cuts, missing)
-        if set(parts) != set(cuts):
-            cut_by = cut.describe(parts["all" if "all" in parts else "train"])
-            self._facts.append(f"split {cut_by}")
-        warn_of_absent_classes(cuts["train"], self.class_names)
-        self.preprocessing = Preprocessing.fit(
-            cuts["train"],
-            standardise,
-            missing,
-            difference=difference,
-            elapsed=elapsed,
-            scale_target=scale_target and self.target == "value" and horizon is None,
-            scale_each=scale_each,
-        )
-        self.spread_of_sizes = spread_of_sizes(cuts["train"])
-        if cut.window is not None:
-            count = sum(len(part) for part in parts.values())
-            self._facts.insert(0, f"windows of {cut.window} steps of {counted(count, 'recording')}")
-            self.preprocessing, cuts = self.windows.cut(self.preprocessing, cuts, cut.window)
-        if horizon is not None:
-            self.output_size = np.asarray(cuts["train"].y).shape[1]
-        self.sizes = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}
-        self.input_size = self.preprocessing.size
-        made = {name: self.preprocessing.dataset(part) for name, part in cuts.items()}
-        self._splits = Splits(made["train"], made.get("valid"), made["test"])
+        self._prepare(DataOptions(**options))
         if class_weights is not None:
             came = len(class_weights) if self.target == "class" else self.target
             fits, expected = came == self.output_size, f"{self.output_size} numbers, one per class"
             advice = "give one for every class, in the order of class_names"
             require(fits, "class_weights", list(class_weights), expected, advice)
             self.class_weights = tuple(float(weight) for weight in class_weights)
+
+    def with_options(self, options: Mapping[str, Any]) -> Self:
+        """The same data, cut and prepared in another way; nothing is read again.
+
+        Args:
+            options: Fields of `DataOptions`; those left out have their defaults.
+
+        Raises:
+            ValueError: If they say that other columns are to be read.
+
+        Example:
+            >>> from anharmonic.data.arrays import sequences_from
+            >>> part = sequences_from(np.random.default_rng(0).random((20, 50)), ["a", "b"] * 10)
+            >>> SequencesTask({"all": part}).with_options({"valid_share": 0.0}).sizes
+            {'train': 17, 'valid': 0, 'test': 3}
+        """
+        changed = DataOptions(**options)
+        if changed == self.options:
+            return self
+        columns, advice = self.options.columns, "read the data again"
+        fits = changed.columns == columns
+        require(fits, "columns of data that were read", changed.columns, columns, advice)
+        made = copy.copy(self)
+        made._prepare(changed)
+        return made
+
+    def _prepare(self, options: DataOptions) -> None:
+        """Cuts the data into parts and prepares them."""
+        parts: Mapping[str, Sequences] = self._parts
+        self.options, self.windows, cut = options, options.windows, options.cut
+        self.class_names, self.hint = (), ""
+        if options.horizon is None:
+            parts = self._labelled(parts, options.target)
+        else:
+            parts = {name: part.with_targets(None) for name, part in parts.items()}
+            self.target, self.readout, self.metric = "value", "last", "rmse"
+            cut = replace(cut, window=self.windows.length(parts))
+        for part in parts.values():
+            # Before the cut: it names the file's places.
+            check_finite(part, part.x, options.missing != "error")
+        labels = self.class_names if self.readout == "last" else ()
+        cuts = cut_parts(parts, cut, labels)
+        self._facts = self._understood(parts, cuts, options.missing)
+        if set(parts) != set(cuts):
+            cut_by = cut.describe(parts["all" if "all" in parts else "train"])
+            self._facts.append(f"split {cut_by}")
+        warn_of_absent_classes(cuts["train"], self.class_names)
+        self.preprocessing = Preprocessing.fit(
+            cuts["train"],
+            options.standardise,
+            options.missing,
+            difference=options.difference,
+            elapsed=options.elapsed,
+            scale_target=options.scale_target and self.target == "value" and not options.horizon,
+            scale_each=options.scale_each,
+        )
+        self.spread_of_sizes = spread_of_sizes(cuts["train"])
+        if cut.window is not None:
+            count = sum(len(part) for part in parts.values())
+            self._facts.insert(0, f"windows of {cut.window} steps of {counted(count, 'recording')}")
+            self.preprocessing, cuts = self.windows.cut(self.preprocessing, cuts, cut.window)
+        if options.horizon is not None:
+            self.output_size = np.asarray(cuts["train"].y).shape[1]
+        self.sizes = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}
+        self.input_size = self.preprocessing.size
+        made = {name: self.preprocessing.dataset(part) for name, part in cuts.items()}
+        self._splits = Splits(made["train"], made.get("valid"), made["test"])
 
     def _labelled(self, parts: Mapping[str, Sequences], target: str) -> dict[str, Sequences]:
         """The sequences with numbers as targets; what they are is now known of the task."""

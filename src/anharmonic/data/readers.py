@@ -63,6 +63,24 @@ def file_digest(path: Path | str) -> str:
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
+def checked_digest(path: Path, expected: str | None) -> str:
+    """The digest of a data file.
+
+    Args:
+        path: The file.
+        expected: The digest that it should have; None for any.
+
+    Raises:
+        FileNotFoundError: If a file is missing.
+        ValueError: If the digest is another one.
+    """
+    digest = file_digest(path)
+    advice = "give the file of the run, or start a new run with this one"
+    fits = expected is None or digest == expected
+    require(fits, f"sha256 of {path.name}", digest, expected, advice)
+    return digest
+
+
 def _npz(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
     _without_columns(path, columns)
     return read_npz(path, targets=targets)
