@@ -9,8 +9,8 @@ from typing import Any
 from anharmonic._checks import message, require
 from anharmonic.data.columns import Columns
 from anharmonic.data.npz import existing, read_npz
-from anharmonic.data.own import Inputs, SequencesTask, inputs_of
 from anharmonic.data.options import DataOptions
+from anharmonic.data.own import Inputs, SequencesTask, inputs_of
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.readers import checked_digest, file_digest, read_parts
 from anharmonic.data.ts import read_ts

@@ -13,8 +13,7 @@ _HUMPS = re.compile(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])")
 _GAPS = re.compile(r"[\s_.\-#/:'\"]+")
 
 TIMES = frozenset(
-    ("time", "timestamp", "time stamp", "datetime", "date time", "date")
-    + ("t", "ds", "timestep", "time step")
+    "time,timestamp,time stamp,datetime,date time,date,t,ds,timestep,time step".split(",")
 )
 """Names of times that are taken at their word."""
 _TIME_WORDS = frozenset(
@@ -63,14 +62,18 @@ TARGETS = (
     frozenset(("target", "label", "labels", "class", "outcome")),
     frozenset(("y",)),
     frozenset(
-        ("klasse", "classe", "clase", "etikett", "etiqueta", "etichetta", "étiquette", "etiquette")
-        + ("метка", "класс", "标签", "类别", "ラベル", "레이블", "annotation", "annotations")
-        + ("anomaly", "is anomaly", "isanomaly", "outlier", "is outlier", "ground truth", "truth")
-        + ("class id", "label id", "target id", "class label", "changepoint", "is changepoint")
+        (
+            "klasse,classe,clase,etikett,etiqueta,etichetta,étiquette,etiquette,метка,класс,标签,"
+            "类别,ラベル,레이블,annotation,annotations,anomaly,is anomaly,isanomaly,outlier,"
+            "is outlier,ground truth,truth,class id,label id,target id,class label,changepoint,"
+            "is changepoint"
+        ).split(",")
     ),
     frozenset(
-        ("activity", "activity id", "activity label", "activityid", "gesture", "state", "species")
-        + ("diagnosis", "fault", "event", "condition", "behavior", "behaviour", "aktivität")
+        (
+            "activity,activity id,activity label,activityid,gesture,state,species,diagnosis,fault,"
+            "event,condition,behavior,behaviour,aktivität"
+        ).split(",")
     ),
 )
 """Names of targets, better ones first; the last are names of other things, too."""
@@ -100,8 +103,10 @@ _CHANNELS = frozenset(
 _SIGNALS = frozenset("eeg emg ecg ekg acc accel gyro gyr mag".split())
 _FEATURES = frozenset("feature feat attr attribute pc dim component factor col column f".split())
 _STEPS = frozenset(
-    ("", "v", "val", "value", "t", "time", "step", "s", "x", "h", "hour", "lag", "point", "pt")
-    + ("year", "yr", "week", "day", "d", "month", "pixel", "schritt", "sample", "tp", "timestep")
+    (
+        ",v,val,value,t,time,step,x,h,hour,lag,point,pt,year,yr,week,day,d,month,pixel,schritt,"
+        "sample,tp,timestep"
+    ).split(",")
 )
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
@@ -194,4 +199,4 @@ def numbered_kind(prefix: str, count: int) -> str:
         return "channel"
     if word in _FEATURES or (word == "x" and count < 4):
         return "feature"
-    return "step" if word in _STEPS and word != "s" else ""
+    return "step" if word in _STEPS else ""

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from anharmonic._checks import boolean, choice, require
-from anharmonic.data.columns import Columns, Layout
+from anharmonic._checks import boolean, choice, listed, positive_int, require
+from anharmonic.data.base import MetricName
+from anharmonic.data.columns import Columns, Duplicates, Labels, Layout
 from anharmonic.data.forecast import Windows
 from anharmonic.data.parts import Cut, SplitBy
 from anharmonic.data.preprocessing import Elapsed, Missing
+
+Metric = Literal["auto", "accuracy", "balanced_accuracy", "cross_entropy", "rmse", "mse", "mae"]
+_OF_CLASSES = ("accuracy", "balanced_accuracy", "cross_entropy")
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,17 @@ class DataOptions:
             `forecast`. `y` is not read. Targets are scaled, and an output of 0 stands for the last
             known value. None if nothing is forecast.
         forecast: Channels to forecast, by name or number from 0; empty for all.
+        ignore: Of a table, columns that are left out.
+        date_format: Of a table, how dates are written, as of `datetime.strptime`: "%d.%m.%Y".
+        duplicates: Of a table, what becomes of rows that repeat a time of a sequence: "refuse",
+            "first" keeps the first of them, "mean" their mean.
+        labels: Of a table with a row per step, whether a target is one per "sequence" or one per
+            "step"; "auto" finds out, and refuses one that changes in few sequences.
+        metric: What is measured: of classes "accuracy", "balanced_accuracy" (mean recall of the
+            classes) or "cross_entropy", of values "rmse", "mse" or "mae"; "auto" is "accuracy" or
+            "rmse".
+        season: Of a forecast, steps after which it repeats: the baseline is the better one of the
+            last value and the value a season before. None to find it in the training part.
 
     Raises:
         TypeError: If an option has the wrong type.
@@ -93,6 +108,12 @@ class DataOptions:
     stride: int | None = None
     horizon: int | None = None
     forecast: Sequence[str] = ()
+    ignore: Sequence[str] = ()
+    date_format: str | None = None
+    duplicates: Duplicates = "refuse"
+    labels: Labels = "auto"
+    metric: Metric = "auto"
+    season: int | None = None
 
     def __post_init__(self) -> None:
         choice("target", self.target, ("auto", "class", "value"))
@@ -102,10 +123,31 @@ class DataOptions:
         require(fits, "scale_each with horizon", self.horizon, "None", advice)
         choice("elapsed", self.elapsed, get_args(Elapsed))
         choice("missing", self.missing, get_args(Missing))
-        for name in ("test_groups", "forecast"):
+        choice("metric", self.metric, get_args(Metric))
+        if self.season is not None:
+            positive_int("season", self.season)
+            advice, cut = "pass horizon too", self.horizon is not None
+            require(cut, "season", self.season, "None without horizon", advice)
+        for name in ("test_groups", "forecast", "ignore"):
             object.__setattr__(self, name, tuple(str(entry) for entry in getattr(self, name)))
         # Each of these checks its own part of the options.
         _ = self.windows, self.cut, self.columns
+
+    def metric_of(self, target: str) -> MetricName:
+        """The metric of a task.
+
+        Args:
+            target: What is predicted, "class" or "value".
+
+        Raises:
+            ValueError: If the metric is for something else.
+        """
+        if self.metric == "auto":
+            return "accuracy" if target == "class" else "rmse"
+        fits, advice = (self.metric in _OF_CLASSES) == (target == "class"), "choose one of these"
+        expected = listed(_OF_CLASSES, "or") if target == "class" else "rmse, mse or mae"
+        require(fits, f"metric for targets that are a {target}", self.metric, expected, advice)
+        return self.metric
 
     @property
     def windows(self) -> Windows:
@@ -137,4 +179,8 @@ class DataOptions:
             self.layout,
             windows=self.window is not None or self.horizon is not None,
             forecast=self.horizon is not None,
+            ignore=tuple(self.ignore),
+            date_format=self.date_format,
+            duplicates=self.duplicates,
+            labels=self.labels,
         )

@@ -272,9 +272,18 @@ def warn_of_absent_classes(train: Sequences, class_names: tuple[str, ...]) -> No
     Args:
         train: The training part; its `y` are numbers of classes.
         class_names: Name of every class.
+
+    Raises:
+        ValueError: If the training part holds one class only.
     """
     held = np.unique(np.asarray(train.y))
     absent = [name for i, name in enumerate(class_names) if i not in held]
+    if class_names and len(held) < 2:
+        came = f"only {class_names[int(held[0])]!r}, none of {listed(absent[:5])}"
+        advice = "cut it otherwise: give each block of labels its own id or group (--id-column, "
+        advice += "--group-column), or say --split random where there are several sequences"
+        expected = f"{train.where} must have two classes or more in its training part"
+        raise ValueError(message(expected, came, advice))
     if absent:
         expected = f"every class in {train.where} must have sequences to train on"
         advice = "split otherwise, or it is never predicted"

@@ -103,6 +103,7 @@ def _table(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
 def _without_columns(path: Path, columns: Columns) -> None:
     if not columns.found:
         named = {f"{role}_column": name for role in ROLES if (name := getattr(columns, role))}
+        named |= {n: v for n in ("ignore", "date_format") if (v := getattr(columns, n))}
         advice = "leave them out, or give a table (.csv, .parquet)"
         require(
             not named, f"columns of {path.name}", named, f"none: {path.suffix} has none", advice

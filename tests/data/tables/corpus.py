@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Small tables as people have them, each with the right reading of it, or "refuse".
 
 `CASES` is a list of `Case`. A table is written as names and generators of their cells:

@@ -11,7 +11,7 @@ from anharmonic.data.columns import Columns
 from anharmonic.data.readers import read_parts
 
 sys.path.insert(0, str(Path(__file__).parent))
-from corpus import CASES  # noqa: E402
+from corpus import CASES
 
 pytest.importorskip("pyarrow")
 

@@ -242,7 +242,8 @@ def times(table: Table, name: str) -> NDArray[Any]:
         return np.asarray(stamps, dtype="datetime64[ns]")
     if types.is_time(column.type):
         _all_known(table, name, "time", ~column.is_null().to_numpy(zero_copy_only=False))
-        return column.cast(pa.time64("ns")).cast(pa.int64()).to_numpy() / 1e9
+        ticks = column.cast(pa.time64("ns")).cast(pa.int64()).to_numpy()
+        return np.asarray(ticks, np.float64) / 1e9
     if _is_text(column.type):
         cells = column.to_pylist()
         _all_known(table, name, "time", np.array([bool(cell) for cell in cells], dtype=bool))

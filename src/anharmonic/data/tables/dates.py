@@ -88,7 +88,7 @@ def _without_zone(cell: str) -> str:
 
 def _one(cells: Sequence[str], form: str) -> list[datetime] | None:
     try:
-        return [datetime.strptime(cell, form) for cell in cells]  # noqa: DTZ007
+        return [datetime.strptime(cell, form) for cell in cells]
     except ValueError:
         return None
 

@@ -84,7 +84,8 @@ def _joined(table: Table, columns: list[str]) -> NDArray[Any] | None:
         whole = days == days.astype("M8[D]")
         if days.dtype.kind != "M" or not whole.all() or (clock >= 86400).any():
             return None
-        return days + np.round(clock * 1e9).astype("m8[ns]")
+        joined: NDArray[Any] = days + np.round(clock * 1e9).astype("m8[ns]")
+        return joined
     values: list[NDArray[np.int64]] = []
     for name in columns:
         column = numbers(table, name)

@@ -20,9 +20,9 @@ def read_long(
 ) -> Sequences:
     """Sequences whose steps are rows, in the order of their time column, else of the table.
 
-    Without a column of ids the table is one sequence; where ids come again in every group and times
-    in every id, a sequence is one id of one group. A target is one per sequence if it is the same in
-    all rows of every sequence, where it is given, else one per step.
+    Without a column of ids the table is one sequence. Where every group counts its own ids, a
+    sequence is one id of one group. A target is one per sequence if it is the same in all rows of
+    every sequence, where it is given, else one per step.
 
     Args:
         table: The table.
@@ -32,7 +32,8 @@ def read_long(
 
     Raises:
         ValueError: If cells are missing or of a wrong kind, times are given twice, a group
-            changes within a sequence, every sequence has one step, or targets contradict each other.
+            changes within a sequence, every sequence has one step, or a target changes in few
+            sequences.
     """
     advice = "a row per step: columns with an id, the time, the values and the target"
     require(bool(values), f"value columns in {table.where}", list(values), "at least one", advice)
@@ -129,7 +130,7 @@ def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int
 
 
 def _local_time(steps: _Steps, clock: NDArray[Any]) -> str:
-    """The first time that falls back by up to an hour in a night of autumn or spring; "" if none."""
+    """The first time that falls back by up to an hour in a night of autumn; "" if none."""
     if clock.dtype.kind != "M" or len(clock) < 3:
         return ""
     rows = np.argsort(steps.order)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
-from anharmonic.data.columns import NO_TIME, Columns, Layout, by_name
+from anharmonic.data.columns import Columns, Layout, by_name
 from anharmonic.data.names import (
     INDEX,
     MONTHS,
@@ -441,7 +441,7 @@ class _Reader:
             self._doubtful_series(could)
 
     def _finer(self, first: str, second: str) -> str:
-        """ "same" if two columns divide rows alike, "coarser" if the second is the first's."""
+        """Says "same" if two columns divide rows alike, "coarser" if the first decides the second."""
         both = self.distinct(first, second)
         if both == self.distinct(first):
             return "same" if both == self.distinct(second) else "coarser"
