@@ -92,15 +92,15 @@ def test_classes_per_step_of_ragged_sequences(trained, stored):
 
 def test_a_table_and_its_target_column(trained, tmp_path):
     rng = np.random.default_rng(0)
-    head = "a,b,c,outcome\n"
+    head = "v0,v1,v2,outcome\n"
     rows = [",".join([*(f"{v:.3f}" for v in rng.random(3)), kind]) for kind in ["yes", "no"] * 15]
     folder = trained(name="mine.csv", text=head + "\n".join(rows))
     new = tmp_path / "new.csv"
     new.write_text(head + "\n".join(rows[:5]))
     assert [one.support for one in evaluate_run(folder, new).scores.classes] == [2, 3]
-    new.write_text("a,b,c\n0.1,0.2,0.3\n")
+    new.write_text("v0,v1,v2\n0.1,0.2,0.3\n")
     with pytest.raises(
-        ValueError, match=r"new.csv must have the target column 'outcome'.*got the columns a, b, c;"
+        ValueError, match=r"new.csv must have the target column 'outcome'.*got the columns v0, v1, v2;"
     ):
         evaluate_run(folder, new)
 

@@ -54,8 +54,10 @@ _COUNTERS = frozenset(
     "observation observations period periods week woche semaine cycle cycles percent epoch "
     "unixtime timeindex timestep seq lfd".split()
 ) | {word for words in CALENDAR.values() for word in words}
+ROWS = frozenset("no nr num number row rows index idx n i obs observation lfd".split())
+"""Names of counters that may number independent rows."""
 _COUNTED = frozenset("number no nr num index idx id count nbr".split())
-INDEX = re.compile(r"|index|Unnamed: 0|__index_level_\d+__")
+INDEX = re.compile(r"|index|Unnamed: 0|__index_level_\d+__", re.IGNORECASE)
 """Names that packages give the numbers of rows."""
 
 TARGETS = (
@@ -177,7 +179,10 @@ def may_be_series(name: str) -> bool:
 def target_rank(name: str) -> int | None:
     """The place of a name in `TARGETS`."""
     word = plain(name)
-    return next((rank for rank, words in enumerate(TARGETS) if word in words), None)
+    rank = next((rank for rank, words in enumerate(TARGETS) if word in words), None)
+    if rank is None and word.split()[-1:] in (["label"], ["labels"], ["class"], ["target"]):
+        return 2
+    return 3 if rank is None and word.startswith("is ") else rank
 
 
 def numbered_kind(prefix: str, count: int) -> str:

@@ -58,7 +58,7 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
     table = _tidy(replace(table, date_format=given.date_format), given)
     require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
     if given.found:
-        roles, layout, values, ignored = *_read_again(table, given), given.ignore
+        roles, layout, values, ignored = *_read_again(table, given, targets), given.ignore
         ignored = tuple(ignored)
     else:
         found = understand(table, given, targets)
@@ -119,9 +119,11 @@ def _tidy(table: Table, given: Columns) -> Table:
     return table
 
 
-def _read_again(table: Table, given: Columns) -> tuple[dict[str, str], Layout, list[str]]:
+def _read_again(
+    table: Table, given: Columns, targets: bool
+) -> tuple[dict[str, str], Layout, list[str]]:
     """What the columns are of a table like one that was read before."""
-    roles = by_name(table.names, given, table.where, targets=False)
+    roles = by_name(table.names, given, table.where, targets)
     if not table.header and len(table.names) < given.width:
         roles.pop("target", None)  # columns without names: one less is the one of the targets
     free = [

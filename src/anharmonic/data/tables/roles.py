@@ -15,6 +15,7 @@ from anharmonic.data.columns import Columns, Layout, by_name
 from anharmonic.data.names import (
     INDEX,
     MONTHS,
+    ROWS,
     calendar_part,
     is_time,
     may_be_series,
@@ -441,7 +442,7 @@ class _Reader:
             self._doubtful_series(could)
 
     def _finer(self, first: str, second: str) -> str:
-        """Says "same" if two columns divide rows alike, "coarser" if the first decides the second."""
+        """Say "same" if two columns divide rows alike, "coarser" if the second is coarser."""
         both = self.distinct(first, second)
         if both == self.distinct(first):
             return "same" if both == self.distinct(second) else "coarser"
@@ -493,7 +494,13 @@ class _Reader:
             steps = None if set(steps.names) & left else steps
         if steps is not None:
             return self._numbered(steps, again)
-        if again or ("time" in self.roles and known is None):
+        time = self.roles.get("time")
+        rows = time is not None and plain(time) in ROWS and self._numeric(time)
+        rows = rows and bool((np.diff(numbers(self.table, time)) == 1).all())
+        if rows and not again and not self.given.windows and time_searched:
+            came = f"named values and {time!r}, which may number independent rows"
+            self._doubt("rows", came, f"{_LAYOUTS}, or --time-column {time!r}")
+        if again or (time is not None and known is None):
             return "long"
         if known is None and self.given.windows:
             return "long"
@@ -553,10 +560,12 @@ class _Reader:
                 return "wide"
         clock = times(self.table, time)
         gaps = np.diff(clock)
-        rising = bool(len(gaps)) and bool((gaps > gaps[:1] * 0).all())
+        none = gaps[:1] * 0
+        rising = bool(len(gaps)) and bool((gaps >= none).all() and (gaps > none).any())
         if not rising and not self.given.forecast:
             return "wide"
-        if kind == "channel" or (self.given.forecast and kind != "step"):
+        beside = any(self._numeric(n) and n in self.free for n in steps.others)
+        if kind == "channel" or (self.given.forecast and (kind != "step" or beside)):
             return "long"
         came = f"numbered columns {shown} and times that rise, {time!r}"
         self._doubt("rows", came, _LAYOUTS)
@@ -568,8 +577,10 @@ class _Reader:
             self._guess_target("long")
         time = self.roles.get("time")
         dated = time is not None and times(self.table, time).dtype.kind == "M"
-        if self.given.forecast and dated:
-            self._leave_out([n for n in self.free if calendar_part(n) is not None])
+        if self.given.forecast and (dated or time is None):
+            numeric = [n for n in self.free if self._numeric(n)]
+            parts = [n for n in numeric if calendar_part(n) is not None]
+            self._leave_out(parts if len(parts) < len(self.free) else [])
         for name in list(self.free):
             if self._numeric(name):
                 continue
@@ -615,12 +626,13 @@ class _Reader:
                 self._take("id", once[0])
             if self.given.forecast:
                 self._leave_out([name for name in self.free if name not in names])
-        elif "target" in self.roles:
-            for name in text:
-                if may_be_series(name) and self.distinct(name) == rows and "id" not in self.roles:
-                    self._take("id", name)
-                else:
-                    self._other_text(name, "")
+        else:
+            once = [name for name in text if self.distinct(name) == rows]
+            if once and "id" not in self.roles and ("target" in self.roles or len(text) > 1):
+                self._take("id", once[0])
+                text = [name for name in text if name != once[0]]
+            for name in text if "target" in self.roles else ():
+                self._other_text(name, "")
         if not self.given.forecast:
             self._guess_target("wide")
         self._leave_out([name for name in self.free if name not in names])

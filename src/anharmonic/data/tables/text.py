@@ -193,7 +193,10 @@ def _has_header(rows: list[list[str]], given: Columns) -> bool:
     if first[0] == "" and len(first) > 1:  # an index and numbers, as pandas writes them
         if first[1:] == [str(at) for at in range(len(first) - 1)]:
             return True
-    if any(is_role(cell, given) for cell in first):
+    roles = [cell for cell in first if is_role(cell, given)]
+    if roles and not any(cell in row for row in rows[1:] for cell in roles):
+        return True
+    if roles:
         return rising  # steps may be the names of columns, but values seldom rise all along
     text = [cell for cell in first if not _is_number(cell) and cell not in MISSING]
     again = any(cell in row for row in rows[1:] for cell in text)
