@@ -100,7 +100,8 @@ def test_a_table_and_its_target_column(trained, tmp_path):
     assert [one.support for one in evaluate_run(folder, new).scores.classes] == [2, 3]
     new.write_text("v0,v1,v2\n0.1,0.2,0.3\n")
     with pytest.raises(
-        ValueError, match=r"new.csv must have the target column 'outcome'.*got the columns v0, v1, v2;"
+        ValueError,
+        match=r"new.csv must have the target column 'outcome'.*got the columns v0, v1, v2;",
     ):
         evaluate_run(folder, new)
 

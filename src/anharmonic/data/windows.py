@@ -216,7 +216,12 @@ def find_season(part: Sequences, horizon: int, channels: tuple[int, ...]) -> int
     # One step is the last value, which is a baseline of its own.
     last = float(np.mean([error(int(step)) for step in ahead]))
     best = int(np.argmin(scores[1:])) + 1
-    return seasons[best] if scores[best] < 0.9 * last else 0
+    if scores[best] >= 0.9 * last:
+        return 0
+    # Several seasons repeat as well as one.
+    parts = {round(seasons[best] / n) for n in range(1, seasons[best] // 2 + 1)} & set(seasons[1:])
+    score = dict(zip(seasons, scores, strict=True))
+    return min(season for season in parts if score[season] <= 1.1 * scores[best])
 
 
 def channel_numbers(part: Sequences, names: tuple[str, ...]) -> tuple[int, ...]:

@@ -105,8 +105,8 @@ def test_dates_of_eight_digits_are_dates(read):
 
 
 def test_steps_are_ordered_by_their_numbers(read):
-    part = read(table(label=[*"ab"], v0=[0, 0], v1=[1, 1], v10=[10, 10], v2=[2, 2], v3=[3, 3],
-                      v4=[4, 4], v5=[5, 5], v6=[6, 6], v7=[7, 7], v8=[8, 8], v9=[9, 9]))  # fmt: skip
+    numbers = sorted(range(11), key=str)
+    part = read(table(label=[*"ab"], **{f"v{i}": [i, i] for i in numbers}))
     assert part.x[:11, 0].tolist() == list(range(11))
     two = read(table(label=[*"ab"], a_0=[0, 0], a_1=[1, 1], a_2=[2, 2], b_0=[5, 5], b_2=[7, 7],
                      b_1=[6, 6]))  # fmt: skip
@@ -182,11 +182,11 @@ def test_no_column_is_the_time(read):
 
 def test_how_dates_are_written_may_be_said(read):
     text = table(date=["01/02/2024", "03/01/2024", "02/04/2024"], a=[1, 2, 3], label=[*"aab"])
-    with pytest.raises(ValueError, match="--date-format '%d/%m/%Y'"):
+    with pytest.raises(ValueError, match=r"--date-format '%d/%m/%Y'"):
         read(text)
     assert read(text, date_format="%d/%m/%Y").x[:, 0].tolist() == [2, 1, 3]
     assert read(text, date_format="%m/%d/%Y").x[:, 0].tolist() == [1, 3, 2]
-    with pytest.raises(ValueError, match="'%Y'.*'01/02/2024' in row 2"):
+    with pytest.raises(ValueError, match=r"'%Y'.*'01/02/2024' in row 2"):
         read(text, date_format="%Y")
 
 
@@ -199,7 +199,7 @@ def test_rows_that_repeat_a_time_are_joined_as_said(read):
 
 def test_a_repeated_hour_of_local_time_is_refused(read):
     hours = ["2024-10-27 01:00", "2024-10-27 02:00", "2024-10-27 02:00", "2024-10-27 03:00"]
-    with pytest.raises(ValueError, match="write UTC or an offset|--duplicates"):
+    with pytest.raises(ValueError, match="write UTC or an offset"):
         read(table(time=hours, a=[1, 2, 3, 4]), **FORECAST)
     quarters = ["2024-10-27 02:00", "2024-10-27 02:45", "2024-10-27 02:15", "2024-10-27 03:00"]
     with pytest.raises(ValueError, match="write UTC or an offset"):
