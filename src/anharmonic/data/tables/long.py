@@ -121,9 +121,11 @@ def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int
             f"{ordered[twice[0]]} twice ({steps.place(int(twice[0]) + 1)}; {len(twice)} such rows)"
         )
         expected = f"a sequence of {where} must have one row for every time"
+        utc = f", {advice} if an hour of local time repeats" if _at_night(ordered[twice]) else ""
         advice = "name the column of sequences with id_column (--id-column), keep one row of each "
         advice += (
             "with --duplicates first or mean, or take the file's order with --time-column none"
+        advice += utc
         )
         raise ValueError(message(expected, came, advice))
     return np.flatnonzero(np.concatenate([[True], ~again]))
@@ -141,11 +143,16 @@ def _local_time(steps: _Steps, clock: NDArray[Any]) -> str:
     if not 0 < len(falls) <= years or (gaps[falls] < -3600).any():
         return ""
     late = clock[falls + 1]
-    hours = (late - late.astype("M8[D]")) / np.timedelta64(1, "h")
-    months = late.astype("M8[M]").astype(np.int64) % 12 + 1
-    if (hours < 4).all() and np.isin(months, (3, 4, 9, 10, 11)).all():
-        return str(late[0].astype("M8[s]"))
-    return ""
+    return str(late[0].astype("M8[s]")) if _at_night(late) else ""
+
+
+def _at_night(stamps: NDArray[Any]) -> bool:
+    """Whether dates lie in the hours and months in which clocks are changed."""
+    if stamps.dtype.kind != "M":
+        return False
+    hours = (stamps - stamps.astype("M8[D]")) / np.timedelta64(1, "h")
+    months = stamps.astype("M8[M]").astype(np.int64) % 12 + 1
+    return bool((hours < 4).all() and np.isin(months, (3, 4, 9, 10, 11)).all())
 
 
 def _means(column: NDArray[np.float64], firsts: NDArray[np.int64]) -> NDArray[np.float64]:
