@@ -125,9 +125,8 @@ def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int
         advice = "name the column of sequences with id_column (--id-column), keep one row of each "
         advice += (
             "with --duplicates first or mean, or take the file's order with --time-column none"
-        advice += utc
         )
-        raise ValueError(message(expected, came, advice))
+        raise ValueError(message(expected, came, advice + utc))
     return np.flatnonzero(np.concatenate([[True], ~again]))
 
 
