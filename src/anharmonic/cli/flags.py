@@ -9,7 +9,7 @@ import dataclasses
 import inspect
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 T = TypeVar("T")
 AUTO = "auto"
@@ -150,7 +150,7 @@ def options_of(
 
 
 def _or_auto(hint: Any) -> Any:
-    return hint | Literal["auto"]
+    return hint if AUTO in get_args(hint) else hint | Literal["auto"]
 
 
 def _with_default(value: Any) -> Any:

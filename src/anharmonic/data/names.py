@@ -49,7 +49,7 @@ _CYCLES = frozenset(
     "holiday isholiday dayofmonth hourofday".split()
 )
 _COUNTERS = frozenset(
-    "sec secs second seconds ms msec msecs us ns minutes hours days ts tempo data sample samples "
+    "sec secs second seconds ms msec msecs us ns minutes hours days years months weeks quarters ts tempo data sample samples "
     "frame frames step steps tick ticks index idx i n no nr num number count counter row rows obs "
     "observation observations period periods week woche semaine cycle cycles percent epoch "
     "unixtime timeindex timestep seq lfd".split()

@@ -53,7 +53,8 @@ class DataOptions:
             channels. Not for forecasts.
         target_column: Of a table, the column of the targets; None to find it by its name.
         id_column: Of a table, the column that says which sequence a row is of.
-        time_column: Of a table, the column of times: numbers, or dates as in ISO 8601.
+        time_column: Of a table, the column of times: numbers or dates; "none" if no column is, so
+            that rows stay in the order of the file.
         group_column: Of a table, the column of subjects or recordings.
         layout: Of a table: "wide", a row per sequence; "long", a row per step; "nested", a row per
             sequence whose cells are lists; "auto" to find out.

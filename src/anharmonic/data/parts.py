@@ -185,7 +185,8 @@ def _divide(
     if cut.way(part) == "steps":
         return _along_steps(part, names, cut)
     expected = f"at least {len(names)}, to be cut into {', '.join(names)}"
-    advice = "add sequences, or store x_train, x_valid and x_test"
+    advice = "add sequences, cut long ones with window=128 (--window 128), or store x_train, "
+    advice += "x_valid and x_test"
     require(len(part) >= len(names), f"sequences in {part.where}", len(part), expected, advice)
     total = len(part) if total is None else total
     wanted = {"valid": _valid_size(cut, total), "test": max(1, round(TEST_SHARE * total))}
