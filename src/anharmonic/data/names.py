@@ -49,7 +49,8 @@ _CYCLES = frozenset(
     "holiday isholiday dayofmonth hourofday".split()
 )
 _COUNTERS = frozenset(
-    "sec secs second seconds ms msec msecs us ns minutes hours days years months weeks quarters ts tempo data sample samples "
+    "sec secs second seconds ms msec msecs us ns minutes hours days years months weeks quarters ts "
+    "tempo data sample samples "
     "frame frames step steps tick ticks index idx i n no nr num number count counter row rows obs "
     "observation observations period periods week woche semaine cycle cycles percent epoch "
     "unixtime timeindex timestep seq lfd".split()
@@ -88,7 +89,12 @@ GROUPS = (
     frozenset(
         ("group id", "subject id", "patient id", "participant id", "person id", "recording id")
     ),
-    frozenset(("proband", "versuchsperson", "sujet", "paciente", "soggetto", "испытуемый")),
+    frozenset(
+        (
+            "proband,versuchsperson,sujet,paciente,soggetto,испытуемый,user,user id,subj,volunteer,"
+            "driver,athlete,animal"
+        ).split(",")
+    ),
 )
 _SERIES = frozenset(
     "run session rep repetition experiment episode batch lot file filename path engine unit "
@@ -154,6 +160,16 @@ def may_be_time(name: str) -> bool:
         words = words[:-1] if words[0] in _COUNTERS else words
     joined = "".join(words)
     return bool(_TIME_WORDS & set(words)) or joined in _COUNTERS or joined in _TIME_WORDS
+
+
+def is_counter(name: str) -> bool:
+    """Whether a column of this name only numbers samples.
+
+    Example:
+        >>> is_counter("Sample Index"), is_counter("steps")
+        (True, False)
+    """
+    return plain(name).split(" ")[0] in ("sample", "frame", "index", "idx", "row", "tick")
 
 
 def calendar_part(name: str) -> str | None:

@@ -993,3 +993,94 @@ case(
       "label", blocks("x", "y", "x")),
     **THREE, id="subject", time="percent", target="label", per="sequence", channels=("knee", "hip"),
 )  # fmt: skip
+
+# Found by a second look at what people publish.
+case(
+    "a date and an hour in columns",
+    T("Date", lambda n: [f"2024-01-{20 + i // 4:02d}" for i in range(n)], "Hour", lambda n: [i % 4 for i in range(n)],
+      "load", wave(1)),
+    **SERIES, time="Date Hour", channels=("load",), begins="2024-01-20",
+)  # fmt: skip
+case(
+    "records, segments of each, samples of each",
+    T("record", blocks(100, 101), "segment", again(blocks(1, 2), 6), "sample", again(count(), 3), "ecg", wave(1),
+      "label", blocks("N", "V", "N", "V")),
+    layout="long", id="segment", group="record", time="sample", target="label", per="sequence",
+    channels=("ecg",), lengths=[3, 3, 3, 3],
+)  # fmt: skip
+case(
+    "WISDM with names: users whose clocks go on",
+    T("user", blocks(33, 34), "activity", blocks("Jog", "Walk", "Jog", "Walk"), "timestamp",
+      count(49105962326000, 50000000), "x-axis", wave(1), "y-axis", wave(2), "z-axis", wave(3)),
+    layout="long", id="user", time="timestamp", target="activity", per="step",
+    channels=("x-axis", "y-axis", "z-axis"), lengths=[6, 6],
+)  # fmt: skip
+case(
+    "the user of every experiment is its group",
+    T("user", blocks(1, 2, 3), "experiment", blocks(1, 2, 3), "activity", blocks("w", "s", "w"), "ax", wave(1)),
+    **THREE, id="experiment", group="user", target="activity", per="sequence", channels=("ax",),
+)  # fmt: skip
+case(
+    "OpenBCI: remarks, a counter that wraps, two clocks",
+    "%OpenBCI Raw EEG Data\n%Number of channels = 4\n"
+    + T("Sample Index", again(count(), 6), "EXG Channel 0", wave(1), "EXG Channel 1", wave(2), "Timestamp",
+        clock(0.004, 1600000000), sep=", "),
+    **SERIES, time="Timestamp", channels=("EXG Channel 0", "EXG Channel 1"), ignored=("Sample Index",),
+)  # fmt: skip
+case(
+    "Zillow: regions of several names, ends of months in columns",
+    "RegionID,SizeRank,RegionName,RegionType,StateName,2000-01-31,2000-02-29,2000-03-31\n"
+    "1,0,US,country,,1,2,3\n2,1,NY,msa,NY,1,2,3\n3,2,LA,msa,CA,2,2,3\n",
+    mode="forecast", layout="wide", id="RegionName", lengths=[3, 3, 3], target=None, per=None,
+    ignored=("RegionID", "SizeRank", "RegionType", "StateName"),
+)  # fmt: skip
+case(
+    "M5: goods, groups of goods, days d_1 ...",
+    "id,item_id,dept_id,d_1,d_2,d_3,d_4\nA_1,A,x,0,1,2,3\nB_1,B,x,0,1,2,4\nC_1,C,y,1,1,1,1\n",
+    mode="forecast", layout="wide", id="id", lengths=[4, 4, 4], target=None, per=None,
+    ignored=("item_id", "dept_id"),
+)  # fmt: skip
+case(
+    "credit cards: times that come again and numbered features",
+    T("Time", listed(0, 0, 1, 2, 2, 4, 7, 7, 9, 10, 10, 12), *steps("V", 6, 1), "Amount", wave(3), "Class",
+      turns(0, 0, 0, 1)),
+    refuse="--layout",
+)  # fmt: skip
+case(
+    "wide, numbers alone in a mixed order",
+    T("label", turns("a", "b"), "2", count(200), "0", count(0), "1", count(100), n=3),
+    layout="wide", target="label", per="sequence", lengths=[3, 3, 3],
+    x=[0, 100, 200, 1, 101, 201, 2, 102, 202],
+)  # fmt: skip
+case(
+    "numbered flowers are no recording",
+    T("No", count(1), "height", wave(1), "width", wave(2), "label", turns("a", "b")),
+    refuse="--layout",
+)  # fmt: skip
+case(
+    "wide, a name for every row",
+    T("name", listed(*(f"s{i}" for i in range(12))), "kind", turns("a", "b"), *steps("v", 5)),
+    layout="wide", id="name", target="kind", per="sequence", lengths=[5] * 12,
+)  # fmt: skip
+case(
+    "sepsis: a label of hours, one patient's changes",
+    T("Hour", again(count(), 4), "HR", wave(1), "Age", blocks(40, 50, 60), "Patient_ID", blocks(1, 2, 3), "SepsisLabel",
+      listed(0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0)),
+    refuse="--labels",
+)  # fmt: skip
+case(
+    "a temperature T is no time",
+    T("date", stamps("%Y-%m-%d"), "T [K]", wave(1), "p", wave(2)),
+    **SERIES, time="date", channels=("T [K]", "p"),
+)  # fmt: skip
+case(
+    "points for missing values, as FRED writes them",
+    T("DATE", months("%Y-%m-%d"), "UNRATE", lambda n: ["." if i == 3 else i for i in range(n)]),
+    **SERIES, time="DATE", channels=("UNRATE",),
+)  # fmt: skip
+case(
+    "the World Bank's covid table: no single name", "P,C,Lat,Long,1/22/20,1/23/20,1/24/20\n,Afgh,1,2,0,0,1\n,Alb,3,4,0,1,2\n"
+    "NSW,Aus,3,4,0,1,5\nVic,Aus,5,6,1,1,2\n",
+    mode="forecast", layout="wide", lengths=[3] * 4, target=None, per=None,
+    ignored=("P", "C", "Lat", "Long"),
+)  # fmt: skip

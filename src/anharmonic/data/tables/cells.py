@@ -23,7 +23,7 @@ from anharmonic.data.tables.dates import (
 )
 
 # How text files write a value that is not known.
-MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "none")
+MISSING = ("", "?", ".", "NA", "N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "none")
 _WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 
 

@@ -25,7 +25,7 @@ def with_joined_times(table: Table) -> Table:
     Args:
         table: The table.
     """
-    for columns in (_date_and_clock(table), _parts(table)):
+    for columns in (_date_and_clock(table), _date_and_hour(table), _parts(table)):
         if columns:
             stamps = _joined(table, columns)
             if stamps is not None:
@@ -45,6 +45,22 @@ def _date_and_clock(table: Table) -> list[str]:
     if not dates:  # of eight digits
         dates = [name for name in named if is_numeric(table.column(name)) and _is_day(table, name)]
     return [dates[0], clocks[0]] if len(dates) == len(clocks) == 1 else []
+
+
+def _date_and_hour(table: Table) -> list[str]:
+    """A column of dates that come again, and one of whole hours."""
+    dates = [name for name in table.names if may_be_dates(table, name) == "date"]
+    hours = [
+        name
+        for name in table.names
+        if calendar_part(name) == "hour" and is_numeric(table.column(name))
+    ]
+    if len(dates) != 1 or len(hours) != 1:
+        return []
+    cells = table.arrow.select([dates[0], hours[0]])
+    once = cells.select([0]).group_by([dates[0]]).aggregate([]).num_rows
+    pairs = cells.group_by([dates[0], hours[0]]).aggregate([]).num_rows
+    return [dates[0], hours[0]] if once < pairs else []
 
 
 def _is_day(table: Table, name: str) -> bool:
@@ -81,8 +97,13 @@ def _joined(table: Table, columns: list[str]) -> NDArray[Any] | None:
             days, clock = times(table, columns[0]), times(table, columns[1])
         except ValueError:
             return None
-        whole = days == days.astype("M8[D]")
-        if days.dtype.kind != "M" or not whole.all() or (clock >= 86400).any():
+        if days.dtype.kind != "M" or clock.dtype.kind != "f":
+            return None
+        whole = (days == days.astype("M8[D]")).all()
+        if calendar_part(columns[1]) == "hour" and is_numeric(table.column(columns[1])):
+            whole = whole and bool((clock % 1 == 0).all()) and clock.max() <= 24
+            clock = 3600 * clock
+        if not whole or (clock < 0).any() or (clock > 86400).any():
             return None
         joined: NDArray[Any] = days + np.round(clock * 1e9).astype("m8[ns]")
         return joined

@@ -17,6 +17,7 @@ from anharmonic.data.names import (
     MONTHS,
     ROWS,
     calendar_part,
+    is_counter,
     is_time,
     may_be_series,
     may_be_time,
@@ -311,6 +312,8 @@ class _Reader:
         others = [other for other in self.free if other != name and self._may_name_series(other)]
         tried = [tuple(series)] if series else []
         tried += [(other,) for other in (*series, *others)] + [()]
+        few = others[:6]
+        tried += [(a, b) for i, a in enumerate(few) for b in few[i + 1 :]]
         dates = times(self.table, name).dtype.kind == "M"
         for names in tried:
             codes = self.codes(*names) if names else np.zeros(len(values), np.int64)
@@ -372,9 +375,7 @@ class _Reader:
         if len(by_id) > 1 and not self.given.forecast:
             self._several_ids(by_id)
         rows = len(self.table)
-        wide = steps is not None and numbered_kind(next(iter(steps.channels)), steps.count) not in (
-            "channel",
-        )
+        wide = steps is not None and self._kind_of(steps) != "channel"
         if by_id and not self.given.forecast:
             again = self.distinct(by_id[0]) < rows
             role = "group" if again and wide and time is None else "id"
@@ -386,8 +387,14 @@ class _Reader:
         group = self.roles.get("group")
         if time is not None and self.distinct(time) < rows:
             self._series_of_times(time, group, could)
+        elif steps is not None and (steps.dated or self._kind_of(steps) == "step"):
+            return  # a row per sequence
         elif time is None or may_be_dates(self.table, time) == "":
             self._series_in_blocks(could, steps, time)
+
+    def _kind_of(self, steps: StepColumns) -> str:
+        kinds = {numbered_kind(prefix, steps.count) for prefix in steps.channels}
+        return kinds.pop() if len(kinds) == 1 else ""
 
     def _kind_of_key(self, name: str) -> bool:
         return not self._numeric(name) or self._whole(name) > 0
@@ -434,7 +441,7 @@ class _Reader:
         pairs = [(a, b) for i, a in enumerate(could) for b in could[i + 1 :] if unique(a, b)]
         if group is not None:
             pairs = [(group, b) for b in could if unique(group, b)]
-        if len(pairs) == 1 and (self.given.forecast or group is not None):
+        if len(pairs) == 1:
             if group is None:
                 self._take("group", pairs[0][0])
             self._take("id", pairs[0][1])
@@ -496,7 +503,7 @@ class _Reader:
             return self._numbered(steps, again)
         time = self.roles.get("time")
         rows = time is not None and plain(time) in ROWS and self._numeric(time)
-        rows = rows and bool((np.diff(numbers(self.table, time)) == 1).all())
+        rows = rows and bool((np.diff(numbers(self.table, str(time))) == 1).all())
         if rows and not again and not self.given.windows and time_searched:
             came = f"named values and {time!r}, which may number independent rows"
             self._doubt("rows", came, f"{_LAYOUTS}, or --time-column {time!r}")
@@ -533,9 +540,7 @@ class _Reader:
 
     def _numbered(self, steps: StepColumns, again: bool) -> Layout:
         """Where columns are numbered: steps, or channels whose names have numbers."""
-        prefixes = list(steps.channels)
-        kinds = {numbered_kind(prefix, steps.count) for prefix in prefixes}
-        kind = kinds.pop() if len(kinds) == 1 else ""
+        kind = self._kind_of(steps)
         many = steps.count >= _SURE_OF_STEPS and kind != "channel"
         shown = quoted(steps.names, 6)
         time = self.roles.get("time")
@@ -575,7 +580,12 @@ class _Reader:
     def _long(self) -> Understood:
         if not self.given.forecast:
             self._guess_target("long")
+        if "id" not in self.roles and "group" in self.roles:
+            if self.distinct(self.roles["group"]) > 1:  # recordings are of one subject each
+                self.roles["id"] = self.roles.pop("group")
+        self._check_numbers_of_series()
         time = self.roles.get("time")
+        self._leave_out([n for n in self.free if time is not None and is_counter(n)])
         dated = time is not None and times(self.table, time).dtype.kind == "M"
         if self.given.forecast and (dated or time is None):
             numeric = [n for n in self.free if self._numeric(n)]
@@ -588,6 +598,22 @@ class _Reader:
             if kind or self._is_text(name):
                 self._other_text(name, kind)
         return Understood(self.roles, "long", self.free, self.ignored)
+
+    def _check_numbers_of_series(self) -> None:
+        """Numbers of series beside the id are no measurements."""
+        known = self.roles.get("id")
+        for name in list(self.free):
+            if self._is_text(name) or not self._may_name_series(name):
+                continue
+            if known is not None and self._finer(known, name):
+                self._leave_out([name])
+                continue
+            came = f"{name!r}, whole numbers that come again"
+            advice = (
+                f"say --id-column {name!r} if it names series, else --ignore {name!r} or another "
+            )
+            advice += "name"
+            self._refuse(f"values of {self.table.where} must be measurements", came, advice)
 
     def _other_text(self, name: str, kind: str) -> None:
         """Text beside the columns that have a role: left out if it says nothing, else refused."""

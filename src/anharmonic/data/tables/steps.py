@@ -93,7 +93,8 @@ def step_columns(names: Sequence[str]) -> StepColumns | None:
             return None
         found[prefix][number] = name
         years = years or _YEAR.fullmatch(name.strip()) is not None
-    found = {prefix: steps for prefix, steps in found.items() if _are_steps(sorted(steps))}
+    if not dates:
+        found = {prefix: steps for prefix, steps in found.items() if _are_steps(sorted(steps))}
     if not found:
         return None
     largest = max(len(steps) for steps in found.values())
