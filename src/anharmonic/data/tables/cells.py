@@ -24,6 +24,8 @@ from anharmonic.data.tables.dates import (
 
 # How text files write a value that is not known.
 MISSING = ("", "?", ".", "NA", "N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "none")
+# Cells that decide whether a column holds dates.
+_LOOKED_AT = 1000
 _WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 
 
@@ -304,7 +306,8 @@ def may_be_dates(table: Table, name: str) -> str:
         return "clock"
     if not _is_text(column.type):
         return ""
-    cells = [cell for cell in column.to_pylist() if cell is not None and cell.strip()]
+    first = column.slice(0, _LOOKED_AT).drop_null().to_pylist()
+    cells = [cell for cell in first if cell.strip()]
     try:
         if not cells or all(_number(cell) is not None for cell in cells[:100]):
             return ""

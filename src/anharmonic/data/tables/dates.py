@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
+from pyarrow import compute
 
 Dates = NDArray[np.datetime64]
 
@@ -29,6 +31,8 @@ _QUARTER = re.compile(
     r"(?P<y>\d{4})[ -]?Q(?P<q>[1-4])|Q(?P<q2>[1-4])[ -/]?(?P<y2>\d{4})", re.IGNORECASE
 )
 _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,4}):(\d{1,2}(?:[.,]\d+)?)")
+# From here on Arrow reads dates, ten times as fast.
+_MANY = 2000
 # Some cells decide which forms a column can have.
 _LOOKED_AT = 30
 
@@ -93,11 +97,26 @@ def _one(cells: Sequence[str], form: str) -> list[datetime] | None:
         return None
 
 
+def _at_once(cells: Sequence[str], form: str) -> Dates | None:
+    """Many dates of one form, by Arrow; None if they are not, or the form is not one of its own."""
+    if len(cells) < _MANY or re.search(r"%[fpbBaAz]", form):
+        return None
+    stamps = compute.strptime(pa.array(cells), format=form, unit="s", error_is_null=True)
+    if stamps.null_count:
+        return None
+    made: Dates = stamps.to_numpy(zero_copy_only=False).astype("M8[ns]")
+    return made
+
+
 def _dated(cells: Sequence[str], forms: Sequence[str]) -> tuple[Dates, bool] | None:
     bare = [_without_zone(cell) for cell in cells]
     distinct = list(dict.fromkeys(bare))
     found: list[tuple[Dates, bool]] = []
     for form in dict.fromkeys(forms):
+        if (many := _at_once(bare, form)) is not None:
+            if not any(np.array_equal(many, other) for other, _ in found):
+                found.append((many, bare[0] != cells[0]))
+            continue
         made = _one(distinct, form)
         if made is None:
             continue

@@ -86,6 +86,7 @@ class _Reader:
         searched = ("target", "id", "group")
         self.roles = by_name(table.names, given, table.where, targets, searched)
         self.free = [name for name in names if name not in self.roles.values()]
+        self._clocks: dict[str, NDArray[Any]] = {}
         self._codes: dict[tuple[str, ...], NDArray[np.int64]] = {}
 
     def read(self) -> Understood:
@@ -122,13 +123,17 @@ class _Reader:
     def _is_text(self, name: str) -> bool:
         return name in text_columns(self.table, [name]) and not may_be_dates(self.table, name)
 
+    def _clock(self, name: str) -> NDArray[Any]:
+        if name not in self._clocks:
+            self._clocks[name] = times(self.table, name)
+        return self._clocks[name]
+
     def codes(self, *names: str) -> NDArray[np.int64]:
         """Numbers that are equal where the cells of all these columns are."""
         if names not in self._codes:
             if len(names) == 1:
-                cells = self.table.column(names[0]).to_pylist()
-                order = {cell: i for i, cell in enumerate(dict.fromkeys(cells))}
-                made = np.array([order[cell] for cell in cells], np.int64)
+                cells = self.table.column(names[0]).dictionary_encode(null_encoding="encode")
+                made = cells.indices.to_numpy(zero_copy_only=False).astype(np.int64)
             else:
                 first, rest = self.codes(names[0]), self.codes(*names[1:])
                 pairs = first * (int(rest.max(initial=0)) + 1) + rest
@@ -314,7 +319,7 @@ class _Reader:
         tried += [(other,) for other in (*series, *others)] + [()]
         few = others[:6]
         tried += [(a, b) for i, a in enumerate(few) for b in few[i + 1 :]]
-        dates = times(self.table, name).dtype.kind == "M"
+        dates = self._clock(name).dtype.kind == "M"
         for names in tried:
             codes = self.codes(*names) if names else np.zeros(len(values), np.int64)
             order = np.argsort(codes, kind="stable")
@@ -352,7 +357,7 @@ class _Reader:
         )
 
     def _same_order(self, first: str, second: str) -> bool:
-        a, b = times(self.table, first), times(self.table, second)
+        a, b = self._clock(first), self._clock(second)
         if len(np.unique(a)) < len(a) or len(np.unique(b)) < len(b):
             return False
         return bool((np.argsort(a) == np.argsort(b)).all())
@@ -563,7 +568,7 @@ class _Reader:
                 del self.roles["time"]
                 self.ignored.append(time)
                 return "wide"
-        clock = times(self.table, time)
+        clock = self._clock(time)
         gaps = np.diff(clock)
         none = gaps[:1] * 0
         rising = bool(len(gaps)) and bool((gaps >= none).all() and (gaps > none).any())
@@ -586,7 +591,7 @@ class _Reader:
         self._check_numbers_of_series()
         time = self.roles.get("time")
         self._leave_out([n for n in self.free if time is not None and is_counter(n)])
-        dated = time is not None and times(self.table, time).dtype.kind == "M"
+        dated = time is not None and self._clock(time).dtype.kind == "M"
         if self.given.forecast and (dated or time is None):
             numeric = [n for n in self.free if self._numeric(n)]
             parts = [n for n in numeric if calendar_part(n) is not None]
