@@ -221,7 +221,7 @@ def find_season(part: Sequences, horizon: int, channels: tuple[int, ...]) -> int
     # Several seasons repeat as well as one.
     parts = {round(seasons[best] / n) for n in range(1, seasons[best] // 2 + 1)} & set(seasons[1:])
     score = dict(zip(seasons, scores, strict=True))
-    return min(season for season in parts if score[season] <= 1.25 * scores[best])
+    return min(season for season in parts if score[season] <= 1.5 * scores[best])
 
 
 def channel_numbers(part: Sequences, names: tuple[str, ...]) -> tuple[int, ...]:
