@@ -30,6 +30,7 @@ NAMES = [
     "har2",
     "watch-imu",
     "eigenworms",
+    "worms",
     "heart-rate",
     "respiratory-rate",
     "google12",
