@@ -1,5 +1,5 @@
-/* Recurrences and sums over graphs for one kind of real and one instruction set: compiled with -DAN_REAL=float|double,
- * -DAN_REAL_BYTES=4|8 and -DAN_ENGINE=the name of the table below. */
+/* Recurrences and sums over graphs for one kind of real and one instruction set: compiled with
+ * -DAN_REAL=float|double, -DAN_REAL_BYTES=4|8 and -DAN_ENGINE=the name of the table below. */
 
 #include "block.h"
 #include "engine.h"
@@ -7,11 +7,12 @@
 #include "pool.h"
 #include "resonator.h"
 
-/* Whether the sizes of a call can be walked: a block or tile of 0 would divide by 0 or never end. */
+/* Whether the sizes of a call can be walked: a block or tile of 0 would never end. */
 static int has_sizes(const an_call *c) {
     return c->steps > 0 && c->batch > 0 && c->inputs > 0 && c->hidden > 0 && c->layers > 0 &&
-           c->sum_rows > 0 && c->block > 0 && c->block % c->sum_rows == 0 && c->tile > 0 && c->skip >= 0 && c->keep >= AN_KEEP_NOTHING &&
-           c->keep <= AN_KEEP_END && (c->keep == AN_KEEP_NOTHING || c->checkpoint > 0);
+           c->sum_rows > 0 && c->block > 0 && c->block % c->sum_rows == 0 && c->tile > 0 &&
+           c->skip >= 0 && c->keep >= AN_KEEP_NOTHING && c->keep <= AN_KEEP_END &&
+           (c->keep == AN_KEEP_NOTHING || c->checkpoint > 0);
 }
 
 static int run(const an_call *call, int backward) {

@@ -47,8 +47,7 @@ static void lem_walk(block *b, int64_t l, int64_t t0, int64_t n, int rebuild) {
             for (int64_t j = 0; j < c->padded; j += LANES) {
                 vec gate = h, open, t;
                 if (gated) {
-                    const vec o =
-                        rebuild ? load(act + j) : sigmoid_of(load(p + j));
+                    const vec o = rebuild ? load(act + j) : sigmoid_of(load(p + j));
                     if (act && !rebuild) store(act + j, o);
                     gate = lem_gate(c, o, dt, &open);
                     if (!rebuild) {
@@ -81,8 +80,7 @@ static void lem_walk(block *b, int64_t l, int64_t t0, int64_t n, int rebuild) {
             for (int64_t j = 0; j < c->padded; j += LANES) {
                 vec gate = h, open;
                 if (gated) {
-                    const vec o =
-                        rebuild ? load(act + c->kept_row + j) : load(p + c->section + j);
+                    const vec o = rebuild ? load(act + c->kept_row + j) : load(p + c->section + j);
                     gate = lem_gate(c, o, dt, &open);
                 }
                 const vec t = rebuild ? load(act + (sz + 1) * c->kept_row + j)

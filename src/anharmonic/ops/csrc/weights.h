@@ -40,7 +40,8 @@ static void shape(chain *c, const an_call *call, int backward) {
 static void pack_forward(const chain *c, operand *packed, const real *w, int64_t sections,
                          int64_t inputs) {
     for (int64_t i = 0; i < sections; i++)
-        pack(packed + i * c->section * operands(inputs), inputs, c->H, w + i * c->H * inputs, inputs);
+        pack(packed + i * c->section * operands(inputs), inputs, c->H, w + i * c->H * inputs,
+             inputs);
 }
 
 static void pack_backward(const chain *c, operand *packed, const real *w, int64_t sections,
@@ -62,8 +63,7 @@ static operand *packed_matrix(arena *a, int64_t inner, int64_t columns) {
 
 static void pad_vector(const chain *c, real *to, const real *from, int64_t sections) {
     clear(to, sections * c->section);
-    for (int64_t i = 0; from && i < sections; i++)
-        copy(to + i * c->section, from + i * c->H, c->H);
+    for (int64_t i = 0; from && i < sections; i++) copy(to + i * c->section, from + i * c->H, c->H);
 }
 
 /* Lays out (and, once there is memory, packs) the weights; counts the sums of the gradients. */
@@ -90,12 +90,13 @@ static void lay_out_weights(chain *c, arena *a) {
             if (l || k->grad_x) w.in_back = packed_matrix(a, c->N, up);
             if (skips) w.skip_back = packed_matrix(a, c->N, skip_up);
             for (int i = 0; i < 2 && is_dense(c); i++)
-                w.hidden_back[i] = packed_matrix(
-                    a, is_lem(c) && i == 0 ? hidden_columns(c, 0) : c->H, c->section);
+                w.hidden_back[i] =
+                    packed_matrix(a, is_lem(c) && i == 0 ? hidden_columns(c, 0) : c->H, c->section);
             w.sum_in = c->sums, c->sums += w.inputs * c->N;
             w.sum_bias = c->sums, c->sums += c->N;
             w.sum_skip = c->sums, c->sums += w.skip_inputs * c->N;
-            for (int i = 0; i < 2; i++) w.sum_hidden[i] = c->sums, c->sums += c->H * hidden_columns(c, i);
+            for (int i = 0; i < 2; i++)
+                w.sum_hidden[i] = c->sums, c->sums += c->H * hidden_columns(c, i);
             w.sum_w = c->sums, c->sums += c->section;
             w.sum_h = c->sums, c->sums += c->section;
         }
@@ -105,7 +106,8 @@ static void lay_out_weights(chain *c, arena *a) {
         pad_vector(c, w.bias, weight(c, l, bias_of(c)), c->sections);
         if (skips) pack_forward(c, w.skip, weight(c, l, UNI_SKIP), 1, w.skip_inputs);
         for (int i = 0; i < 2 && is_dense(c); i++)
-            pack_forward(c, w.hidden[i], weight(c, l, 1 + i), hidden_columns(c, i) / c->section, c->H);
+            pack_forward(c, w.hidden[i], weight(c, l, 1 + i), hidden_columns(c, i) / c->section,
+                         c->H);
         if (!is_dense(c)) {
             pad_vector(c, w.w, weight(c, l, UNI_W), 1);
             pad_vector(c, w.h, weight(c, l, UNI_C), 1);
