@@ -50,12 +50,29 @@ typedef struct { /* one layer's weights, packed, and where its gradients are sum
     int64_t sum_in, sum_skip, sum_bias, sum_hidden[2], sum_w, sum_h;
 } layer;
 
+/* What the library knows of a model; a row of the table in block.h. Functions take a layer, and n
+ * steps from t on. A diagonal model's neurons meet in the drive alone: it has vectors w and c in
+ * place of hidden matrices, and keeps no activations, so that a tile is walked again. */
+typedef struct block block;
+typedef void step_function(block *b, int64_t l, int64_t t, int64_t n);
+typedef struct {
+    step_function *walk;    /* from slot 0 of the tile */
+    step_function *rebuild; /* the same where the activations are known; NULL if diagonal */
+    step_function *back;    /* from the gradients behind the last step to those before the first */
+    step_function *grid_walk; /* `walk` on the grid, or NULL */
+    step_function *grid_undo; /* from the state after the last step to slot 0, or NULL */
+    int diagonal, bias;       /* which of the weights is the bias */
+    int sections;             /* blocks of H rows in V and b, and activations of a step */
+    int hidden[2];            /* blocks of H rows in the hidden matrices; their columns feed as many
+                                 sections of the drive, the last those of the second matrix */
+} model;
+
 typedef struct { /* what all blocks of a call share */
     const an_call *call;
+    const model *model;
     int64_t H, padded;              /* neurons; as many as vector loops run over */
     int64_t section, sections, N;   /* drive columns: sections of neurons, padded to panels */
     int64_t y_row, n_row, kept_row; /* pitches of states, drives and kept rows */
-    int64_t activations;            /* per neuron and step */
     layer *layers;
     int64_t sums;           /* reals of one block's weight gradients */
     real *all_sums;         /* [groups][sums] */
@@ -71,7 +88,7 @@ typedef struct {       /* states and activations of a stretch of time */
     int64_t begin, steps, spacing;
 } kept;
 
-typedef struct { /* one block of rows at work */
+struct block { /* one block of rows at work */
     const chain *c;
     int64_t first, rows, steps; /* steps: of its longest sequence */
     real **y, **z, **act, **level, **masked;
@@ -81,7 +98,7 @@ typedef struct { /* one block of rows at work */
     real *scratch; /* gradients of w and h of one tile and group (UnICORNN) */
     kept chunk;    /* workspace of the chunk that is walked again */
     int overflow;
-} block;
+};
 
 AN_INLINE int64_t length_of(const block *b, int64_t row) {
     const int64_t *lengths = b->c->call->lengths;
@@ -106,7 +123,17 @@ AN_INLINE real *drive_row(const block *b, int64_t step, int64_t row) {
     return b->drive + (step * b->rows + row) * b->c->n_row;
 }
 
-AN_INLINE int64_t act_row(const chain *c) { return c->activations * c->kept_row; }
+AN_INLINE int64_t act_row(const chain *c) { return c->sections * c->kept_row; }
+
+/* Columns of the drive that a hidden matrix feeds. */
+static int64_t hidden_columns(const chain *c, int which) {
+    return c->model->hidden[which] * c->section;
+}
+
+/* The inner index of a hidden matrix backward: several blocks of rows lie as in the drive. */
+static int64_t hidden_inner(const chain *c, int which) {
+    return c->model->hidden[which] > 1 ? hidden_columns(c, which) : c->H;
+}
 
 /* Asks for the activations of the tile before, at the same step and row: what was kept lies in main
  * memory, and products do not wait for it. */

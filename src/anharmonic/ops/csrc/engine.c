@@ -16,11 +16,14 @@ static int has_sizes(const an_call *c) {
 }
 
 static int run(const an_call *call, int backward) {
-    if (call->model < AN_CORNN_EXPLICIT || call->model > AN_LEM_SINGLE_SCALE ||
-        (call->model == AN_UNICORNN && !call->layer_dt) || !has_sizes(call))
+    const int64_t number = sizeof models / sizeof *models;
+    if (call->model < 0 || call->model >= number || !has_sizes(call)) return AN_BAD_CALL;
+    const model *m = &models[call->model];
+    if ((m->diagonal && !call->layer_dt) || (call->grid && !m->grid_walk) ||
+        (call->keep == AN_KEEP_END && !call->grid))
         return AN_BAD_CALL;
     chain c;
-    shape(&c, call, backward);
+    shape(&c, call, m, backward);
     arena count = {0};
     lay_out_weights(&c, &count);
     block widest = {.c = &c, .rows = smaller(call->block, call->batch)};
