@@ -14,10 +14,10 @@ def resident():
 {setting}
 largest = bytearray(20_000_000)
 del largest  # glibc now keeps blocks up to this size
-blocks = [bytearray(2_000_000) for _ in range(20)]
-last = [bytes(5_000) for _ in range(10)]  # the heap cannot shrink from its end
+pairs = [(bytearray(2_000_000), bytearray(200_000)) for _ in range(20)]
 before = resident()
-del blocks
+between = [small for large, small in pairs]  # the heap cannot shrink from its end
+del pairs
 print(before - resident())
 """
 
