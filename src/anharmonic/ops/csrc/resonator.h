@@ -30,7 +30,7 @@ AN_INLINE vec take(const real *p, int64_t part) {
     return load(some);
 }
 
-/* The coefficients of a step of `elapsed`, lane by lane, as ops/resonator/step.py says. */
+/* The coefficients of a step of `elapsed`, lane by lane, as ops/resonator.py says. */
 static propagator propagator_of(const double *frequency, const double *q, double elapsed,
                                 int64_t lanes) {
     real a[LANES] = {0}, b[LANES] = {0}, c[LANES] = {0};
