@@ -6,6 +6,7 @@ A saved model is a folder with ``config.json`` (class name, package version, arg
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import shutil
@@ -60,6 +61,18 @@ class Stored(nn.Module):
                 )
             )
         return model
+
+
+def repr_of(module: Stored) -> str:
+    """Return the sizes, and every constructor argument that differs from its default."""
+    parameters = constructor_arguments(type(module))
+    parts = []
+    for name, value in module.config().items():
+        if parameters[name].default is inspect.Parameter.empty:
+            parts.append(f"{value}")
+        elif value != parameters[name].default:
+            parts.append(f"{name}={value!r}")
+    return ", ".join(parts)
 
 
 def storable(*kinds: type[Stored]) -> None:

@@ -23,11 +23,10 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import message, watched
-from anharmonic.ops.backend import needs_gradient
+from anharmonic.ops.backend import current_precision, needs_gradient
 from anharmonic.ops.equation import Compiled, Equation
 from anharmonic.ops.library import Call, has_bfloat16, library
 from anharmonic.ops.memory import off_grid, resolve
-from anharmonic.ops.precision import current_precision
 
 MODELS = (
     "cornn_explicit", "cornn_implicit", "unicornn", "lem", "lem_clipped", "lem_single_scale",
