@@ -220,18 +220,10 @@ def pool(
 def in_place(
     driven: Driven, biases: Tensor, state: Tensor, pooled: Tensor, before: Tensor
 ) -> Callable[[], None]:
-    """``pool`` for a stream: what is returned reads all arguments anew and changes state and pools.
+    """Return ``pool`` for a stream: each call of it reads all arguments anew.
 
-    Args:
-        driven: Resonators and sequences; the next samples are written into its x.
-        biases: As of ``pool``.
-        state: As of ``pool``.
-        pooled: As of ``pool``.
-        before: As of ``pool``; whoever calls counts.
-
-    Raises:
-        TypeError: If a tensor has the wrong dtype.
-        ValueError: If a tensor has the wrong shape or device, or ``offsets`` leave x.
+    It changes state and pools; the next samples are written into the x of ``driven``, and whoever
+    calls counts ``before``.
     """
     _check(driven, biases, state, pooled, before)
     if _chosen_for_pools(driven, biases, state, pooled, "auto") == "native":
