@@ -77,27 +77,12 @@ def repr_of(module: Stored) -> str:
 
 
 def storable(*kinds: type[Stored]) -> None:
-    """Lets models of these classes be saved, and built again by the name of their class.
-
-    Args:
-        *kinds: The classes.
-    """
+    """Let models of these classes be saved, and built again by the name of their class."""
     _CLASSES.update({kind.__name__: kind for kind in kinds})
 
 
 def stored_class(name: str) -> type[Stored]:
-    """The class that a saved model names: a model or a part of one.
-
-    Args:
-        name: The name of the class.
-
-    Raises:
-        ValueError: If there is no such class; the message lists the names and the nearest.
-
-    Example:
-        >>> stored_class("LEMCell").__name__, stored_class("GraphCONNetwork").__name__
-        ('LEMCell', 'GraphCONNetwork')
-    """
+    """Return the class that a saved model names: a model or a part of one."""
     added = {name: group for group in _plugins.MODELS for name in _plugins.names(group)}
     _checks.choice("model", name, [*_CLASSES, *added])
     if name in _CLASSES:

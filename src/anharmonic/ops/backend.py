@@ -68,12 +68,7 @@ class ContextSetting:
 
 
 def interpreted() -> bool:
-    """Whether Triton's interpreter runs the kernels, on the CPU: for tests.
-
-    Example:
-        >>> interpreted() == (os.environ.get("TRITON_INTERPRET", "0") == "1")
-        True
-    """
+    """Return whether Triton's interpreter runs the kernels, on the CPU: for tests."""
     return os.environ.get("TRITON_INTERPRET", "0") == "1"
 
 
@@ -134,13 +129,7 @@ def use_backend(backend: str) -> Iterator[None]:
 
 
 def forced() -> str:
-    """The backend that ``use_backend`` or the environment ask for; "auto" if none.
-
-    Example:
-        >>> with use_backend("reference"):
-        ...     forced()
-        'reference'
-    """
+    """Return the backend that ``use_backend`` or the environment ask for; "auto" if none."""
     return _BACKEND.get()
 
 
@@ -174,15 +163,7 @@ def use_precision(precision: str) -> Iterator[None]:
 
 
 def current_precision() -> str:
-    """The precision that ``use_precision`` asks for.
-
-    Example:
-        >>> with use_precision("tf32"):
-        ...     current_precision()
-        'tf32'
-        >>> current_precision()
-        'float32'
-    """
+    """Return the precision that ``use_precision`` asks for."""
     return _PRECISION.get()
 
 
@@ -269,13 +250,7 @@ def transformed() -> str | None:
 
 
 def in_autocast(x: Tensor) -> bool:
-    """Whether autocast is on for the device of a tensor.
-
-    Example:
-        >>> with torch.autocast("cpu", dtype=torch.bfloat16):
-        ...     in_autocast(torch.zeros(1)), in_autocast(torch.zeros(1, device="meta"))
-        (True, False)
-    """
+    """Return whether autocast is on for the device of a tensor."""
     kind = x.device.type
     # Devices without autocast, such as "meta", refuse the question.
     return kind != "meta" and torch.is_autocast_enabled(kind)
@@ -303,14 +278,7 @@ def unfit_for_cpu(tensors: Sequence[Tensor]) -> str | None:
 
 
 def needs_gradient(tensors: Iterable[Tensor | None]) -> bool:
-    """Whether a backward pass may follow a call with these tensors.
-
-    Example:
-        >>> needs_gradient([None, torch.zeros(1)])
-        False
-        >>> needs_gradient([torch.zeros(1, requires_grad=True)])
-        True
-    """
+    """Return whether a backward pass may follow a call with these tensors."""
     if torch.is_grad_enabled():
         for tensor in tensors:
             if tensor is not None and tensor.requires_grad:
