@@ -64,27 +64,9 @@ def run(
     memory: str,
     grid: bool = False,
 ) -> tuple[Tensor | None, Tensor, Tensor]:
-    """Run a stack in one direction as one call of the library.
+    """Run a stack in one direction as one call; arguments and results as in ``reference.run``.
 
-    Args:
-        equation: The model, which says how it is compiled.
-        x: Input.
-        weights: The named tuple of every layer, in the order of csrc/anharmonic.h.
-        state: Initial y and z.
-        lengths: Valid steps of each sequence, or None.
-        masks: Dropout factors between layers, or None.
-        elapsed: Time since the previous sample, or None.
-        return_sequence: Whether the output is wanted.
-        memory: The policy.
-        grid: Whether states live on the fixed-point grid; "reversible" implies it.
-
-    Shape:
-        x [T, B, F]; y, z [L, B, H]; lengths [B]; masks L - 1 times [B, H]; elapsed [T, B].
-        Returns the output [T, B, H] or None, final y and z [L, B, H].
-
-    Raises:
-        MemoryError: If there is no memory for the tiles.
-        OverflowError: If states leave the grid.
+    With ``grid`` states live on the fixed-point grid, which "reversible" implies.
     """
     compiled = equation.compiled()
     assert compiled is not None
