@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from anharmonic._checks import choice, distinct, listed, message, require, text_of
+from anharmonic._processes import return_large_blocks
 from anharmonic.cli.flags import fields_of, open_fields_of, options_of, run_command, typed
 from anharmonic.data.files import FileTask, file_digest
 from anharmonic.data.graphs.own import GraphFileTask
@@ -281,6 +282,8 @@ def train(run: Run, environment: RunEnvironment) -> Result:
         run: The run.
         environment: Where it is trained.
     """
+    if run.model_options.get("checkpoint"):
+        return_large_blocks()
     result = fit(run, environment)
     folder = environment.out / run.folder_name
     unit = " %" if result.metric == "accuracy" else ""
