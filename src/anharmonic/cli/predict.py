@@ -102,7 +102,16 @@ def evaluation_text(found: Evaluation) -> str:
         low, high = accuracy_interval(found.scores.metrics["accuracy"], found.scores.count)
         parts.append(f"95 % interval of the accuracy: {low:.3g} to {high:.3g} %")
     if not found.is_better:
-        parts.append("The model is NOT better than the trivial answer.")
+        by = found.judged_by.replace("_", " ")
+        parts.append(f"The model is NOT better than the trivial answer, judged by {by}.")
+    if found.scores.channels:
+        pairs = zip(found.scores.channels, found.trivial.channels, strict=True)
+        errors = [
+            (mine.name, *(f"{v:.5g}" for v in (mine.rmse, other.rmse, mine.mae, other.mae)))
+            for mine, other in pairs
+        ]
+        heads = ("channel", "RMSE", "trivial", "MAE", "trivial")
+        parts += ["", grid(heads, errors, fixed=heads[1:])]
     if found.scores.classes:
         parts += ["", grid(CLASS_HEAD, class_rows(found.scores), fixed=CLASS_HEAD[1:])]
     if 0 < len(found.scores.confusion) <= _MOST_CLASSES:

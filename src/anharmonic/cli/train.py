@@ -30,6 +30,7 @@ from anharmonic.train.options import (
 from anharmonic.train.recipe import FILLED_OPTIONS, fill, folds_of, refitted
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.verdict import PERCENT
 
 PROG = "anharmonic train"
 USAGE = (
@@ -286,7 +287,7 @@ def train(run: Run, environment: RunEnvironment) -> Result:
         return_large_blocks()
     result = fit(run, environment)
     folder = environment.out / run.folder_name
-    unit = " %" if result.metric == "accuracy" else ""
+    unit = " %" if result.metric in PERCENT else ""
     lines = {f"test {result.metric}": f"{result.test:.6g}{unit} (seed {run.seed}{_sure(result)})"}
     if result.trivial is not None:
         lines["trivial answer"] = f"{result.trivial:.6g}{unit}{_not_better(result)}"
@@ -307,6 +308,8 @@ def train(run: Run, environment: RunEnvironment) -> Result:
             suffix = suffix if suffix in FILE_SUFFIXES else FILE_SUFFIXES[0]
             words = f"{folder} DATA{suffix} --output predictions.csv"
             lines["to predict"] = f"anharmonic predict {words}"
+    for channel, error in (result.by_channel or {}).items():
+        lines[f"  {channel}"] = f"{error:.6g}"
     width = max(map(len, lines))
     for name, value in lines.items():
         print(f"{name.ljust(width)}  {value}")

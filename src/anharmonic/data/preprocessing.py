@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
 from typing import Any, Literal, get_args
@@ -51,6 +52,7 @@ class Preprocessing:
             from it, of every channel its mean and the logarithm of its standard deviation: these
             are appended as channels, the same at every step. Empty if sequences are not.
         level_scale: The standard deviations of those; 1 where one is 0.
+        season: Steps after which a forecast's series repeat, for the baseline; 0 if they do not.
 
     Example:
         >>> x = np.array([[1.0], [3.0]], np.float32)
@@ -78,6 +80,7 @@ class Preprocessing:
     channels: tuple[str, ...] = ()
     level_shift: tuple[float, ...] = ()
     level_scale: tuple[float, ...] = ()
+    season: int = 0
 
     @classmethod
     def fit(
@@ -146,6 +149,11 @@ class Preprocessing:
         """Number of prepared channels."""
         appended = len(self.masked) + len(self.difference) + (self.elapsed == "channel")
         return len(self.mean) + appended + len(self.level_scale)
+
+    @property
+    def forecast_names(self) -> tuple[str, ...]:
+        """Names of the channels that are forecast, numbers where they have none."""
+        return tuple(self.channels[i] if self.channels else str(i) for i in self.forecast)
 
     def transform(self, sequences: Sequences) -> Floats:
         """Prepares the inputs of sequences.
@@ -219,6 +227,26 @@ class Preprocessing:
         if self.horizon:
             return last_windows(sequences, self.window)
         return covering_windows(sequences, self.window or int(sequences.lengths.max()))
+
+    def for_gaps(self, sequences: Sequences) -> Preprocessing:
+        """The same, but with gaps filled where new sequences have some and training had none.
+
+        Args:
+            sequences: The sequences to predict for.
+
+        Raises:
+            UserWarning: If there are gaps, which get the last known value.
+        """
+        gaps = int(np.isnan(sequences.x).sum()) if self.missing == "error" else 0
+        if not gaps:
+            return self
+        text = (
+            f"{gaps} values of x in {sequences.where} are missing, in training none were. They are "
+            "taken as the last known value of their sequence (the mean of training before the "
+            "first)."
+        )
+        warnings.warn(text, stacklevel=3)
+        return replace(self, missing="forward")
 
     def doubts(self, sequences: Sequences) -> list[str]:
         """What of new sequences is so far from training that it may be in another unit.
@@ -320,6 +348,7 @@ class Preprocessing:
             tuple(str(v) for v in values.get("channels", ())),
             tuple(float(v) for v in values.get("level_shift", ())),
             tuple(float(v) for v in values.get("level_scale", ())),
+            natural("season", values.get("season", 0)),
         )
 
 

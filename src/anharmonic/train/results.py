@@ -77,12 +77,14 @@ class Result:
     tested: int | None = None
     """Targets that the test metric is of: sequences, real steps, nodes, graphs or rows (of values
     or labels each counts). None in results of older versions."""
+    by_channel: dict[str, float] | None = None
+    """Of a forecast of several channels, the test metric of each by its name; else None."""
 
     def to_json(self, indent: int | None = None) -> str:
         """Returns the result as JSON with sorted keys."""
         separators = (",", ":") if indent is None else (",", ": ")
         values = dataclasses.asdict(self)
-        for name in ("trivial", "trivial_loss", "tested"):
+        for name in ("trivial", "trivial_loss", "tested", "by_channel"):
             if values[name] is None:  # a line of an older version stays as it is
                 del values[name]
         return json.dumps(

@@ -22,7 +22,7 @@ from anharmonic.data.graphs.base import NodeData, NodeTask
 from anharmonic.data.graphs.edges import Edges, coalesce, reciprocity, to_undirected
 from anharmonic.data.npz import existing
 from anharmonic.data.preprocessing import Preprocessing
-from anharmonic.data.readers import file_digest
+from anharmonic.data.readers import checked_digest
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.splits import Indices, split_indices
 from anharmonic.ops.graph import Adjacency
@@ -197,6 +197,7 @@ class GraphFileTask(NodeTask):
     else 60 % training, 20 % validation, 20 % test of the known nodes, every class in its share.
 
     Attributes:
+        digest: `file_digest(path)`.
         preprocessing: What was done to the features; `anharmonic predict` does it to new graphs.
 
     Raises:
@@ -231,10 +232,7 @@ class GraphFileTask(NodeTask):
         choice("standardise", standardise, ("auto", "yes", "no"))
         self.path = existing(path)
         self.source = self.path.name
-        if sha256 is not None:
-            digest = file_digest(self.path)
-            advice = "give the file of the run, or start a new run with this one"
-            require(digest == sha256, f"sha256 of {self.path.name}", digest, sha256, advice)
+        self.digest = checked_digest(self.path, sha256)
         graph = read_graph(self.path)
         y, known = self._targets(graph)
         rng = seeded_rng("graph split", natural("split_seed", split_seed))
