@@ -82,7 +82,8 @@ def test_a_table_stands_for_the_mathematics_library(tmp_path, check, name):
 def test_the_check_can_fail(tmp_path, check):
     write_c(model("LEM"), tmp_path)
     text = (tmp_path / "model.c").read_text()
-    (tmp_path / "model.c").write_text(text.replace("R(0.5) *", "R(0.4) *", 1))
+    assert "#define DT 0.5" in text
+    (tmp_path / "model.c").write_text(text.replace("#define DT 0.5", "#define DT 0.4"))
     done = check(tmp_path)
     assert done.returncode == 1 and "DIFFERS" in done.stdout
 

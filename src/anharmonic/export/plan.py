@@ -269,7 +269,8 @@ def _resonators(layer: Any, k: int) -> LayerPlan:
         getattr(layer, f"log_{name}_l{k}").detach().double().exp() for name in ("frequency", "q")
     )
     steps = zip("abc", propagator(frequency, q, layer.dt), strict=True)
-    vectors = {"bias": _bias(layer, f"bias_l{k}", H)} | {name: _array(v) for name, v in steps}
+    vectors = {"bias": _bias(layer, f"bias_l{k}", H)}
+    vectors |= {f"step_{name}": _array(value) for name, value in steps}
     return LayerPlan("ResonatorBank", ih.shape[1], H, {"ih": ih}, vectors, {})
 
 
