@@ -100,7 +100,9 @@ def fixed_program(model: FixedModel) -> Program:
     constants = [_constants(layer) for layer in layers]
     for name in constants[0]:
         small = "int16_t" if name.endswith("_m") else "int8_t"
-        made.arrays.append(array(small, name, [c[name] for c in constants]))
+        found = [c[name] for c in constants]
+        # One value for all layers becomes part of the code, of which AVR's GCC 5 warns in flash.
+        made.arrays.append(array(small, name, found, flash=len(set(found)) > 1))
     if kind == "LEM":
         dt, floor = layers[0].factors["dt"], plan.layers[0].numbers["floor"]
         made.constants |= {"DT": dt.m, "DT_SPARE": dt.f - HIDDEN}

@@ -161,8 +161,14 @@ def defines(values: Mapping[str, Any]) -> str:
     return "\n".join(f"#define {name} {word}" for name, word in words.items())
 
 
-def array(kind: str, name: str, values: Any) -> str:
+def array(kind: str, name: str, values: Any, flash: bool = True) -> str:
     """A constant array.
+
+    Args:
+        kind: The type of an entry.
+        name: Its name.
+        values: The entries.
+        flash: Whether it stays in flash memory where that has addresses of its own.
 
     Example:
         >>> print(array("int8_t", "w", np.array([[1, -2]])))
@@ -179,7 +185,8 @@ def array(kind: str, name: str, values: Any) -> str:
             line = "   "
         line += f" {word},"
     lines.append(line.removesuffix(","))
-    return f"static const MODEL_FLASH {kind} {name}[{len(words)}] = {{\n" + "\n".join(lines) + "};"
+    place = "MODEL_FLASH " if flash else ""
+    return f"static const {place}{kind} {name}[{len(words)}] = {{\n" + "\n".join(lines) + "};"
 
 
 def matrices(kind: str, name: str, weights: Sequence[Any], shifts: Sequence[Any] = ()) -> list[str]:
