@@ -138,9 +138,12 @@ def test_uneven_times_and_forecasts_are_refused(tmp_path):
     for wrong in ({"elapsed": "step"}, {"horizon": 2, "forecast": (0,)}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             write_c(model("LEM"), tmp_path, preparation=Preprocessing(**base, **wrong))
+    each = {"level_shift": (0.0,) * 6, "level_scale": (1.0,) * 6}
+    with pytest.raises(ValueError, match=r"scale_each .*known at its end.*--streaming"):
+        write_c(model("LEM", 9), tmp_path, preparation=Preprocessing(**base, **each))
     # What must be trained otherwise is said at once.
     both = ah.SequenceModel("LEM", 3, 4, hidden_size=5, bidirectional=True)
-    with pytest.raises(ValueError, match="--bidirectional False --elapsed ignore"):
+    with pytest.raises(ValueError, match="train with --streaming"):
         write_c(both, tmp_path, preparation=Preprocessing(**base, elapsed="step"))
 
 
