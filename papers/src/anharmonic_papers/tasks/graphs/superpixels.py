@@ -65,8 +65,8 @@ class MNISTSuperpixels(GraphTask):
 
     Note:
         The graphs of the published tables, of Monti et al., have exactly 75 regions and 18.6 links
-        a region; so results are of the same kind, not the same experiment. Features are not normalised by
-        default, as in the published code of GraphCON. Coordinates of up to 27 pixels then drown
+        a region; so results are of the same kind, not the same experiment. Features are not
+        normalised by default, as in the published code of GraphCON. Coordinates of up to 27 pixels then drown
         the grey value: six epochs of 4000 images leave a GCN of four layers at 11 %, and take it to
         74 % with ``standardise``.
 
