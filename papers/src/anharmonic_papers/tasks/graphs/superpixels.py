@@ -64,11 +64,11 @@ class MNISTSuperpixels(GraphTask):
     CC BY-SA 3.0.
 
     Note:
-        The graphs of the published tables, of Monti et al., have exactly 75 regions and 18.6 links
-        a region; so results are of the same kind, not the same experiment. Features are not
-        normalised by default, as in the published code of GraphCON. Coordinates of up to 27 pixels then drown
-        the grey value: six epochs of 4000 images leave a GCN of four layers at 11 %, and take it to
-        74 % with ``standardise``.
+        The graphs of the published tables, of Monti et al., have exactly 75 regions and 18.6
+        links a region; so results are of the same kind, not the same experiment. Features are not
+        normalised by default, as in the published code of GraphCON. Coordinates of up to 27
+        pixels then drown the grey value: six epochs of 4000 images leave a GCN of four layers at
+        11 %, and take it to 74 % with ``standardise``.
 
     References:
         F. Monti et al.: Geometric Deep Learning on Graphs and Manifolds, 2017.
