@@ -107,7 +107,7 @@ class SequencesTask(Task):
             return self
         columns, advice = self.options.columns, "read the data again"
         fits = changed.columns == columns
-        require(fits, "columns of data that were read", changed.columns, columns, advice)
+        require(fits, "columns of data that were read", changed.columns, str(columns), advice)
         made = copy.copy(self)
         made._prepare(changed)
         return made

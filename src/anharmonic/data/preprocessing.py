@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import torch
@@ -20,6 +20,37 @@ Missing = Literal["error", "mean", "forward", "mask"]
 Elapsed = Literal["ignore", "step", "channel"]
 # Of a sequence that does not change, in units of the standard deviation of all.
 _LEAST_STD = 1e-10
+
+
+class Layout(Protocol):
+    """How sequences lie in memory and in which numbers: what preparation needs of either.
+
+    NumPy has sequences one after another, a graph has a batch of tensors, and a program in whole
+    numbers a batch of integers.
+    """
+
+    mean: Any
+
+    def missing(self, x: Any, /) -> Any:
+        """Where values are missing."""
+
+    def where(self, condition: Any, x: Any, y: Any, /) -> Any:
+        """Values of x where the condition holds, else of y."""
+
+    def carried_forward(self, x: Any) -> Any:
+        """The last known value in every gap; gaps stay before a sequence's first known value."""
+
+    def standardised(self, x: Any) -> Any:
+        """Of mean 0 and standard deviation 1 in training."""
+
+    def scaled_each(self, x: Any) -> tuple[Any, Any]:
+        """Every sequence scaled by itself, and the levels that this takes away."""
+
+    def marks(self, gaps: Any) -> Any:
+        """A channel that is 1 in gaps."""
+
+    def changes(self, x: Any) -> Any:
+        """Scaled first differences, 0 at a sequence's first step."""
 
 
 @dataclass(frozen=True)
@@ -130,11 +161,11 @@ class Preprocessing:
             channels=train.channels,
         )
         if scale_each:
-            levels = _scaled_each(train, made._filled(train))[1]
+            levels = _scaled_each(train, made.filled(train.x, _Flat(made, train)))[1]
             shift, scale = tuple(levels.mean(axis=0).tolist()), _ones_for_zeros(levels.std(axis=0))
             made = replace(made, level_shift=shift, level_scale=scale)
         if difference:
-            change = _differences(train, made._scaled(train)[0])
+            change = _differences(train, made.scaled(train.x, _Flat(made, train))[0])
             count = max(1, len(change) - len(train))
             size = np.sqrt(np.square(change, dtype=np.float64).sum(axis=0) / count)
             made = replace(made, difference=_ones_for_zeros(size))
@@ -177,16 +208,8 @@ class Preprocessing:
         expected = f"{known}, as in training"
         require(alike, f"channels of x in {sequences.where}", names, expected, advice)
         check_finite(sequences, sequences.x, self.missing != "error")
-        scaled, levels = self._scaled(sequences)
-        columns = [scaled]
-        if self.masked:
-            columns.append(np.isnan(sequences.x[:, list(self.masked)]))
-        if self.difference:
-            columns.append(_differences(sequences, columns[0]) / np.array(self.difference))
-        if self.elapsed == "channel":
-            columns.append(self._steps(sequences)[:, None])
-        if self.level_scale:
-            columns.append(levels)
+        elapsed = self._steps(sequences) if self.elapsed == "channel" else None
+        columns = self.columns(sequences.x, _Flat(self, sequences), elapsed)
         return np.ascontiguousarray(np.concatenate(columns, axis=1), dtype=np.float32)
 
     def forecasting(
@@ -286,24 +309,39 @@ class Preprocessing:
         steps[first] = np.where(steps[first] == 0, 1.0, steps[first])
         return steps
 
-    def _filled(self, sequences: Sequences) -> NDArray[Any]:
-        """The channels without gaps, standardised if wanted."""
-        x: NDArray[Any] = sequences.x
-        mean = np.array(self.mean)
-        if self.missing == "forward":
-            x = _carried_forward(sequences)
-        if self.missing != "error":
-            x = np.where(np.isnan(x), mean, x)
-        return (x - mean) / np.array(self.std) if self.standardise else x
+    def columns(self, x: Any, of: Layout, elapsed: Any = None) -> list[Any]:
+        """The parts of prepared samples, in their order: the one place that knows what is done.
 
-    def _scaled(self, sequences: Sequences) -> tuple[NDArray[Any], NDArray[Any]]:
+        Args:
+            x: Samples as they come, [..., C].
+            of: How the sequences lie in memory.
+            elapsed: Times between samples in nominal steps, [...], where they are a channel.
+        """
+        gaps = of.missing(x)
+        x, levels = self.scaled(x, of)
+        columns = [x]
+        if self.masked:
+            columns.append(of.marks(gaps[..., list(self.masked)]))
+        if self.difference:
+            columns.append(of.changes(x))
+        if self.elapsed == "channel":
+            columns.append(elapsed[..., None])
+        if self.level_scale:
+            columns.append(levels)
+        return columns
+
+    def filled(self, x: Any, of: Layout) -> Any:
+        """The channels without gaps, standardised if wanted."""
+        if self.missing == "forward":
+            x = of.carried_forward(x)
+        if self.missing != "error":
+            x = of.where(of.missing(x), of.mean, x)
+        return of.standardised(x) if self.standardise else x
+
+    def scaled(self, x: Any, of: Layout) -> tuple[Any, Any]:
         """The channels without gaps, of each sequence by itself if wanted, and its levels."""
-        x = self._filled(sequences)
-        if not self.level_scale:
-            return x, x[:, :0]
-        x, levels = _scaled_each(sequences, x)
-        levels = (levels - np.array(self.level_shift)) / np.array(self.level_scale)
-        return x, np.repeat(levels, sequences.lengths, axis=0)
+        x = self.filled(x, of)
+        return of.scaled_each(x) if self.level_scale else (x, None)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values; what is as in older versions, which did not know it, is left out."""
@@ -350,6 +388,31 @@ class Preprocessing:
             tuple(float(v) for v in values.get("level_scale", ())),
             natural("season", values.get("season", 0)),
         )
+
+
+class _Flat:
+    """Sequences one after another in NumPy, as training has them: the ``Layout`` of `Sequences`."""
+
+    def __init__(self, how: Preprocessing, sequences: Sequences) -> None:
+        self._how, self._sequences = how, sequences
+        self.mean, self.where, self.missing = np.array(how.mean), np.where, np.isnan
+
+    def carried_forward(self, x: Floats) -> Floats:
+        return _carried_forward(self._sequences)
+
+    def standardised(self, x: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray((x - self.mean) / np.array(self._how.std))
+
+    def scaled_each(self, x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        x, levels = _scaled_each(self._sequences, x)
+        levels = (levels - np.array(self._how.level_shift)) / np.array(self._how.level_scale)
+        return x, np.repeat(levels, self._sequences.lengths, axis=0)
+
+    def marks(self, gaps: NDArray[Any]) -> NDArray[Any]:
+        return gaps
+
+    def changes(self, x: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(_differences(self._sequences, x) / np.array(self._how.difference))
 
 
 def spread_of_sizes(sequences: Sequences) -> float:

@@ -1,8 +1,11 @@
-"""What is exported as a graph: layers and models between plain tensors, of any sizes."""
+"""Models as graphs: ONNX and torch.export, for any length and batch, with states in and out."""
 
 from __future__ import annotations
 
 import contextlib
+import io
+import json
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,145 @@ from anharmonic import _checks
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.export.prepared import Prepared
 from anharmonic.nn.heads import SequenceModel
-from anharmonic.train import trained
+from anharmonic.ops import use_backend
+from anharmonic.ops.backend import available_backends
+from anharmonic.ops.reference import as_scan
+from anharmonic.train import trained, write_atomically
+
+# Layers that run as one operator of the C library.
+_OPERATORS = {"LEM": "lem", "CoRNN": "cornn", "UnICORNN": "unicornn"}
+
+
+def write_onnx(model: str | Path | nn.Module, path: str | Path, *, step: bool = False) -> Path:
+    """Writes a model as ONNX, whole or not at all.
+
+    Time and batch are dynamic. Inputs are ``x`` and, of a layer or a model that carries its state
+    on, the initial state by the names of its variables (``y``, ``z``); outputs are ``output`` and
+    the final state (``y_end``, ``z_end``). Two halves with the state carried over equal the whole.
+
+    Args:
+        model: A recurrent layer, a `SequenceModel`, or the folder of a finished run. Of a run the
+            samples go in as they are in its file (NaN in gaps; times between samples, if it reads
+            them, as ``elapsed`` [batch, steps]), and probabilities of classes, or values in their
+            units, come out; the names of the classes are in the file's metadata (``class_names``).
+            Where it cuts recordings, one window goes in at a time.
+        path: The ``.onnx`` file, in a folder that exists; it replaces a file that is there.
+        step: Of a layer: one time step, ``x`` [B, F], instead of a sequence.
+
+    Returns:
+        The path.
+
+    Raises:
+        ImportError: If onnx or onnxscript is missing.
+        TypeError: If the model is of another kind.
+        ValueError: If it has no such form: PyTorch's own layers, whose export fixes the batch.
+
+    Example:
+        >>> import anharmonic as ah
+        >>> write_onnx(ah.LEM(2, 4), "lem.onnx")  # doctest: +SKIP
+        PosixPath('lem.onnx')
+    """
+    path = _in_a_folder(path)
+    program, names = program_of(model, step)
+    _export(program, path, names)
+    return path
+
+
+def _export(program: Program, path: Path, class_names: tuple[str, ...]) -> None:
+    try:
+        import onnx
+        import onnx_ir
+        import onnxscript  # noqa: F401  (PyTorch's exporter needs it)
+    except ImportError as error:
+        raise _checks.missing_extra("onnxscript", "onnx", "an export to ONNX") from error
+    arguments, shapes = program.example()
+    variables = program.variables
+    with (
+        torch.no_grad(),
+        evaluated(program),
+        use_backend("reference"),
+        as_scan(),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        made = torch.onnx.export(
+            program,
+            arguments,
+            dynamo=True,
+            dynamic_shapes=shapes,
+            input_names=list(program.inputs),
+            output_names=["output", *(f"{name}_end" for name in variables)],
+            verbose=False,
+        )
+    assert made is not None
+    if class_names:
+        made.model.metadata_props["class_names"] = json.dumps(class_names)
+    content = io.BytesIO()
+    onnx.save(onnx_ir.to_proto(made.model), content)
+    write_atomically(path, content.getvalue())
+
+
+def write_torch(
+    model: str | Path | nn.Module, path: str | Path, *, step: bool = False, portable: bool = False
+) -> Path:
+    """Writes a model as a program of ``torch.export``, whole or not at all.
+
+    Time and batch are dynamic, without bounds (with patches: sequences longer than one). Arguments
+    and results are those of `write_onnx`.
+    Load it with
+
+    - ``import anharmonic`` and ``torch.export.load(path).module()``: LEM, CoRNN and UnICORNN run in
+      the C library, as fast as the model itself; or
+    - ``torch.export.load(path).module()`` alone, if it is portable or of another layer: then
+      recurrences are loops (``scan``) of PyTorch's own operators, which is many times slower.
+
+    Args:
+        model: A recurrent layer, a `SequenceModel`, or the folder of a finished run.
+        path: The ``.pt2`` file, in a folder that exists; it replaces a file that is there.
+        step: Of a layer: one time step, ``x`` [B, F], instead of a sequence.
+        portable: Whether the program needs PyTorch alone.
+
+    Returns:
+        The path.
+
+    Raises:
+        TypeError: If the model is of another kind.
+        ValueError: If it has no such form: PyTorch's own layers, whose export fixes the length.
+
+    Example:
+        >>> import anharmonic as ah, tempfile, torch
+        >>> path = write_torch(ah.LEM(2, 4), tempfile.mkdtemp() + "/lem.pt2")
+        >>> x, y, z = torch.ones(300, 1, 2), torch.zeros(1, 1, 4), torch.zeros(1, 1, 4)
+        >>> output, y_end, z_end = torch.export.load(path).module()(x, y, z)
+        >>> output.shape
+        torch.Size([300, 1, 4])
+    """
+    path = _in_a_folder(path)
+    program, _ = program_of(model, step)
+    arguments, shapes = program.example()
+    operator = _OPERATORS.get(type(program.recurrent).__name__)
+    if operator is None or "native" not in available_backends(operator):
+        portable = True
+    with contextlib.ExitStack() as within:
+        within.enter_context(torch.no_grad())
+        within.enter_context(evaluated(program))
+        within.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        if portable:
+            within.enter_context(use_backend("reference"))
+            within.enter_context(as_scan())
+        made = torch.export.export(program, arguments, dynamic_shapes=shapes)
+        content = io.BytesIO()
+        torch.export.save(made, content)
+    write_atomically(path, content.getvalue())
+    return path
+
+
+def _in_a_folder(path: str | Path) -> Path:
+    path, advice = Path(path), "make the folder first"
+    there, where = path.parent.is_dir(), str(path.parent)
+    _checks.require(there, "the file's folder", where, "there", advice, FileNotFoundError)
+    return path
 
 
 class LayerProgram(nn.Module):
