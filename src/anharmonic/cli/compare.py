@@ -14,16 +14,14 @@ from anharmonic.cli.flags import fields_of, open_fields_of, run_command, typed
 from anharmonic.cli.main import is_debugging, one_line
 from anharmonic.cli.train import names, task_flags
 from anharmonic.data.graphs.own import is_graph_file
-from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
+from anharmonic.data.registry import OWN_DATA, list_tasks
 from anharmonic.train.compare import MODELS, carry_out, plan
 from anharmonic.train.comparison_page import write_comparison
 from anharmonic.train.jobs import Jobs
-from anharmonic.train.others import Other
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.verdict import report
 
 PROG = "anharmonic compare"
-RESONATORS = "resonators"
 ONE = Jobs()
 _RUN: dict[str, Any] = {
     "task": "digits", "model": "LEM", "task_options": {}, "model_options": {}, "seed": 0
@@ -66,11 +64,7 @@ def run(words: Sequence[str]) -> int:
         given = typed(run, fields) | {"task_options": task_options}
         if hidden_size is not None:
             given["model_options"] = {"hidden_size": hidden_size}
-        names, others, note = with_others(models, task)
-        made = plan(
-            task, environment, models=names, others=others, given=given, seeds=seeds, folds=folds
-        )
-        made = dataclasses.replace(made, notes=(*note, *made.notes))
+        made = plan(task, environment, models=models or None, given=given, seeds=seeds, folds=folds)
         if environment.progress:
             for model, recipe in made.recipes.items():
                 print(f"{model}: {recipe.describe()}", file=sys.stderr)
@@ -115,7 +109,7 @@ def compare_anything(
         run: What is the same for all models.
         environment: Where they are trained.
         jobs: How many at a time.
-        models: Names of models. Default: resonators, LEM, CoRNN, UnICORNN, LSTM, GRU; for graphs
+        models: Names of models. Default: Resonators, LEM, CoRNN, UnICORNN, LSTM, GRU; for graphs
             PlainGNN, GraphCON, GradientGating.
         seeds: Every model is trained once with each.
         folds: Of your own file: cuts all but the test part into so many parts, and trains once for
@@ -124,35 +118,6 @@ def compare_anything(
         html: The page to write; it replaces one that is there.
     """
     return 0
-
-
-def with_others(
-    models: Sequence[str], task: str
-) -> tuple[tuple[str, ...] | None, tuple[Other, ...], tuple[str, ...]]:
-    """Parts the names of models that are trained from resonators, which are fitted at once.
-
-    Args:
-        models: As typed; none for the usual ones.
-        task: Name of the task.
-
-    Returns:
-        Names for `plan`, what else it compares, and a line if the usual ones lack something.
-
-    Raises:
-        ImportError: If resonators are asked for by name and scikit-learn is missing.
-    """
-    trained = tuple(name for name in models if name.lower() != RESONATORS)
-    is_named = len(trained) < len(models)
-    if not is_named and (models or task_class(task).kind != "sequence"):
-        return trained or None, (), ()
-    try:
-        # scikit-learn takes a second to load.
-        from anharmonic.estimators import RESONATORS as other
-    except ImportError as error:
-        if is_named:
-            raise
-        return None, (), (f"{RESONATORS} are left out: {error}",)
-    return trained if models else None, (other,), ()
 
 
 def task_named(word: str) -> tuple[str, Path | None]:

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 from anharmonic._checks import require
 from anharmonic.cli.flags import fields_of, open_fields_of, run_command, typed
 from anharmonic.cli.train import model_flags, names, task_flags
-from anharmonic.data.files import file_digest
 from anharmonic.train.estimate import expected_seconds, in_words
-from anharmonic.train.recipe import fill
+from anharmonic.train.recipe import fill, recipe
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.search import BestTrial, Range, search
 from anharmonic.train.search_space import space_around
@@ -46,7 +45,6 @@ def run(words: Sequence[str]) -> int:
         print(f"usage: {PROG} MODEL TASK [OPTIONS]\n       {PROG} MODEL FILE [OPTIONS]\n")
         return run_command(search_anything, ["--help"], f"{PROG} MODEL TASK", compact=True)
     model, task, file = names(*named)
-    digest: dict[str, Any] = {} if file is None else {"sha256": file_digest(file)}
 
     def settings(
         run: Annotated[Any, open_fields_of(Run, **_RUN)],
@@ -61,20 +59,20 @@ def run(words: Sequence[str]) -> int:
         require(folds is None or task == "file", "--folds", folds, "for your own file", advice)
         fields = [field.name for field in dataclasses.fields(Run) if field.name not in _RUN]
         given = typed(run, fields) | {"model_options": model_options}
-        first = fill(model, task, given | {"task_options": task_options | digest}, environment).run
-        unvalidated = first.task_options.get("valid_share") == 0
+        made = fill(model, task, given | {"task_options": task_options}, environment)
+        unvalidated = made.run.task_options.get("valid_share") == 0
         if folds is None and unvalidated and "valid_share" not in task_options:
             folds = _FEW_FOLDS
         if folds is not None:
-            digest["folds"] = folds
-            options = {"task_options": task_options | digest}
-            first = fill(model, task, given | options, environment).run
+            options = {"task_options": task_options | {"folds": folds}}
+            made = recipe(model, made.source, given | options)
+        first = made.run
         space = space_around(first, fixed=given.keys() | model_options.keys())
         out = environment.out / "searches"
         inside = dataclasses.replace(environment, out=out, progress=False)
         if environment.progress:
             runs = trials * (folds or 1)
-            seconds = runs * expected_seconds(first, first.make_task(environment), environment)
+            seconds = runs * expected_seconds(first, made.task, environment)
             judged = "validation" if folds is None else f"{folds} folds"
             about = f"{trials} trials, judged by {judged}; time: at most {in_words(seconds)}"
             print(f"{about}\n{_lines(space)}", file=sys.stderr, flush=True)
@@ -87,6 +85,7 @@ def run(words: Sequence[str]) -> int:
             seeds=(first.seed,) if folds is None else range(folds),
             split="" if folds is None else "fold",
             sampler="tpe",
+            task_of=made.task_of,
             told=_progress(trials) if environment.progress else None,
         )
         said(best, words)

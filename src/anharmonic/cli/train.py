@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 from anharmonic._checks import choice, distinct, listed, message, require, text_of
 from anharmonic.cli.flags import fields_of, open_fields_of, options_of, run_command, typed
-from anharmonic.data.files import FileTask, file_digest
+from anharmonic.data.base import Task
+from anharmonic.data.files import FileTask
 from anharmonic.data.graphs.own import GraphFileTask
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
@@ -77,11 +78,12 @@ def run(words: Sequence[str]) -> int:
     runs = [dataclasses.replace(first.run, seed=seed) for seed in seeds]
     if asked.folds is not None:
         runs = [fold for run in runs for fold in folds_of(run, asked.folds)]
-    results = [train(run, asked.environment) for run in runs]
+    results = [train(run, asked.environment, first.task_of(run)) for run in runs]
     if len(results) > 1:
         print(spread(results))
     if asked.refit:
-        train(refitted(results), asked.environment)
+        run_of_all = refitted(results)
+        train(run_of_all, asked.environment, first.task_of(run_of_all))
     return 0
 
 
@@ -174,8 +176,7 @@ def read(words: Sequence[str]) -> Asked:
         FileNotFoundError: If the user's file does not exist.
     """
     model, task, file = names(words[0], words[1])
-    digest = {} if file is None else {"sha256": file_digest(file)}
-    named = {"task": task, "model": model, "task_options": digest, "model_options": {}}
+    named = {"task": task, "model": model, "task_options": {}, "model_options": {}}
 
     def settings(
         run: Annotated[Any, open_fields_of(Run, **named)],
@@ -187,7 +188,7 @@ def read(words: Sequence[str]) -> Asked:
         refit: bool = False,
     ) -> Asked:
         known = [field.name for field in dataclasses.fields(Run) if field.name not in named]
-        options = {"task_options": {**task_options, **digest}, "model_options": model_options}
+        options = {"task_options": dict(task_options), "model_options": model_options}
         if folds is not None or refit:
             name = "--folds" if folds is not None else "--refit"
             advice = f"leave {name} out, or train on a file"
@@ -274,14 +275,15 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
     return name, GraphFileTask.name if graph else FileTask.name, path
 
 
-def train(run: Run, environment: RunEnvironment) -> Result:
+def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Result:
     """Trains a run and prints what it gave.
 
     Args:
         run: The run.
         environment: Where it is trained.
+        task: As of `fit`.
     """
-    result = fit(run, environment)
+    result = fit(run, environment, task)
     folder = environment.out / run.folder_name
     unit = " %" if result.metric == "accuracy" else ""
     lines = {f"test {result.metric}": f"{result.test:.6g}{unit} (seed {run.seed}{_sure(result)})"}
@@ -290,7 +292,8 @@ def train(run: Run, environment: RunEnvironment) -> Result:
     if said := not_learned(result):
         lines["training"] = said
     if result.valid is not None:
-        valid = f"{result.valid:.6g}{unit} (epoch {result.best_epoch})"
+        chosen = f" (epoch {result.best_epoch})" if model_kind(run.model) != "fitted" else ""
+        valid = f"{result.valid:.6g}{unit}{chosen}"
         lines[f"validation {result.metric}"] = valid
     lines |= {
         "parameters": str(result.parameters),

@@ -20,6 +20,7 @@ from anharmonic.export.c_float import float_sources
 from anharmonic.export.fixed_model import FixedModel
 from anharmonic.export.plan import Plan, plan
 from anharmonic.nn.heads import SequenceModel
+from anharmonic.nn.resonators.model import Resonators
 from anharmonic.train import trained, write_atomically
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ WEIGHTS = ("float", "int16", "int8")
 
 
 def write_c(
-    model: SequenceModel | ResonatorClassifier | ResonatorRegressor | str | Path,
+    model: SequenceModel | Resonators | ResonatorClassifier | ResonatorRegressor | str | Path,
     folder: str | Path,
     *,
     preparation: Preprocessing | None = None,
@@ -90,14 +91,14 @@ def write_c(
         f"sequences to calibrate weights={weights!r} on",
         "give some of the training data",
     )
-    if _is_estimator(model):
+    run = trained(model) if isinstance(model, str | Path) else None
+    if _is_estimator(model) or isinstance(model if run is None else run.model, Resonators):
         _checks.require(
             not lut, "lut", lut, "False for resonators, which call sqrt alone", "leave lut out"
         )
-        return _write_resonators(model, folder, weights, calibration, examples)
+        return _write_resonators(run or model, folder, weights, calibration, examples)
     columns = None
-    if isinstance(model, str | Path):
-        run = trained(model)
+    if run is not None:
         net, preparation, class_names = run.model, run.preparation, run.class_names
         columns = run.columns
     else:

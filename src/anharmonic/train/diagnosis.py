@@ -24,7 +24,7 @@ from anharmonic.train.run import RunEnvironment
 
 
 @dataclass(frozen=True)
-class Trained:
+class Diagnosed:
     """A finished run, ready to be looked at.
 
     Args:
@@ -53,7 +53,7 @@ class Trained:
         return f"{run.model} on {run.task}, run {run.hash}"
 
 
-def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = None) -> Trained:
+def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = None) -> Diagnosed:
     """Reads a finished run and the validation data of its task.
 
     Args:
@@ -94,10 +94,12 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
     log = read_diagnostics(folder / folders.DIAGNOSTICS)
     scored = "validation" if len(loaders.valid) else "test"
     scores = detailed_scores(model, loaders.valid or loaders.test, task)
-    return Trained(folder, result, model, probe, log, scored, scores)
+    return Diagnosed(folder, result, model, probe, log, scored, scores)
 
 
-def sections(trained: Trained, say: Callable[[str], None] = lambda text: None) -> Iterator[Section]:
+def sections(
+    trained: Diagnosed, say: Callable[[str], None] = lambda text: None
+) -> Iterator[Section]:
     """The training, how good the model is, then every diagnostic that applies to it.
 
     Args:
@@ -190,7 +192,7 @@ def in_short(parts: Sequence[Section]) -> list[str]:
     return [first, *(found or ["Nothing is wrong with gradients, energies or the training."])]
 
 
-def write_page(path: Path, trained: Trained, parts: list[Section]) -> None:
+def write_page(path: Path, trained: Diagnosed, parts: list[Section]) -> None:
     """Writes one HTML page that needs nothing else.
 
     Args:

@@ -18,6 +18,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 
 from anharmonic import _checks
+from anharmonic.data.base import Task
 from anharmonic.train.fit import fit
 from anharmonic.train.folder import RunLockedError
 from anharmonic.train.run import Run, RunEnvironment
@@ -98,6 +99,7 @@ class RowJob:
         describe: Callable[[Exception], str],
         debug: bool,
         told: Callable[[int, float], None] | None = None,
+        task: Task | None = None,
     ) -> Ended:
         """Trains a row; an error is a text.
 
@@ -107,9 +109,10 @@ class RowJob:
             describe: How an error is said.
             debug: Whether the trace of an error is printed on standard error.
             told: As of `fit`.
+            task: As of `fit`.
         """
         try:
-            result = fit(row.run, environment, told=told)
+            result = fit(row.run, environment, task, told)
         except RunLockedError:
             return Ended(row, "another process trains it; it is left to that one", False)
         except Exception as error:

@@ -89,6 +89,8 @@ def not_learned(result: Result) -> str:
         result: Of a finished run.
     """
     curve, run = result.curve, result.run
+    if "train_loss" not in curve:  # fitted in one pass
+        return ""
     chosen = curve["epoch"].index(result.best_epoch)
     loss = min(curve["train_loss"][chosen], curve["train_loss"][-1])
     # (The mean over the only epoch says little of its end.)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import hashlib
 import json
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from anharmonic import _checks
 from anharmonic.train.files import append_line
@@ -172,3 +174,39 @@ def read_results(path: str | Path) -> list[Result]:
                 stacklevel=2,
             )
     return results
+
+
+def read_old_fitted(path: str | Path, runs: Iterable[Run]) -> list[Result]:
+    """Reads what version 0.1 wrote of resonators, into a file of its own beside the results.
+
+    Those models were not kept. This function goes with the next release.
+
+    Args:
+        path: The results file.
+        runs: The runs whose results are wanted; the others have no such line.
+    """
+    path = Path(path)
+    old = path.with_name(f"{path.stem}-others.jsonl")
+    lines: dict[str, dict[str, Any]] = {}
+    for line in old.read_bytes().split(b"\n") if old.exists() else []:
+        with contextlib.suppress(
+            ValueError, TypeError, KeyError
+        ):  # a line cut short counts as none
+            values = json.loads(line)
+            lines[values["hash"]] = values
+    found = []
+    for run in runs if lines else ():
+        facts = ["resonators", {"num_oscillators": 1000, "at_most": 10_000_000}, run.task]
+        options = run.task_options
+        if run.task == "file":
+            options = {"difference": False, **options}
+        text = json.dumps([*facts, options, run.seed, run.class_weights], sort_keys=True)
+        values = lines.get(hashlib.sha256(text.encode()).hexdigest()[:12], {})
+        if run.model != "Resonators" or run.model_options or not values:
+            continue
+        names = {entry.name for entry in dataclasses.fields(Result)} - {"run", "hash", "curve"}
+        kept = {name: value for name, value in values.items() if name in names}
+        one: dict[str, Any] = {"run": run, "hash": run.hash, "curve": {"epoch": [1.0]}}
+        one |= {"memory_mb": 0.0, "epochs_run": 1, "best_epoch": 1, "stopped": "finished"}
+        found.append(Result(**one, devices=1, versions={}, commit=None, **kept))
+    return found

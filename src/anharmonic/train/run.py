@@ -29,6 +29,8 @@ from anharmonic.diagnostics.registry import DIAGNOSTICS
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.options import (
+    check_digest,
+    check_fitted_task,
     check_kinds,
     check_model_options,
     check_readout,
@@ -54,6 +56,16 @@ _ADDED_LATER: tuple[str, ...] = (
     "amplitude_noise",
     "decay_output",
 )
+FITTED_FIELDS = (
+    "task",
+    "model",
+    "task_options",
+    "model_options",
+    "seed",
+    "class_weights",
+    "reduced",
+)
+"""The fields that matter to a model that is fitted in one pass; it leaves the others alone."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +169,7 @@ class Run:
         put(self, "model", canonical_name(self.model))
         check_kinds(self.task, self.model)
         put(self, "task_options", check_task_options(self.task, self.task_options))
+        check_digest(self.task, self.task_options)
         put(self, "model_options", check_model_options(self.model, self.model_options))
         _checks.natural("seed", self.seed)
         _checks.positive_int("epochs", self.epochs)
@@ -179,7 +192,18 @@ class Run:
         _checks.require(sequences or self.patch == 1, "patch", self.patch, expected, advice)
         self._check_optimiser()
         self._check_loss()
+        if model_kind(self.model) == "fitted":
+            self._check_fitted()
         _checks.boolean("reduced", self.reduced)
+
+    def _check_fitted(self) -> None:
+        """Refuses settings of a training where there is none."""
+        for entry in dataclasses.fields(self):
+            if entry.name not in FITTED_FIELDS:
+                value = getattr(self, entry.name)
+                expected = f"left out for {self.model}, which is fitted in one pass"
+                fits, advice = value == entry.default, "leave it out"
+                _checks.require(fits, entry.name, value, expected, advice)
 
     def _check_optimiser(self) -> None:
         put = object.__setattr__
@@ -288,6 +312,9 @@ class Run:
             return model
         if kind == "graph":
             options["level"] = task.readout
+        if kind == "fitted":
+            check_fitted_task(self.model, task)
+            options["target"] = task.target
         return model_class(self.model)(task.input_size, task.output_size, **options)
 
     @property

@@ -28,6 +28,13 @@ def space_around(run: Run, fixed: Collection[str] = ()) -> dict[str, Range]:
         >>> space["lr"].low, space["dt"].high
         (0.001, 1.0)
     """
+    if model_kind(run.model) == "fitted":
+        space = {
+            "num_oscillators": Range(choices=(250, 500, 1000, 2000)),
+            "num_biases": Range(choices=(1, 2, 4)),
+            "scaling": Range(choices=("train", "series", "running")),
+        }
+        return {name: within for name, within in space.items() if name not in fixed}
     known = model_option_parameters(run.model)
     options = frozen_defaults("model", run.model) | run.model_options
     space = {"lr": Range(run.lr / 10, min(10.0, 4 * run.lr), log=True)}

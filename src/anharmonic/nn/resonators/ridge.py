@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.linear_model import RidgeCV
 
 from anharmonic._checks import require
+
+if TYPE_CHECKING:
+    from sklearn.linear_model import RidgeCV
 
 Floats = NDArray[np.float64]
 
@@ -34,10 +38,13 @@ def fit_ridge(
     Example:
         >>> x = np.random.default_rng(0).normal(size=(8, 50))
         >>> ridge, left_out = fit_ridge(x.copy(), x[:, :1], np.array([0.1, 1.0]))
+        >>> from sklearn.linear_model import RidgeCV
         >>> known = RidgeCV([0.1, 1.0]).fit(x, x[:, 0])
         >>> ridge.alpha_ == known.alpha_, np.allclose(ridge.coef_, known.coef_), left_out.shape
         (True, True, (8, 1))
     """
+    from sklearn.linear_model import RidgeCV
+
     fits = alphas.ndim == 1 and len(alphas) > 0 and bool((alphas > 0).all())
     advice = "pass None for the usual ones"
     require(fits, "alphas", alphas.tolist(), "one or more numbers > 0", advice)
