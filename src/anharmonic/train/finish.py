@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks
+from anharmonic._files import write_atomically
 from anharmonic.data.base import Loaders, Task
 from anharmonic.data.trivial import trivial_score
 from anharmonic.diagnostics.machine import hardware
@@ -20,7 +21,6 @@ from anharmonic.nn.store import save_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train import results
 from anharmonic.train.evaluate import evaluate
-from anharmonic.train.files import write_atomically
 from anharmonic.train.losses import DivergedError, balanced_weights, trivial_loss
 from anharmonic.train.optim import learning_rate
 from anharmonic.train.results import Result

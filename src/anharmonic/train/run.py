@@ -67,6 +67,9 @@ FITTED_FIELDS = (
 )
 """The fields that matter to a model that is fitted in one pass; it leaves the others alone."""
 
+MOST_THREADS = 1024
+"""More threads than that fail in PyTorch or in the system."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -416,7 +419,9 @@ class RunEnvironment:
             "take 'ddp'",
         )
         if self.threads is not None:
-            _checks.positive_int("threads", self.threads)
+            threads = _checks.positive_int("threads", self.threads)
+            few = threads <= MOST_THREADS
+            _checks.require(few, "threads", threads, f"<= {MOST_THREADS}", "pass one per core")
         _checks.natural("workers", self.workers)
         for name in ("data_dir", "file", "out", "results"):
             value = getattr(self, name)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from anharmonic import _checks
+from anharmonic._files import write_atomically
 from anharmonic.data.base import Readout, Target, Task
 from anharmonic.data.columns import Columns
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import folder as folders
-from anharmonic.train.files import write_atomically
 from anharmonic.train.run import Run
 
 
