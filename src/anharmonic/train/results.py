@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import math
@@ -11,12 +12,11 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from anharmonic import _checks
 from anharmonic._files import append_line
-from anharmonic.train.run import Run
-from anharmonic.train.serialization import structure_json
+from anharmonic.train.run import Run, read_fields
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,36 @@ class Result:
             ValueError: If the text is no JSON object, has unknown keys, lacks keys or has wrong
                 types.
         """
-        result = structure_json(cls, text, "a result's JSON")
-        return dataclasses.replace(result, hash=result.run.hash)
+        values = read_fields(cls, text, "a result's JSON")
+        run = values["run"] = Run.from_fields(values["run"])
+        for name, hint in _hints().items():
+            if name in values and not _is_of(values[name], hint):
+                expected = f"{name} of a result must be {getattr(hint, '__name__', hint)}"
+                came = f"{values[name]!r} ({type(values[name]).__name__})"
+                raise ValueError(_checks.message(expected, came, "restore the line"))
+        return cls(**{**values, "hash": run.hash})
+
+
+@functools.cache
+def _hints() -> dict[str, Any]:
+    return get_type_hints(Result)
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    """Whether a value of JSON is what an annotation says."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return value in parts
+    if origin is list:
+        return isinstance(value, list) and all(_is_of(entry, parts[0]) for entry in value)
+    if origin is dict:
+        pairs = value.items() if isinstance(value, dict) else [(None, None)]
+        return all(_is_of(k, parts[0]) and _is_of(v, parts[1]) for k, v in pairs)
+    if parts:  # a union
+        return any(_is_of(value, part) for part in parts)
+    if isinstance(value, bool):
+        return hint is bool
+    return isinstance(value, int | float if hint is float else hint)
 
 
 def append(path: str | Path, result: Result) -> None:

@@ -13,6 +13,7 @@ defaults are frozen (see ``options``); a new option takes as its default what wa
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import hashlib
 import json
 from dataclasses import dataclass, field
@@ -39,7 +40,6 @@ from anharmonic.train.options import (
     without_defaults,
     wrong_type,
 )
-from anharmonic.train.serialization import structure_json
 
 LoggerName = Literal["none", "csv", "tensorboard", "wandb", "mlflow"]
 _ADDED_LATER: tuple[str, ...] = (
@@ -269,13 +269,28 @@ class Run:
 
         Raises:
             ValueError: If the text is no JSON object, has unknown keys or wrong types.
-            ImportError: If cattrs is missing.
 
         Example:
             >>> Run.from_json('{"task": "adding", "model": "LEM", "lr": 0.01}').lr
             0.01
         """
-        return structure_json(cls, text, "a run's JSON")
+        return cls.from_fields(read_fields(cls, text, "a run's JSON"))
+
+    @classmethod
+    def from_fields(cls, values: Any) -> Run:
+        """Makes a run of the fields of its JSON.
+
+        Args:
+            values: The fields by name.
+
+        Raises:
+            ValueError: If a key is unknown or missing, or a value is of the wrong type or refused.
+        """
+        check_keys(cls, values, "a run's JSON")
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise ValueError(str(error)) from error
 
     def make_task(self, environment: RunEnvironment) -> Task:
         """Makes the run's task; options left out have their frozen defaults.
@@ -450,6 +465,60 @@ class RunEnvironment:
     def results_path(self) -> Path:
         """The file to which finished runs add a line."""
         return self.results if self.results is not None else self.out / "results.jsonl"
+
+
+def read_fields(cls: type, text: str, what: str) -> dict[str, Any]:
+    """Reads the fields of a dataclass from the text of a JSON object.
+
+    Args:
+        cls: The dataclass.
+        text: The JSON.
+        what: What the text is, for error messages.
+
+    Raises:
+        ValueError: If the text is no JSON object, a key is unknown or one is missing.
+
+    Example:
+        >>> read_fields(Run, '{"task": "adding", "model": "LEM"}', "a run's JSON")["model"]
+        'LEM'
+    """
+    try:
+        values: dict[str, Any] = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        advice = "correct the text at that place"
+        raise ValueError(_checks.message(f"{what} must be JSON", str(error), advice)) from error
+    check_keys(cls, values, what)
+    return values
+
+
+def check_keys(cls: type, values: Any, what: str) -> None:
+    """Checks that an object of JSON has the keys of a dataclass.
+
+    Args:
+        cls: The dataclass.
+        values: The object.
+        what: What it is, for error messages.
+
+    Raises:
+        ValueError: If it is no object, a key is unknown or one is missing.
+    """
+    if not isinstance(values, dict):
+        came = type(values).__name__
+        raise ValueError(_checks.message(f"{what} must be a JSON object", came, "put it in braces"))
+    known = [entry.name for entry in dataclasses.fields(cls)]
+    needed = [
+        entry.name
+        for entry in dataclasses.fields(cls)
+        if entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING
+    ]
+    wrong = [f"no key {name!r}" for name in needed if name not in values]
+    for key in values.keys() - set(known):
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+        wrong.append(f"unknown key {key!r} ({hint})")
+    if wrong:
+        expected = f"{what} must hold the fields of {cls.__name__}"
+        raise ValueError(_checks.message(expected, "; ".join(wrong), "correct these keys"))
 
 
 def _dump(values: Any, indent: int | None = None) -> str:
