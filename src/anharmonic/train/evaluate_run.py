@@ -21,6 +21,7 @@ from anharmonic.data.scores import ScoreTable, score_table
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.targets import encode_like, targets_like
 from anharmonic.data.windows import forecast_windows
+from anharmonic.train.learned import has_learned
 from anharmonic.train.predict import (
     Predictions,
     check_predicts,
@@ -49,11 +50,10 @@ class Evaluation:
 
     @property
     def is_better(self) -> bool:
-        """Whether the model beats the trivial answer, by accuracy or RMSE."""
-        mine, other = self.scores.metrics, self.trivial.metrics
-        if "accuracy" in mine:
-            return mine["accuracy"] > other["accuracy"]
-        return mine["rmse"] < other["rmse"]
+        """Whether the model has learned more than the trivial answer, by accuracy or RMSE."""
+        name = "accuracy" if "accuracy" in self.scores.metrics else "rmse"
+        mine, other = self.scores.metrics[name], self.trivial.metrics[name]
+        return has_learned(mine, other, name, name == "accuracy")
 
 
 def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Evaluation:
@@ -87,8 +87,9 @@ def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256
         (10, 10, 'always True')
     """
     _checks.positive_int("batch_size", batch_size)
-    model, file = trained(run_folder), data_file(data)
+    model = trained(run_folder)
     check_predicts(model)
+    file = data_file(data)
     if model.task == GraphFileTask.name:
         graph = read_graph(file)
         rows, truth = _known_nodes(graph, file, model)

@@ -59,8 +59,9 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
         ValueError: If a file is damaged, or the inputs are not like those of training.
     """
     _checks.positive_int("batch_size", batch_size)
-    model, file = trained(run_folder), data_file(data)
+    model = trained(run_folder)
     check_predicts(model)
+    file = data_file(data)
     if model.task == GraphFileTask.name:
         return predict_nodes(model, read_graph(file, targets=False))
     return predict_sequences(model, read_inputs(file, model.preparation, model.columns), batch_size)

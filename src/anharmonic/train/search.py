@@ -268,7 +268,8 @@ def _fit_or_wait(
     waits = False
     while True:
         try:
-            return fit(run, environment, task_of(run), told)
+            known = task_of(run)
+            return fit(run, environment, told=told, **({} if known is None else {"task": known}))
         except RunLockedError:
             if environment.progress and not waits:
                 folder = run_folder(run, environment)
