@@ -108,7 +108,10 @@ def test_wrong_words_are_one_line_and_exit_code_2(cli, words, text):
     ("words", "text"),
     [
         (("lem", "digits", "--frequency", "3"), "--frequency"),
-        (("lem", "digits", "--hiden-size", "3"), "--hiden-size, 3; did you mean '--hidden-size'? see"),
+        (
+            ("lem", "digits", "--hiden-size", "3"),
+            "--hiden-size, 3; did you mean '--hidden-size'? see",
+        ),
         (("lem", "digits", "--lr", "abc"), "got 'abc' for --lr, of the wrong kind"),
         (("unicornn", "digits", "--dt", "0.1", "x"), "'x'"),
         (("lem", "digits", "--epochs", "many"), "--epochs"),

@@ -156,6 +156,39 @@ def test_every_fold_validates_once(environment):
     assert found.judged_by == "validation" and len(found.standings[0].results) == 3
 
 
+def test_diagnose_shows_scores_and_no_gradients(cli, environment):
+    made, _ = trained(environment)
+    folder = run_folder(made.run, environment)
+    code, out, err = cli("diagnose", folder, "--file", environment.file)
+    assert code == 0 and "balanced accuracy" in out and "gradients" not in out + err
+    with pytest.raises(ValueError, match="Resonators"):
+        fit(made.run, dataclasses.replace(environment, diagnose=("gradients",)))
+
+
+def test_it_can_be_searched(cli, environment):
+    pytest.importorskip("optuna")
+    code, out, err = cli("search", "resonators", environment.file, "--trials", "2")
+    assert code == 0 and "anharmonic train resonators" in out and "num_oscillators" in err
+
+
+def test_it_is_an_estimator(environment):
+    from anharmonic.estimators import SequenceClassifier
+
+    x, speed = speeds(60)
+    options = {"num_oscillators": 50}
+    model = SequenceClassifier("Resonators", random_state=0, model_options=options)
+    model.fit([one.T for one in x[:40]], speed[:40] < 0.5)
+    assert model.score([one.T for one in x[40:]], speed[40:] < 0.5) > 0.9
+    assert model.run_.model == model.result_.run.model == "Resonators"
+
+
+def test_names_that_mean_something_else_are_told_apart():
+    with pytest.raises(ValueError, match="'Resonators', which is fitted in one pass, or"):
+        Run("digits", "ResonatorClassifier")
+    with pytest.raises(ValueError, match=r"call anharmonic\.nn\.Resonators"):
+        ah.SequenceModel("Resonators", 1, 2, hidden_size=3)
+
+
 def test_fewer_oscillators_for_many_sequences(monkeypatch):
     module = importlib.import_module("anharmonic.train.recipe")
     monkeypatch.setattr(module, "_MOST_RESPONSES", 100_000)

@@ -189,7 +189,9 @@ def in_short(parts: Sequence[Section]) -> list[str]:
     trivial = numbers[f"trivial {metric}"]
     first += f"; the trivial answer has {trivial}." if trivial != "-" else "."
     found = [sentence for part in parts for sentence in part.found]
-    return [first, *(found or ["Nothing is wrong with gradients, energies or the training."])]
+    if not found and len(parts) > 2:  # more than training and scores
+        found = ["Nothing is wrong with gradients, energies or the training."]
+    return [first, *found]
 
 
 def write_page(path: Path, trained: Diagnosed, parts: list[Section]) -> None:

@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import torch
@@ -145,9 +145,7 @@ def run_jobs(
         describe: How an error is said.
         debug: Whether traces of errors are printed on standard error.
     """
-    # Of a command line it is of a class made there, which another process does not know.
-    known = {name.name: getattr(environment, name.name) for name in fields(RunEnvironment)}
-    environment = RunEnvironment(**{**known, "progress": False})
+    environment = replace(environment, progress=False)
     if jobs.cluster != "none":
         yield from _on_cluster(rows, environment, jobs, describe, debug)
         return

@@ -42,7 +42,7 @@ def space_around(run: Run, fixed: Collection[str] = ()) -> dict[str, Range]:
     if isinstance(dt, float | int) and not isinstance(dt, bool):
         # A step above 1 is unstable in most models, or nearly so.
         space["dt"] = Range(dt / 5, max(dt, min(1.0, 3 * dt)), log=True)
-    width = run.model_options.get("hidden_size", 64)
+    width = run.model_options["hidden_size"]
     space["hidden_size"] = Range(choices=tuple(sorted({32, 64, 128, width})))
     if model_kind(run.model) == "sequence":
         if "num_layers" in known:
