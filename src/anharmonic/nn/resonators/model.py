@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from anharmonic import _checks
@@ -19,10 +18,11 @@ from anharmonic.nn.store import Stored
 from anharmonic.ops.resonator import propagator
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from sklearn.linear_model import RidgeCV
     from sklearn.preprocessing import StandardScaler
 
-Floats = NDArray[np.float64]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 # The largest factor on decisions: beyond it, probabilities are 0 and 1 to float64.
 _SHARPEST = 50.0
 # Sequences whose features are scaled together: few enough to stay in the processor's cache.

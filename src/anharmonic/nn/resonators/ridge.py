@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from anharmonic._checks import require
 
 if TYPE_CHECKING:
     from sklearn.linear_model import RidgeCV
 
-Floats = NDArray[np.float64]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def fit_ridge(
