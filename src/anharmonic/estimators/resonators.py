@@ -180,6 +180,10 @@ class _Linear(ResonatorEstimator):
         self.scaler_, self.ridge_ = fitted.scaler, fitted.ridge
         model.fitted = None
 
+    def _decisions(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        return self.model_.decisions(self._features(X))
+
 
 class ResonatorClassifier(ClassifierMixin, _Linear):
     """Classifies sequences by a linear model of what random oscillators do.
@@ -265,11 +269,12 @@ class ResonatorClassifier(ClassifierMixin, _Linear):
 
     def decision_function(self, X: Any) -> Floats:
         """Decisions, `[n, number of classes]`; of two classes `[n]`, above 0 for the second."""
-        found = self.model_.decisions(self._features(X))
+        found = self._decisions(X)
         return found[:, 1] if len(self.classes_) == 2 else found
 
     def predict_proba(self, X: Any) -> Floats:
         """Probability of every class, `[n, number of classes]`."""
+        check_is_fitted(self)
         return self._shares(self._features(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -401,5 +406,5 @@ class ResonatorRegressor(RegressorMixin, _Linear):
 
     def predict(self, X: Any) -> Floats:
         """The numbers of every sequence, `[n]` or `[n, O]` as y was."""
-        values = self.model_.decisions(self._features(X))
+        values = self._decisions(X)
         return values[:, 0] if self._is_flat else values
