@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from anharmonic._checks import choice, distinct, listed, message, require, text_of
+from anharmonic._processes import return_large_blocks
 from anharmonic.cli.flags import fields_of, open_fields_of, options_of, run_command
 from anharmonic.data.base import Task
 from anharmonic.data.files import FileTask
@@ -297,6 +298,8 @@ def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Re
         environment: Where it is trained.
         task: As of `fit`.
     """
+    if run.model_options.get("checkpoint"):
+        return_large_blocks()
     result = fit(run, environment, task)
     folder = environment.out / run.folder_name
     unit = " %" if result.metric == "accuracy" else ""

@@ -6,6 +6,7 @@ A saved model is a folder with ``config.json`` (class name, package version, arg
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import secrets
@@ -63,28 +64,25 @@ class Stored(nn.Module):
         return model
 
 
-def storable(*kinds: type[Stored]) -> None:
-    """Lets models of these classes be saved, and built again by the name of their class.
+def repr_of(module: Stored) -> str:
+    """Return the sizes, and every constructor argument that differs from its default."""
+    parameters = constructor_arguments(type(module))
+    parts = []
+    for name, value in module.config().items():
+        if parameters[name].default is inspect.Parameter.empty:
+            parts.append(f"{value}")
+        elif value != parameters[name].default:
+            parts.append(f"{name}={value!r}")
+    return ", ".join(parts)
 
-    Args:
-        *kinds: The classes.
-    """
+
+def storable(*kinds: type[Stored]) -> None:
+    """Let models of these classes be saved, and built again by the name of their class."""
     _CLASSES.update({kind.__name__: kind for kind in kinds})
 
 
 def stored_class(name: str) -> type[Stored]:
-    """The class that a saved model names: a model or a part of one.
-
-    Args:
-        name: The name of the class.
-
-    Raises:
-        ValueError: If there is no such class; the message lists the names and the nearest.
-
-    Example:
-        >>> stored_class("LEMCell").__name__, stored_class("GraphCONNetwork").__name__
-        ('LEMCell', 'GraphCONNetwork')
-    """
+    """Return the class that a saved model names: a model or a part of one."""
     added = {name: group for group in _plugins.MODELS for name in _plugins.names(group)}
     _checks.choice("model", name, [*_CLASSES, *added])
     if name in _CLASSES:

@@ -6,10 +6,16 @@ import pytest
 import torch
 
 from anharmonic.ops import available_backends
-from anharmonic.ops.resonator import Driven, Pools, pool, respond
-from anharmonic.ops.resonator.functional import in_place
-from anharmonic.ops.resonator.pools import at_rest, no_pools
-from anharmonic.ops.resonator.step import propagator
+from anharmonic.ops.resonator import (
+    Driven,
+    Pools,
+    at_rest,
+    in_place,
+    no_pools,
+    pool,
+    propagator,
+    respond,
+)
 
 BACKENDS = available_backends("resonator_pool")
 F32, F64 = torch.float32, torch.float64

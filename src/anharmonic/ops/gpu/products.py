@@ -1,4 +1,4 @@
-"""How precisely matrices are multiplied: said by the user, never changed by itself."""
+"""Matrix products on a GPU, as precise as ``use_precision`` asks for."""
 
 from __future__ import annotations
 
@@ -7,54 +7,6 @@ from contextlib import contextmanager
 
 import torch
 from torch import Tensor
-
-from anharmonic._checks import choice
-from anharmonic.ops.backend import ContextSetting
-
-PRECISIONS = ("float32", "tf32", "bfloat16")
-_PRECISION = ContextSetting("precision", "float32")
-
-
-@contextmanager
-def use_precision(precision: str) -> Iterator[None]:
-    """Round the operands of a recurrence's matrix products within a ``with`` block.
-
-    It counts in this thread or task, for input products, recurrent products and their gradients
-    alike; a backward pass takes what its forward pass took. Sums are float32, and so are states,
-    nonlinearities and bias gradients.
-
-    GPU kernels know all three precisions. On a CPU, ``"bfloat16"`` needs a processor with
-    AVX512-BF16: coRNN, UnICORNN, LEM and the oscillator then train up to twice as fast. On other
-    processors products stay in float32, and a warning says so once. The reference backend, other
-    layers and other dtypes compute in the dtype of the tensors.
-
-    Args:
-        precision: ``"float32"`` (the default: nothing is rounded), ``"tf32"`` (10 bits behind the
-            binary point) or ``"bfloat16"`` (7 bits).
-
-    Raises:
-        ValueError: If there is no such precision.
-
-    Example:
-        >>> import anharmonic as ah, torch
-        >>> with ah.use_precision("bfloat16"):
-        ...     output, state = ah.CoRNN(3, 4)(torch.zeros(5, 2, 3))
-    """
-    with _PRECISION.set_to(choice("precision", precision, PRECISIONS)):
-        yield
-
-
-def current_precision() -> str:
-    """The precision that ``use_precision`` asks for.
-
-    Example:
-        >>> with use_precision("tf32"):
-        ...     current_precision()
-        'tf32'
-        >>> current_precision()
-        'float32'
-    """
-    return _PRECISION.get()
 
 
 @contextmanager
