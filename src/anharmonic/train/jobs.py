@@ -21,6 +21,7 @@ from anharmonic import _checks
 from anharmonic.train.fit import fit
 from anharmonic.train.folder import RunLockedError
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.watching import OnEpochEnd
 
 # Seconds between looks at the jobs of a cluster.
 _LOOK = 1.0
@@ -97,7 +98,7 @@ class RowJob:
         environment: RunEnvironment,
         describe: Callable[[Exception], str],
         debug: bool,
-        told: Callable[[int, float], None] | None = None,
+        on_epoch_end: OnEpochEnd | None = None,
     ) -> Ended:
         """Trains a row; an error is a text.
 
@@ -106,10 +107,10 @@ class RowJob:
             environment: Where it is trained.
             describe: How an error is said.
             debug: Whether the trace of an error is printed on standard error.
-            told: As of `fit`.
+            on_epoch_end: As of `fit`.
         """
         try:
-            result = fit(row.run, environment, told=told)
+            result = fit(row.run, environment, on_epoch_end=on_epoch_end)
         except RunLockedError:
             return Ended(row, "another process trains it; it is left to that one", False)
         except Exception as error:

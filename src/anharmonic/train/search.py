@@ -25,6 +25,7 @@ from anharmonic.train.folder import RunLockedError, run_folder
 from anharmonic.train.options import model_option_parameters
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.watching import OnEpochEnd
 
 # Seconds between looks at a run that another process trains.
 _WAIT = 1.0
@@ -176,8 +177,8 @@ def search(
         trial.set_user_attr("values", values)
         one = with_settings(run, values)
 
-        def seen(epoch: int, valid: float) -> None:
-            trial.report(valid, epoch)
+        def seen(epoch: int, values: dict[str, float]) -> None:
+            trial.report(values.get("valid", math.nan), epoch)
             if trial.should_prune():
                 raise optuna.TrialPruned
 
@@ -255,14 +256,12 @@ def with_settings(run: Run, values: Mapping[str, Any]) -> Run:
     return dataclasses.replace(run, model_options={**run.model_options, **options}, **fields)
 
 
-def _fit_or_wait(
-    run: Run, environment: RunEnvironment, told: Callable[[int, float], None] | None
-) -> Result:
+def _fit_or_wait(run: Run, environment: RunEnvironment, on_epoch_end: OnEpochEnd | None) -> Result:
     """Trains a run, or waits for another worker that drew the same values and takes its result."""
     waits = False
     while True:
         try:
-            return fit(run, environment, told=told)
+            return fit(run, environment, on_epoch_end=on_epoch_end)
         except RunLockedError:
             if environment.progress and not waits:
                 folder = run_folder(run, environment)
