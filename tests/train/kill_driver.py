@@ -21,7 +21,7 @@ from pathlib import Path
 
 import torch
 
-import anharmonic.train.files as files
+import anharmonic._files as files
 from anharmonic.data.base import Batches, Loaders
 from anharmonic.data.registry import make_task
 from anharmonic.train import Run, RunEnvironment, fit

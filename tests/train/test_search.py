@@ -79,7 +79,9 @@ def test_a_diverged_trial_is_the_worst(environment, tmp_path, monkeypatch):
 def test_an_interrupted_trial_is_done_again(environment, tmp_path, monkeypatch):
     whole = search(tiny(), SPACE, 2, environment, tmp_path / "whole.journal")
     monkeypatch.setattr(
-        module, "fit", lambda run, environment, told: (_ for _ in ()).throw(KeyboardInterrupt)
+        module,
+        "fit",
+        lambda run, environment, on_epoch_end: (_ for _ in ()).throw(KeyboardInterrupt),
     )
     with pytest.raises(KeyboardInterrupt):
         search(tiny(), SPACE, 2, environment, tmp_path / "cut.journal")

@@ -4,7 +4,6 @@ ANHARMONIC_PAPERS names a folder with two files, facts read from the papers and 
 ``experiments.yaml`` (by the id of our tables) and ``published-settings.yaml``.
 """
 
-import inspect
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ import pytest
 import yaml
 
 from anharmonic.data import task_options
+from anharmonic.nn.arguments import constructor_arguments
 from anharmonic.nn.registry import model_class
 from anharmonic_papers.tables import list_tables, registry, table
 
@@ -210,7 +210,7 @@ def value_in(run, name):
     known = vars(run) | run.task_options | run.model_options
     if name in known:
         return known[name]
-    model = inspect.signature(model_class(run.model)).parameters
+    model = constructor_arguments(model_class(run.model))
     # (What neither has is not done.)
     return model[name].default if name in model else task_options(run.task).get(name, False)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import missing_extra, require
+from anharmonic._files import replacing
 from anharmonic.data.columns import Columns
 from anharmonic.data.sequences import Sequences
 
@@ -175,6 +174,7 @@ def save_npz(path: Path | str, data: Sequences | Mapping[str, Sequences]) -> Pat
         ValueError: If the path or the names of the parts are others.
 
     Example:
+        >>> import tempfile
         >>> folder = tempfile.mkdtemp()
         >>> x = np.random.default_rng(0).random((20, 50))
         >>> save_npz(Path(folder) / "mine.npz", sequences_from(x, x.mean(1) > 0.5)).name
@@ -206,12 +206,6 @@ def save_npz(path: Path | str, data: Sequences | Mapping[str, Sequences]) -> Pat
     (named,) = channels
     if named:
         arrays["channels"] = np.array(named)
-    handle, temporary = tempfile.mkstemp(suffix=".npz", prefix=f".{path.stem}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        np.savez(file, allow_pickle=False, **arrays)
     return path

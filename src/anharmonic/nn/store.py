@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
-import tempfile
 import warnings
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from anharmonic import _checks, _plugins
+from anharmonic._files import write_atomically
 from anharmonic._version import __version__
 from anharmonic.nn.arguments import constructor_arguments
 
@@ -138,13 +139,13 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
         "arguments": model.config(),
     }
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    folder = Path(os.path.realpath(folder))
+    temporary = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
+    temporary.mkdir()
     try:
         state = {k: v.detach().contiguous().cpu() for k, v in model.state_dict().items()}
-        save_file(state, temporary / WEIGHTS, metadata={"format": "pt"})
-        (temporary / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-        temporary.chmod(0o755)  # readable by others, which temporary files are not
-        (temporary / WEIGHTS).chmod(0o644)
+        write_atomically(temporary / WEIGHTS, save(state, metadata={"format": "pt"}))
+        write_atomically(temporary / CONFIG, json.dumps(config, indent=2) + "\n")
         _replace(folder, temporary)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from anharmonic import _checks
-from anharmonic.train.files import write_atomically
+from anharmonic._files import write_atomically
 
 _KEYS = {"model", "average", "optimizer", "random", "curve", "best_weights", "circumstances"}
 _LIGHTNING_KEYS = {"state_dict", "callbacks", "optimizer_states"}

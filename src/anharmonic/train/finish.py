@@ -9,13 +9,13 @@ from pathlib import Path
 import torch
 
 from anharmonic import _checks
+from anharmonic._files import write_atomically
 from anharmonic.data.trivial import trivial_score
 from anharmonic.diagnostics.machine import hardware
 from anharmonic.nn.store import save_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train import results
 from anharmonic.train.evaluate import evaluate
-from anharmonic.train.files import write_atomically
 from anharmonic.train.loop import Loop
 from anharmonic.train.losses import DivergedError, trivial_loss
 from anharmonic.train.optim import learning_rate
@@ -46,7 +46,7 @@ def tested(loop: Loop, nondeterministic: set[str]) -> Result:
             "train with a lower lr, or look for extreme values in the test data",
         )
         raise DivergedError(text, step=0, epoch=epoch, value=test, lr=lr)
-    loop.model.to("cpu")
+    loop.model.to("cpu").zero_grad(set_to_none=True)
     constant_loss = trivial_loss(loaders.train(0), task, run.label_smoothing, loop.class_weights)
     return Result(
         run=run,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from anharmonic import _checks
-from anharmonic.train.files import append_line
+from anharmonic._files import append_line
 from anharmonic.train.run import Run
 from anharmonic.train.serialization import structure_json
 
@@ -150,6 +150,9 @@ def read_results(path: str | Path) -> list[Result]:
     Args:
         path: The results file.
 
+    Raises:
+        ValueError: If the path is a folder, a device or a pipe.
+
     Example:
         >>> read_results("no-such-file.jsonl")
         []
@@ -157,6 +160,8 @@ def read_results(path: str | Path) -> list[Result]:
     path = Path(path)
     if not path.exists():
         return []
+    expected = "a file of results (.jsonl), or none yet"
+    _checks.require(path.is_file(), "--results", str(path), expected, "choose another path")
     results = []
     # Bytes, because a line cut short may end inside a character.
     for number, line in enumerate(_lines(path), start=1):

@@ -14,12 +14,12 @@ from typing import Any, TextIO
 from torch import Tensor
 from tqdm import tqdm
 
+from anharmonic._files import append_line, write_atomically
 from anharmonic.diagnostics.base import Probe
 from anharmonic.diagnostics.registry import measure
 from anharmonic.ops.graph import Adjacency
 from anharmonic.train import results
 from anharmonic.train.estimate import in_words
-from anharmonic.train.files import append_line, write_atomically
 from anharmonic.train.loop import Callback, Loop
 from anharmonic.train.notices import Notices
 from anharmonic.train.optim import learning_rate

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import os
 import warnings
 import zipfile
 from collections.abc import Sequence
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anharmonic._checks import boolean, choice, listed, message, natural, require
+from anharmonic._files import replacing
 from anharmonic.data.archive import load_archive
 from anharmonic.data.base import Splits, counted, seeded_rng
 from anharmonic.data.graphs.base import NodeData, NodeTask
@@ -172,15 +171,8 @@ def save_graph(path: Path | str, data: Any) -> None:
     if arrays["y"].ndim == 2 and arrays["y"].shape[1] == 1:
         arrays["y"] = arrays["y"][:, 0]
     _edges("edge_index", arrays["edge_index"], len(_features("x", arrays["x"])))
-    content = io.BytesIO()
-    np.savez_compressed(content, **arrays)  # type: ignore[arg-type]  # numpy types all as bool
-    # Whole or not at all.
-    made = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        made.write_bytes(content.getvalue())
-        os.replace(made, target)
-    finally:
-        made.unlink(missing_ok=True)
+    with replacing(target) as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # numpy types all as bool
 
 
 class GraphFileTask(NodeTask):

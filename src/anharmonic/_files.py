@@ -6,8 +6,11 @@ import contextlib
 import errno
 import os
 import secrets
+import stat
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from anharmonic import _checks
 
@@ -18,8 +21,69 @@ TEMPORARY = ".tmp"
 """Ending of files that are being written; a kill leaves them behind."""
 
 
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Opens a file that takes the place of another one, whole or not at all.
+
+    A kill, an error in the block or a full disk leaves what was there before, or nothing. A link is
+    followed, permissions are kept, and a device or a pipe is written to directly.
+
+    Args:
+        path: The file; its folder must exist.
+
+    Yields:
+        The file to write to.
+
+    Raises:
+        OSError: If it cannot be written; nothing is left behind.
+
+    Example:
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     with replacing(Path(folder) / "a.txt") as file:
+        ...         _ = file.write(b"whole")
+        ...     sorted(os.listdir(folder))
+        ['a.txt']
+    """
+    target, found = Path(os.path.realpath(path)), None
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            found = target.stat()
+        if found is not None and stat.S_ISDIR(found.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if found is not None and not stat.S_ISREG(found.st_mode):
+            with open(target, "wb") as device:
+                yield device
+            return
+        # A name of its own, so that two processes never write into each other's file.
+        temporary = target.with_name(f"{target.name}.{secrets.token_hex(4)}{TEMPORARY}")
+        try:
+            descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+            with os.fdopen(descriptor, "w+b") as file:
+                if found is not None and hasattr(os, "fchmod"):
+                    os.fchmod(descriptor, stat.S_IMODE(found.st_mode))
+                yield file
+                file.flush()
+                os.fsync(descriptor)
+            os.replace(temporary, target)
+            _sync_folder(target.parent)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        raise type(error)(
+            error.errno,
+            _checks.message(
+                f"{path} must be writable",
+                error.strerror or str(error),
+                "free space or choose another place; what was there before is unchanged",
+            ),
+        ) from error
+
+
 def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
-    """Replaces a file in one step: a kill or a full disk leaves the old one, or none.
+    """Replaces a file in one step, as `replacing` does.
 
     Args:
         path: The file; its folder must exist.
@@ -35,30 +99,8 @@ def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
         ...     sorted(os.listdir(folder))
         ['a.txt']
     """
-    data = memoryview(content.encode() if isinstance(content, str) else content)
-    # A name of its own, so that two processes never write into each other's file.
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        try:
-            while data:
-                data = data[os.write(descriptor, data) :]
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        os.replace(temporary, path)
-        _sync_folder(path.parent)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise OSError(
-            error.errno,
-            _checks.message(
-                f"{path} must be writable",
-                error.strerror or str(error),
-                "free space or choose another folder; what was there before is unchanged",
-            ),
-        ) from error
+    with replacing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
 
 
 def append_line(path: Path, text: str) -> None:
