@@ -23,9 +23,7 @@ SHORT = {"graph_parts.py": ["--depth", "4", "--epochs", "2", "--seeds", "1"]}
 
 # Each document runs in a process of its own, forked from one that has imported what takes seconds.
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(
-    ["anharmonic", "lightning.pytorch", "torchmetrics", "matplotlib.pyplot"]
-)
+FORKS.set_forkserver_preload(["anharmonic", "matplotlib.pyplot"])
 
 START = """
 import os, sys, torch

@@ -71,7 +71,7 @@ def test_a_failure_stops_no_other(environment):
 def test_a_run_that_fails_while_it_trains_stops_no_other(environment, monkeypatch):
     from anharmonic.train import jobs
 
-    def fit(run, environment, task=None, told=None):
+    def fit(run, environment, task=None, on_epoch_end=None):
         if run.model == "LEM":
             raise RuntimeError("the machine is on fire")
         return trained(run, environment)

@@ -26,22 +26,22 @@ WORKER = textwrap.dedent(
     study._HEARTBEAT = 1
     study._WAIT = 0.1
     real = module.fit
-    tell_curve = results.tell_curve
+    report_curve = results.report_curve
     done_before = []
 
-    def watched(run, environment, told=None):
-        def tell_and_note(curve, told):
+    def watched(run, environment, on_epoch_end=None):
+        def report_and_note(curve, on_epoch_end):
             done_before.append((run.lr, list(curve["epoch"])))
-            tell_curve(curve, told)
+            report_curve(curve, on_epoch_end)
 
-        results.tell_curve = tell_and_note
+        results.report_curve = report_and_note
 
-        def seen(epoch, valid):
+        def seen(epoch, values):
             if fate == "hangs":  # the state of this epoch is on the disk
                 print(json.dumps(run.lr), flush=True)
                 time.sleep(600)
 
-        return real(run, environment, told=seen)
+        return real(run, environment, on_epoch_end=seen)
 
     module.fit = watched
     task = {"length": 10, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2}

@@ -5,7 +5,7 @@ from anharmonic.train.compare import compare
 from anharmonic.train.comparison_page import write_comparison
 from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.evaluate_run import Evaluation, evaluate_run
-from anharmonic.train.fit import fit
+from anharmonic.train.fit import fit, fit_in_memory
 from anharmonic.train.folder import BEST, DIAGNOSTICS, run_folder
 from anharmonic.train.jobs import Jobs
 from anharmonic.train.losses import DivergedError
@@ -44,6 +44,7 @@ __all__ = [
     "evaluate_run",
     "fill",
     "fit",
+    "fit_in_memory",
     "fit_rows",
     "folds_of",
     "not_learned",

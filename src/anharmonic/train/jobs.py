@@ -22,6 +22,7 @@ from anharmonic.data.base import Task
 from anharmonic.train.fit import fit
 from anharmonic.train.folder import RunLockedError
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.watching import OnEpochEnd
 
 # Seconds between looks at the jobs of a cluster.
 _LOOK = 1.0
@@ -98,7 +99,7 @@ class RowJob:
         environment: RunEnvironment,
         describe: Callable[[Exception], str],
         debug: bool,
-        told: Callable[[int, float], None] | None = None,
+        on_epoch_end: OnEpochEnd | None = None,
         task: Task | None = None,
     ) -> Ended:
         """Trains a row; an error is a text.
@@ -108,11 +109,11 @@ class RowJob:
             environment: Where it is trained.
             describe: How an error is said.
             debug: Whether the trace of an error is printed on standard error.
-            told: As of `fit`.
+            on_epoch_end: As of `fit`.
             task: As of `fit`.
         """
         try:
-            result = fit(row.run, environment, task, told)
+            result = fit(row.run, environment, task, on_epoch_end)
         except RunLockedError:
             return Ended(row, "another process trains it; it is left to that one", False)
         except Exception as error:

@@ -7,7 +7,6 @@ import dataclasses
 import functools
 import hashlib
 import json
-import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -57,7 +56,7 @@ class Result:
     hardware: str
     """Name of the processor or GPU."""
     versions: dict[str, str]
-    """Versions of anharmonic, torch, lightning, numpy and python when the run first started."""
+    """Versions of anharmonic, torch, numpy and python when the run first started."""
     commit: str | None
     """Git commit of the package when the run first started, "-dirty" if its files differed; None
     if installed otherwise."""
@@ -149,16 +148,18 @@ def append(path: str | Path, result: Result) -> None:
     append_line(Path(path), result.to_json())
 
 
-def tell_curve(curve: dict[str, list[float]], told: Callable[[int, float], None]) -> None:
-    """Tells of the epochs of a curve.
+def report_curve(
+    curve: dict[str, list[float]], on_epoch_end: Callable[[int, dict[str, float]], None]
+) -> None:
+    """Call a function with every epoch of a curve and its values.
 
     Args:
         curve: As in a result.
-        told: As of `fit`.
+        on_epoch_end: As of `fit`.
     """
-    epochs = curve["epoch"]
-    for epoch, valid in zip(epochs, curve.get("valid", [math.nan] * len(epochs)), strict=True):
-        told(int(epoch), valid)
+    for place, epoch in enumerate(curve["epoch"]):
+        values = {name: entries[place] for name, entries in curve.items() if name != "epoch"}
+        on_epoch_end(int(epoch), values)
 
 
 LONGEST = 64 << 20

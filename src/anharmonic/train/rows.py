@@ -6,7 +6,6 @@ Several processes may work on the same rows: a run that another one trains is le
 from __future__ import annotations
 
 import contextlib
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 
@@ -14,6 +13,7 @@ from anharmonic.data.base import Task
 from anharmonic.train.jobs import Jobs, Row, RowJob, run_jobs
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.watching import OnEpochEnd
 
 __all__ = ["Row", "fit_rows", "without_results"]
 
@@ -85,16 +85,16 @@ def fit_rows(
     return failed
 
 
-def _teller(run: Run, say: Callable[[str], None]) -> Callable[[int, float], None]:
+def _teller(run: Run, say: Callable[[str], None]) -> OnEpochEnd:
     """Says now and then how far a training is."""
     began = said = time.monotonic()
 
-    def told(epoch: int, valid: float) -> None:
+    def told(epoch: int, values: dict[str, float]) -> None:
         nonlocal said
         now = time.monotonic()
         if now - said >= _BETWEEN_LINES and epoch < run.epochs:
             said = now
-            reached = "" if math.isnan(valid) else f", validation {valid:.4g}"
+            reached = f", validation {values['valid']:.4g}" if "valid" in values else ""
             say(f"    epoch {epoch} of {run.epochs}{reached}, {now - began:.0f} s")
 
     return told

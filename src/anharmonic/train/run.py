@@ -41,7 +41,7 @@ from anharmonic.train.options import (
     wrong_type,
 )
 
-LoggerName = Literal["none", "csv", "tensorboard", "wandb", "mlflow"]
+LoggerName = Literal["none", "csv", "tensorboard"]
 _ADDED_LATER: tuple[str, ...] = (
     "readout",
     "patch",
@@ -380,10 +380,6 @@ class RunEnvironment:
     run's batch_size. Under torchrun or SLURM: the processes that they start on a machine."""
     num_nodes: int = 1
     """Number of machines, on each of which torchrun or SLURM starts `devices` processes."""
-    strategy: Literal["auto", "ddp", "fsdp"] = "auto"
-    """How devices share the work: "auto" and "ddp" give each a part of every batch
-    (DistributedDataParallel). "fsdp", which would share out the weights, is refused: the models
-    here fit on one device many times over."""
     threads: int | None = None
     """CPU threads of PyTorch. Default: PyTorch's own choice. Resuming is bit-exact for the same
     number only."""
@@ -408,9 +404,8 @@ class RunEnvironment:
     is measured in any case."""
     logger: LoggerName = "none"
     """What else the curves are written to, after every epoch: TensorBoard or a CSV file, in `out` /
-    "logs"; W&B, in its project (WANDB_PROJECT) "anharmonic"; MLflow, in its experiment
-    "anharmonic", at MLFLOW_TRACKING_URI or in `out` / "mlflow.db". Weights and result stay the same
-    bits."""
+    "logs". Weights and result stay the same bits. For another logger pass a function to
+    `fit(on_epoch_end=...)`, see examples/log_elsewhere.py."""
 
     def __post_init__(self) -> None:
         if isinstance(self.device, str) and self.device.lower() == "gpu":
@@ -424,15 +419,6 @@ class RunEnvironment:
         _checks.choice("device", self.device, ("cpu", "cuda", "auto"))
         _checks.positive_int("devices", self.devices)
         _checks.positive_int("num_nodes", self.num_nodes)
-        _checks.choice("strategy", self.strategy, ("auto", "ddp", "fsdp"))
-        _checks.require(
-            self.strategy != "fsdp",
-            "strategy",
-            self.strategy,
-            "one that leaves the weights whole: a recurrence reads all of them at every step, and "
-            "with Adam's moments a GPU of 80 GB holds five billion",
-            "take 'ddp'",
-        )
         if self.threads is not None:
             threads = _checks.positive_int("threads", self.threads)
             few = threads <= MOST_THREADS

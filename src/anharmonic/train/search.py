@@ -26,6 +26,7 @@ from anharmonic.train.folder import RunLockedError, run_folder
 from anharmonic.train.options import model_option_parameters
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.watching import OnEpochEnd
 
 # Seconds between looks at a run that another process trains.
 _WAIT = 1.0
@@ -179,8 +180,8 @@ def search(
         trial.set_user_attr("values", values)
         one = with_settings(run, values)
 
-        def seen(epoch: int, valid: float) -> None:
-            trial.report(valid, epoch)
+        def seen(epoch: int, values: dict[str, float]) -> None:
+            trial.report(values.get("valid", math.nan), epoch)
             if trial.should_prune():
                 raise optuna.TrialPruned
 
@@ -261,7 +262,7 @@ def with_settings(run: Run, values: Mapping[str, Any]) -> Run:
 def _fit_or_wait(
     run: Run,
     environment: RunEnvironment,
-    told: Callable[[int, float], None] | None,
+    on_epoch_end: OnEpochEnd | None,
     task_of: Callable[[Run], Task | None],
 ) -> Result:
     """Trains a run, or waits for another worker that drew the same values and takes its result."""
@@ -269,7 +270,8 @@ def _fit_or_wait(
     while True:
         try:
             known = task_of(run)
-            return fit(run, environment, told=told, **({} if known is None else {"task": known}))
+            given = {} if known is None else {"task": known}
+            return fit(run, environment, on_epoch_end=on_epoch_end, **given)
         except RunLockedError:
             if environment.progress and not waits:
                 folder = run_folder(run, environment)

@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from anharmonic.train import fit, progress_bar
+from anharmonic.train import fit, watching
 
 
 def test_lines_where_there_is_no_terminal(tiny, environment, capsys):
@@ -73,7 +73,7 @@ def test_a_long_training_is_estimated_once(
 ):
     """With a clock that goes on by a tick whenever it is read."""
     clock = types.SimpleNamespace(monotonic=functools.partial(next, itertools.count(0.0, tick)))
-    monkeypatch.setattr(progress_bar, "time", clock)
+    monkeypatch.setattr(watching, "time", clock)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     fit(tiny(), dataclasses.replace(environment, progress=True))
     error = capsys.readouterr().err
@@ -92,6 +92,6 @@ def test_a_resumed_training_is_estimated_from_where_it_stands(
         fit(tiny(), environment)
     hook_batches(lambda name, batch: None)
     clock = types.SimpleNamespace(monotonic=functools.partial(next, itertools.count(0.0, 4.0)))
-    monkeypatch.setattr(progress_bar, "time", clock)
+    monkeypatch.setattr(watching, "time", clock)
     fit(tiny(), dataclasses.replace(environment, progress=True))
     assert "for 12 steps." in capsys.readouterr().err
