@@ -13,6 +13,7 @@ from anharmonic.data.options import DataOptions
 from anharmonic.data.own import Inputs, SequencesTask, inputs_of
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.readers import checked_digest, file_digest, read_parts
+from anharmonic.data.sequences import Sequences
 from anharmonic.data.ts import read_ts
 
 __all__ = ["FileTask", "Inputs", "file_digest", "read_inputs", "read_npz", "read_parts", "read_ts"]
@@ -90,10 +91,23 @@ def read_inputs(
     keys = [f"x_{name}" for name in parts]
     advice = "store the sequences to predict from as x"
     require("all" in parts, f"keys of {Path(path).name}", keys, "x", advice)
-    bare = parts["all"].with_targets(None)
-    inputs = inputs_of(bare, preprocessing)
-    if doubts := preprocessing.doubts(bare):
-        expected = f"{bare.where} should be like the training data"
+    return checked_inputs(parts["all"], preprocessing)
+
+
+def checked_inputs(part: Sequences, preprocessing: Preprocessing) -> Inputs:
+    """Prepares sequences to predict from them, and warns where they are unlike those of training.
+
+    Args:
+        part: The sequences; targets are not looked at.
+        preprocessing: Of the training data: `FileTask(...).preprocessing`.
+
+    Raises:
+        UserWarning: If a channel or the time between samples is far from what training had.
+        ValueError: If the channels are not those of training.
+    """
+    inputs = inputs_of(part, preprocessing)
+    if doubts := preprocessing.doubts(part):
+        expected = f"{part.where} should be like the training data"
         advice = "check units and sampling, or the predictions say little"
-        warnings.warn(message(expected, "; ".join(doubts), advice), stacklevel=2)
+        warnings.warn(message(expected, "; ".join(doubts), advice), stacklevel=3)
     return inputs

@@ -91,15 +91,12 @@ class TrainedEstimator(BaseEstimator):
         rows = np.unique(np.linspace(0, len(part) - 1, min(len(part), _SCORED)).astype(np.int64))
         parts = {"train": part, "test": part.select(rows)}
 
-        def task(**settings: Any) -> SequencesTask:
-            return SequencesTask(parts, source="X", class_weights=weights, **settings)
-
-        with warnings.catch_warnings():  # of a split that is made anew below
+        with warnings.catch_warnings():  # of a split that the recipe makes anew
             warnings.simplefilter("ignore")
-            probe = task(**options)
-        run = recipe(self.model, probe, self._given(part, options)).run
-        chosen = {key: value for key, value in run.task_options.items() if key != "sha256"}
-        prepared = task(**chosen)
+            probe = SequencesTask(parts, source="X", class_weights=weights, **options)
+        made = recipe(self.model, probe, self._given(part, options))
+        run, prepared = made.run, made.task
+        assert isinstance(prepared, SequencesTask)
         if self.max_steps is not None:
             per_epoch = math.ceil(prepared.sizes["train"] / run.batch_size)
             epochs = max(1, positive_int("max_steps", self.max_steps) // per_epoch)

@@ -11,8 +11,7 @@ from anharmonic.train.jobs import Jobs
 from anharmonic.train.losses import DivergedError
 from anharmonic.train.machine import commit, versions
 from anharmonic.train.notices import not_learned
-from anharmonic.train.others import Other
-from anharmonic.train.predict import Predictions, Trained, predict, trained
+from anharmonic.train.predict import Predictions, predict
 from anharmonic.train.probes import read_diagnostics
 from anharmonic.train.recipe import Recipe, fill, folds_of, recipe, refitted
 from anharmonic.train.results import Result, read_results
@@ -20,6 +19,7 @@ from anharmonic.train.rows import Row, fit_rows, without_results
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.search import BestTrial, Range, search, with_seed, with_settings
 from anharmonic.train.standings import Comparison
+from anharmonic.train.trained import Trained, trained
 from anharmonic.train.verdict import report
 
 __all__ = [
@@ -30,7 +30,6 @@ __all__ = [
     "DivergedError",
     "Evaluation",
     "Jobs",
-    "Other",
     "Predictions",
     "Range",
     "Recipe",

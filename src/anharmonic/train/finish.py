@@ -119,10 +119,24 @@ def finish(prepared: PreparedRun, state: TrainingState, unfixed: set[str]) -> Re
         curve=_thinned(state.curve, best_epoch),
         nondeterministic=sorted(unfixed),
     )
+    write(result, folder, prepared.environment.results_path)
+    return result
+
+
+def write(result: Result, folder: Path, results_path: Path) -> None:
+    """Writes a result, after its model: into the run's folder, then as a line of the results.
+
+    Args:
+        result: The result.
+        folder: The run's folder.
+        results_path: The results file.
+
+    Raises:
+        OSError: If a file cannot be written.
+    """
     write_atomically(folder / folders.RESULT, result.to_json(indent=2) + "\n")
     remove_leftovers(folder)
-    results.append(prepared.environment.results_path, result)
-    return result
+    results.append(results_path, result)
 
 
 def _thinned(curve: dict[str, list[float]], best_epoch: int) -> dict[str, list[float]]:

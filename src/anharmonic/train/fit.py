@@ -18,14 +18,19 @@ from anharmonic import _checks, _processes
 from anharmonic.data.base import Loaders, Task
 from anharmonic.diagnostics.machine import hardware
 from anharmonic.diagnostics.registry import check_applicable
+from anharmonic.nn.registry import model_kind
+from anharmonic.nn.resonators.model import Resonators
+from anharmonic.nn.store import save_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train import machine, results
-from anharmonic.train.finish import PreparedRun, finish, remove_leftovers
+from anharmonic.train.finish import PreparedRun, finish, remove_leftovers, write
+from anharmonic.train.fitted import fit_at_once
 from anharmonic.train.options import check_readout
-from anharmonic.train.predict import predict, write_task
+from anharmonic.train.predict import predict
 from anharmonic.train.probes import probe_of
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.trained import write_task
 
 __all__ = ["fit", "predict"]
 
@@ -86,7 +91,8 @@ def fit(
     _check_type("run", run, Run, "Run(task, model, ...) or Run.from_json(text)")
     _check_type("environment", environment, RunEnvironment, "RunEnvironment(out=..., ...)")
     machine.check_system()
-    device = machine.choose_device(environment.device)
+    fitted = model_kind(run.model) == "fitted"
+    device = "cpu" if fitted else machine.choose_device(environment.device)
     machine.check_logger(environment.logger)
     several = f"devices={environment.devices}"
     if environment.num_nodes > 1:
@@ -122,8 +128,8 @@ def fit(
         check_readout(run.task, task.readout, run.readout)
         _check_loss(run, task)
         _checks.require(
-            task.kind != "graph" or environment.world_size == 1,
-            "devices of a graph task",
+            (task.kind != "graph" and not fitted) or environment.world_size == 1,
+            f"devices of {run.model}" if fitted else "devices of a graph task",
             environment.world_size,
             "1",
             "leave devices and num_nodes out",
@@ -143,12 +149,19 @@ def fit(
             if is_first:
                 write_task(folder / folders.TASK, task)
             loaders = task.loaders(run.seed, run.batch_size)
-            _check_selection(run, loaders)
+            if not fitted:
+                _check_selection(run, loaders)
             if is_first and environment.progress:
                 _say(environment, task.summary())
-                for text in (task.hint, _few_to_choose_by(run, task)):
+                for text in (task.hint, "" if fitted else _few_to_choose_by(run, task)):
                     if text:
                         _say(environment, text)
+            if isinstance(model, Resonators):
+                result = fit_at_once(run, task, loaders, model)
+                _say(environment, f"{run.model} fitted in {result.seconds:.1f} s")
+                save_pretrained(model, folder / folders.BEST)
+                write(result, folder, environment.results_path)
+                return _told_of(result, told)
             prepared = PreparedRun(run, environment, device, folder, task, loaders, model, is_first)
             return _train(prepared, unfixed, told)
     finally:

@@ -12,12 +12,13 @@ import traceback
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 import torch
 
 from anharmonic import _checks
+from anharmonic.data.base import Task
 from anharmonic.train.fit import fit
 from anharmonic.train.folder import RunLockedError
 from anharmonic.train.run import Run, RunEnvironment
@@ -98,6 +99,7 @@ class RowJob:
         describe: Callable[[Exception], str],
         debug: bool,
         told: Callable[[int, float], None] | None = None,
+        task: Task | None = None,
     ) -> Ended:
         """Trains a row; an error is a text.
 
@@ -107,9 +109,10 @@ class RowJob:
             describe: How an error is said.
             debug: Whether the trace of an error is printed on standard error.
             told: As of `fit`.
+            task: As of `fit`.
         """
         try:
-            result = fit(row.run, environment, told=told)
+            result = fit(row.run, environment, task, told)
         except RunLockedError:
             return Ended(row, "another process trains it; it is left to that one", False)
         except Exception as error:
@@ -142,9 +145,7 @@ def run_jobs(
         describe: How an error is said.
         debug: Whether traces of errors are printed on standard error.
     """
-    # Of a command line it is of a class made there, which another process does not know.
-    known = {name.name: getattr(environment, name.name) for name in fields(RunEnvironment)}
-    environment = RunEnvironment(**{**known, "progress": False})
+    environment = replace(environment, progress=False)
     if jobs.cluster != "none":
         yield from _on_cluster(rows, environment, jobs, describe, debug)
         return

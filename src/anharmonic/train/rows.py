@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 
+from anharmonic.data.base import Task
 from anharmonic.train.jobs import Jobs, Row, RowJob, run_jobs
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
@@ -45,6 +46,7 @@ def fit_rows(
     environment: RunEnvironment,
     jobs: Jobs | None = None,
     *,
+    task_of: Callable[[Run], Task | None] = lambda run: None,
     say: Callable[[str], None] = print,
     describe: Callable[[Exception], str] = str,
     debug: bool = False,
@@ -55,6 +57,7 @@ def fit_rows(
         rows: The rows.
         environment: Where they are trained; each adds a line to its results file.
         jobs: How many at a time, and where; None for one after the other.
+        task_of: The task of a run whose data are in memory, else None. Other processes read them.
         say: Takes a line about each row and its result.
         describe: How an error is said.
         debug: Whether the trace of an error is printed on standard error.
@@ -75,7 +78,7 @@ def fit_rows(
         say(f"[{number}/{len(rows)}] {row.name}")
         # Where nothing else shows that a long training goes on, a line does now and then.
         told = None if environment.progress else _teller(row.run, say)
-        ended = RowJob()(row, environment, describe, debug, told)
+        ended = RowJob()(row, environment, describe, debug, told, task_of(row.run))
         say(f"    {'failed: ' * ended.failed}{ended.text}")
         if ended.failed:
             failed.append(f"{row.name}: {ended.text}")

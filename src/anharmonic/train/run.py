@@ -13,6 +13,7 @@ defaults are frozen (see ``options``); a new option takes as its default what wa
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import hashlib
 import json
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ from anharmonic.diagnostics.registry import DIAGNOSTICS
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.options import (
+    check_digest,
+    check_fitted_task,
     check_kinds,
     check_model_options,
     check_readout,
@@ -37,7 +40,6 @@ from anharmonic.train.options import (
     without_defaults,
     wrong_type,
 )
-from anharmonic.train.serialization import structure_json
 
 LoggerName = Literal["none", "csv", "tensorboard", "wandb", "mlflow"]
 _ADDED_LATER: tuple[str, ...] = (
@@ -54,6 +56,16 @@ _ADDED_LATER: tuple[str, ...] = (
     "amplitude_noise",
     "decay_output",
 )
+FITTED_FIELDS = (
+    "task",
+    "model",
+    "task_options",
+    "model_options",
+    "seed",
+    "class_weights",
+    "reduced",
+)
+"""The fields that matter to a model that is fitted in one pass; it leaves the others alone."""
 
 MOST_THREADS = 1024
 """More threads than that fail in PyTorch or in the system."""
@@ -160,6 +172,7 @@ class Run:
         put(self, "model", canonical_name(self.model))
         check_kinds(self.task, self.model)
         put(self, "task_options", check_task_options(self.task, self.task_options))
+        check_digest(self.task, self.task_options)
         put(self, "model_options", check_model_options(self.model, self.model_options))
         _checks.natural("seed", self.seed)
         _checks.positive_int("epochs", self.epochs)
@@ -182,7 +195,18 @@ class Run:
         _checks.require(sequences or self.patch == 1, "patch", self.patch, expected, advice)
         self._check_optimiser()
         self._check_loss()
+        if model_kind(self.model) == "fitted":
+            self._check_fitted()
         _checks.boolean("reduced", self.reduced)
+
+    def _check_fitted(self) -> None:
+        """Refuses settings of a training where there is none."""
+        for entry in dataclasses.fields(self):
+            if entry.name not in FITTED_FIELDS:
+                value = getattr(self, entry.name)
+                expected = f"left out for {self.model}, which is fitted in one pass"
+                fits, advice = value == entry.default, "leave it out"
+                _checks.require(fits, entry.name, value, expected, advice)
 
     def _check_optimiser(self) -> None:
         put = object.__setattr__
@@ -245,13 +269,28 @@ class Run:
 
         Raises:
             ValueError: If the text is no JSON object, has unknown keys or wrong types.
-            ImportError: If cattrs is missing.
 
         Example:
             >>> Run.from_json('{"task": "adding", "model": "LEM", "lr": 0.01}').lr
             0.01
         """
-        return structure_json(cls, text, "a run's JSON")
+        return cls.from_fields(read_fields(cls, text, "a run's JSON"))
+
+    @classmethod
+    def from_fields(cls, values: Any) -> Run:
+        """Makes a run of the fields of its JSON.
+
+        Args:
+            values: The fields by name.
+
+        Raises:
+            ValueError: If a key is unknown or missing, or a value is of the wrong type or refused.
+        """
+        check_keys(cls, values, "a run's JSON")
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise ValueError(str(error)) from error
 
     def make_task(self, environment: RunEnvironment) -> Task:
         """Makes the run's task; options left out have their frozen defaults.
@@ -291,6 +330,9 @@ class Run:
             return model
         if kind == "graph":
             options["level"] = task.readout
+        if kind == "fitted":
+            check_fitted_task(self.model, task)
+            options["target"] = task.target
         return model_class(self.model)(task.input_size, task.output_size, **options)
 
     @property
@@ -423,6 +465,60 @@ class RunEnvironment:
     def results_path(self) -> Path:
         """The file to which finished runs add a line."""
         return self.results if self.results is not None else self.out / "results.jsonl"
+
+
+def read_fields(cls: type, text: str, what: str) -> dict[str, Any]:
+    """Reads the fields of a dataclass from the text of a JSON object.
+
+    Args:
+        cls: The dataclass.
+        text: The JSON.
+        what: What the text is, for error messages.
+
+    Raises:
+        ValueError: If the text is no JSON object, a key is unknown or one is missing.
+
+    Example:
+        >>> read_fields(Run, '{"task": "adding", "model": "LEM"}', "a run's JSON")["model"]
+        'LEM'
+    """
+    try:
+        values: dict[str, Any] = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        advice = "correct the text at that place"
+        raise ValueError(_checks.message(f"{what} must be JSON", str(error), advice)) from error
+    check_keys(cls, values, what)
+    return values
+
+
+def check_keys(cls: type, values: Any, what: str) -> None:
+    """Checks that an object of JSON has the keys of a dataclass.
+
+    Args:
+        cls: The dataclass.
+        values: The object.
+        what: What it is, for error messages.
+
+    Raises:
+        ValueError: If it is no object, a key is unknown or one is missing.
+    """
+    if not isinstance(values, dict):
+        came = type(values).__name__
+        raise ValueError(_checks.message(f"{what} must be a JSON object", came, "put it in braces"))
+    known = [entry.name for entry in dataclasses.fields(cls)]
+    needed = [
+        entry.name
+        for entry in dataclasses.fields(cls)
+        if entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING
+    ]
+    wrong = [f"no key {name!r}" for name in needed if name not in values]
+    for key in values.keys() - set(known):
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+        wrong.append(f"unknown key {key!r} ({hint})")
+    if wrong:
+        expected = f"{what} must hold the fields of {cls.__name__}"
+        raise ValueError(_checks.message(expected, "; ".join(wrong), "correct these keys"))
 
 
 def _dump(values: Any, indent: int | None = None) -> str:

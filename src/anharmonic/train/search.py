@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from anharmonic import _checks
+from anharmonic.data.base import Task
 from anharmonic.nn.registry import model_kind
 from anharmonic.train.fit import fit
 from anharmonic.train.folder import RunLockedError, run_folder
@@ -93,6 +94,7 @@ def search(
     seeds: Sequence[int] = (0,),
     split: str = "",
     sampler: Literal["random", "tpe"] = "random",
+    task_of: Callable[[Run], Task | None] = lambda run: None,
     told: Callable[[int, float | None, float], None] | None = None,
 ) -> BestTrial:
     """Searches for the values with the best mean validation metric over some seeds.
@@ -112,6 +114,7 @@ def search(
         seeds: The seeds every trial is trained with.
         split: The task's option that numbers its splits: seed 3 then trains on split 3.
         sampler: "random", as the papers search, every trial to its end; or "tpe", Optuna's own.
+        task_of: The task of a run whose data are in memory, else None.
         told: Called after every trial of this process with the number done, its validation metric
             (None if it was stopped) and the best so far.
 
@@ -155,7 +158,7 @@ def search(
 
     for name in space.keys() - Run.__dataclass_fields__.keys():
         _checks.choice("a key of model_options", name, model_option_parameters(run.model))
-    metric = run.make_task(environment).metric
+    metric = (task_of(run) or run.make_task(environment)).metric
     higher = TaskMetric(metric).higher_is_better
     # At an interruption its warnings hold a trace, though nothing is wrong.
     level = optuna.logging.INFO if environment.progress else optuna.logging.ERROR
@@ -185,7 +188,7 @@ def search(
             # Of several seeds the first is watched: the others are of other splits, perhaps.
             watched = [seen if sampler == "tpe" else None, *[None] * (len(seeds) - 1)]
             results = [
-                _fit_or_wait(with_seed(one, seed, split), environment, watch)
+                _fit_or_wait(with_seed(one, seed, split), environment, watch, task_of)
                 for seed, watch in zip(seeds, watched, strict=True)
             ]
         except DivergedError:
@@ -256,13 +259,17 @@ def with_settings(run: Run, values: Mapping[str, Any]) -> Run:
 
 
 def _fit_or_wait(
-    run: Run, environment: RunEnvironment, told: Callable[[int, float], None] | None
+    run: Run,
+    environment: RunEnvironment,
+    told: Callable[[int, float], None] | None,
+    task_of: Callable[[Run], Task | None],
 ) -> Result:
     """Trains a run, or waits for another worker that drew the same values and takes its result."""
     waits = False
     while True:
         try:
-            return fit(run, environment, told=told)
+            known = task_of(run)
+            return fit(run, environment, told=told, **({} if known is None else {"task": known}))
         except RunLockedError:
             if environment.progress and not waits:
                 folder = run_folder(run, environment)

@@ -7,12 +7,8 @@ from collections.abc import Sequence
 from anharmonic import pages
 from anharmonic._checks import listed
 from anharmonic.data.files import FileTask
+from anharmonic.train.learned import PERCENT, has_learned
 from anharmonic.train.standings import Comparison, Spread, Standing
-
-PERCENT = ("accuracy", "balanced_accuracy", "f1")
-"""Metrics in percent."""
-# Of the way from the trivial answer to a perfect one: a model that goes less has not learned.
-_LEARNED = 0.05
 
 
 def unit(metric: str) -> str:
@@ -54,10 +50,9 @@ def learned(comparison: Comparison, standing: Standing) -> bool:
     """
     if comparison.trivial is None:
         return True
-    perfect = 100.0 if unit(comparison.metric) else float(comparison.higher_is_better)
-    way = perfect - comparison.trivial
-    gain = (standing.test.mean - comparison.trivial) * (1 if way > 0 else -1)
-    return gain > max(_LEARNED * abs(way), standing.test.deviation or 0.0)
+    mean, deviation = _both(standing.test)
+    metric, higher = comparison.metric, comparison.higher_is_better
+    return has_learned(mean, comparison.trivial, metric, higher, deviation or 0.0)
 
 
 def verdict(comparison: Comparison) -> str:

@@ -659,7 +659,8 @@ class _Reader:
                 self._leave_out([name for name in self.free if name not in names])
         else:
             once = [name for name in text if self.distinct(name) == rows]
-            if once and "id" not in self.roles and ("target" in self.roles or len(text) > 1):
+            spare = "target" in self.roles or len(text) > 1
+            if once and "id" not in self.roles and spare and rows > 3:
                 self._take("id", once[0])
                 text = [name for name in text if name != once[0]]
             for name in text if "target" in self.roles else ():
