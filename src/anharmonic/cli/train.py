@@ -15,13 +15,14 @@ from anharmonic.cli.flags import fields_of, open_fields_of, options_of, run_comm
 from anharmonic.data.base import Task
 from anharmonic.data.files import FileTask
 from anharmonic.data.graphs.own import GraphFileTask
+from anharmonic.data.metrics import PERCENT
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
 from anharmonic.data.scores import accuracy_interval
 from anharmonic.data.shards import INDEX, ShardsTask
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.fit import fit
-from anharmonic.train.learned import PERCENT, has_learned
+from anharmonic.train.learned import has_learned
 from anharmonic.train.notices import not_learned
 from anharmonic.train.options import (
     check_model_options,

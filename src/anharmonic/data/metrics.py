@@ -48,7 +48,7 @@ class TaskMetric:
 
     def __init__(self, name: str, scale: float = 1.0) -> None:
         self.name = choice("metric", name, _SUMS)
-        self.higher_is_better = name in ("accuracy", "balanced_accuracy", "f1")
+        self.higher_is_better = name in PERCENT
         self._by_class: list[Tensor] = []
         self._scale = number("scale", scale, low=0.0, low_open=True)
         self._updates, self._sum, self._whole = 0, 0.0, 0.0
@@ -172,6 +172,8 @@ def _check_shape(prediction: Tensor, batch: Batch | GraphBatch) -> None:
     require(prediction.shape == y.shape, "prediction", prediction, f"{list(y.shape)} as y", advice)
 
 
+PERCENT = ("accuracy", "balanced_accuracy", "f1")
+"""Metrics in percent; of these larger values are better, of all others smaller ones."""
 # Percent; F1 counts every hit twice; bits.
 _FACTORS = {"accuracy": 100.0, "f1": 200.0, "bits_per_character": 1 / math.log(2)}
 _LARGEST = 700.0  # whose exponential is a number

@@ -78,14 +78,10 @@ def _seconds_of_features(model: Resonators, batch: Batch) -> float:
     """What the features of a batch cost, which is most of the time of a fit."""
     few = batch.x[:_FEW_SEQUENCES].numpy()
     drawn = model.features.fit(few)
-    return _seconds(lambda index: _forget(drawn.transform(few))) * len(batch.x) / len(few)
+    return _seconds(lambda _: drawn.transform(few)) * len(batch.x) / len(few)
 
 
-def _forget(value: object) -> None:
-    del value
-
-
-def _seconds(work: Callable[[int], None]) -> float:
+def _seconds(work: Callable[[int], object]) -> float:
     work(0)  # the first time loads and allocates
     began = time.perf_counter()
     for index in range(1, 1 + _STEPS):

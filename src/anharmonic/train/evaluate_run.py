@@ -16,6 +16,7 @@ from torch.nn import functional
 from anharmonic import _checks
 from anharmonic.data.files import checked_inputs
 from anharmonic.data.graphs.own import GraphFileTask, NodeGraph, read_graph
+from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.readers import file_digest, read_parts
 from anharmonic.data.scores import ScoreTable, channel_scores, score_table
 from anharmonic.data.sequences import Sequences
@@ -70,7 +71,7 @@ class Evaluation:
     def is_better(self) -> bool:
         """Whether the model has learned more than the trivial answer, by `judged_by`."""
         mine, other = (t.metrics[self.judged_by] for t in (self.scores, self.trivial))
-        higher = self.judged_by not in ("rmse", "mse", "mae")
+        higher = TaskMetric(self.judged_by).higher_is_better
         return has_learned(mine, other, self.judged_by, higher)
 
 

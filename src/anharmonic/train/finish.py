@@ -56,7 +56,7 @@ def tested(loop: Loop, nondeterministic: set[str]) -> Result:
         metric=task.metric,
         higher_is_better=loop.higher_is_better,
         trivial=trivial_score(task, loaders),
-        trivial_loss=_rounded(constant_loss),
+        trivial_loss=rounded(constant_loss),
         tested=count,
         by_channel=by_channel(loop.model, loaders.test, task),
         parameters=sum(p.numel() for p in loop.model.parameters() if p.requires_grad),
@@ -119,10 +119,11 @@ def _thinned(curve: dict[str, list[float]], best_epoch: int) -> dict[str, list[f
     count = len(curve["epoch"])
     stride = -(-count // _CURVE_POINTS)
     kept = sorted({*range(0, count, stride), best_epoch - 1, count - 1})
-    return {name: [_rounded(values[i]) for i in kept] for name, values in curve.items()}
+    return {name: [rounded(values[i]) for i in kept] for name, values in curve.items()}
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
+    """A value of a result, to six digits."""
     return value if isinstance(value, int) else float(f"{value:.6g}")
 
 

@@ -17,7 +17,8 @@ from anharmonic.diagnostics.machine import hardware, peak_memory_mb
 from anharmonic.nn.resonators.model import Resonators
 from anharmonic.train import machine
 from anharmonic.train.evaluate import evaluate
-from anharmonic.train.losses import balanced_weights, trivial_loss
+from anharmonic.train.finish import rounded
+from anharmonic.train.losses import class_weights_of, trivial_loss
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run
 
@@ -39,11 +40,7 @@ def fit_at_once(run: Run, task: Task, loaders: Loaders[Batch], model: Resonators
         ImportError: If scikit-learn is missing.
     """
     started, began = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
-    weights = None
-    if run.class_weights == "balanced":
-        weights = balanced_weights(loaders.train(0), task.output_size)
-    elif task.class_weights is not None:
-        weights = torch.tensor(task.class_weights)
+    weights = class_weights_of(run, task, loaders.train(0))
     sequences, targets = [], []
     for batch in task.loaders(run.seed, _BATCH).train(0):
         ends = [batch.x.shape[1]] * len(batch.x) if batch.lengths is None else batch.lengths
@@ -64,7 +61,7 @@ def fit_at_once(run: Run, task: Task, loaders: Loaders[Batch], model: Resonators
     cpu, curve = torch.device("cpu"), {"epoch": [1.0]}
     if len(loaders.valid):
         valid, loss, _ = evaluate(model, loaders.valid, task, cpu)
-        curve |= {"valid": [float(f"{valid:.6g}")], "valid_loss": [float(f"{loss:.6g}")]}
+        curve |= {"valid": [rounded(valid)], "valid_loss": [rounded(loss)]}
     test, _, tested = evaluate(model, loaders.test, task, cpu)
     constant = trivial_loss(loaders.train(0), task, class_weights=weights)
     return Result(
@@ -75,7 +72,7 @@ def fit_at_once(run: Run, task: Task, loaders: Loaders[Batch], model: Resonators
         metric=task.metric,
         higher_is_better=TaskMetric(task.metric).higher_is_better,
         trivial=trivial_score(task, loaders),
-        trivial_loss=float(f"{constant:.6g}"),
+        trivial_loss=rounded(constant),
         tested=tested,
         parameters=model.num_fitted,
         seconds=round(seconds, 3),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-PERCENT = ("accuracy", "balanced_accuracy", "f1")
-"""Metrics in percent."""
+from anharmonic.data.metrics import PERCENT
+
 LEAST = 0.05
 """Share of the way from the baseline to a perfect answer that a model has to go."""
 

@@ -32,7 +32,7 @@ from anharmonic.train.evaluate import evaluate
 from anharmonic.train.losses import (
     DivergedError,
     Share,
-    balanced_weights,
+    class_weights_of,
     share_of,
     summed_loss,
 )
@@ -110,11 +110,7 @@ class Loop:
         self._workers = environment.workers
         self.average = None if run.ema_decay is None else moving_average(model, run.ema_decay)
         self.optimizer = make_optimizer(run, model)
-        self.class_weights: Tensor | None = None
-        if run.class_weights == "balanced":
-            self.class_weights = balanced_weights(loaders.train(0), task.output_size)
-        elif task.class_weights is not None:
-            self.class_weights = torch.tensor(task.class_weights)
+        self.class_weights = class_weights_of(run, task, loaders.train(0))
         self.higher_is_better = TaskMetric(task.metric).higher_is_better
         self.epoch = self.step = self.saved_epoch = 0
         self.steps_per_epoch = len(loaders.train(0))

@@ -77,19 +77,19 @@ def fit_rows(
     for number, row in enumerate(rows, start=1):
         say(f"[{number}/{len(rows)}] {row.name}")
         # Where nothing else shows that a long training goes on, a line does now and then.
-        told = None if environment.progress else _teller(row.run, say)
-        ended = RowJob()(row, environment, describe, debug, told, task_of(row.run))
+        on_epoch_end = None if environment.progress else _now_and_then(row.run, say)
+        ended = RowJob()(row, environment, describe, debug, on_epoch_end, task_of(row.run))
         say(f"    {'failed: ' * ended.failed}{ended.text}")
         if ended.failed:
             failed.append(f"{row.name}: {ended.text}")
     return failed
 
 
-def _teller(run: Run, say: Callable[[str], None]) -> OnEpochEnd:
+def _now_and_then(run: Run, say: Callable[[str], None]) -> OnEpochEnd:
     """Says now and then how far a training is."""
     began = said = time.monotonic()
 
-    def told(epoch: int, values: dict[str, float]) -> None:
+    def on_epoch_end(epoch: int, values: dict[str, float]) -> None:
         nonlocal said
         now = time.monotonic()
         if now - said >= _BETWEEN_LINES and epoch < run.epochs:
@@ -97,4 +97,4 @@ def _teller(run: Run, say: Callable[[str], None]) -> OnEpochEnd:
             reached = f", validation {values['valid']:.4g}" if "valid" in values else ""
             say(f"    epoch {epoch} of {run.epochs}{reached}, {now - began:.0f} s")
 
-    return told
+    return on_epoch_end

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from anharmonic import pages
 from anharmonic._checks import listed
 from anharmonic.data.files import FileTask
-from anharmonic.train.learned import PERCENT, has_learned
+from anharmonic.data.metrics import PERCENT
+from anharmonic.train.learned import has_learned
 from anharmonic.train.standings import Comparison, Spread, Standing
 
 
