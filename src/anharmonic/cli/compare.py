@@ -17,14 +17,12 @@ from anharmonic.data.graphs.own import is_graph_file
 from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
 from anharmonic.train.compare import MODELS, carry_out, plan
 from anharmonic.train.comparison_page import write_comparison
-from anharmonic.train.jobs import Jobs
 from anharmonic.train.others import Other
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.verdict import report
 
 PROG = "anharmonic compare"
 RESONATORS = "resonators"
-ONE = Jobs()
 _RUN: dict[str, Any] = {
     "task": "digits", "model": "LEM", "task_options": {}, "model_options": {}, "seed": 0
 }  # fmt: skip
@@ -55,7 +53,7 @@ def run(words: Sequence[str]) -> int:
         run: Annotated[Any, open_fields_of(Run, **_RUN)],
         task_options: Annotated[dict[str, Any], task_flags(task)],
         environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=file)],
-        jobs: Jobs = ONE,
+        jobs: int = 1,
         models: tuple[str, ...] = (),
         seeds: tuple[int, ...] = (0, 1, 2),
         folds: int | None = None,
@@ -99,7 +97,7 @@ def run(words: Sequence[str]) -> int:
 def compare_anything(
     run: Annotated[Run, open_fields_of(Run, **_RUN)],
     environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=None)],
-    jobs: Jobs = ONE,
+    jobs: int = 1,
     models: tuple[str, ...] = (),
     seeds: tuple[int, ...] = (0, 1, 2),
     folds: int | None = None,
@@ -114,7 +112,8 @@ def compare_anything(
     Args:
         run: What is the same for all models.
         environment: Where they are trained.
-        jobs: How many at a time.
+        jobs: How many at a time, each in a process of its own. Without --threads they share the
+            cores.
         models: Names of models. Default: resonators, LEM, CoRNN, UnICORNN, LSTM, GRU; for graphs
             PlainGNN, GraphCON, GradientGating.
         seeds: Every model is trained once with each.

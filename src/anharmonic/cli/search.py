@@ -2,6 +2,7 @@
 
 # Without postponed annotations: tyro reads those of a function made for the two names.
 import dataclasses
+import functools
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -83,11 +84,14 @@ def run(words: Sequence[str]) -> int:
             space,
             trials,
             inside,
-            storage or out / f"{model}-{task}.journal",
+            storage or out / f"{model}-{task}.db",
             seeds=(first.seed,) if folds is None else range(folds),
             split="" if folds is None else "fold",
             sampler="tpe",
             told=_progress(trials) if environment.progress else None,
+            say=functools.partial(print, file=sys.stderr, flush=True)
+            if environment.progress
+            else None,
         )
         said(best, words)
         return 0
@@ -115,10 +119,10 @@ def search_anything(
         trials: Trials in all, those done before included.
         folds: Of your own file: judges by the mean over so many validation parts. Default: 3 where
             the file is too small for one, else none.
-        storage: Where the search is kept, for any number of processes that search together: a
-            journal's path on a shared folder, the URL of a database (sqlite:///search.db,
-            postgresql://...), or grpc://HOST:PORT of Optuna's proxy. Trials of a process that
-            died are taken up again. Default: MODEL-TASK.journal in the folder of the trials.
+        storage: Where the search is kept, for any number of processes that search together: the
+            path of a SQLite file, or the URL of another database (postgresql://USER@HOST/NAME).
+            Trials of a process that died are taken up again. Default: MODEL-TASK.db in the folder
+            of the trials.
     """
     return 0
 

@@ -10,7 +10,8 @@ import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from anharmonic.train.jobs import Jobs, Row, RowJob, run_jobs
+from anharmonic._checks import positive_int
+from anharmonic.train.jobs import Row, run_jobs, train_row
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
 
@@ -43,7 +44,7 @@ def without_results(rows: Iterable[Row], results: Iterable[Result]) -> list[Row]
 def fit_rows(
     rows: Sequence[Row],
     environment: RunEnvironment,
-    jobs: Jobs | None = None,
+    jobs: int = 1,
     *,
     say: Callable[[str], None] = print,
     describe: Callable[[Exception], str] = str,
@@ -54,7 +55,7 @@ def fit_rows(
     Args:
         rows: The rows.
         environment: Where they are trained; each adds a line to its results file.
-        jobs: How many at a time, and where; None for one after the other.
+        jobs: How many at a time, each in a process of its own if several.
         say: Takes a line about each row and its result.
         describe: How an error is said.
         debug: Whether the trace of an error is printed on standard error.
@@ -63,7 +64,7 @@ def fit_rows(
         A line for each row that failed.
     """
     failed = []
-    if jobs is not None and jobs != Jobs():
+    if positive_int("jobs", jobs) > 1:
         with contextlib.closing(run_jobs(rows, environment, jobs, describe, debug)) as all_ended:
             for number, ended in enumerate(all_ended, start=1):
                 how = "failed: " * ended.failed
@@ -75,7 +76,7 @@ def fit_rows(
         say(f"[{number}/{len(rows)}] {row.name}")
         # Where nothing else shows that a long training goes on, a line does now and then.
         told = None if environment.progress else _teller(row.run, say)
-        ended = RowJob()(row, environment, describe, debug, told)
+        ended = train_row(row, environment, describe, debug, told)
         say(f"    {'failed: ' * ended.failed}{ended.text}")
         if ended.failed:
             failed.append(f"{row.name}: {ended.text}")
