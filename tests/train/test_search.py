@@ -76,6 +76,19 @@ def test_a_diverged_trial_is_the_worst(environment, tmp_path, monkeypatch):
     assert best.run == calls[1]
 
 
+def test_a_trial_whose_validation_is_not_a_number_is_the_worst(environment, tmp_path, monkeypatch):
+    real, calls = module.fit, []
+
+    def fit(run, environment, told=None):
+        calls.append(run)
+        result = real(run, environment)
+        return dataclasses.replace(result, valid=float("nan")) if len(calls) == 1 else result
+
+    monkeypatch.setattr(module, "fit", fit)
+    best = search(tiny(), SPACE, 2, environment, tmp_path / "n.db")
+    assert best.run == calls[1] and len(calls) == best.trials == 2
+
+
 def test_an_interrupted_trial_is_done_again(environment, tmp_path, monkeypatch):
     whole = search(tiny(), SPACE, 2, environment, tmp_path / "whole.db")
     monkeypatch.setattr(
@@ -102,11 +115,11 @@ def test_values_that_another_process_trains_are_waited_for(
 
 
 def test_other_seeds_or_ranges_are_another_study(environment, tmp_path):
-    journal = tmp_path / "same.db"
-    search(tiny(), SPACE, 1, environment, journal)
-    search(tiny(), SPACE, 1, environment, journal, seeds=(0, 1))
+    study = tmp_path / "same.db"
+    search(tiny(), SPACE, 1, environment, study)
+    search(tiny(), SPACE, 1, environment, study, seeds=(0, 1))
     assert len(read_results(environment.results_path)) == 2
-    search(tiny(), {**SPACE, "dt": Range(choices=(0.5,))}, 1, environment, journal)
+    search(tiny(), {**SPACE, "dt": Range(choices=(0.5,))}, 1, environment, study)
     assert len(read_results(environment.results_path)) == 3
 
 
