@@ -28,9 +28,7 @@ NEEDS = {
 
 # Each document runs in a process of its own, forked from one that has imported what takes seconds.
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(
-    ["anharmonic", "lightning.pytorch", "torchmetrics", "matplotlib.pyplot"]
-)
+FORKS.set_forkserver_preload(["anharmonic", "matplotlib.pyplot"])
 
 START = """
 import os, sys, torch

@@ -103,7 +103,7 @@ def test_what_does_not_fit_is_named(tmp_path, made, text):
 
 
 def test_other_or_missing_shards_are_refused(index):
-    with pytest.raises(ValueError, match=r"sha256 of .*give the data of the run"):
+    with pytest.raises(ValueError, match=r"sha256 of .*give the file of the run"):
         ShardsTask(index, sha256="0" * 64)
     with pytest.raises(FileExistsError, match="without shards"):
         write_shards(index.parent, {"train": shards(0), "test": shards(1)})

@@ -1,5 +1,7 @@
 import dataclasses
+import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -73,6 +75,29 @@ def test_unknown_field_is_reported(tmp_path):
         assert read_results(path) == []
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"test": "1"}, r"test of a result must be float; got '1' \(str\)"),
+        ({"test": True}, "test of a result must be float"),
+        ({"curve": {"epoch": [1, "2"]}}, "curve of a result must be"),
+        ({"curve": []}, "curve of a result must be"),
+        ({"versions": {"torch": 2}}, "versions of a result must be"),
+        ({"stopped": "x"}, "stopped of a result must be"),
+        ({"commit": 3}, "commit of a result must be"),
+        ({"epochs_run": 1.5}, "epochs_run of a result must be int"),
+        ({"run": {"task": "adding"}}, "no key 'model'"),
+        ({"run": {"task": "adding", "model": "LEM", "epochs": "2"}}, "epochs must be an int"),
+        ({"run": 3}, "a run's JSON must be a JSON object; got int; put it in braces"),
+        ({"zzz": 1}, r"unknown key 'zzz' \(known: run, hash"),
+    ],
+)
+def test_errors_name_the_key(change, message):
+    text = json.dumps({**json.loads(result().to_json()), **change})
+    with pytest.raises(ValueError, match=message):
+        Result.from_json(text)
+
+
 def test_full_disk(tmp_path, monkeypatch):
     path = tmp_path / "results.jsonl"
     append(path, result())
@@ -104,3 +129,13 @@ def test_the_hash_is_the_runs_whatever_the_line_says(tmp_path):
     append(path, result(hash="0123456789ab"))
     assert '"hash":"0123456789ab"' in path.read_text()
     assert read_results(path) == [result()]
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "folder"])
+def test_only_files_hold_results(tmp_path, kind):
+    path = tmp_path if kind == "folder" else Path("/dev/full")
+    if kind == "pipe":
+        path = tmp_path / "pipe"
+        os.mkfifo(path)
+    with pytest.raises(ValueError, match="--results must be a file of results"):
+        read_results(path)

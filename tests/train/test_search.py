@@ -65,7 +65,7 @@ def test_a_diverged_trial_is_the_worst(environment, tmp_path, monkeypatch):
 
     real, calls = module.fit, []
 
-    def fit(run, environment, told=None):
+    def fit(run, environment, on_epoch_end=None):
         calls.append(run)
         if len(calls) == 1:
             raise DivergedError("nan", step=0, epoch=1, value=float("nan"), lr=1.0)
@@ -79,7 +79,7 @@ def test_a_diverged_trial_is_the_worst(environment, tmp_path, monkeypatch):
 def test_a_trial_whose_validation_is_not_a_number_is_the_worst(environment, tmp_path, monkeypatch):
     real, calls = module.fit, []
 
-    def fit(run, environment, told=None):
+    def fit(run, environment, on_epoch_end=None):
         calls.append(run)
         result = real(run, environment)
         return dataclasses.replace(result, valid=float("nan")) if len(calls) == 1 else result
@@ -92,7 +92,9 @@ def test_a_trial_whose_validation_is_not_a_number_is_the_worst(environment, tmp_
 def test_an_interrupted_trial_is_done_again(environment, tmp_path, monkeypatch):
     whole = search(tiny(), SPACE, 2, environment, tmp_path / "whole.db")
     monkeypatch.setattr(
-        module, "fit", lambda run, environment, told: (_ for _ in ()).throw(KeyboardInterrupt)
+        module,
+        "fit",
+        lambda run, environment, on_epoch_end: (_ for _ in ()).throw(KeyboardInterrupt),
     )
     with pytest.raises(KeyboardInterrupt):
         search(tiny(), SPACE, 2, environment, tmp_path / "cut.db")
@@ -143,7 +145,7 @@ def test_dropout_is_not_drawn_where_it_cannot_act(sequences):
 def test_nothing_is_chosen_where_all_diverged(environment, tmp_path, monkeypatch):
     from anharmonic.train.losses import DivergedError
 
-    def fit(run, environment, told=None):
+    def fit(run, environment, on_epoch_end=None):
         raise DivergedError("nan", step=0, epoch=1, value=float("nan"), lr=1.0)
 
     monkeypatch.setattr(module, "fit", fit)
@@ -172,13 +174,13 @@ def slow(monkeypatch, values):
     """Trains nothing: trial i reports values[i] after every one of six epochs."""
     calls = []
 
-    def fit(run, environment, told=None):
+    def fit(run, environment, on_epoch_end=None):
         calls.append(run)
         value = values[len(calls) - 1]
         for epoch in range(1, 7):
             epochs.append((len(calls) - 1, epoch))
-            if told is not None:
-                told(epoch, value)
+            if on_epoch_end is not None:
+                on_epoch_end(epoch, {"valid": value})
         return dataclasses.replace(real, valid=value)
 
     epochs = []

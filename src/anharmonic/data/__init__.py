@@ -2,8 +2,8 @@
 
 A task is made by its name with `make_task`. A new one derives from `Task` (sequences), `GraphTask`
 or `NodeTask` (graphs) or `TabularTask` (rows of numbers), and builds its parts as
-`SequenceDataset`, `GraphDataset`, `TableDataset` or another `Dataset`. Metrics, which need
-torchmetrics, are in `anharmonic.data.metrics`.
+`SequenceDataset`, `GraphDataset`, `TableDataset` or another `Dataset`. Metrics are in
+`anharmonic.data.metrics`.
 """
 
 from anharmonic.data.arrays import save_npz, sequences_from
@@ -29,6 +29,7 @@ from anharmonic.data.graphs.cora import CitationTask
 from anharmonic.data.graphs.edges import coalesce, to_undirected
 from anharmonic.data.graphs.own import GraphFileTask, read_graph, save_graph
 from anharmonic.data.graphs.pyg import pyg_source
+from anharmonic.data.options import DataOptions
 from anharmonic.data.own import SequencesTask
 from anharmonic.data.readers import FILE_SUFFIXES, read_parts
 from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
@@ -47,6 +48,7 @@ __all__ = [
     "CitationTask",
     "ClassScores",
     "Columns",
+    "DataOptions",
     "Dataset",
     "DownloadError",
     "FileTask",

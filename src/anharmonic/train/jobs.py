@@ -11,14 +11,16 @@ import traceback
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import torch
 
+from anharmonic.data.base import Task
 from anharmonic.train.fit import fit
 from anharmonic.train.folder import RunLockedError
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.watching import OnEpochEnd
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,8 @@ def train_row(
     environment: RunEnvironment,
     describe: Callable[[Exception], str],
     debug: bool,
-    told: Callable[[int, float], None] | None = None,
+    on_epoch_end: OnEpochEnd | None = None,
+    task: Task | None = None,
 ) -> Ended:
     """Trains a row; an error is a text.
 
@@ -57,10 +60,11 @@ def train_row(
         environment: Where it is trained.
         describe: How an error is said.
         debug: Whether the trace of an error is printed on standard error.
-        told: As of `fit`.
+        on_epoch_end: As of `fit`.
+        task: As of `fit`.
     """
     try:
-        result = fit(row.run, environment, told=told)
+        result = fit(row.run, environment, task, on_epoch_end)
     except RunLockedError:
         return Ended(row, "another process trains it; it is left to that one", False)
     except Exception as error:
@@ -87,9 +91,7 @@ def run_jobs(
         describe: How an error is said.
         debug: Whether traces of errors are printed on standard error.
     """
-    # Of a command line it is of a class made there, which another process does not know.
-    known = {name.name: getattr(environment, name.name) for name in fields(RunEnvironment)}
-    environment = RunEnvironment(**{**known, "progress": False})
+    environment = replace(environment, progress=False)
     if not rows:
         return
     if environment.threads is None:

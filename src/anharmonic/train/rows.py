@@ -6,14 +6,15 @@ Several processes may work on the same rows: a run that another one trains is le
 from __future__ import annotations
 
 import contextlib
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 
 from anharmonic._checks import positive_int
+from anharmonic.data.base import Task
 from anharmonic.train.jobs import Row, run_jobs, train_row
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.watching import OnEpochEnd
 
 __all__ = ["Row", "fit_rows", "without_results"]
 
@@ -46,6 +47,7 @@ def fit_rows(
     environment: RunEnvironment,
     jobs: int = 1,
     *,
+    task_of: Callable[[Run], Task | None] = lambda run: None,
     say: Callable[[str], None] = print,
     describe: Callable[[Exception], str] = str,
     debug: bool = False,
@@ -56,6 +58,7 @@ def fit_rows(
         rows: The rows.
         environment: Where they are trained; each adds a line to its results file.
         jobs: How many at a time, each in a process of its own if several.
+        task_of: The task of a run whose data are in memory, else None. Other processes read them.
         say: Takes a line about each row and its result.
         describe: How an error is said.
         debug: Whether the trace of an error is printed on standard error.
@@ -76,23 +79,23 @@ def fit_rows(
         say(f"[{number}/{len(rows)}] {row.name}")
         # Where nothing else shows that a long training goes on, a line does now and then.
         told = None if environment.progress else _teller(row.run, say)
-        ended = train_row(row, environment, describe, debug, told)
+        ended = train_row(row, environment, describe, debug, told, task_of(row.run))
         say(f"    {'failed: ' * ended.failed}{ended.text}")
         if ended.failed:
             failed.append(f"{row.name}: {ended.text}")
     return failed
 
 
-def _teller(run: Run, say: Callable[[str], None]) -> Callable[[int, float], None]:
+def _teller(run: Run, say: Callable[[str], None]) -> OnEpochEnd:
     """Says now and then how far a training is."""
     began = said = time.monotonic()
 
-    def told(epoch: int, valid: float) -> None:
+    def told(epoch: int, values: dict[str, float]) -> None:
         nonlocal said
         now = time.monotonic()
         if now - said >= _BETWEEN_LINES and epoch < run.epochs:
             said = now
-            reached = "" if math.isnan(valid) else f", validation {valid:.4g}"
+            reached = f", validation {values['valid']:.4g}" if "valid" in values else ""
             say(f"    epoch {epoch} of {run.epochs}{reached}, {now - began:.0f} s")
 
     return told

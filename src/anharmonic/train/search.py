@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from anharmonic import _checks
+from anharmonic.data.base import Task
 from anharmonic.nn.registry import model_kind
 from anharmonic.train.fit import fit
 from anharmonic.train.folder import RunLockedError, run_folder
 from anharmonic.train.options import model_option_parameters
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.watching import OnEpochEnd
 
 # Seconds between looks at a run that another process trains.
 _WAIT = 1.0
@@ -93,6 +95,7 @@ def search(
     seeds: Sequence[int] = (0,),
     split: str = "",
     sampler: Literal["random", "tpe"] = "random",
+    task_of: Callable[[Run], Task | None] = lambda run: None,
     told: Callable[[int, float | None, float], None] | None = None,
     say: Callable[[str], None] | None = None,
 ) -> BestTrial:
@@ -112,6 +115,7 @@ def search(
         seeds: The seeds every trial is trained with.
         split: The task's option that numbers its splits: seed 3 then trains on split 3.
         sampler: "random", as the papers search, every trial to its end; or "tpe", Optuna's own.
+        task_of: The task of a run whose data are in memory, else None.
         told: Called after every trial of this process with the number done, its validation metric
             (None if it was stopped) and the best so far.
         say: Takes a line when this process waits for another one. Default: standard error, if the
@@ -159,7 +163,7 @@ def search(
 
     for name in space.keys() - Run.__dataclass_fields__.keys():
         _checks.choice("a key of model_options", name, model_option_parameters(run.model))
-    metric = run.make_task(environment).metric
+    metric = (task_of(run) or run.make_task(environment)).metric
     higher = TaskMetric(metric).higher_is_better
     worst = -math.inf if higher else math.inf
     if say is None:
@@ -173,8 +177,8 @@ def search(
         trial.set_user_attr(VALUES, values)
         one = with_settings(run, values)
 
-        def seen(epoch: int, valid: float) -> None:
-            trial.report(valid, epoch)
+        def seen(epoch: int, values: dict[str, float]) -> None:
+            trial.report(values.get("valid", math.nan), epoch)
             if trial.should_prune():
                 raise optuna.TrialPruned
 
@@ -182,7 +186,7 @@ def search(
             # Of several seeds the first is watched: the others are of other splits, perhaps.
             watched = [seen if sampler == "tpe" else None, *[None] * (len(seeds) - 1)]
             results = [
-                _fit_or_wait(with_seed(one, seed, split), environment, watch, say)
+                _fit_or_wait(with_seed(one, seed, split), environment, watch, task_of, say)
                 for seed, watch in zip(seeds, watched, strict=True)
             ]
         except DivergedError:
@@ -270,14 +274,17 @@ def _print_line(text: str) -> None:
 def _fit_or_wait(
     run: Run,
     environment: RunEnvironment,
-    told: Callable[[int, float], None] | None,
+    on_epoch_end: OnEpochEnd | None,
+    task_of: Callable[[Run], Task | None],
     say: Callable[[str], None],
 ) -> Result:
     """Trains a run, or waits for another process that drew the same values and takes its result."""
     waits = False
     while True:
         try:
-            return fit(run, environment, told=told)
+            known = task_of(run)
+            given = {} if known is None else {"task": known}
+            return fit(run, environment, on_epoch_end=on_epoch_end, **given)
         except RunLockedError:
             if not waits:
                 say(f"waits for the process that trains in {run_folder(run, environment)}")

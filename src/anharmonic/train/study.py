@@ -11,6 +11,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -88,13 +89,9 @@ class SharedStudy:
 
     def retry_unfinished(self) -> None:
         """Queue the trials of killed processes again. No other process may be at work."""
-        trials = self._study.get_trials()
-        retried = {n for trial in trials for n in trial.system_attrs.get("retry_history", ())}
-        for trial in trials:
-            if trial.state == TrialState.RUNNING:
-                self._study.tell(trial.number, state=TrialState.FAIL)
-            elif trial.state != TrialState.FAIL or trial.number in retried:
-                continue
+        for trial in self._study.get_trials(states=(TrialState.RUNNING,)):
+            self._study.tell(trial.number, state=TrialState.FAIL)
+        for trial in self._failed():
             _retry(self._study, trial)
 
     def _finish(
@@ -130,9 +127,20 @@ class SharedStudy:
         return sum(_RETRY_OF not in trial.system_attrs for trial in trials[:original])
 
     def _at_work(self) -> int:
-        """How many trials other processes train."""
+        """How many trials other processes train, or are just about to queue again."""
         running = self._study.get_trials(False, (TrialState.RUNNING,))
-        return sum(trial.user_attrs.get(_BEGUN) == trial.number for trial in running)
+        begun = [trial for trial in running if trial.user_attrs.get(_BEGUN) == trial.number]
+        now, grace = datetime.now(), timedelta(seconds=2 * _HEARTBEAT)
+        # Older ones belong to a process that was killed in between.
+        failed = [trial for trial in self._failed() if abs(now - trial.datetime_complete) < grace]
+        return len(begun) + len(failed)
+
+    def _failed(self) -> list[Any]:
+        """The failed trials that are not queued again."""
+        trials = self._study.get_trials()
+        retried = {n for trial in trials for n in trial.system_attrs.get("retry_history", ())}
+        failed = [trial for trial in trials if trial.state == TrialState.FAIL]
+        return [trial for trial in failed if trial.number not in retried]
 
     def _best(self) -> float:
         try:

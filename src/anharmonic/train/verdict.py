@@ -8,10 +8,8 @@ from anharmonic import pages
 from anharmonic._checks import listed
 from anharmonic.data.base import counted
 from anharmonic.data.files import FileTask
+from anharmonic.train.learned import PERCENT, has_learned
 from anharmonic.train.standings import Comparison, Spread, Standing
-
-# Of the way from the trivial answer to a perfect one: a model that goes less has not learned.
-_LEARNED = 0.05
 
 
 def unit(metric: str) -> str:
@@ -24,7 +22,7 @@ def unit(metric: str) -> str:
         >>> unit("accuracy"), unit("mse")
         ('\xa0%', '')
     """
-    return "\N{NO-BREAK SPACE}%" if metric in ("accuracy", "f1") else ""
+    return "\N{NO-BREAK SPACE}%" if metric in PERCENT else ""
 
 
 def shown(spread: Spread | float, metric: str) -> str:
@@ -53,10 +51,9 @@ def learned(comparison: Comparison, standing: Standing) -> bool:
     """
     if comparison.trivial is None:
         return True
-    perfect = 100.0 if unit(comparison.metric) else float(comparison.higher_is_better)
-    way = perfect - comparison.trivial
-    gain = (standing.test.mean - comparison.trivial) * (1 if way > 0 else -1)
-    return gain > max(_LEARNED * abs(way), standing.test.deviation or 0.0)
+    mean, deviation = _both(standing.test)
+    metric, higher = comparison.metric, comparison.higher_is_better
+    return has_learned(mean, comparison.trivial, metric, higher, deviation or 0.0)
 
 
 def verdict(comparison: Comparison) -> str:
@@ -170,7 +167,8 @@ def trivial_words(comparison: Comparison) -> str:
     if task.target == "labels":
         return "always answering each label's more frequent value"
     if getattr(getattr(task, "windows", None), "horizon", None):
-        return "answering that nothing changes"
+        again = " or repeats a season" if task.seasonal is not None else ""
+        return f"answering that nothing changes{again}"
     return f"always answering the {'median' if task.metric == 'mae' else 'mean'}"
 
 

@@ -1,0 +1,82 @@
+"""Ridge regression of more features than sequences, its penalty found by leaving one out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from anharmonic._checks import require
+
+if TYPE_CHECKING:
+    from sklearn.linear_model import RidgeCV
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def fit_ridge(
+    x: Floats, targets: Floats, alphas: Floats, weights: Floats | None = None
+) -> tuple[RidgeCV, Floats]:
+    """Fits, and predicts each row of x by what was learnt from all others.
+
+    Finds what `RidgeCV` finds; that computes coefficients [O, D] for every penalty, which is most
+    of its time with few rows. Here they are computed once, for the best.
+
+    Args:
+        x: Features; they are overwritten.
+        targets: What is to be predicted.
+        alphas: Penalties to choose from, > 0.
+        weights: A factor on the error of each row; None for 1.
+
+    Shape:
+        x [N, D]; targets [N, O]; weights [N]; the predictions [N, O].
+
+    Raises:
+        ValueError: If a penalty is out of range.
+
+    Example:
+        >>> x = np.random.default_rng(0).normal(size=(8, 50))
+        >>> ridge, left_out = fit_ridge(x.copy(), x[:, :1], np.array([0.1, 1.0]))
+        >>> from sklearn.linear_model import RidgeCV
+        >>> known = RidgeCV([0.1, 1.0]).fit(x, x[:, 0])
+        >>> ridge.alpha_ == known.alpha_, np.allclose(ridge.coef_, known.coef_), left_out.shape
+        (True, True, (8, 1))
+    """
+    from sklearn.linear_model import RidgeCV
+
+    fits = alphas.ndim == 1 and len(alphas) > 0 and bool((alphas > 0).all())
+    advice = "pass None for the usual ones"
+    require(fits, "alphas", alphas.tolist(), "one or more numbers > 0", advice)
+    ridge = RidgeCV(alphas, scoring="neg_mean_squared_error", store_cv_results=True)
+    if len(x) > x.shape[1]:
+        ridge.fit(x, targets, weights)
+        best = int(np.flatnonzero(alphas == ridge.alpha_)[0])
+        left_out = ridge.cv_results_[..., best].reshape(targets.shape)
+        del ridge.cv_results_  # N times O times alphas: not worth keeping
+        return ridge, np.asarray(left_out)
+    x_mean, y_mean = (np.average(v, axis=0, weights=weights) for v in (x, targets))
+    x -= x_mean
+    y = targets - y_mean
+    root = np.ones(len(x)) if weights is None else np.sqrt(weights)
+    if weights is not None:
+        x *= root[:, None]
+        y *= root[:, None]
+    values, vectors = np.linalg.eigh(x @ x.T)
+    turned, squares = vectors.T @ y, vectors**2
+    constant = vectors.T @ root
+    best_error, best_dual, left_out = np.inf, y, y
+    for alpha in alphas:
+        inverse = 1 / (values + alpha)
+        dual = vectors @ (inverse[:, None] * turned)
+        # What is left out changes the means, too: the second term.
+        diagonal = squares @ inverse - vectors @ (inverse * constant) * root / (root @ root)
+        predicted = (y - dual / diagonal[:, None]) / root[:, None] + y_mean
+        error = float(np.average((predicted - targets) ** 2, axis=0, weights=weights).mean())
+        if error < best_error:
+            best_error, best_dual, left_out, ridge.alpha_ = error, dual, predicted, float(alpha)
+    coefficients = (x.T @ best_dual).T
+    ridge.best_score_, ridge.n_features_in_ = -best_error, x.shape[1]
+    # As RidgeCV has them: flat for one target.
+    ridge.coef_ = coefficients[0] if len(coefficients) == 1 else coefficients
+    ridge.intercept_ = y_mean - coefficients @ x_mean
+    return ridge, left_out

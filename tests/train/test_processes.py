@@ -1,0 +1,217 @@
+"""Several processes: who started them, and that a signal ends and a new start continues them."""
+
+import concurrent.futures
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from anharmonic import _processes
+from anharmonic.train import RunEnvironment, fit, read_results, run_folder
+from anharmonic.train import folder as folders
+from anharmonic.train.processes import check_processes, find_launch, first_host, signals, threads_of
+
+SLURM = {
+    "SLURM_JOB_ID": "4711",
+    "SLURM_JOB_NAME": "train",
+    "SLURM_NTASKS": "4",
+    "SLURM_NTASKS_PER_NODE": "2",
+    "SLURM_NNODES": "2",
+    "SLURM_PROCID": "3",
+    "SLURM_LOCALID": "1",
+    "SLURM_NODEID": "1",
+    "SLURM_NODELIST": "node[17-18]",
+}
+TORCHRUN = {
+    "TORCHELASTIC_RUN_ID": "none",
+    "WORLD_SIZE": "4",
+    "LOCAL_WORLD_SIZE": "2",
+    "RANK": "2",
+    "LOCAL_RANK": "0",
+    "GROUP_RANK": "1",
+}
+
+
+def given(monkeypatch, variables):
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+
+
+def test_slurm_says_how_many_processes_there_are(monkeypatch):
+    given(monkeypatch, SLURM)
+    found = find_launch()
+    assert (found.launcher, found.world_size, found.rank, found.local_rank) == ("SLURM", 4, 3, 1)
+    assert first_host(SLURM["SLURM_NODELIST"]) == "node17"
+    assert _processes.rank() == 3
+    check_processes(RunEnvironment(devices=2, num_nodes=2))
+    with pytest.raises(ValueError, match=r"must be 4.*SLURM.*got 'devices=2, num_nodes=1'.*--num"):
+        check_processes(RunEnvironment(devices=2))
+    monkeypatch.setenv("SLURM_JOB_NAME", "interactive")
+    assert find_launch() is None
+
+
+def test_torchrun_inside_slurm_counts(monkeypatch):
+    given(monkeypatch, SLURM | {"SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "1"} | TORCHRUN)
+    found = find_launch()
+    assert (found.launcher, found.world_size, found.rank) == ("torchrun", 4, 2)
+    assert (found.local_rank, _processes.rank()) == (0, 2)
+    with pytest.raises(ValueError, match=r"must be 4.*torchrun"):
+        check_processes(RunEnvironment())
+
+
+def test_processes_of_a_machine_share_its_cores(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    found = [RunEnvironment(), RunEnvironment(devices=4), RunEnvironment(devices=4, threads=3)]
+    assert [threads_of(environment) for environment in found] == [None, 2, 3]
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert threads_of(RunEnvironment(devices=4)) is None
+
+
+def test_several_machines_need_a_launcher(tiny, environment):
+    with pytest.raises(ValueError, match=r"num_nodes must be 1 without torchrun or SLURM"):
+        fit(tiny(), RunEnvironment(out=environment.out, num_nodes=2))
+    assert not environment.out.exists()
+    with pytest.raises(ValueError, match=r"batch_size must be a multiple of devices=2 times num_n"):
+        fit(tiny(), RunEnvironment(out=environment.out, devices=2, num_nodes=3))
+
+
+def test_machines_change_no_hash_and_torchrun_may_start_one_process(tiny, environment, monkeypatch):
+    run = tiny(epochs=2)
+    alone = fit(run, environment)
+    given(monkeypatch, TORCHRUN | {"WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "RANK": "0"})
+    other = RunEnvironment(out=environment.out / "torchrun", threads=1, progress=False)
+    assert fit(run, other).curve == alone.curve
+
+
+def test_slurm_takes_a_job_away_and_gives_it_back(
+    tiny, environment, tmp_path, monkeypatch, hook_batches
+):
+    """Before the end of its time SLURM sends SIGUSR1, after `scontrol requeue` SIGTERM."""
+    whole = fit(tiny(), environment)
+    tools, calls = tmp_path / "tools", tmp_path / "calls"
+    tools.mkdir()
+    (tools / "scontrol").write_text(f'#!/bin/sh\necho "$@" >> {calls}\n')
+    (tools / "scontrol").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    one = {name: "1" for name in ("SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_NNODES")}
+    zero = {name: "0" for name in ("SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID")}
+    given(monkeypatch, SLURM | one | zero)
+    again = RunEnvironment(out=tmp_path / "slurm", threads=1, progress=False)
+
+    def taken_away(name, batch):
+        if name == "train 2 3" and not calls.exists():
+            os.kill(os.getpid(), signal.SIGUSR1)
+            assert calls.read_text() == "requeue 4711\n"
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    hook_batches(taken_away)
+    with pytest.raises(SystemExit) as stopped:
+        fit(tiny(), again)
+    assert stopped.value.code == 143
+    folder = run_folder(tiny(), again)
+    assert (folder / folders.RESUME).exists()
+    resumed = fit(tiny(), again)
+    assert (resumed.curve, resumed.test) == (whole.curve, whole.test)
+
+
+def test_a_thread_leaves_signals_alone():
+    """Ray calls the function that trains in a thread, where Python sets no handler."""
+    before = signal.getsignal(signal.SIGTERM)
+
+    def train():
+        with signals():
+            return signal.getsignal(signal.SIGTERM)
+
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        assert pool.submit(train).result() is before
+
+
+def test_the_callers_handler_stays():
+    """A process pool and submitit have their own."""
+    mine = lambda number, frame: None  # noqa: E731
+    before = signal.signal(signal.SIGTERM, mine)
+    try:
+        with signals():
+            assert signal.getsignal(signal.SIGTERM) is mine
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_an_error_that_another_processs_end_brings_ends_as_sigterm_does():
+    with pytest.raises(SystemExit) as stopped, signals():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except SystemExit:
+            raise RuntimeError("connection closed by peer") from None
+    assert stopped.value.code == 143
+
+
+def test_a_follower_takes_the_result_of_a_finished_run(tiny, environment, monkeypatch):
+    done = fit(tiny(epochs=1), environment)
+    environment.results_path.unlink()
+    monkeypatch.setattr(_processes, "rank", lambda: 1)
+    assert fit(tiny(epochs=1), environment) == done
+    assert not environment.results_path.exists()  # the first process adds the line
+
+
+def torchrun(out, meeting="--standalone --nproc-per-node 2", processes="--devices 2"):
+    words = f"{meeting} -m anharmonic train lstm digits --hidden-size 4 --dropout 0.2 {processes}"
+    words += " --num-layers 2 --epochs 9 --batch-size 64 --threads 1"
+    return subprocess.Popen(
+        [sys.executable, "-m", "torch.distributed.run", *words.split(), "--out", str(out)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def children(process):
+    path = f"/proc/{process.pid}/task/{process.pid}/children"
+    with open(path, encoding="utf-8") as file:
+        return [int(number) for number in file.read().split()]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for child processes in /proc")
+def test_two_processes_of_torchrun_killed_and_resumed_end_with_the_same_bits(tmp_path):
+    def weights(out):
+        (path,) = out.glob("*/best/model.safetensors")
+        return path.read_bytes()
+
+    whole = torchrun(tmp_path / "whole")
+    said, _ = whole.communicate(timeout=300)
+    assert whole.returncode == 0, said
+    assert said.count("test accuracy") == 1  # one process speaks
+    cut = tmp_path / "cut"
+
+    def saved():
+        return max((path.stat().st_mtime_ns for path in cut.glob("*/resume.ckpt")), default=0)
+
+    for kill in (signal.SIGTERM, signal.SIGKILL):
+        process = torchrun(cut)
+        before = saved()
+        while saved() == before:
+            assert process.poll() is None, process.communicate()[0]
+            time.sleep(0.02)
+        # SIGTERM goes to all of them, as a queue sends it; SIGKILL hits one.
+        os.kill(process.pid if kill is signal.SIGTERM else children(process)[1], kill)
+        said, _ = process.communicate(timeout=120)
+        assert process.returncode != 0 and saved(), said
+    # At last as on two machines, each with its own torchrun.
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        endpoint = f"localhost:{free.getsockname()[1]}"
+    meeting = f"--nnodes 2 --nproc-per-node 1 --rdzv-backend c10d --rdzv-endpoint {endpoint}"
+    machines = [torchrun(cut, meeting, "--devices 1 --num-nodes 2") for _ in range(2)]
+    for process in machines:
+        said, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, said
+    assert weights(cut) == weights(tmp_path / "whole")
+    (one,), (two,) = (read_results(tmp_path / name / "results.jsonl") for name in ("whole", "cut"))
+    assert (one.devices, one.curve) == (2, two.curve)
