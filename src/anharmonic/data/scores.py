@@ -79,8 +79,8 @@ def channel_scores(
 
     Example:
         >>> values = torch.tensor([[1.0, 10.0, 2.0, 30.0]])
-        >>> [one.rmse for one in channel_scores(values, torch.zeros(1, 4), ("a", "b"))][0] ** 2
-        2.5
+        >>> [one.mae for one in channel_scores(values, torch.zeros(1, 4), ("a", "b"))]
+        [1.5, 20.0]
     """
     error = (prediction.double() - y.double()).reshape(-1, len(names))
     rmse, mae = error.square().mean(0).sqrt().tolist(), error.abs().mean(0).tolist()

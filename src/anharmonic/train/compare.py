@@ -73,8 +73,9 @@ def plan(
             errors[model] = error
             if is_fitted and models is None:
                 notes.append(f"{model} is left out: {errors.pop(model)}")
-    if errors and not recipes:
-        raise next(iter(errors.values()))
+    trained = [model for model in names if model_kind(model) != "fitted"]
+    if errors and (not recipes or errors.keys() >= set(trained) > set()):
+        raise next(iter(errors.values()))  # what was given suits no model that is trained
     title = name if environment.file is None else environment.file.stem.removesuffix("_TRAIN")
     refused = tuple(f"{model}: {error}" for model, error in errors.items())
     rows = tuple(_rows(recipes, seeds, folds))

@@ -19,7 +19,7 @@ from anharmonic.train.run import Run, RunEnvironment
 
 _STEPS = 3
 _FEW_SEQUENCES = 16
-# What a step costs beside its arithmetic: the trainer's hooks.
+# What a step costs beside its arithmetic, at most.
 _OVERHEAD = 3e-4
 
 
