@@ -97,7 +97,7 @@ def measured(table):
     """The cells "reported" and "ours" of a table in papers/docs/results, by graph and row."""
     page = ROOT / "papers" / "docs" / "results" / f"{table.partition('-')[0]}.md"
     page = page.read_text("utf-8")
-    part = page.split(f"`{table}` ·")[1].split("\n## ")[0]
+    part = page.split(f"[`{table}`](")[1].split("\n## ")[0]
     found, group = {}, ""
     for line in part.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
