@@ -19,6 +19,11 @@ EXAMPLES = [
 ]
 SHORT = {"graph_parts.py": ["--depth", "4", "--epochs", "2", "--seeds", "1"]}
 """Options of examples that train for minutes."""
+NEEDS = {
+    "ray_around_fit.py": ["ray"],
+    "aeon_estimators.py": ["aeon"],
+    "jobs_on_slurm.py": ["submitit"],
+}
 
 
 # Each document runs in a process of its own, forked from one that has imported what takes seconds.
@@ -80,8 +85,8 @@ def test_links_lead_somewhere(page):
 def test_examples_run(example, tmp_path, request):
     if example.name == "graph_parts.py":
         request.getfixturevalue("real_data")("planetoid_cora.npz", "graph")
-    if example.name == "ray_around_fit.py":
-        pytest.importorskip("ray", reason="Ray is no dependency, only an example's")
+    for module in NEEDS.get(example.name, ()):
+        pytest.importorskip(module, reason="no dependency, only an example's")
     words = ["script.py", *SHORT.get(example.name, [])]
     code = f"import runpy; sys.argv = {words}; "
     code += f"runpy.run_path({str(example)!r}, run_name='__main__')"

@@ -1,3 +1,4 @@
+import dataclasses
 import sys
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 from anharmonic.cli.compare import task_named
 from anharmonic.train import RunEnvironment, read_results
 from anharmonic.train.compare import plan
+from anharmonic.train.folder import locked, run_folder
 
 QUICK = ("--epochs", "1", "--hidden-size", "4", "--threads", "1", "--no-progress")
 
@@ -20,6 +22,28 @@ def test_a_table_says_what_was_found(cli, tmp_path):
     assert "sorted by validation" in out
     assert len(read_results(tmp_path / "runs" / "results.jsonl")) == 2
     assert cli(*words)[1] == out  # nothing to do
+
+
+def test_what_was_trained_several_at_a_time_is_reported_again(cli, tmp_path):
+    words = ("compare", "digits", "--models", "lem", "lstm", "--seeds", "0", "--jobs", "2", *QUICK)
+    code, out, _ = cli(*words)
+    assert code == 0
+    (tmp_path / "compare.html").unlink()  # as after a kill before it was written
+    assert cli(*words)[:2] == (0, out)
+    assert "LSTM" in (tmp_path / "compare.html").read_text()
+
+
+def test_what_another_process_trains_is_not_counted(cli, tmp_path):
+    words = ("compare", "digits", "--models", "lem", "lstm", *QUICK)
+    assert cli(*words, "--seeds", "0")[0] == 0
+    run = next(r.run for r in read_results(tmp_path / "runs" / "results.jsonl"))
+    environment = RunEnvironment(out=tmp_path / "runs")
+    with locked(run_folder(dataclasses.replace(run, seed=1), environment)):
+        code, out, _ = cli(*words, "--seeds", "0", "1")
+    assert code == 0 and "standard deviation of 1 to 2 runs" in out
+    assert f"{run.model} (1 run)" in out
+    code, out, _ = cli(*words, "--seeds", "0", "1")
+    assert code == 0 and "of 2 runs" in out and "(1 run)" not in out
 
 
 def test_a_file_and_its_options(cli, data):

@@ -17,12 +17,10 @@ from anharmonic.data.graphs.own import is_graph_file
 from anharmonic.data.registry import OWN_DATA, list_tasks
 from anharmonic.train.compare import MODELS, carry_out, plan
 from anharmonic.train.comparison_page import write_comparison
-from anharmonic.train.jobs import Jobs
 from anharmonic.train.run import RunEnvironment
 from anharmonic.train.verdict import report
 
 PROG = "anharmonic compare"
-ONE = Jobs()
 
 
 def run(words: Sequence[str]) -> int:
@@ -63,7 +61,7 @@ def _command(
         run: Annotated[dict[str, Any], run_flags("", left_out=["seed"])],
         task_options: Annotated[dict[str, Any], task_flags(task)],
         environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=file)],
-        jobs: Jobs = ONE,
+        jobs: int = 1,
         models: tuple[str, ...] = (),
         seeds: tuple[int, ...] = (0, 1, 2),
         folds: int | None = None,
@@ -79,7 +77,8 @@ def _command(
             run: What is the same for all models.
             task_options: Options of the task.
             environment: Where they are trained.
-            jobs: How many at a time.
+            jobs: How many at a time, each in a process of its own. Without --threads they share
+                the cores.
             models: Names of models. Default: Resonators, LEM, CoRNN, UnICORNN, LSTM, GRU; for
                 graphs PlainGNN, GraphCON, GradientGating.
             seeds: Every model is trained once with each.

@@ -2,6 +2,7 @@
 
 # Without postponed annotations: tyro reads those of a function made for the two names.
 import dataclasses
+import functools
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -84,10 +85,10 @@ def _command(
             trials: Trials in all, those done before included.
             folds: Of your own file: judges by the mean over so many validation parts. Default: 3
                 where the file is too small for one, else none.
-            storage: Where the search is kept, for any number of processes that search together: a
-                journal's path on a shared folder, the URL of a database (sqlite:///search.db,
-                postgresql://...), or grpc://HOST:PORT of Optuna's proxy. Trials of a process that
-                died are taken up again. Default: MODEL-TASK.journal in the folder of the trials.
+            storage: Where the search is kept, for any number of processes that search together:
+                the path of a SQLite file, or the URL of another database
+                (postgresql://USER@HOST/NAME). Trials of a process that died are taken up again.
+                Default: MODEL-TASK.db in the folder of the trials.
         """
         advice = "leave it out, or search on a file"
         require(folds is None or task == "file", "--folds", folds, "for your own file", advice)
@@ -114,12 +115,15 @@ def _command(
             space,
             trials,
             inside,
-            storage or out / f"{model}-{task}.journal",
+            storage or out / f"{model}-{task}.db",
             seeds=(first.seed,) if folds is None else range(folds),
             split="" if folds is None else "fold",
             sampler="tpe",
             task_of=made.task_of,
-            told=_progress(trials) if environment.progress else None,
+            on_trial_end=_progress(trials) if environment.progress else None,
+            say=functools.partial(print, file=sys.stderr, flush=True)
+            if environment.progress
+            else None,
         )
         said(best, words)
         return 0

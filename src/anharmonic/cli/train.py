@@ -283,6 +283,8 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
                 f"{path}{' (a folder)' * path.is_dir()}",
                 "save the graph with anharmonic.data.save_graph(path, data)"
                 if graph
+                else "take the .ts files of the same archive"
+                if path.suffix.lower() == ".arff"
                 else f"save them as one of these, or name a task: {', '.join(known)}",
             )
         )

@@ -26,8 +26,8 @@ class FileTask(SequencesTask):
     is accuracy in percent for classes, root mean squared error in units of `y` for values.
 
     Args:
-        path: An `.npz` archive (keys as in `read_npz`), a `.ts` or `.arff` file of the UCR and UEA
-            archives, or a table: `.csv`, `.tsv`, `.txt` or `.parquet`. Given `NAME_TRAIN.ts` or
+        path: An `.npz` archive (keys as in `read_npz`), a `.ts` file of the UCR and UEA archives,
+            or a table: `.csv`, `.tsv`, `.txt` or `.parquet`. Given `NAME_TRAIN.ts` or
             `NAME_TEST.ts` (or another ending but `.npz`), the other one is read too.
         sha256: `file_digest(path)`: another file is refused. Not checked if None.
         options: Fields of `DataOptions`.

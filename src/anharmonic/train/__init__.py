@@ -7,7 +7,6 @@ from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.evaluate_run import Evaluation, evaluate_run
 from anharmonic.train.fit import fit, fit_in_memory
 from anharmonic.train.folder import BEST, DIAGNOSTICS, run_folder
-from anharmonic.train.jobs import Jobs
 from anharmonic.train.losses import DivergedError
 from anharmonic.train.machine import commit, versions
 from anharmonic.train.notices import not_learned
@@ -29,7 +28,6 @@ __all__ = [
     "Comparison",
     "DivergedError",
     "Evaluation",
-    "Jobs",
     "Predictions",
     "Range",
     "Recipe",

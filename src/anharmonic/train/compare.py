@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from anharmonic._checks import distinct, require
+from anharmonic._checks import distinct, positive_int, require
 from anharmonic.data.registry import task_class
 from anharmonic.nn.registry import canonical_name, model_kind
 from anharmonic.train.estimate import expected_seconds, in_words
-from anharmonic.train.jobs import Jobs
 from anharmonic.train.recipe import Recipe, folds_of, open_task, recipe
 from anharmonic.train.results import Result, read_old_fitted, read_results
 from anharmonic.train.rows import Row, fit_rows, without_results
@@ -132,7 +131,7 @@ def _known_results(made: Plan) -> list[Result]:
 
 def carry_out(
     made: Plan,
-    jobs: Jobs | None = None,
+    jobs: int = 1,
     *,
     say: Callable[[str], None] = lambda text: None,
     describe: Callable[[Exception], str] = str,
@@ -144,7 +143,7 @@ def carry_out(
 
     Args:
         made: The plan.
-        jobs: How many trainings at a time, and where; None for one after the other.
+        jobs: How many trainings at a time, each in a process of its own.
         say: Takes a line before the first training, and about each.
         describe: How an error is said.
         debug: Whether the trace of an error is printed on standard error.
@@ -152,6 +151,7 @@ def carry_out(
     Raises:
         ValueError: If every run failed.
     """
+    positive_int("jobs", jobs)
     environment = made.environment
     for note in made.notes:
         say(note)
@@ -160,8 +160,7 @@ def carry_out(
         done = len(made.rows) - len(missing)
         known = f" ({done} have a result already)" if done else ""
         try:
-            at_a_time = 1 if jobs is None else min(jobs.jobs, len(missing))
-            words = in_words(estimate(made) / at_a_time)
+            words = in_words(estimate(made) / min(jobs, len(missing)))
         except (ValueError, RuntimeError):  # the run that fails says why
             words = "unknown"
         say(f"{len(missing)} trainings of {len(made.rows)}{known}; time: {words}{_shorter(made)}")
@@ -210,7 +209,7 @@ def compare(
     given: Mapping[str, Any] | None = None,
     seeds: Sequence[int] = (0, 1, 2),
     folds: int | None = None,
-    jobs: Jobs | None = None,
+    jobs: int = 1,
     say: Callable[[str], None] = print,
 ) -> Comparison:
     """Trains several models on one task and says which does best.
@@ -227,7 +226,7 @@ def compare(
             the data, see `recipe`.
         seeds: The seeds of every model, at least one.
         folds: Of your own file: every model is trained once for each of so many validation parts.
-        jobs: How many trainings at a time, and where. Default: one after the other.
+        jobs: How many trainings at a time, each in a process of its own.
         say: Takes a line with the expected time, and one about each training.
 
     Raises:

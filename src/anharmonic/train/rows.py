@@ -9,8 +9,9 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 
+from anharmonic._checks import positive_int
 from anharmonic.data.base import Task
-from anharmonic.train.jobs import Jobs, Row, RowJob, run_jobs
+from anharmonic.train.jobs import Row, run_jobs, train_row
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.watching import OnEpochEnd
@@ -44,7 +45,7 @@ def without_results(rows: Iterable[Row], results: Iterable[Result]) -> list[Row]
 def fit_rows(
     rows: Sequence[Row],
     environment: RunEnvironment,
-    jobs: Jobs | None = None,
+    jobs: int = 1,
     *,
     task_of: Callable[[Run], Task | None] = lambda run: None,
     say: Callable[[str], None] = print,
@@ -56,7 +57,7 @@ def fit_rows(
     Args:
         rows: The rows.
         environment: Where they are trained; each adds a line to its results file.
-        jobs: How many at a time, and where; None for one after the other.
+        jobs: How many at a time, each in a process of its own if several.
         task_of: The task of a run whose data are in memory, else None. Other processes read them.
         say: Takes a line about each row and its result.
         describe: How an error is said.
@@ -66,7 +67,7 @@ def fit_rows(
         A line for each row that failed.
     """
     failed = []
-    if jobs is not None and jobs != Jobs():
+    if positive_int("jobs", jobs) > 1:
         with contextlib.closing(run_jobs(rows, environment, jobs, describe, debug)) as all_ended:
             for number, ended in enumerate(all_ended, start=1):
                 how = "failed: " * ended.failed
@@ -78,7 +79,7 @@ def fit_rows(
         say(f"[{number}/{len(rows)}] {row.name}")
         # Where nothing else shows that a long training goes on, a line does now and then.
         on_epoch_end = None if environment.progress else _now_and_then(row.run, say)
-        ended = RowJob()(row, environment, describe, debug, on_epoch_end, task_of(row.run))
+        ended = train_row(row, environment, describe, debug, on_epoch_end, task_of(row.run))
         say(f"    {'failed: ' * ended.failed}{ended.text}")
         if ended.failed:
             failed.append(f"{row.name}: {ended.text}")

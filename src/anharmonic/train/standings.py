@@ -105,6 +105,13 @@ class Comparison:
     """A line for each model or run that failed."""
 
     @property
+    def elsewhere(self) -> int:
+        """How many trainings have neither a result nor an error: another process is at them."""
+        found = {result.hash for standing in self.standings for result in standing.results}
+        missing = sum(row.run.hash not in found for row in self.plan.rows)
+        return max(missing - len(self.failures) + len(self.plan.refused), 0)
+
+    @property
     def metric(self) -> str:
         """Name of the metric."""
         return self.standings[0].results[0].metric
