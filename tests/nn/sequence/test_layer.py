@@ -127,8 +127,9 @@ class TwoViews(Sum):
 
 def test_a_layer_with_two_views_of_one_weight_exports_with_a_free_length():
     torch.manual_seed(0)
-    layer, x = TwoViews().eval(), torch.randn(9, 3, 2, dtype=F64)
-    free = ({0: torch.export.Dim("time", min=2), 1: torch.export.Dim("batch")},)
+    layer, x = TwoViews().eval(), torch.randn(9, 2, 2, dtype=F64)
+    free = ({0: torch.export.Dim("time", min=2)},)
     with torch.no_grad():
-        program = torch.export.export(layer, (x[:4, :2],), dynamic_shapes=free)
+        program = torch.export.export(layer, (x[:4],), dynamic_shapes=free)
         torch.testing.assert_close(program.module()(x)[0], layer(x)[0])
+    torch._dynamo.reset()  # or a later export with a free batch is given this one's
