@@ -21,6 +21,8 @@ from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
 from anharmonic.data.scores import accuracy_interval
 from anharmonic.data.shards import INDEX, ShardsTask
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
+from anharmonic.pages import report_text
+from anharmonic.train.finish import read_report
 from anharmonic.train.fit import fit
 from anharmonic.train.learned import has_learned
 from anharmonic.train.notices import not_learned
@@ -335,11 +337,11 @@ def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Re
             suffix = suffix if suffix in FILE_SUFFIXES else FILE_SUFFIXES[0]
             words = f"{folder} DATA{suffix} --output predictions.csv"
             lines["to predict"] = f"anharmonic predict {words}"
-    for channel, error in (result.by_channel or {}).items():
-        lines[f"  {channel}"] = f"{error:.6g}"
     width = max(map(len, lines))
     for name, value in lines.items():
         print(f"{name.ljust(width)}  {value}")
+    if (report := read_report(folder)) is not None:
+        print(report_text(report))
     return result
 
 

@@ -121,7 +121,7 @@ class SequencesTask(Task):
         """Cuts the data into parts and prepares them."""
         parts: Mapping[str, Sequences] = self._parts
         self.options, self.windows, cut = options, options.windows, options.cut
-        self.class_names, self.hint = (), ""
+        self.class_names, self.hint, self.horizon = (), "", options.horizon or 0
         if options.horizon is None:
             parts = self._labelled(parts, options.target)
         else:
@@ -249,6 +249,11 @@ class SequencesTask(Task):
     def forecast_channels(self) -> tuple[str, ...]:
         """Names of the channels that are forecast; empty where nothing is."""
         return self.preprocessing.forecast_names
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the classes, or of the channels that are forecast."""
+        return self.forecast_channels or self.class_names
 
     @property
     def output(self) -> str:

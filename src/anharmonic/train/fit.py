@@ -14,6 +14,7 @@ from torch import nn
 
 from anharmonic import _checks, _processes
 from anharmonic.data.base import Loaders, Task
+from anharmonic.data.scores import ScoreTable
 from anharmonic.diagnostics.machine import hardware
 from anharmonic.diagnostics.registry import check_applicable
 from anharmonic.nn.ode.network import NeuralODENetwork
@@ -126,9 +127,9 @@ def fit(
                 write_task(folder / folders.TASK, task)
             loaders = _checked_loaders(run, environment, task)
             if isinstance(model, Resonators):
-                result = _fitted(run, environment, task, loaders, model)
+                result, report = _fitted(run, environment, task, loaders, model)
                 save_pretrained(model, folder / folders.BEST)
-                write(result, folder, environment.results_path)
+                write(result, report, folder, environment.results_path)
                 return _reported(result, on_epoch_end)
             join(environment, device)
             resume, circumstances = folder / folders.RESUME, _circumstances(environment, device)
@@ -178,11 +179,11 @@ def fit_in_memory(
             model = _seeded_model(run, task)
             loaders = _checked_loaders(run, environment, task)
             if isinstance(model, Resonators):
-                result = _fitted(run, environment, task, loaders, model)
+                result, _ = _fitted(run, environment, task, loaders, model)
                 return model.eval(), _reported(result, on_epoch_end)
             loop = Loop(run, task, loaders, model, environment)
             _train(loop, environment, None, on_epoch_end)
-            result = tested(loop, unfixed)
+            result, _ = tested(loop, unfixed)
             return model.eval(), result
     finally:
         restore_random_states(states)
@@ -246,11 +247,11 @@ def _checked_loaders(run: Run, environment: RunEnvironment, task: Task) -> Loade
 
 def _fitted(
     run: Run, environment: RunEnvironment, task: Task, loaders: Loaders[Any], model: Resonators
-) -> Result:
+) -> tuple[Result, ScoreTable | None]:
     """Fit a model that has no epochs."""
-    result = fit_at_once(run, task, loaders, model)
+    result, report = fit_at_once(run, task, loaders, model)
     _say(environment, f"{run.model} fitted in {result.seconds:.1f} s")
-    return result
+    return result, report
 
 
 def _check_type(name: str, value: object, kind: type, maker: str) -> None:
