@@ -21,7 +21,6 @@ from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
 from anharmonic.data.scores import accuracy_interval
 from anharmonic.data.shards import INDEX, ShardsTask
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
-from anharmonic.pages import report_text
 from anharmonic.train.finish import read_report
 from anharmonic.train.fit import fit
 from anharmonic.train.learned import has_learned
@@ -341,6 +340,8 @@ def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Re
     for name, value in lines.items():
         print(f"{name.ljust(width)}  {value}")
     if (report := read_report(folder)) is not None:
+        from anharmonic.pages import report_text
+
         print(report_text(report))
     return result
 
