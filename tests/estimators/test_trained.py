@@ -224,3 +224,16 @@ def test_outputs_are_those_of_the_model(waves, trained):
         expected = trained.model_(torch.from_numpy(own))
         found = outputs_of(trained.model_, part, trained.preprocessing_)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_weights_move_the_decision_and_0_leaves_out(waves, trained):
+    x, y = waves
+    few = {"model": "GRU", "hidden_size": 8, "max_steps": 20, "random_state": 0}
+    weights = np.where(y == y[0], 5.0, 0.2)
+    heavy = SequenceClassifier(**few).fit(x, y, sample_weight=weights)
+    light = SequenceClassifier(**few).fit(x, y, sample_weight=1 / weights)
+    assert (heavy.predict(x) == y[0]).sum() > (light.predict(x) == y[0]).sum()
+    kept = np.arange(len(y)) % 4 > 0
+    mine = SequenceClassifier(**few).fit(x, y, sample_weight=kept)
+    other = SequenceClassifier(**few).fit(x[kept], y[kept], sample_weight=np.ones(kept.sum()))
+    assert (mine.predict_proba(x) == other.predict_proba(x)).all()

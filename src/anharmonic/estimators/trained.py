@@ -21,7 +21,7 @@ from anharmonic.data import Columns, SequencesTask
 from anharmonic.data.own import inputs_of
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators.inputs import read_sequences
-from anharmonic.estimators.shared import encode, threads, weights_of
+from anharmonic.estimators.shared import encode, threads, weighted, weights_of
 from anharmonic.train import RunEnvironment, fit_in_memory, recipe
 
 Floats = NDArray[np.float64]
@@ -135,6 +135,19 @@ class TrainedEstimator(BaseEstimator):
             return outputs_of(self.model_, part, self.preprocessing_)
 
 
+def with_weights(part: Sequences, weights: Floats | None) -> Sequences:
+    """The sequences with factors on them in the loss, whose mean is 1.
+
+    Args:
+        part: The sequences.
+        weights: The factors; None for 1.
+    """
+    if weights is None:
+        return part
+    factors: NDArray[np.float32] = (weights / weights.mean()).astype(np.float32)
+    return dataclasses.replace(part, weights=factors)
+
+
 def outputs_of(model: Any, part: Sequences, preprocessing: Any) -> NDArray[np.float32]:
     """A model's outputs, the same bits whatever other sequences there are.
 
@@ -243,24 +256,28 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
         )
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Trains the model.
 
         Args:
             X: Sequences: an array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of
                 unequal lengths, or a frame.
             y: Class of every sequence, of any type that sorts; None to take a frame's column.
+            sample_weight: A factor on each sequence in the loss, `[n]`, >= 0; 0 leaves it out. None
+                for 1.
 
         Raises:
             ValueError: If X and y cannot be read or do not fit, or a parameter is out of range.
             anharmonic.train.DivergedError: If training diverges.
         """
         part, y = read_sequences(self, X, y, reset=True, wanted=True, least=2)
+        part, y, counts = weighted(part, y, sample_weight)
         self.classes_, codes = encode(y)
         weights = None
         if self.class_weight is not None:
             weights = weights_of(self.class_weight, self.classes_, codes)
-        self._train(part.with_targets(codes), target="class", class_weights=weights)
+        part = with_weights(part.with_targets(codes), counts)
+        self._train(part, target="class", class_weights=weights)
         return self
 
     def predict_proba(self, X: Any) -> Floats:
@@ -298,21 +315,25 @@ class SequenceRegressor(RegressorMixin, TrainedEstimator):
         tags.target_tags.single_output = True
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Trains the model.
 
         Args:
             X: Sequences, as of `SequenceClassifier.fit`.
             y: Numbers `[n]` or `[n, O]`; None to take a frame's column.
+            sample_weight: A factor on each sequence in the loss, `[n]`, >= 0; 0 leaves it out. None
+                for 1.
 
         Raises:
             ValueError: If X and y cannot be read or do not fit, or a parameter is out of range.
             anharmonic.train.DivergedError: If training diverges.
         """
         part, y = read_sequences(self, X, y, reset=True, wanted=True, least=2)
+        part, y, counts = weighted(part, y, sample_weight)
         values = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         self._is_flat = values.ndim == 1
-        self._train(part.with_targets(values.reshape(len(part), -1)), target="value")
+        part = with_weights(part.with_targets(values.reshape(len(part), -1)), counts)
+        self._train(part, target="value")
         return self
 
     def predict(self, X: Any) -> Floats:

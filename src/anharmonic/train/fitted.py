@@ -47,10 +47,11 @@ def fit_at_once(
     """
     started, began = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
     weights = class_weights_of(run, task, loaders.train(0))
-    sequences, targets = [], []
+    sequences, targets, counts = [], [], []
     for batch in task.loaders(run.seed, _BATCH).train(0):
         ends = [batch.x.shape[1]] * len(batch.x) if batch.lengths is None else batch.lengths
         sequences += [x[: int(end)].numpy() for x, end in zip(batch.x, ends, strict=True)]
+        counts.append(batch.weight)
         targets.append(batch.y if task.target == "class" else _in_units(batch))
     y = torch.cat(targets)
     with warnings.catch_warnings():
@@ -61,7 +62,10 @@ def fit_at_once(
         factors = None if weights is None else weights.double()[y].numpy()
         if factors is not None:
             factors /= factors.mean()
-        model.fit(sequences, y.numpy(), seed=seed, weights=factors)
+        copies = None
+        if counts[0] is not None:
+            copies = torch.cat([one for one in counts if one is not None]).double().numpy()
+        model.fit(sequences, y.numpy(), seed=seed, weights=factors, copies=copies)
     seconds = time.perf_counter() - began
     model.fitted = None
     cpu, curve = torch.device("cpu"), {"epoch": [1.0]}
