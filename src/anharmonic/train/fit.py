@@ -43,6 +43,7 @@ from anharmonic.train.processes import (
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.trained import write_task
+from anharmonic.train.warm import load_initial, take_weights
 from anharmonic.train.watching import LOGS, Diagnostics, OnEpochEnd, Progress, Reporter
 
 __all__ = ["fit", "fit_in_memory", "predict"]
@@ -131,6 +132,8 @@ def fit(
                 save_pretrained(model, folder / folders.BEST)
                 write(result, report, folder, environment.results_path)
                 return _reported(result, on_epoch_end)
+            if not (folder / folders.RESUME).exists():
+                load_initial(model, run, environment, task)
             join(environment, device)
             resume, circumstances = folder / folders.RESUME, _circumstances(environment, device)
             loop = Loop(run, task, loaders, model, environment, resume, circumstances)
@@ -145,7 +148,11 @@ def fit(
 
 
 def fit_in_memory(
-    run: Run, environment: RunEnvironment, task: Task, on_epoch_end: OnEpochEnd | None = None
+    run: Run,
+    environment: RunEnvironment,
+    task: Task,
+    on_epoch_end: OnEpochEnd | None = None,
+    start: nn.Module | None = None,
 ) -> tuple[nn.Module, Result]:
     """Train a run in this process as `fit` does, without a folder: nothing is written or resumed.
 
@@ -154,6 +161,7 @@ def fit_in_memory(
         environment: Device, threads and whether progress is shown.
         task: The run's task.
         on_epoch_end: As of `fit`.
+        start: A model whose weights training begins with; None for those that the run says.
 
     Returns:
         The trained model, in evaluation mode on the CPU, and the result.
@@ -181,6 +189,10 @@ def fit_in_memory(
             if isinstance(model, Resonators):
                 result, _ = _fitted(run, environment, task, loaders, model)
                 return model.eval(), _reported(result, on_epoch_end)
+            if start is None:
+                load_initial(model, run, environment, task)
+            else:
+                take_weights(model, start.state_dict(), new_head=False, where="the model before")
             loop = Loop(run, task, loaders, model, environment)
             _train(loop, environment, None, on_epoch_end)
             result, _ = tested(loop, unfixed)
