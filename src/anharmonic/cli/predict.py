@@ -107,7 +107,7 @@ def evaluation_text(found: Evaluation) -> str:
     head = (f"of {found.scores.count}", "model", f"trivial answer ({found.trivial_answer})")
     rows = metric_rows(found.scores, found.trivial)
     parts: list[Any] = [grid(head, rows)]
-    if found.scores.classes and "accuracy" in found.scores.metrics:
+    if found.scores.confusion:
         low, high = accuracy_interval(found.scores.metrics["accuracy"], found.scores.count)
         parts.append(f"95 % interval of the accuracy: {low:.3g} to {high:.3g} %")
     if not found.is_better:

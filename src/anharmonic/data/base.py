@@ -106,7 +106,7 @@ class Task(ABC):
         source: Where the data come from; says so where they are not the original ones.
         licence: Licence of the data.
         sizes: Number of sequences, nodes, graphs or rows: "train", "valid", "test".
-        class_names: Name of every class; empty for "value" and "labels".
+        class_names: Name of every class or label; empty for "value".
         horizon: Steps that are forecast; 0 where nothing is.
         progress: Whether a download shows a progress bar.
         hint: What the user may have meant otherwise, a sentence; empty where there is no doubt.

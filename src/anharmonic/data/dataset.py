@@ -176,6 +176,8 @@ class SequenceDataset(Dataset[Batch]):
         units: Shift and scale of a batch, each `[N, O]` (or `[1, O]` for all); None for 0 and 1.
         tokens: Whether x holds numbers of words or characters; batches are converted to int64.
         weights: Factors on the sequences in the loss, `[N]`; None for 1.
+        known: Which steps have a target, bool `[N, T]`, flat `[sum of lengths]` when ragged; None
+            for all.
 
     Example:
         >>> x, y = torch.arange(6.0).reshape(6, 1), torch.tensor([0, 1])
@@ -197,6 +199,7 @@ class SequenceDataset(Dataset[Batch]):
         units: tuple[Tensor, Tensor] | None = None,
         tokens: bool = False,
         weights: Tensor | None = None,
+        known: Tensor | None = None,
     ) -> None:
         self._count = x.shape[0] if offsets is None else offsets.shape[0] - 1
         rows = x.shape[0] if per_step and offsets is not None else self._count
@@ -219,6 +222,7 @@ class SequenceDataset(Dataset[Batch]):
         self.elapsed = elapsed
         self.units = units
         self.weights = weights
+        self.known = known
 
     def __len__(self) -> int:
         return self._count
@@ -235,12 +239,14 @@ class SequenceDataset(Dataset[Batch]):
         if self.units is not None:
             for name, part in zip(("shift", "scale"), self.units, strict=True):
                 units[name] = part.expand(count, -1) if len(part) == 1 else part[indices]
+        known = self.known
         if self.offsets is None:
+            known = None if known is None else known[indices]
             x = self.x[indices].to(self._dtype)
             if self.transform is not None:
                 x = self.transform(x)
             elapsed = None if elapsed is None else elapsed[indices]
-            return Batch(x, as_target(self.y[indices]), None, elapsed, **units)
+            return Batch(x, as_target(self.y[indices]), None, elapsed, **units, known=known)
         starts = self.offsets[indices]
         lengths = self.offsets[indices + 1] - starts
         steps = torch.arange(int(lengths.max()))
@@ -248,8 +254,9 @@ class SequenceDataset(Dataset[Batch]):
         rows = (starts[:, None] + steps)[mask]
         y = as_target(_pad(self.y[rows], mask) if self.per_step else self.y[indices])
         elapsed = None if elapsed is None else _pad(elapsed[rows], mask, 1.0)
+        known = None if known is None else _pad(known[rows], mask)
         x = _pad(self.x[rows], mask).to(self._dtype)
-        return Batch(x, y, lengths, elapsed, **units)
+        return Batch(x, y, lengths, elapsed, **units, known=known)
 
 
 def as_target(y: Tensor) -> Tensor:

@@ -171,6 +171,7 @@ class Preprocessing:
             made = replace(made, difference=_ones_for_zeros(size))
         if scale_target:
             y = np.asarray(train.y, np.float64)
+            y = y if train.known is None else y[train.known]
             shift, scale = tuple(y.mean(axis=0).tolist()), _ones_for_zeros(y.std(axis=0))
             made = replace(made, target_shift=shift, target_scale=scale)
         return made

@@ -256,9 +256,9 @@ class RunProgram(nn.Module):
 
     variables: tuple[str, ...] = ()
 
-    def __init__(self, model: SequenceModel, prepared: Preprocessing, classes: bool) -> None:
+    def __init__(self, model: SequenceModel, prepared: Preprocessing, target: str) -> None:
         super().__init__()
-        self.model, self.classes = model, classes
+        self.model, self.target = model, target
         self.prepared = Prepared(prepared)
         size, repeated = model.output_size, prepared.horizon or 1
         self.shift = nn.Buffer(torch.tensor(prepared.target_shift or [0.0] * size))
@@ -272,8 +272,10 @@ class RunProgram(nn.Module):
         output = self.model(
             self.prepared(x, steps), elapsed=steps if how.elapsed == "step" else None
         )
-        if self.classes:
+        if self.target == "class":
             return (output.softmax(-1),)
+        if self.target == "labels":
+            return (output.sigmoid(),)
         if how.horizon:
             return (output * self.scale + self.prepared.last_known(x).repeat(1, how.horizon),)
         return (output * self.scale + self.shift,)
@@ -349,4 +351,4 @@ def _of_run(folder: Path) -> tuple[RunProgram, tuple[str, ...]]:
     fits, advice = not isinstance(run.model, Resonators), "export it as C: --c FOLDER"
     expected = "a network, as resonators have no program in PyTorch"
     _checks.require(fits, "the model of the run", "Resonators", expected, advice)
-    return RunProgram(run.model, run.preparation, bool(run.class_names)), tuple(run.class_names)
+    return RunProgram(run.model, run.preparation, run.target), tuple(run.class_names)

@@ -20,11 +20,12 @@ from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.readers import file_digest, read_parts
 from anharmonic.data.scores import ScoreTable, score_table
 from anharmonic.data.sequences import Sequences
-from anharmonic.data.targets import encode_like, targets_like
+from anharmonic.data.targets import classes_by_step, encode_like, targets_like, with_known
 from anharmonic.data.windows import forecast_windows, seasonal_values
 from anharmonic.train.learned import has_learned
 from anharmonic.train.predict import (
     Predictions,
+    above_half,
     check_predicts,
     data_file,
     predict_nodes,
@@ -62,6 +63,8 @@ class Evaluation:
             return str(self.metric)
         if "accuracy" not in self.scores.metrics:
             return "rmse"
+        if not self.scores.confusion:
+            return "f1"
         counts = [one.support for one in self.scores.classes if one.support]
         unbalanced = max(counts, default=0) > 3 * min(counts, default=1)
         balanced = unbalanced and "balanced_accuracy" in self.scores.metrics
@@ -124,15 +127,22 @@ def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256
         per_step = model.readout == "all"
         names = model.class_names
         truth = targets_like(part, model.target, names, model.output_size, per_step)
+        known = with_known(classes_by_step(part, model.target)).known
     inputs = checked_inputs(part.with_targets(None), model.preparation)
     predictions = predict_sequences(model, inputs, batch_size)
     if forecasts:
         return _of_forecasts(predictions, part.with_targets(None), model, batch_size)
     values = predictions.values
     if isinstance(values, list):
-        return _evaluation(predictions, torch.from_numpy(np.concatenate(values)), truth, model)
-    classes = np.array(predictions.class_names)
-    predictions = replace(predictions, targets=classes[truth] if len(classes) else truth)
+        every = np.concatenate(values)
+        every = every if known is None else every[known]
+        return _evaluation(predictions, torch.from_numpy(every), truth, model)
+    classes, targets = np.array(predictions.class_names), truth
+    if model.target == "class":
+        targets = classes[truth]
+    elif model.target == "labels":
+        targets = np.array(above_half(truth, model.class_names))
+    predictions = replace(predictions, targets=targets)
     return _evaluation(predictions, torch.from_numpy(values), truth, model)
 
 
@@ -195,6 +205,10 @@ def _evaluation(
     if target == "class":
         most = torch.bincount(y, minlength=len(names)).argmax()
         answer, words = functional.one_hot(most, len(names)), f"always {names[most]}"
+    elif target == "labels":
+        # (Scores, as a model has them.)
+        answer, words = y.mean(0) - 0.5, "each label's more frequent value"
+        values = torch.logit(values.double(), eps=1e-7)
     else:
         answer, words = y.mean(0), "their mean"
     scores = score_table(target, values, y, names)

@@ -74,7 +74,7 @@ def share_of(batch: Batch | GraphBatch, rank: int, world: int, loss: str) -> Sha
         >>> [share_of(batch, rank, 2, "squared_error").batch.x.shape[0] for rank in (0, 1)]
         [2, 3]
     """
-    entries = count_entries(batch, loss)
+    entries = max(1, count_entries(batch, loss))  # there may be no target at all
     if world == 1:
         return Share(batch, 1.0 / entries, entries)
     assert isinstance(batch, Batch)  # fit refuses graphs on several devices

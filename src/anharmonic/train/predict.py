@@ -16,6 +16,7 @@ from anharmonic import _checks
 from anharmonic.data.files import read_inputs
 from anharmonic.data.graphs.own import GraphFileTask, NodeGraph, node_inputs, read_graph
 from anharmonic.data.own import Inputs
+from anharmonic.data.targets import SEPARATOR
 from anharmonic.train import folder as folders
 from anharmonic.train.trained import Trained, trained
 
@@ -29,12 +30,12 @@ class Predictions:
     """
 
     labels: tuple[str, ...] | list[tuple[str, ...]] | None
-    """Name of the likeliest class of every sequence, or of every step of every sequence; None
-    where values are predicted."""
+    """Name of the likeliest class of every sequence, or of every step of every sequence; of labels
+    those above a half, as "a|b"; None where values are predicted."""
     class_names: tuple[str, ...]
-    """Names of the classes, in the order of the columns of ``values``; empty for values."""
+    """Names of classes or labels, in the order of the columns of ``values``; empty for values."""
     values: NDArray[np.float32] | list[NDArray[np.float32]]
-    """Probabilities of the classes [N, C], or values [N, O], or, for a model that predicts at
+    """Probabilities of classes or labels [N, C], or values [N, O], or, for a model that predicts at
     every step, one array [T[i], C] or [T[i], O] per sequence."""
     ids: tuple[str, ...] | None = None
     """What the file calls its sequences, e.g. in a table's column of ids; None if it does not."""
@@ -154,18 +155,22 @@ def _named(
     names = trained.class_names
     if not names:
         return Predictions(None, (), values, ids)
+    said = above_half if trained.target == "labels" else _likeliest
     if isinstance(values, list):
-        return Predictions([_likeliest(rows, names) for rows in values], names, values, ids)
-    return Predictions(_likeliest(values, names), names, values, ids)
+        return Predictions([said(rows, names) for rows in values], names, values, ids)
+    return Predictions(said(values, names), names, values, ids)
 
 
 def _meant(trained: Trained, output: Tensor) -> NDArray[np.float32]:
-    """What a model's outputs mean: probabilities of classes, or values."""
+    """What a model's outputs mean: probabilities of classes or labels, or values."""
     advice = "look for extreme values in the data, or train the run again: its weights may be bad"
     finite = bool(output.isfinite().all())
     _checks.require(finite, "predictions", "NaN or infinite values", "finite", advice)
-    shares = output.softmax(dim=-1) if trained.target == "class" else output
-    return cast("NDArray[np.float32]", shares.numpy())
+    if trained.target == "class":
+        output = output.softmax(dim=-1)
+    elif trained.target == "labels":
+        output = output.sigmoid()
+    return cast("NDArray[np.float32]", output.numpy())
 
 
 def _by_sequence(
@@ -185,3 +190,15 @@ def _by_sequence(
 
 def _likeliest(probabilities: NDArray[np.float32], names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(names[i] for i in probabilities.argmax(axis=1))
+
+
+def above_half(probabilities: NDArray[np.float32], names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the labels whose probability is above a half, as "a|b"; "|" where none is.
+
+    Args:
+        probabilities: [N, L].
+        names: Of the labels.
+    """
+    return tuple(
+        SEPARATOR.join(itertools.compress(names, row)) or SEPARATOR for row in probabilities > 0.5
+    )
