@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from anharmonic._checks import boolean, choice, listed, positive_int, require
+from anharmonic._checks import boolean, choice, listed, number, positive_int, require
 from anharmonic.data.base import MetricName
 from anharmonic.data.columns import Columns, Duplicates, Labels, Layout
 from anharmonic.data.forecast import Windows
@@ -72,6 +72,8 @@ class DataOptions:
             `forecast`. `y` is not read. Targets are scaled, and an output of 0 stands for the last
             known value. None if nothing is forecast.
         forecast: Channels to forecast, by name or number from 0; empty for all.
+        quantiles: What is forecast of each value instead of its mean, rising numbers in (0, 1) with
+            0.5 among them: 0.1 0.5 0.9. The loss and the metric are then the pinball loss.
         ignore: Of a table, columns that are left out.
         date_format: Of a table, how dates are written, as of `datetime.strptime`: "%d.%m.%Y".
         duplicates: Of a table, what becomes of rows that repeat a time of a sequence: "refuse",
@@ -115,6 +117,7 @@ class DataOptions:
     stride: int | None = None
     horizon: int | None = None
     forecast: Sequence[str] = ()
+    quantiles: Sequence[float] = ()
     ignore: Sequence[str] = ()
     date_format: str | None = None
     duplicates: Duplicates = "refuse"
@@ -137,6 +140,10 @@ class DataOptions:
             require(cut, "season", self.season, "None without horizon", advice)
         for name in ("test_groups", "forecast", "ignore"):
             object.__setattr__(self, name, tuple(str(entry) for entry in getattr(self, name)))
+        quantiles = tuple(number("a quantile", q, low=0.0, high=1.0) for q in self.quantiles)
+        object.__setattr__(self, "quantiles", quantiles)
+        advice, fits = "leave one of them out", not quantiles or self.metric == "auto"
+        require(fits, "metric with quantiles", self.metric, "auto, the pinball loss", advice)
         # Each of these checks its own part of the options.
         _ = self.windows, self.cut, self.columns
 
@@ -162,7 +169,9 @@ class DataOptions:
     @property
     def windows(self) -> Windows:
         """How sequences are cut into windows."""
-        return Windows(self.window, self.stride, self.horizon, tuple(self.forecast))
+        return Windows(
+            self.window, self.stride, self.horizon, tuple(self.forecast), tuple(self.quantiles)
+        )
 
     @property
     def cut(self) -> Cut:

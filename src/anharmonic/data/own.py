@@ -30,7 +30,7 @@ from anharmonic.data.targets import (
     target_kind,
     with_known,
 )
-from anharmonic.data.windows import Pieces, find_season, seasonal_values
+from anharmonic.data.windows import Pieces, find_season, future_times, seasonal_values
 
 __all__ = ["Inputs", "SequencesTask", "inputs_of"]
 
@@ -133,12 +133,14 @@ class SequencesTask(Task):
         parts: Mapping[str, Sequences] = self._parts
         self.options, self.windows, cut = options, options.windows, options.cut
         self.class_names, self.hint, self.horizon = (), "", options.horizon or 0
+        self.quantiles = ()
         if options.horizon is None:
             parts = self._labelled(parts, options.target)
         else:
             parts = {name: part.with_targets(None) for name, part in parts.items()}
             self.target, self.readout = "value", "last"
-            self.metric = options.metric_of("value")
+            self.metric = "pinball" if options.quantiles else options.metric_of("value")
+            self.quantiles = tuple(options.quantiles)
             cut = replace(cut, window=self.windows.length(parts))
         for part in parts.values():
             # Before the cut: it names the file's places.
@@ -201,8 +203,11 @@ class SequencesTask(Task):
             test = self._splits.test if self._splits is not None else None
             assert test is not None and test.units is not None
             values = torch.from_numpy(seasonal_values(whole, cuts["test"], *ahead, season))
-            last = test.units[0].expand(values.shape)
+            last = test.units[0][:, : values.shape[1]].expand(values.shape)
             self.seasonal = torch.where(values.isnan(), last, values)
+            if self.quantiles:
+                self.seasonal = None  # it is no baseline of quantiles
+                return
             found = "given" if options.season else "found in the training part"
             self._facts.append(
                 f"baseline: the last value or that {season} steps before ({found}), whichever is "
@@ -297,7 +302,9 @@ class SequencesTask(Task):
         if self.windows.horizon is None:
             return super().output
         channels = counted(len(self.preprocessing.forecast), "channel")
-        return f"the next {counted(self.windows.horizon, 'step')} of {channels}"
+        what = f"the next {counted(self.windows.horizon, 'step')} of {channels}"
+        named = ", ".join(f"{q:g}" for q in self.quantiles)
+        return f"the quantiles {named} of {what}" if named else what
 
     def _inputs(self, noun: str) -> str:
         own = len(self.preprocessing.mean)
@@ -326,6 +333,8 @@ class Inputs(NamedTuple):
     """Steps at the end of every entry that are in none before it."""
     ids: NDArray[Any] | None
     """What the data call their sequences; None if they have no names for them."""
+    times: NDArray[Any] | None = None
+    """Of forecasts, when the steps ahead are, `[N, horizon]`; None if that is not known."""
 
 
 def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
@@ -340,7 +349,9 @@ def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
     """
     preprocessing = preprocessing.for_gaps(part)
     pieces = preprocessing.pieces(part.with_targets(None))
-    return Inputs(preprocessing.dataset(pieces.part), pieces.owners, pieces.fresh, part.ids)
+    times = future_times(part, preprocessing.horizon) if preprocessing.horizon else None
+    data = preprocessing.dataset(pieces.part)
+    return Inputs(data, pieces.owners, pieces.fresh, part.ids, times)
 
 
 def odd_channels(part: Sequences) -> list[str]:

@@ -176,7 +176,7 @@ class Sequences:
         self,
         x: Floats,
         elapsed: Floats | None = None,
-        units: tuple[torch.Tensor, torch.Tensor] | None = None,
+        units: tuple[torch.Tensor, ...] | None = None,
     ) -> SequenceDataset:
         """Makes a data set of prepared inputs and numeric `y`; dense if all lengths are equal.
 

@@ -260,7 +260,8 @@ class RunProgram(nn.Module):
         super().__init__()
         self.model, self.target = model, target
         self.prepared = Prepared(prepared)
-        size, repeated = model.output_size, prepared.horizon or 1
+        size = model.output_size
+        repeated = (prepared.horizon or 1) * max(1, len(prepared.quantiles))
         self.shift = nn.Buffer(torch.tensor(prepared.target_shift or [0.0] * size))
         scale = list(prepared.target_scale) * repeated
         self.scale = nn.Buffer(torch.tensor(scale or [1.0] * size))
@@ -277,7 +278,12 @@ class RunProgram(nn.Module):
         if self.target == "labels":
             return (output.sigmoid(),)
         if how.horizon:
-            return (output * self.scale + self.prepared.last_known(x).repeat(1, how.horizon),)
+            times = self.scale.shape[0] // len(how.forecast)
+            found = output * self.scale + self.prepared.last_known(x).repeat(1, times)
+            if how.quantiles:
+                shape = (-1, len(how.quantiles), how.horizon * len(how.forecast))
+                found = found.reshape(shape).sort(1).values.flatten(1)
+            return (found,)
         return (output * self.scale + self.shift,)
 
     def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:

@@ -61,6 +61,8 @@ class Evaluation:
         """
         if self.metric in self.scores.metrics:
             return str(self.metric)
+        if self.scores.quantiles:
+            return "pinball"
         if "accuracy" not in self.scores.metrics:
             return "rmse"
         if not self.scores.confusion:
@@ -179,15 +181,17 @@ def _of_forecasts(
     found, last = [], []
     with torch.no_grad():
         for batch in windows.batches(batch_size):
-            found.append(batch.select(model.model(*batch.inputs)))
-            last.append(batch.select(torch.zeros_like(batch.y)))  # what an output of 0 stands for
+            output = model.model(*batch.inputs)
+            found.append(batch.select(output))
+            last.append(batch.select(torch.zeros_like(output)))  # what an output of 0 stands for
     names = prepared.forecast_names
 
     def table(values: Tensor) -> ScoreTable:
-        return score_table("value", values, windows.y, names, prepared.horizon)
+        quantiles = prepared.quantiles
+        return score_table("value", values, windows.y, names, prepared.horizon, quantiles)
 
     trivial, words = table(torch.cat(last)), "the last known value"
-    if prepared.season:
+    if prepared.season and not prepared.quantiles:
         again = torch.from_numpy(seasonal_values(part, part, *ahead, prepared.season))
         seasonal = table(torch.where(again.isnan(), torch.cat(last), again))
         if seasonal.metrics["rmse"] < trivial.metrics["rmse"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +19,24 @@ from anharmonic.data.own import Inputs
 from anharmonic.data.targets import SEPARATOR
 from anharmonic.train import folder as folders
 from anharmonic.train.trained import Trained, trained
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What the values of a forecast are: steps, channels and quantiles.
+
+    A row of values holds all channels of the first step, then of the second, and so on; of several
+    quantiles all of the first, then of the second.
+    """
+
+    horizon: int
+    """Steps ahead."""
+    channels: tuple[str, ...]
+    """Names of the channels."""
+    quantiles: tuple[float, ...] = ()
+    """What is forecast of each value; empty for its mean."""
+    times: NDArray[Any] | None = None
+    """When the steps are, [N, horizon], as dates or numbers; None if that is not known."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +60,8 @@ class Predictions:
     targets: NDArray[Any] | None = None
     """What the file says is true, names of classes [N] or values [N, O]: of `evaluate_run`, where
     there is one prediction for a sequence; else None."""
+    ahead: Ahead | None = None
+    """What the values of a forecast are; None of other predictions."""
 
 
 def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Predictions:
@@ -144,7 +164,12 @@ def predict_sequences(trained: Trained, inputs: Inputs, batch_size: int) -> Pred
             steps = [rows.shape[1]] * len(rows) if batch.lengths is None else batch.lengths.tolist()
             found.extend(row[:count] for row, count in zip(rows, steps, strict=True))
     ids = None if inputs.ids is None else tuple(str(name) for name in inputs.ids)
-    return _named(trained, _by_sequence(found, inputs, per_step), ids)
+    predictions = _named(trained, _by_sequence(found, inputs, per_step), ids)
+    how = trained.preparation
+    if not how.horizon:
+        return predictions
+    ahead = Ahead(how.horizon, how.forecast_names, how.quantiles, inputs.times)
+    return replace(predictions, ahead=ahead)
 
 
 def _named(
