@@ -156,7 +156,7 @@ def test_onnx_gives_the_same(trained, tmp_path):
     pytest.importorskip("onnxscript")
     from anharmonic.export import write_onnx
 
-    _, folder, task, path = trained
+    _, folder, _, path = trained
     write_onnx(folder, tmp_path / "model.onnx")
     session = onnxruntime.InferenceSession(tmp_path / "model.onnx")
     (part,) = FileTask(path, **OPTIONS)._parts.values()
