@@ -180,7 +180,7 @@ class Rings(GraphTask):
 @pytest.mark.parametrize("model", MODELS)
 def test_the_default_learns_a_class_for_every_graph(model, tmp_path, monkeypatch):
     pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
-    monkeypatch.setitem(registry._OWN, "rings", Rings)
+    monkeypatch.setitem(registry._OWN, "rings", f"{__name__}:Rings")
     fields, options, _ = graph_settings(model, Rings())
     assert (fields["batch_size"], fields["schedule"], fields["epochs"]) == (32, "one_cycle", 200)
     run = Run("rings", model, {}, options, **(fields | {"epochs": 10}))

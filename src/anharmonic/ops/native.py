@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from anharmonic._checks import message, watched
+from anharmonic._checks import message
+from anharmonic._tensors import watched
 from anharmonic.ops.backend import current_precision, needs_gradient
 from anharmonic.ops.equation import Compiled, Equation
 from anharmonic.ops.library import Call, has_bfloat16, library

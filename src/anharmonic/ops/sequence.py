@@ -21,7 +21,8 @@ from typing import Any, TypedDict
 import torch
 from torch import Tensor
 
-from anharmonic._checks import choice, has_dtype, has_shape, has_values, require
+from anharmonic._checks import choice, require
+from anharmonic._tensors import has_dtype, has_shape, has_values
 from anharmonic.ops import native, reference
 from anharmonic.ops.backend import KERNELS, choose
 from anharmonic.ops.equation import Equation

@@ -20,7 +20,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from anharmonic import _checks
+from anharmonic import _checks, _tensors
 from anharmonic_papers.theory.bounds.graphcon_energy import symmetric_stochastic
 from anharmonic_papers.theory.bounds.held_node import anchored, edges_of, ramp
 from anharmonic_papers.theory.graphs import (
@@ -67,7 +67,7 @@ def _differences(x: Tensor, weights: Tensor, p: float) -> Tensor:
 
 
 def _column(x: Tensor) -> None:
-    _checks.has_shape("x", x, (len(x), 1), "the statement is about scalar features")
+    _tensors.has_shape("x", x, (len(x), 1), "the statement is about scalar features")
 
 
 def _gated(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from anharmonic import _checks
+from anharmonic import _tensors
 from anharmonic.nn import GraphCON
 from anharmonic_papers.theory.graphs import (
     MatrixCoupling,
@@ -38,7 +38,7 @@ def oscillation(
     coupling: Tensor, x: Tensor, y: Tensor, times: Tensor, damping: float
 ) -> tuple[Tensor, Tensor]:
     """The exact solution of X'' = A X - X - α X', features and velocities [K, v, m]."""
-    _checks.has_shape("coupling", coupling, (len(x), len(x)), "pass A with a row per node of x")
+    _tensors.has_shape("coupling", coupling, (len(x), len(x)), "pass A with a row per node of x")
     eye = torch.eye(len(x), dtype=x.dtype)
     matrix = torch.cat(
         [torch.cat([0 * eye, eye], 1), torch.cat([coupling - eye, -damping * eye], 1)]

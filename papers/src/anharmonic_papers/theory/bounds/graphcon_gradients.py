@@ -17,7 +17,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from anharmonic import _checks
+from anharmonic import _checks, _tensors
 from anharmonic.nn import GraphCON
 from anharmonic_papers.theory.bounds.graphcon_energy import features
 from anharmonic_papers.theory.graphs import (
@@ -43,7 +43,7 @@ def _loss_gradients(
                 "pass a list of theory.graphs.MatrixCoupling, one per layer",
             )
         )
-    _checks.has_shape("x", x, (len(x), 1), "the statement is about scalar features")
+    _tensors.has_shape("x", x, (len(x), 1), "the statement is about scalar features")
     _, (xs, ys) = layer(x, edge_index, return_states=True)
     loss = (xs[-1] - target).square().sum() / (2 * len(x))
     found = torch.autograd.grad(loss, weights)

@@ -1,0 +1,46 @@
+"""Packages that import a public name when it is first used."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+
+def exported_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package whose ``__init__`` only re-exports.
+
+    The imports stand below ``if TYPE_CHECKING:``, so that editors and mypy follow them. One of them
+    runs when its name is asked for: a command that trains an LEM loads no graph network.
+
+    Args:
+        package: The ``__name__`` of the package.
+    """
+    homes: dict[str, str] = {}
+
+    def find(name: str) -> Any:
+        module = sys.modules[package]
+        if not homes:
+            homes.update(_imports(Path(str(module.__file__)).read_text(encoding="utf-8")))
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(homes[name]), name)
+        setattr(module, name, value)
+        return value
+
+    return find, lambda: list(sys.modules[package].__all__)
+
+
+def _imports(source: str) -> dict[str, str]:
+    """Return the module of every name that a source imports below ``if TYPE_CHECKING:``."""
+    return {
+        alias.name: str(line.module)
+        for block in ast.parse(source).body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for line in block.body
+        if isinstance(line, ast.ImportFrom)
+        for alias in line.names
+    }
