@@ -15,7 +15,7 @@ from tyro.conf import Positional
 from anharmonic._checks import require
 from anharmonic._files import write_atomically
 from anharmonic.cli.flags import run_command
-from anharmonic.data.scores import accuracy_interval
+from anharmonic.data.metrics import accuracy_interval
 from anharmonic.train.evaluate_run import Evaluation, evaluate_run
 from anharmonic.train.predict import Predictions, predict
 

@@ -34,14 +34,15 @@ if TYPE_CHECKING:
     from anharmonic.data.graphs.edges import coalesce, to_undirected
     from anharmonic.data.graphs.own import GraphFileTask, read_graph, save_graph
     from anharmonic.data.graphs.pyg import pyg_source
+    from anharmonic.data.metrics import accuracy_interval
     from anharmonic.data.options import DataOptions
     from anharmonic.data.own import SequencesTask
+    from anharmonic.data.parts import split_indices
     from anharmonic.data.readers import FILE_SUFFIXES, read_parts
     from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
-    from anharmonic.data.scores import ClassScores, ScoreTable, accuracy_interval, score_table
+    from anharmonic.data.scores import ClassScores, ScoreTable, score_table
     from anharmonic.data.shards import ShardsTask, parquet_shards, write_shards
     from anharmonic.data.sources import Arrays, RemoteFile, Source, load_arrays
-    from anharmonic.data.splits import split_indices
     from anharmonic.data.streams import StreamTask, TokenStream
     from anharmonic.data.tabular import TableDataset, TabularTask
 else:

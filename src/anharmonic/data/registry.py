@@ -23,6 +23,8 @@ _OWN = {
 }
 OWN_DATA = ("file", "graph", "shards")
 """Tasks on a file of the user's."""
+SHARDS_INDEX = "shards.json"
+"""Name of the file that lists the shards of a data set, see `write_shards`."""
 # What a constructor takes besides options: places, which do not change the numbers.
 PATH_ARGUMENTS = ("data_dir", "path")
 

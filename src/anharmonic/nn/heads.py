@@ -10,9 +10,8 @@ from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from anharmonic import _checks
-from anharmonic.nn.arguments import constructor_arguments
 from anharmonic.nn.embedding import TiedLinear, TokenEmbedding, checked_tokens
-from anharmonic.nn.registry import canonical_name, model_class
+from anharmonic.nn.registry import canonical_name, constructor_arguments, model_class
 from anharmonic.nn.store import Stored
 
 READOUTS = ("last", "mean", "all")

@@ -24,8 +24,7 @@ from torch import Tensor, nn
 from anharmonic import _checks, _plugins
 from anharmonic._files import write_atomically
 from anharmonic._version import __version__
-from anharmonic.nn.arguments import constructor_arguments
-from anharmonic.nn.registry import STORED_CLASSES
+from anharmonic.nn.registry import STORED_CLASSES, constructor_arguments
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"

@@ -1,6 +1,7 @@
 """Training: ``fit(run)`` trains a model on a task, resumes exactly, and keeps results."""
 
 from anharmonic._files import write_atomically
+from anharmonic.diagnostics.machine import commit, versions
 from anharmonic.train.compare import compare
 from anharmonic.train.comparison_page import write_comparison
 from anharmonic.train.evaluate import detailed_scores
@@ -8,7 +9,6 @@ from anharmonic.train.evaluate_run import Evaluation, evaluate_run
 from anharmonic.train.fit import fit, fit_in_memory
 from anharmonic.train.folder import BEST, DIAGNOSTICS, run_folder
 from anharmonic.train.losses import DivergedError
-from anharmonic.train.machine import commit, versions
 from anharmonic.train.notices import not_learned
 from anharmonic.train.predict import Predictions, predict
 from anharmonic.train.probes import read_diagnostics

@@ -1,4 +1,4 @@
-"""A model's metric and loss over a whole data set."""
+"""What a model says of batches, and its metric and loss over a whole data set."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from anharmonic.data.answers import answers
 from anharmonic.data.base import Batches, Task
 from anharmonic.data.metrics import TaskMetric, real_scores, real_steps
+from anharmonic.data.own import SequencesTask
 from anharmonic.data.scores import ScoreTable, score_table
 from anharmonic.train.losses import count_entries, summed_loss
-from anharmonic.train.reader import Reader
 
 
 class Scores(NamedTuple):
@@ -27,6 +27,42 @@ class Scores(NamedTuple):
     entries: int
     """Targets that were predicted: sequences (of windows their recordings), real steps, nodes,
     graphs or rows."""
+
+
+class Reader:
+    """Predicts batch after batch; carries the model's state between them, if told so.
+
+    Gradients end where a batch ends: truncated backpropagation.
+
+    Args:
+        model: Maps a batch's inputs to predictions; a ``SequenceModel`` where a state is carried.
+        carries_state: Whether each batch goes on where the one before ended.
+
+    Example:
+        >>> import torch
+        >>> from anharmonic.data.base import Batch
+        >>> from anharmonic.nn.heads import SequenceModel
+        >>> model = SequenceModel("LEM", 1, 1, hidden_size=2, readout="all")
+        >>> batch = Batch(torch.ones(1, 3, 1), torch.zeros(1, 3, 1), None)
+        >>> reader = Reader(model, carries_state=True)
+        >>> bool((reader(batch) == reader(batch)).any())
+        False
+    """
+
+    def __init__(self, model: nn.Module, carries_state: bool) -> None:
+        self._model = model
+        self._carries_state = carries_state
+        self._state: Any = None
+
+    def __call__(self, batch: Any) -> Tensor:
+        """The prediction for a batch, in the units of its targets."""
+        if not self._carries_state:
+            alone: Tensor = batch.select(self._model(*batch.inputs))
+            return alone
+        prediction, state = self._model(*batch.inputs, state=self._state, return_state=True)
+        self._state = type(state)(*(part.detach() for part in state))
+        following: Tensor = batch.select(prediction)
+        return following
 
 
 def evaluate(model: nn.Module, batches: Batches[Any], task: Task, device: torch.device) -> Scores:
@@ -107,9 +143,6 @@ def by_channel(model: nn.Module, batches: Batches[Any], task: Task) -> dict[str,
         batches: The data set.
         task: Has the channels and the metric.
     """
-    from anharmonic.data.metrics import TaskMetric
-    from anharmonic.data.own import SequencesTask
-
     if not isinstance(task, SequencesTask) or len(task.forecast_channels) < 2:
         return None
     names = task.forecast_channels

@@ -22,7 +22,7 @@ from anharmonic.data.scores import ScoreTable, channel_scores, score_table
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.targets import encode_like, targets_like
 from anharmonic.data.windows import forecast_windows, seasonal_values
-from anharmonic.train.learned import has_learned
+from anharmonic.train.notices import has_learned
 from anharmonic.train.predict import (
     Predictions,
     check_predicts,

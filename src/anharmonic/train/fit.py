@@ -14,22 +14,15 @@ from torch import nn
 
 from anharmonic import _checks, _processes
 from anharmonic.data.base import Loaders, Task
-from anharmonic.diagnostics.machine import hardware
-from anharmonic.diagnostics.registry import check_applicable
-from anharmonic.nn.ode.network import NeuralODENetwork
+from anharmonic.diagnostics import machine
 from anharmonic.nn.registry import model_kind
-from anharmonic.nn.resonators.model import Resonators
 from anharmonic.nn.store import save_pretrained
 from anharmonic.train import folder as folders
-from anharmonic.train import machine, results
+from anharmonic.train import results
 from anharmonic.train.checkpoint import random_states, restore_random_states
 from anharmonic.train.finish import finish, remove_leftovers, tested, write
-from anharmonic.train.fitted import fit_at_once
 from anharmonic.train.loop import Callback, Loop
-from anharmonic.train.ode_curves import OdeCurves
 from anharmonic.train.options import check_readout
-from anharmonic.train.predict import predict
-from anharmonic.train.probes import probe_of
 from anharmonic.train.processes import (
     TERMINATED,
     broadcast,
@@ -42,9 +35,7 @@ from anharmonic.train.processes import (
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.trained import write_task
-from anharmonic.train.watching import LOGS, Diagnostics, OnEpochEnd, Progress, Reporter
-
-__all__ = ["fit", "fit_in_memory", "predict"]
+from anharmonic.train.watching import LOGS, OnEpochEnd, Progress, Reporter, check_logger
 
 # Fewer validation sequences than this rank epochs by chance: the standard error of an accuracy of
 # 90 % is more than 5 points.
@@ -125,7 +116,7 @@ def fit(
             if is_first:
                 write_task(folder / folders.TASK, task)
             loaders = _checked_loaders(run, environment, task)
-            if isinstance(model, Resonators):
+            if model_kind(run.model) == "fitted":
                 result = _fitted(run, environment, task, loaders, model)
                 save_pretrained(model, folder / folders.BEST)
                 write(result, folder, environment.results_path)
@@ -177,7 +168,7 @@ def fit_in_memory(
         with machine.torch_settings(device, environment.threads) as unfixed:
             model = _seeded_model(run, task)
             loaders = _checked_loaders(run, environment, task)
-            if isinstance(model, Resonators):
+            if model_kind(run.model) == "fitted":
                 result = _fitted(run, environment, task, loaders, model)
                 return model.eval(), _reported(result, on_epoch_end)
             loop = Loop(run, task, loaders, model, environment)
@@ -195,7 +186,7 @@ def _check(run: Run, environment: RunEnvironment) -> str:
     machine.check_system()
     fitted = model_kind(run.model) == "fitted"
     device = "cpu" if fitted else machine.choose_device(environment.device)
-    machine.check_logger(environment.logger)
+    check_logger(environment.logger)
     several = f"devices={environment.devices}"
     if environment.num_nodes > 1:
         several += f" times num_nodes={environment.num_nodes}"
@@ -207,6 +198,8 @@ def _check(run: Run, environment: RunEnvironment) -> str:
         "change one of them",
     )
     if environment.diagnose:
+        from anharmonic.diagnostics.registry import check_applicable  # loads every diagnostic
+
         check_applicable(run.model, environment.diagnose)
     return device
 
@@ -245,9 +238,11 @@ def _checked_loaders(run: Run, environment: RunEnvironment, task: Task) -> Loade
 
 
 def _fitted(
-    run: Run, environment: RunEnvironment, task: Task, loaders: Loaders[Any], model: Resonators
+    run: Run, environment: RunEnvironment, task: Task, loaders: Loaders[Any], model: Any
 ) -> Result:
     """Fit a model that has no epochs."""
+    from anharmonic.train.fitted import fit_at_once  # loads the models that are fitted
+
     result = fit_at_once(run, task, loaders, model)
     _say(environment, f"{run.model} fitted in {result.seconds:.1f} s")
     return result
@@ -383,11 +378,15 @@ def _callbacks(loop: Loop, environment: RunEnvironment, folder: Path | None) -> 
     # Without a validation set the first training batch is what is looked at.
     looked_at = loop.loaders.valid or loop.loaders.train(0)
     callbacks: list[Callback] = []
-    if isinstance(loop.model, NeuralODENetwork):
-        callbacks.append(OdeCurves(loop.model, looked_at[0]))
+    if loop.run.model == "NeuralODE":
+        from anharmonic.train.ode_curves import OdeCurves  # loads the solvers
+
+        callbacks.append(OdeCurves(loop.model, looked_at[0]))  # type: ignore[arg-type]
     if loop.rank > 0:
         return callbacks
     if folder is not None and environment.diagnose:
+        from anharmonic.train.probes import Diagnostics, probe_of  # loads every diagnostic
+
         probe = probe_of(looked_at, loop.task.loss)
         path = folder / folders.DIAGNOSTICS
         callbacks.append(Diagnostics(path, probe, environment.diagnose, environment.diagnose_every))
@@ -406,7 +405,7 @@ def _circumstances(environment: RunEnvironment, device: str) -> dict[str, str]:
     return {
         "torch": found["torch"],
         "device": device,
-        "hardware": hardware(device),
+        "hardware": machine.hardware(device),
         "devices": str(environment.world_size),
         "threads": str(torch.get_num_threads()),
     }

@@ -20,8 +20,7 @@ from anharmonic import _checks
 from anharmonic.data.base import Task
 from anharmonic.data.own import SequencesTask
 from anharmonic.data.registry import OWN_DATA, PATH_ARGUMENTS, task_class, task_parameters
-from anharmonic.nn.arguments import constructor_arguments
-from anharmonic.nn.registry import list_models, model_class, model_kind
+from anharmonic.nn.registry import constructor_arguments, list_models, model_class, model_kind
 
 _DEFAULT_HIDDEN_SIZE = 128
 # Set by the task or by `RunEnvironment`, not by the user of a run.

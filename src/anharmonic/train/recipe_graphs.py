@@ -71,22 +71,6 @@ for _fields in _TEXTBOOK.values():
     _fields |= {"epochs": 200, "select": "loss"}
 
 
-GRAPH_OPTIONS = frozenset(
-    {
-        *(name for by_model in (_SMOOTHING, _SEPARATING) for o in by_model.values() for name in o),
-        "hidden_size",
-        "dt",
-        "dropout",
-        "input_dropout",
-        "output_dropout",
-        "encoder_activation",
-        "scale_rows",
-        "gate_scale",
-    }
-)
-"""Options that these rules may fill."""
-
-
 def graph_settings(
     model: str, task: Task, given: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[dict[str, Any], dict[str, Any], str]:

@@ -26,7 +26,6 @@ from anharmonic import _checks, _processes
 from anharmonic.data.base import Task
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import list_tasks, make_task, task_class
-from anharmonic.diagnostics.registry import DIAGNOSTICS
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.options import (
@@ -436,8 +435,11 @@ class RunEnvironment:
             object.__setattr__(self, "progress", False)
         if not isinstance(self.diagnose, list | tuple):
             wrong_type("diagnose", "a list of names of diagnostics", self.diagnose)
-        for name in self.diagnose:
-            _checks.choice("a name in diagnose", name, DIAGNOSTICS)
+        if self.diagnose:
+            from anharmonic.diagnostics.registry import DIAGNOSTICS  # loads every diagnostic
+
+            for name in self.diagnose:
+                _checks.choice("a name in diagnose", name, DIAGNOSTICS)
         object.__setattr__(self, "diagnose", tuple(dict.fromkeys(self.diagnose)))
         _checks.positive_int("diagnose_every", self.diagnose_every)
         _checks.choice("logger", self.logger, get_args(LoggerName))
