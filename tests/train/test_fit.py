@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from anharmonic.data import SequencesTask, save_npz, sequences_from
-from anharmonic.data.files import file_digest
+from anharmonic.data.readers import file_digest
 from anharmonic.data.registry import make_task
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import DivergedError, RunEnvironment, fit, machine

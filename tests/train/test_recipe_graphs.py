@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from anharmonic.data import GraphDataset, GraphTask, Splits, registry
-from anharmonic.data.files import file_digest
 from anharmonic.data.graphs.own import GraphFileTask
+from anharmonic.data.readers import file_digest
 from anharmonic.diagnostics import gate_rates
 from anharmonic.nn.graph.gradient_gating_network import GradientGatingNetwork
 from anharmonic.nn.graph.graphcon_network import GraphCONNetwork

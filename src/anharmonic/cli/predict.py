@@ -16,8 +16,8 @@ from anharmonic._checks import require
 from anharmonic._files import write_atomically
 from anharmonic.cli.flags import run_command
 from anharmonic.data.metrics import accuracy_interval
-from anharmonic.train.evaluate_run import Evaluation, evaluate_run
-from anharmonic.train.predict import Predictions, predict
+from anharmonic.train.evaluation import Evaluation, evaluate_run
+from anharmonic.train.predictions import Predictions, predict
 
 # A wider matrix of what was taken for what would not fit a terminal.
 _MOST_CLASSES = 10

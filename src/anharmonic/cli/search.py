@@ -15,8 +15,8 @@ from anharmonic.cli.train import model_flags, names, run_flags, task_flags
 from anharmonic.train.estimate import expected_seconds
 from anharmonic.train.recipe import fill, recipe
 from anharmonic.train.run import RunEnvironment
-from anharmonic.train.search import BestTrial, Range, search
 from anharmonic.train.search_space import space_around
+from anharmonic.train.trials import BestTrial, Range, search
 from anharmonic.train.watching import in_words
 
 PROG = "anharmonic search"

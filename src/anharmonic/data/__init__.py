@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from anharmonic.data.columns import Columns
     from anharmonic.data.dataset import Dataset
     from anharmonic.data.download import DownloadError, cache_folder, data_folder
-    from anharmonic.data.files import FileTask, file_digest
     from anharmonic.data.graph_batch import GraphBatch, GraphDataset, NodeDataset
     from anharmonic.data.graphs.archives import node_features, stored_split
     from anharmonic.data.graphs.base import GraphTask, NodeData, NodeTask
@@ -36,9 +35,9 @@ if TYPE_CHECKING:
     from anharmonic.data.graphs.pyg import pyg_source
     from anharmonic.data.metrics import accuracy_interval
     from anharmonic.data.options import DataOptions
-    from anharmonic.data.own import SequencesTask
+    from anharmonic.data.own import FileTask, SequencesTask
     from anharmonic.data.parts import split_indices
-    from anharmonic.data.readers import FILE_SUFFIXES, read_parts
+    from anharmonic.data.readers import FILE_SUFFIXES, file_digest, read_parts
     from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
     from anharmonic.data.scores import ClassScores, ScoreTable, score_table
     from anharmonic.data.shards import ShardsTask, parquet_shards, write_shards

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -15,7 +16,9 @@ from torch.nn import functional
 
 from anharmonic._checks import choice, described, message, number, require
 from anharmonic.data.base import Batch, step_mask
-from anharmonic.data.graph_batch import GraphBatch
+
+if TYPE_CHECKING:
+    from anharmonic.data.graph_batch import GraphBatch
 
 
 class TaskMetric:

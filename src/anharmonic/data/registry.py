@@ -17,7 +17,7 @@ _OWN = {
     "adding": "anharmonic.data.synthetic:AddingProblem",
     "digits": "anharmonic.data.digits:Digits",
     "cora": "anharmonic.data.graphs.cora:Cora",
-    "file": "anharmonic.data.files:FileTask",
+    "file": "anharmonic.data.own:FileTask",
     "graph": "anharmonic.data.graphs.own:GraphFileTask",
     "shards": "anharmonic.data.shards:ShardsTask",
 }

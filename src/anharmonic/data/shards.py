@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anharmonic._checks import boolean, message, positive_int, require, text_of
+from anharmonic._files import existing
 from anharmonic.data.base import Batch, Batches, Splits, Task
 from anharmonic.data.dataset import Dataset, as_target
-from anharmonic.data.npz import existing
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.readers import checked_digest, file_digest
 from anharmonic.data.registry import SHARDS_INDEX

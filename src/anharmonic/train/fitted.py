@@ -10,15 +10,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from anharmonic.data.answers import trivial_score
 from anharmonic.data.base import Batch, Loaders, Task
 from anharmonic.data.metrics import TaskMetric
-from anharmonic.data.trivial import trivial_score
 from anharmonic.diagnostics import machine
 from anharmonic.nn.resonators.model import Resonators
 from anharmonic.train.evaluate import evaluate
-from anharmonic.train.finish import rounded
 from anharmonic.train.losses import class_weights_of, trivial_loss
-from anharmonic.train.results import Result
+from anharmonic.train.results import Result, rounded
 from anharmonic.train.run import Run
 
 # Sequences that are read together; it changes no number.

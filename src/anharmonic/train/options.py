@@ -54,7 +54,7 @@ def check_digest(task: str, options: Mapping[str, Any]) -> None:
         f'task_options of the task "{task}"',
         sorted(options),
         'a mapping that holds "sha256"',
-        "take it from anharmonic.data.files.file_digest(path): the run is one with its data",
+        "take it from anharmonic.data.file_digest(path): the run is one with its data",
     )
 
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from anharmonic import _checks
 from anharmonic.data.base import Task
-from anharmonic.data.files import FileTask
-from anharmonic.data.own import SequencesTask
+from anharmonic.data.own import FileTask, SequencesTask
 from anharmonic.data.registry import make_task
 from anharmonic.nn.registry import canonical_name, model_kind
 from anharmonic.train.options import (

@@ -246,3 +246,8 @@ def read_old_fitted(path: str | Path, runs: Iterable[Run]) -> list[Result]:
         one |= {"memory_mb": 0.0, "epochs_run": 1, "best_epoch": 1, "stopped": "finished"}
         found.append(Result(**one, devices=1, versions={}, commit=None, **kept))
     return found
+
+
+def rounded(value: float) -> float:
+    """A value of a result, to six digits."""
+    return value if isinstance(value, int) else float(f"{value:.6g}")

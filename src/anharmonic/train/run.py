@@ -162,7 +162,7 @@ class Run:
                     "task must be the name of a task",
                     f"a file, {str(self.task)!r}",
                     'pass task="file" with task_options={"sha256": file_digest(path)} (from '
-                    "anharmonic.data.files) and the path as RunEnvironment(file=path)",
+                    "anharmonic.data) and the path as RunEnvironment(file=path)",
                 )
             )
         put(self, "task", _checks.choice("task", self.task, list_tasks()))

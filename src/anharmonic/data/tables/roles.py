@@ -35,7 +35,7 @@ from anharmonic.data.tables.cells import (
     text_columns,
     times,
 )
-from anharmonic.data.tables.steps import StepColumns, step_columns
+from anharmonic.data.tables.wide import StepColumns, step_columns
 
 # Fewer values of a column of numbers may be classes.
 _MOST_CLASSES = 20
