@@ -22,6 +22,7 @@ from anharmonic.data.own import FileTask, SequencesTask
 from anharmonic.data.registry import make_task
 from anharmonic.nn.registry import canonical_name, model_kind
 from anharmonic.train.options import (
+    HIDDEN_SIZE,
     check_fitted_task,
     check_kinds,
     check_task_options,
@@ -35,7 +36,6 @@ from anharmonic.train.run import Run, RunEnvironment
 # Below this a validation set of 15 % would be too small to choose an epoch by, and too many
 # sequences to go without.
 _FEW_SEQUENCES = 300
-_HIDDEN_SIZE = 64
 # Optimiser steps; more where five epochs are more.
 _STEPS = 2000
 # Sequences longer than one and a half times this are seen in patches, to be about this long.
@@ -350,7 +350,7 @@ def _training(
 
 def _model(model: str, task: Task, steps: int) -> dict[str, Any]:
     """Width, direction and time step for sequences of so many steps, after patching."""
-    options: dict[str, Any] = {"hidden_size": _HIDDEN_SIZE}
+    options: dict[str, Any] = {"hidden_size": HIDDEN_SIZE}
     if task.target == "class" and task.readout != "all":
         options["bidirectional"] = True
     if model == "LEM":

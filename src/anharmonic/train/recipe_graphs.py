@@ -16,6 +16,7 @@ from anharmonic.data.base import Task
 from anharmonic.data.graph_batch import GraphBatch, NodeDataset
 from anharmonic.diagnostics import gate_rates
 from anharmonic.nn.graph.gradient_gating_network import GradientGatingNetwork
+from anharmonic.train.options import HIDDEN_SIZE
 
 # Cora, Citeseer and Pubmed lie at 0.6 and above, Film, Chameleon, Squirrel, Texas, Wisconsin,
 # Minesweeper, Tolokers and Twitch at 0.15 and below.
@@ -119,7 +120,7 @@ def graph_settings(
     parts = [train.batch] if valid is None else [train.batch, valid.batch]
     alike = _homophily(parts) if task.target == "class" else None
     smooth = alike is None or alike >= _ALIKE
-    options: dict[str, Any] = {"hidden_size": 64}
+    options: dict[str, Any] = {"hidden_size": HIDDEN_SIZE}
     gated = model == "GradientGating" and smooth and given.get("num_layers", 0) > _SHALLOW
     options |= _GATED if gated else (_SMOOTHING if smooth else _SEPARATING).get(model, {})
     # PlainGNN has dropout after every layer, the last one included.

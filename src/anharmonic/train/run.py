@@ -95,7 +95,8 @@ class Run:
     """Options of the task's constructor as JSON values, e.g. {"length": 500}. Default: none."""
     model_options: dict[str, Any] = field(default_factory=dict)
     """Options of the model's constructor as JSON values, e.g. {"hidden_size": 64, "dt": 0.1}.
-    Default: none; hidden_size is then 128 (graph models: 64)."""
+    Write the width: a run without hidden_size means 128 for good (graph models: 64), because
+    results are named by it. `recipe` chooses a width for you."""
     seed: int = 0
     """Seed of initial weights, order of data and dropout; 0 to 2**32 - 1."""
     epochs: int = 20
