@@ -13,7 +13,7 @@ Example:
 from typing import TYPE_CHECKING, Any
 
 from anharmonic import _checks, _plugins
-from anharmonic._lazy import exported_names
+from anharmonic._plugins import exported_names
 from anharmonic._version import __version__
 
 if TYPE_CHECKING:

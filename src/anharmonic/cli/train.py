@@ -26,7 +26,7 @@ from anharmonic.train.options import (
     task_option_parameters,
 )
 from anharmonic.train.recipe import FILLED_OPTIONS, fill, folds_of, refitted, streaming_options
-from anharmonic.train.results import Result
+from anharmonic.train.results import Result, read_report
 from anharmonic.train.run import FITTED_FIELDS, Run, RunEnvironment
 
 PROG = "anharmonic train"
@@ -67,7 +67,12 @@ def run(words: Sequence[str]) -> int:
         f"for example {PROG} lem digits --epochs 5; see {PROG} --help, and `anharmonic list`",
     )
     asked = read(words)
-    first = fill(asked.model, asked.task, asked.given, asked.environment)
+    given, start = asked.given, asked.environment.start_from
+    if start is not None:
+        from anharmonic.train.warm import given_like  # few runs begin with others' weights
+
+        given = given_like(start, asked.model, asked.task, given)
+    first = fill(asked.model, asked.task, given, asked.environment)
     if asked.environment.progress:
         print(first.describe(), file=sys.stderr)
     seeds = asked.seeds or (first.run.seed,)
@@ -100,7 +105,9 @@ def spread(results: Sequence[Result]) -> str:
     return f"{', '.join(parts)} (mean ± standard deviation of {len(results)} runs)"
 
 
-def train_stored(run: Path, environment: RunEnvironment) -> int:
+def train_stored(
+    run: Path, environment: Annotated[RunEnvironment, fields_of(RunEnvironment)]
+) -> int:
     """Trains exactly the run of a JSON file.
 
     Args:
@@ -168,6 +175,7 @@ def _command(model: str = "", task: str = "", file: Path | None = None) -> Calla
         folds: int | None = None,
         refit: bool = False,
         streaming: bool = False,
+        new_head: bool = False,
     ) -> Asked:
         """Trains a model on a task; with their names the help has their options, too.
 
@@ -185,6 +193,7 @@ def _command(model: str = "", task: str = "", file: Path | None = None) -> Calla
                 standard deviation.
             refit: Of your own file: in the end trains on training and validation data together, for
                 as many epochs as were best.
+            new_head: With --from: draws the output layer anew, for other classes or values.
             streaming: Trains a model that can run sample by sample, and be exported to C: one that
                 reads forwards only.
         """
@@ -197,6 +206,10 @@ def _command(model: str = "", task: str = "", file: Path | None = None) -> Calla
             options["folds"] = folds
         distinct("seeds", seeds)
         given = {**run, "task_options": options, "model_options": model_options}
+        if new_head:
+            begun, advice = environment.start_from is not None, "pass --from RUN_FOLDER too"
+            require(begun, "--new-head", new_head, "left out without --from", advice)
+            given["new_head"] = True
         if streaming:
             given = streaming_options(model, task, given)
         return Asked(model, task, given, environment, seeds, folds, refit)
@@ -214,7 +227,7 @@ def run_flags(model: str, left_out: Collection[str] = ()) -> Any:
     names = [entry.name for entry in dataclasses.fields(Run)]
     if model and model_kind(model) == "fitted":
         names = [name for name in names if name in FITTED_FIELDS]
-    named = {"task", "model", "task_options", "model_options", *left_out}
+    named = {"task", "model", "task_options", "model_options", "initial", "new_head", *left_out}
     return open_fields_of(Run, [name for name in names if name not in named])
 
 
@@ -329,11 +342,13 @@ def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Re
             suffix = suffix if suffix in FILE_SUFFIXES else FILE_SUFFIXES[0]
             words = f"{folder} DATA{suffix} --output predictions.csv"
             lines["to predict"] = f"anharmonic predict {words}"
-    for channel, error in (result.by_channel or {}).items():
-        lines[f"  {channel}"] = f"{error:.6g}"
     width = max(map(len, lines))
     for name, value in lines.items():
         print(f"{name.ljust(width)}  {value}")
+    if (report := read_report(folder)) is not None:
+        from anharmonic.pages import report_text
+
+        print(report_text(report))
     return result
 
 

@@ -8,7 +8,7 @@ or `NodeTask` (graphs) or `TabularTask` (rows of numbers), and builds its parts 
 
 from typing import TYPE_CHECKING
 
-from anharmonic._lazy import exported_names
+from anharmonic._plugins import exported_names
 
 if TYPE_CHECKING:
     from anharmonic.data.arrays import save_npz, sequences_from
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from anharmonic.data.parts import split_indices
     from anharmonic.data.readers import FILE_SUFFIXES, file_digest, read_parts
     from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
-    from anharmonic.data.scores import ClassScores, ScoreTable, score_table
+    from anharmonic.data.scores import ClassScores, OutputScores, ScoreTable, score_table
     from anharmonic.data.shards import ShardsTask, parquet_shards, write_shards
     from anharmonic.data.sources import Arrays, RemoteFile, Source, load_arrays
     from anharmonic.data.streams import StreamTask, TokenStream
@@ -67,6 +67,7 @@ __all__ = [
     "NodeData",
     "NodeDataset",
     "NodeTask",
+    "OutputScores",
     "Readout",
     "RemoteFile",
     "ScoreTable",

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anharmonic.data.base import Batch, Batches, Loaders, Task, step_mask
+from anharmonic.data.base import Batch, Batches, Loaders, Task
 from anharmonic.data.metrics import TaskMetric
 
 
@@ -69,6 +69,8 @@ def answers(
             ends = torch.full((size,), steps) if batch.lengths is None else batch.lengths
             place = torch.arange(steps)
             new = (place < ends[:, None]) & (place >= (ends - fresh[at : at + size])[:, None])
+            if batch.known is not None:
+                new &= batch.known
             found.append(rows[new.to(rows.device)])
             truth.append(batch.y[new])
         at += size
@@ -158,6 +160,6 @@ def real_targets(batch: Any) -> Tensor:
     y: Tensor = batch.y
     if not isinstance(batch, Batch) or y.dim() < (3 if y.is_floating_point() else 2):
         return y
-    if batch.lengths is not None:
-        return y[step_mask(batch.lengths, y.shape[1])]
+    if batch.counted is not None:
+        return y[batch.counted]
     return y.flatten(0, 1)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from anharmonic._lazy import exported_names
+from anharmonic._plugins import exported_names
 
 if TYPE_CHECKING:
     from anharmonic.nn.graph.arguments import activation_function, check_input

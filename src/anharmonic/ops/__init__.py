@@ -6,7 +6,7 @@ backend; a model is an ``Equation`` in a file of its own, such as ``ops/lem.py``
 
 from typing import TYPE_CHECKING
 
-from anharmonic._lazy import exported_names
+from anharmonic._plugins import exported_names
 from anharmonic.ops.backend import available_backends, use_backend, use_precision
 from anharmonic.ops.cornn import CoRNNEquation, CoRNNWeights, cornn
 from anharmonic.ops.equation import Compiled, Equation, HiddenState, State

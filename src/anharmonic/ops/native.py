@@ -1,12 +1,12 @@
 """The compiled backend: a stack of layers as one call of the C library.
 
-``run`` plans the call and hands it to the operator ``anharmonic::walk``, which makes the C call and
-carries it into autograd, ``torch.compile`` and export. An equation's ``compiled`` says which model
-of the library it is.
+``run`` plans the call and hands it to ``_walk``, which makes the C call: inside ``_Walk`` where
+autograd may need it, through the operator ``anharmonic::walk`` under a compiler or for export. An
+equation's ``compiled`` says which model of the library it is.
 
 A plan says how a call is cut: blocks of batch rows, tiles of time, and what is saved. Which rows
 and tiles a sum runs over depends neither on the number of threads nor on the memory policy, so that
-neither changes a bit of the result.
+neither changes a bit of the result; threads only decide how many rows walk together.
 """
 
 from __future__ import annotations
@@ -24,10 +24,9 @@ from torch import Tensor
 
 from anharmonic._checks import message
 from anharmonic._tensors import watched
-from anharmonic.ops.backend import current_precision, needs_gradient
+from anharmonic.ops.backend import current_precision, needs_gradient, off_grid, resolve
 from anharmonic.ops.equation import Compiled, Equation
 from anharmonic.ops.library import Call, has_bfloat16, library
-from anharmonic.ops.memory import off_grid, resolve
 
 MODELS = (
     "cornn_explicit", "cornn_implicit", "unicornn", "lem", "lem_clipped", "lem_single_scale",
@@ -399,7 +398,7 @@ def workspace(size: int) -> Tensor:
     the second training step on these pages are there.
     """
     loaded = library()
-    assert loaded is not None  # without it no compiled chain is registered
+    assert loaded is not None  # `choose` takes this backend only with it
     address = loaded.an_workspace_take(size)
     if not address:
         _raise_for(_NO_MEMORY)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from anharmonic._lazy import exported_names
+from anharmonic._plugins import exported_names
 
 if TYPE_CHECKING:
     from anharmonic.pages.charts import WIDTH, learning_curves, predicted_against_true
@@ -10,9 +10,12 @@ if TYPE_CHECKING:
     from anharmonic.pages.plots import COLOURS, lines, matrix, network, panels, save
     from anharmonic.pages.scores import (
         CLASS_HEAD,
+        OUTPUT_HEAD,
         class_rows,
         confusion_rows,
         metric_rows,
+        output_rows,
+        report_text,
         worst_confusion,
     )
     from anharmonic.pages.terminal import bullets, grid, text, unwrapped
@@ -22,6 +25,7 @@ else:
 __all__ = [
     "CLASS_HEAD",
     "COLOURS",
+    "OUTPUT_HEAD",
     "TEMPLATES",
     "WIDTH",
     "bullets",
@@ -34,9 +38,11 @@ __all__ = [
     "matrix",
     "metric_rows",
     "network",
+    "output_rows",
     "panels",
     "predicted_against_true",
     "render",
+    "report_text",
     "save",
     "text",
     "unwrapped",

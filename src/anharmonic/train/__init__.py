@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from anharmonic._files import write_atomically
-from anharmonic._lazy import exported_names
+from anharmonic._plugins import exported_names
 from anharmonic.diagnostics.machine import commit, versions
 from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.fit import fit, fit_in_memory
@@ -11,7 +11,7 @@ from anharmonic.train.folder import BEST, DIAGNOSTICS, run_folder
 from anharmonic.train.losses import DivergedError
 from anharmonic.train.notices import not_learned
 from anharmonic.train.recipe import Recipe, fill, folds_of, recipe, refitted
-from anharmonic.train.results import Result, read_results
+from anharmonic.train.results import Result, read_report, read_results
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.trained import Trained, trained
 
@@ -55,6 +55,7 @@ __all__ = [
     "not_learned",
     "predict",
     "read_diagnostics",
+    "read_report",
     "read_results",
     "recipe",
     "refitted",

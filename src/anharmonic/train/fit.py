@@ -18,13 +18,14 @@ from anharmonic import _checks, _processes
 from anharmonic._files import write_atomically
 from anharmonic.data.answers import trivial_score
 from anharmonic.data.base import Loaders, Task
+from anharmonic.data.scores import ScoreTable
 from anharmonic.diagnostics import machine
 from anharmonic.nn.registry import model_kind
 from anharmonic.nn.store import save_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train import results
 from anharmonic.train.checkpoint import random_states, restore_random_states
-from anharmonic.train.evaluate import by_channel, evaluate
+from anharmonic.train.evaluate import evaluate_fully
 from anharmonic.train.loop import Callback, Loop
 from anharmonic.train.losses import DivergedError, trivial_loss
 from anharmonic.train.optim import learning_rate
@@ -38,7 +39,7 @@ from anharmonic.train.processes import (
     signals,
     threads_of,
 )
-from anharmonic.train.results import Result, rounded
+from anharmonic.train.results import Result, by_channel, rounded
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.trained import write_task
 from anharmonic.train.watching import LOGS, OnEpochEnd, Progress, Reporter, check_logger
@@ -123,10 +124,12 @@ def fit(
                 write_task(folder / folders.TASK, task)
             loaders = _checked_loaders(run, environment, task)
             if model_kind(run.model) == "fitted":
-                result = _fitted(run, environment, task, loaders, model)
+                result, report = _fitted(run, environment, task, loaders, model)
                 save_pretrained(model, folder / folders.BEST)
-                write(result, folder, environment.results_path)
+                write(result, report, folder, environment.results_path)
                 return _reported(result, on_epoch_end)
+            if not (folder / folders.RESUME).exists():
+                _begin(model, run, environment, task)
             join(environment, device)
             resume, circumstances = folder / folders.RESUME, _circumstances(environment, device)
             loop = Loop(run, task, loaders, model, environment, resume, circumstances)
@@ -141,7 +144,11 @@ def fit(
 
 
 def fit_in_memory(
-    run: Run, environment: RunEnvironment, task: Task, on_epoch_end: OnEpochEnd | None = None
+    run: Run,
+    environment: RunEnvironment,
+    task: Task,
+    on_epoch_end: OnEpochEnd | None = None,
+    start: nn.Module | None = None,
 ) -> tuple[nn.Module, Result]:
     """Train a run in this process as `fit` does, without a folder: nothing is written or resumed.
 
@@ -150,6 +157,7 @@ def fit_in_memory(
         environment: Device, threads and whether progress is shown.
         task: The run's task.
         on_epoch_end: As of `fit`.
+        start: A model whose weights training begins with; None for those that the run says.
 
     Returns:
         The trained model, in evaluation mode on the CPU, and the result.
@@ -175,11 +183,12 @@ def fit_in_memory(
             model = _seeded_model(run, task)
             loaders = _checked_loaders(run, environment, task)
             if model_kind(run.model) == "fitted":
-                result = _fitted(run, environment, task, loaders, model)
+                result, _ = _fitted(run, environment, task, loaders, model)
                 return model.eval(), _reported(result, on_epoch_end)
+            _begin(model, run, environment, task, start)
             loop = Loop(run, task, loaders, model, environment)
             _train(loop, environment, None, on_epoch_end)
-            result = tested(loop, unfixed)
+            result, _ = tested(loop, unfixed)
             return model.eval(), result
     finally:
         restore_random_states(states)
@@ -245,13 +254,31 @@ def _checked_loaders(run: Run, environment: RunEnvironment, task: Task) -> Loade
 
 def _fitted(
     run: Run, environment: RunEnvironment, task: Task, loaders: Loaders[Any], model: Any
-) -> Result:
+) -> tuple[Result, ScoreTable | None]:
     """Fit a model that has no epochs."""
     from anharmonic.train.fitted import fit_at_once  # loads the models that are fitted
 
-    result = fit_at_once(run, task, loaders, model)
+    result, report = fit_at_once(run, task, loaders, model)
     _say(environment, f"{run.model} fitted in {result.seconds:.1f} s")
-    return result
+    return result, report
+
+
+def _begin(
+    model: nn.Module,
+    run: Run,
+    environment: RunEnvironment,
+    task: Task,
+    start: nn.Module | None = None,
+) -> None:
+    """Give a new model the weights that it begins with, where these are not drawn."""
+    if start is None and run.initial is None:
+        return
+    from anharmonic.train.warm import load_initial, take_weights  # few runs begin so
+
+    if start is None:
+        load_initial(model, run, environment, task)
+    else:
+        take_weights(model, start.state_dict(), new_head=False, where="the model before")
 
 
 def _check_type(name: str, value: object, kind: type, maker: str) -> None:
@@ -425,12 +452,15 @@ def _say(environment: RunEnvironment, text: str) -> None:
 _CURVE_POINTS = 100
 
 
-def tested(loop: Loop, nondeterministic: set[str]) -> Result:
-    """Give the model its chosen weights, test it, move it to the CPU and return the result.
+def tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable | None]:
+    """Give the model its chosen weights, test it and move it to the CPU.
 
     Args:
         loop: The finished training.
         nondeterministic: Operations that were not deterministic.
+
+    Returns:
+        The result, and all metrics of the test, as of `Scores.report`.
 
     Raises:
         DivergedError: If the test metric is infinite or NaN.
@@ -438,7 +468,8 @@ def tested(loop: Loop, nondeterministic: set[str]) -> Result:
     run, task, loaders, seconds = loop.run, loop.task, loop.loaders, loop.seconds
     epoch = loop.chosen_epoch
     loop.model.load_state_dict(loop.chosen_weights)
-    test, _, count = evaluate(loop.model, loaders.test, task, loop.device)
+    scores = evaluate_fully(loop.model, loaders.test, task, loop.device)
+    test, report = scores.metric, scores.report(task)
     if not math.isfinite(test):
         lr = learning_rate(run, loop.epoch - 1, 1)  # about that of the last epoch
         text = _checks.message(
@@ -449,7 +480,7 @@ def tested(loop: Loop, nondeterministic: set[str]) -> Result:
         raise DivergedError(text, step=0, epoch=epoch, value=test, lr=lr)
     loop.model.to("cpu").zero_grad(set_to_none=True)
     constant_loss = trivial_loss(loaders.train(0), task, run.label_smoothing, loop.class_weights)
-    return Result(
+    result = Result(
         run=run,
         hash=run.hash,
         test=test,
@@ -458,8 +489,8 @@ def tested(loop: Loop, nondeterministic: set[str]) -> Result:
         higher_is_better=loop.higher_is_better,
         trivial=trivial_score(task, loaders),
         trivial_loss=rounded(constant_loss),
-        tested=count,
-        by_channel=by_channel(loop.model, loaders.test, task),
+        tested=scores.entries,
+        by_channel=by_channel(task, report),
         parameters=sum(p.numel() for p in loop.model.parameters() if p.requires_grad),
         seconds=round(seconds, 3),
         memory_mb=round(loop.memory_mb, 1),
@@ -476,6 +507,7 @@ def tested(loop: Loop, nondeterministic: set[str]) -> Result:
         curve=_thinned(loop.curve, epoch),
         nondeterministic=sorted(nondeterministic),
     )
+    return result, report
 
 
 def finish(loop: Loop, nondeterministic: set[str], folder: Path, results_path: Path) -> Result:
@@ -493,23 +525,26 @@ def finish(loop: Loop, nondeterministic: set[str], folder: Path, results_path: P
         DivergedError: If the test metric is infinite or NaN.
         OSError: If a file cannot be written.
     """
-    result = tested(loop, nondeterministic)
+    result, report = tested(loop, nondeterministic)
     save_pretrained(loop.model, folder / folders.BEST)
-    write(result, folder, results_path)
+    write(result, report, folder, results_path)
     return result
 
 
-def write(result: Result, folder: Path, results_path: Path) -> None:
-    """Write a result, after its model: into the run's folder, then as a line of the results.
+def write(result: Result, report: ScoreTable | None, folder: Path, results_path: Path) -> None:
+    """Write report and result, after the model: into the folder, then as a line of the results.
 
     Args:
         result: The result.
+        report: All metrics of the test; None if there are none.
         folder: The run's folder.
         results_path: The results file.
 
     Raises:
         OSError: If a file cannot be written.
     """
+    if report is not None:
+        write_atomically(folder / folders.REPORT, report.to_json() + "\n")
     write_atomically(folder / folders.RESULT, result.to_json(indent=2) + "\n")
     remove_leftovers(folder)
     results.append(results_path, result)

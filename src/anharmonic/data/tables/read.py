@@ -13,8 +13,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anharmonic._checks import choice, require
-from anharmonic.data.columns import Columns, Layout, by_name, is_role
-from anharmonic.data.names import CALENDAR, calendar_part, is_time, may_be_time
+from anharmonic.data.columns import (
+    CALENDAR,
+    Columns,
+    Layout,
+    by_name,
+    calendar_part,
+    is_role,
+    is_time,
+    may_be_time,
+)
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.tables.cells import Table, is_numeric, may_be_dates, numbers, quoted, times
 from anharmonic.data.tables.long import read_long

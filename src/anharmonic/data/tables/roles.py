@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
-from anharmonic.data.columns import Columns, Layout, by_name
-from anharmonic.data.names import (
+from anharmonic.data.columns import (
     INDEX,
     MONTHS,
     ROWS,
+    Columns,
+    Layout,
+    by_name,
     calendar_part,
     is_counter,
     is_time,

@@ -31,7 +31,7 @@ from anharmonic.nn.sequence.inputs import (
 from anharmonic.nn.stability import levels_to_caller
 from anharmonic.nn.store import Stored, repr_of
 from anharmonic.ops import Equation, HiddenState, run
-from anharmonic.ops.memory import checked_policy
+from anharmonic.ops.backend import checked_policy
 from anharmonic.ops.stream import Stream
 
 

@@ -17,12 +17,13 @@ from anharmonic.ops.backend import (
     current_precision,
     interpreted,
     needs_gradient,
+    resolve,
+    state_bytes,
     transformed,
 )
 from anharmonic.ops.equation import Equation
 from anharmonic.ops.gpu import walk
 from anharmonic.ops.gpu.first_use import SmallCase, why_wrong
-from anharmonic.ops.memory import resolve, state_bytes
 from anharmonic.ops.native import operator, refuse, refuse_second_derivative
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -31,7 +32,7 @@ WIDEST = {"float32": 64, "tf32": 64, "bfloat16": 128}
 
 
 def unfit_for_triton(tensors: Sequence[Tensor]) -> str | None:
-    """The ``fits`` of the kernels: one GPU; float32, bfloat16 or float16, x in one of its own.
+    """Say why the kernels cannot run on these tensors; None if they can. x may have its own dtype.
 
     Example:
         >>> unfit_for_triton([torch.zeros(1, dtype=torch.float64)])
