@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from anharmonic import _checks
+from anharmonic import _checks, _tensors
 
 
 def test_messages_have_three_parts():
@@ -53,9 +53,9 @@ def test_positive_int():
 
 
 def test_no_nan_counts():
-    _checks.no_nan("x", torch.tensor([1.0, math.inf]))
+    _tensors.no_nan("x", torch.tensor([1.0, math.inf]))
     with pytest.raises(ValueError, match="2 NaN of 3 entries"):
-        _checks.no_nan("x", torch.tensor([1.0, math.nan, math.nan]))
+        _tensors.no_nan("x", torch.tensor([1.0, math.nan, math.nan]))
 
 
 def test_boolean():
@@ -67,9 +67,9 @@ def test_boolean():
 def test_wrong_dtypes_get_fitting_advice():
     words = {"dtype": torch.float32, "device": torch.device("cpu")}
     with pytest.raises(TypeError, match=r"call x.to\(torch.float32\) or layer.to\(torch.float64\)"):
-        _checks.tensor_like("x", torch.zeros(1, dtype=torch.float64), **words)
+        _tensors.tensor_like("x", torch.zeros(1, dtype=torch.float64), **words)
     with pytest.raises(TypeError, match=r"call x.to\(torch.float32\)\.$"):
-        _checks.tensor_like("x", torch.zeros(1, dtype=torch.int64), **words)
+        _tensors.tensor_like("x", torch.zeros(1, dtype=torch.int64), **words)
 
 
 @pytest.mark.parametrize("value", [-1, 2**32])

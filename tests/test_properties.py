@@ -20,7 +20,7 @@ from anharmonic.data import read_parts, save_npz, sequences_from  # noqa: E402
 from anharmonic.data.base import Batch  # noqa: E402
 from anharmonic.data.metrics import TaskMetric  # noqa: E402
 from anharmonic.data.preprocessing import Preprocessing  # noqa: E402
-from anharmonic.nn.registry import SEQUENCE_LAYERS as LAYERS  # noqa: E402
+from anharmonic.nn.registry import SEQUENCE_LAYERS, model_class  # noqa: E402
 
 settings.register_profile("short", max_examples=8, deadline=None, derandomize=True)
 settings.register_profile("long", max_examples=500, deadline=None)
@@ -31,13 +31,15 @@ NUMBERS = {"allow_nan": False, "allow_infinity": False, "width": 32}
 @st.composite
 def calls(draw):
     """A layer and a batch, however it lies in memory, with lengths."""
-    kind = draw(st.sampled_from(sorted(LAYERS)))
+    kind = draw(st.sampled_from(sorted(SEQUENCE_LAYERS)))
     dtype = draw(st.sampled_from([torch.float32, torch.float64]))
     steps, batch, width, hidden = (draw(st.integers(1, most)) for most in (9, 5, 4, 9))
     torch.manual_seed(draw(st.integers(0, 9)))
     bidirectional = draw(st.booleans())
     layers = draw(st.integers(1, 3))
-    layer = LAYERS[kind](width, hidden, num_layers=layers, bidirectional=bidirectional, dtype=dtype)
+    layer = model_class(kind)(
+        width, hidden, num_layers=layers, bidirectional=bidirectional, dtype=dtype
+    )
     x = torch.randn(steps, batch, width, dtype=dtype)
     match draw(st.integers(0, 3)):
         case 1:

@@ -10,31 +10,34 @@ Example:
     (torch.Size([8, 1000, 32]), torch.Size([8, 32]))
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anharmonic import _checks, _plugins
+from anharmonic._plugins import exported_names
 from anharmonic._version import __version__
-from anharmonic.nn.citations import cite
-from anharmonic.nn.graph.gradient_gating import GradientGating
-from anharmonic.nn.graph.graphcon import GraphCON
-from anharmonic.nn.heads import SequenceModel
-from anharmonic.nn.ode.matrix_form import NeuralODE
-from anharmonic.nn.ode.network import NeuralODENetwork
-from anharmonic.nn.ode.solve import StiffError
-from anharmonic.nn.registry import list_models
-from anharmonic.nn.sequence.cornn import CoRNN, CoRNNCell
-from anharmonic.nn.sequence.fastgrnn import FastGRNN
-from anharmonic.nn.sequence.hamiltonian import hamiltonian
-from anharmonic.nn.sequence.lem import LEM, LEMCell
-from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator, NeuralOscillator
-from anharmonic.nn.sequence.resonator_bank import ResonatorBank
-from anharmonic.nn.sequence.skew import SkewRNN
-from anharmonic.nn.sequence.torch_layers import GRU, LSTM, RNN, ChronoLSTM
-from anharmonic.nn.sequence.unicornn import UnICORNN, UnICORNNCell
-from anharmonic.nn.stability import StabilityWarning
-from anharmonic.nn.store import from_pretrained, save_pretrained
-from anharmonic.ops import State, use_backend, use_precision
-from anharmonic.ops.graph import Adjacency
+
+if TYPE_CHECKING:
+    from anharmonic.nn.citations import cite
+    from anharmonic.nn.graph.gradient_gating import GradientGating
+    from anharmonic.nn.graph.graphcon import GraphCON
+    from anharmonic.nn.heads import SequenceModel
+    from anharmonic.nn.ode.matrix_form import NeuralODE
+    from anharmonic.nn.ode.network import NeuralODENetwork
+    from anharmonic.nn.ode.solve import StiffError
+    from anharmonic.nn.registry import list_models
+    from anharmonic.nn.sequence.cornn import CoRNN, CoRNNCell
+    from anharmonic.nn.sequence.fastgrnn import FastGRNN
+    from anharmonic.nn.sequence.hamiltonian import hamiltonian
+    from anharmonic.nn.sequence.lem import LEM, LEMCell
+    from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator, NeuralOscillator
+    from anharmonic.nn.sequence.resonator_bank import ResonatorBank
+    from anharmonic.nn.sequence.skew import SkewRNN
+    from anharmonic.nn.sequence.torch_layers import GRU, LSTM, RNN, ChronoLSTM
+    from anharmonic.nn.sequence.unicornn import UnICORNN, UnICORNNCell
+    from anharmonic.nn.stability import StabilityWarning
+    from anharmonic.nn.store import from_pretrained, save_pretrained
+    from anharmonic.ops import State, use_backend, use_precision
+    from anharmonic.ops.graph import Adjacency
 
 __all__ = [
     "GRU",
@@ -88,8 +91,13 @@ _HELPERS = {
 }
 
 
+_exported, __dir__ = exported_names(__name__)
+
+
 def __getattr__(name: str) -> Any:
-    """Find a model that another installed package adds, such as the papers' rivals."""
+    """Find a public name, or a model that another installed package adds."""
+    if name in __all__:
+        return _exported(name)
     if name in _plugins.names("anharmonic.sequence_models"):
         return _plugins.load("anharmonic.sequence_models", name)
     if name in _MOVED:

@@ -8,12 +8,10 @@ from __future__ import annotations
 import difflib
 import math
 import stat
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
-
-import torch
-from torch import Tensor
 
 
 def require(
@@ -44,7 +42,7 @@ def require(
         ValueError: dt must be a number > 0; got -1.0; pass a positive step.
     """
     if not condition:
-        came = described(value) if isinstance(value, Tensor) else f"{value!r}"
+        came = described(value) if is_tensor(value) else f"{value!r}"
         raise error(message(f"{name} must be {expected}", came, advice))
 
 
@@ -323,161 +321,25 @@ def missing_papers(command: str) -> ImportError:
     )
 
 
+def is_tensor(value: Any) -> bool:
+    """Whether a value is a tensor; there are none before torch is imported.
+
+    Example:
+        >>> is_tensor([1.0])
+        False
+    """
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
 def described(tensor: Any) -> str:
     """Says what came: shape and dtype of a tensor, else the type.
 
     Example:
+        >>> import torch
         >>> described(torch.zeros(2, 3))
         'shape [2, 3], torch.float32'
     """
-    if isinstance(tensor, Tensor):
+    if is_tensor(tensor):
         return f"shape {list(tensor.shape)}, {tensor.dtype}"
     return type(tensor).__name__
-
-
-def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Checks that ``value`` is a tensor of the given dtype and device and returns it.
-
-    Raises:
-        TypeError: If it is no tensor or has another dtype.
-        ValueError: If it is on another device.
-
-    Example:
-        >>> x = torch.zeros(1)
-        >>> tensor_like("x", x, dtype=torch.float32, device=torch.device("cpu")) is x
-        True
-    """
-    if not isinstance(value, Tensor):
-        raise TypeError(
-            message(
-                f"{name} must be a torch.Tensor",
-                described(value),
-                "convert it with torch.as_tensor",
-            )
-        )
-    if value.dtype != dtype:
-        raise TypeError(
-            message(
-                f"{name} must have the layer's dtype {dtype}",
-                described(value),
-                f"call {name}.to({dtype})"
-                + (f" or layer.to({value.dtype})" if value.is_floating_point() else ""),
-            )
-        )
-    if value.device != device:
-        raise ValueError(
-            message(
-                f"{name} must be on the layer's device {device}",
-                f"{name} on {value.device}",
-                f"call {name}.to({str(device)!r})",
-            )
-        )
-    return value
-
-
-def has_shape(name: str, value: Tensor, shape: tuple[int, ...], advice: str) -> None:
-    """Checks the shape of a tensor.
-
-    Raises:
-        ValueError: If it is another one.
-
-    Example:
-        >>> has_shape("y0", torch.zeros(2, 3), (2, 3), "its sizes are batch, hidden")
-    """
-    if value.shape != shape:
-        raise ValueError(message(f"{name} must have shape {list(shape)}", described(value), advice))
-
-
-def has_dtype(name: str, value: Tensor, dtype: torch.dtype) -> None:
-    """Checks the dtype of a weight against that of the input.
-
-    Raises:
-        TypeError: If it is another one.
-
-    Example:
-        >>> has_dtype("bias", torch.zeros(2), torch.float32)
-    """
-    if value.dtype is not dtype:
-        expected, advice = f"{name} must be {dtype} as x is", "convert the layer with .to(dtype)"
-        raise TypeError(message(expected, str(value.dtype), advice))
-
-
-def no_nan(name: str, value: Tensor) -> None:
-    """Refuses NaN in a CPU tensor; on other devices, and under transforms, it does not look.
-
-    (Looking would make a GPU wait for every call; there a NaN shows in the loss. While compiling,
-    and within ``torch.func`` transforms, there are no values to look at.)
-
-    Raises:
-        ValueError: If an entry is NaN.
-
-    Example:
-        >>> no_nan("x", torch.zeros(3))
-    """
-    if not has_values(value):
-        return
-    total = value.detach().sum().item()
-    if total == total:
-        return  # a sum without NaN has no NaN in it; one with may still be of opposite infinities
-    count = int(value.detach().isnan().sum())
-    if count:
-        raise ValueError(
-            message(
-                f"{name} must not contain NaN",
-                f"{count} NaN of {value.numel()} entries",
-                "fill or remove missing values first, e.g. with torch.nan_to_num",
-            )
-        )
-
-
-def nonnegative(name: str, value: Tensor) -> float:
-    """Refuses negative and non-finite entries, where ``no_nan`` would look too.
-
-    Returns:
-        The largest entry; 0 if nobody looked.
-
-    Raises:
-        ValueError: If an entry is negative, NaN or infinite.
-
-    Example:
-        >>> nonnegative("elapsed", torch.ones(3))
-        1.0
-    """
-    if not has_values(value):
-        return 0.0
-    if value.numel() == 0:
-        return 0.0
-    low, high = (float(end) for end in value.detach().aminmax())
-    if not 0.0 <= low <= high < math.inf:
-        raise ValueError(
-            message(
-                f"{name} must be finite and >= 0 everywhere",
-                f"values from {low:g} to {high:g}",
-                "give the time since the previous sample in nominal steps",
-            )
-        )
-    return high
-
-
-def has_values(value: Tensor) -> bool:
-    """Whether looking at a tensor is possible and cheap."""
-    if value.device.type != "cpu" or watched():
-        return False
-    functorch = torch._C._functorch
-    while functorch.is_gradtrackingtensor(value):  # grad within vmap
-        value = functorch.get_unwrapped(value)
-    return not functorch.is_batchedtensor(value)
-
-
-def watched() -> bool:
-    """Whether somebody records or replaces what operators do: a compiler, a tracer, a mode.
-
-    Example:
-        >>> watched()
-        False
-    """
-    return bool(
-        torch.compiler.is_compiling()
-        or torch._C._get_tracing_state() is not None
-        or torch._C._len_torch_dispatch_stack()
-    )

@@ -1,4 +1,4 @@
-"""Files written whole or not at all."""
+"""Files: there before they are read, and written whole or not at all."""
 
 from __future__ import annotations
 
@@ -19,6 +19,20 @@ if sys.platform != "win32":
 
 TEMPORARY = ".tmp"
 """Ending of files that are being written; a kill leaves them behind."""
+
+
+def existing(path: Path | str) -> Path:
+    """Checks that a file is there and returns its path.
+
+    Raises:
+        FileNotFoundError: If not.
+    """
+    path = Path(path).expanduser()
+    came = f"{path} ({'a folder' if path.is_dir() else 'nothing there'})"
+    _checks.require(
+        path.is_file(), "file", came, "an existing file", "check the path", FileNotFoundError
+    )
+    return path
 
 
 @contextlib.contextmanager

@@ -1,13 +1,18 @@
-"""Models, tasks and commands that other installed packages add through entry points.
+"""Names that are imported when they are used: public ones, and those of other installed packages.
 
-A package names them in its ``pyproject.toml`` under one of the groups below; nothing of it is
-imported before a name is used.
+Another package adds models, tasks and commands in its ``pyproject.toml``, under one of the groups
+below.
 """
 
 from __future__ import annotations
 
+import ast
 import functools
+import importlib
+import sys
+from collections.abc import Callable
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any, Literal
 
 Group = Literal[
@@ -53,3 +58,39 @@ def load(group: Group, name: str) -> Any:
         name: One of ``names(group)``.
     """
     return _found(group)[name].load()
+
+
+def exported_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return ``__getattr__`` and ``__dir__`` of a package whose ``__init__`` only re-exports.
+
+    The imports stand below ``if TYPE_CHECKING:``, so that editors and mypy follow them. One of them
+    runs when its name is asked for: a command that trains an LEM loads no graph network.
+
+    Args:
+        package: The ``__name__`` of the package.
+    """
+    homes: dict[str, str] = {}
+
+    def find(name: str) -> Any:
+        module = sys.modules[package]
+        if not homes:
+            homes.update(_imports(Path(str(module.__file__)).read_text(encoding="utf-8")))
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(homes[name]), name)
+        setattr(module, name, value)
+        return value
+
+    return find, lambda: list(sys.modules[package].__all__)
+
+
+def _imports(source: str) -> dict[str, str]:
+    """Return the module of every name that a source imports below ``if TYPE_CHECKING:``."""
+    return {
+        alias.name: str(line.module)
+        for block in ast.parse(source).body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for line in block.body
+        if isinstance(line, ast.ImportFrom)
+        for alias in line.names
+    }

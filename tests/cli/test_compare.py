@@ -6,7 +6,7 @@ import pytest
 
 from anharmonic.cli.compare import task_named
 from anharmonic.train import RunEnvironment, read_results
-from anharmonic.train.compare import plan
+from anharmonic.train.comparison import plan
 from anharmonic.train.folder import locked, run_folder
 
 QUICK = ("--epochs", "1", "--hidden-size", "4", "--threads", "1", "--no-progress")

@@ -8,8 +8,8 @@ import torch
 
 from anharmonic.cli.predict import csv_text, evaluation_text
 from anharmonic.data.scores import score_table
-from anharmonic.train.evaluate_run import Evaluation
-from anharmonic.train.predict import Predictions
+from anharmonic.train.evaluation import Evaluation
+from anharmonic.train.predictions import Predictions
 
 TRUTH = torch.tensor([[1.0], [2.0]])
 

@@ -7,7 +7,7 @@ from anharmonic.cli.search import command
 from anharmonic.cli.train import read
 from anharmonic.train import read_results
 from anharmonic.train.run import Run
-from anharmonic.train.search import BestTrial
+from anharmonic.train.trials import BestTrial
 
 pytest.importorskip("optuna", reason="the search is Optuna's")
 SMALL = "--length 8 --steps-per-epoch 2 --valid-size 8 --test-size 8 --epochs 2"

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from anharmonic.cli.train import names, read, train
-from anharmonic.data.files import file_digest
+from anharmonic.data.readers import file_digest
 from anharmonic.data.registry import list_tasks, task_class
 from anharmonic.nn.registry import list_models
 from anharmonic.train.options import model_option_parameters, task_option_parameters

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from anharmonic.data.arrays import save_npz, sequences_from
-from anharmonic.data.files import FileTask
 from anharmonic.data.npz import read_npz
+from anharmonic.data.own import FileTask
 
 RNG = np.random.default_rng(0)
 

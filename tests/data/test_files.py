@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.data.files import FileTask, file_digest, read_inputs
+from anharmonic.data.own import FileTask, read_inputs
 from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.data.readers import file_digest
 
 HEADER = "@univariate true\n@classLabel true a b\n@data\n"
 

@@ -3,9 +3,8 @@ import pytest
 import torch
 
 from anharmonic.data import FileTask, SequencesTask, save_npz, sequences_from
-from anharmonic.data.answers import answers
+from anharmonic.data.answers import answers, trivial_score
 from anharmonic.data.own import inputs_of
-from anharmonic.data.trivial import trivial_score
 
 
 @pytest.fixture

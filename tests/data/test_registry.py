@@ -13,7 +13,7 @@ from anharmonic.data.registry import (
     task_class,
     task_options,
 )
-from anharmonic.nn.arguments import argument_descriptions
+from anharmonic.nn.registry import argument_descriptions
 
 NAMES = [
     "adding",

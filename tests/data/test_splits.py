@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from anharmonic.data.splits import split_groups, split_indices
+from anharmonic.data.parts import split_groups, split_indices
 
 
 @pytest.mark.parametrize("labelled", [False, True])

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from anharmonic.data import StreamTask, TokenStream
+from anharmonic.data.answers import trivial_score
 from anharmonic.data.base import Batch
 from anharmonic.data.metrics import TaskMetric
-from anharmonic.data.trivial import trivial_score
 from anharmonic.testing import task_checks
 
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from anharmonic.data import FileTask
-from anharmonic.data.trivial import constant_answer, trivial_score
+from anharmonic.data.answers import constant_answer, trivial_score
 
 
 def task_of(path, **arrays):

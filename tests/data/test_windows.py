@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from anharmonic.data.forecast import Windows
+from anharmonic.data.options import Windows
 from anharmonic.data.parts import Cut, cut_parts
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.windows import (

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.nn.registry import SEQUENCE_LAYERS as LAYERS
+from anharmonic.nn.registry import SEQUENCE_LAYERS, model_class
 
 T, B, F, H = 7, 3, 2, 4
 NATIVE = (
@@ -23,14 +23,17 @@ NATIVE = (
 TORCH = ("RNN", "LSTM", "GRU", "ChronoLSTM")
 each_layer = pytest.mark.parametrize(
     "kind",
-    [name if name == "LEM" else pytest.param(name, marks=pytest.mark.slow) for name in LAYERS],
+    [
+        name if name == "LEM" else pytest.param(name, marks=pytest.mark.slow)
+        for name in SEQUENCE_LAYERS
+    ],
 )
 nan, inf = float("nan"), float("inf")
 
 
 def make(kind, *sizes, **options):
     torch.manual_seed(0)
-    return LAYERS[kind](*(sizes or (F, H)), **options)
+    return model_class(kind)(*(sizes or (F, H)), **options)
 
 
 def data(*shape, dtype=torch.float32):

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.nn.registry import SEQUENCE_LAYERS as LAYERS
+from anharmonic.nn.registry import model_class
 from anharmonic.ops.cornn import CoRNNWeights, cornn
 
 pytestmark = pytest.mark.filterwarnings("ignore::anharmonic.StabilityWarning")
@@ -73,13 +73,13 @@ STEPS = [0, -1.0, nan, inf, "x", None, True, 10**400, 1 + 0j, torch.tensor(0.1)]
 @pytest.mark.parametrize("dt", STEPS, ids=[str(i) for i in range(len(STEPS))])
 @pytest.mark.parametrize("kind", LAYERS_IN_C)
 def test_steps(kind, dt, refused):
-    refused(lambda: LAYERS[kind](F, H, dt=dt), names="dt")
+    refused(lambda: model_class(kind)(F, H, dt=dt), names="dt")
 
 
 @pytest.mark.parametrize("memory", ["bogus", None, 3, ""])
 @pytest.mark.parametrize("kind", LAYERS_IN_C)
 def test_memory(kind, memory, refused):
-    refused(lambda: LAYERS[kind](F, H, memory=memory), names="memory")
+    refused(lambda: model_class(kind)(F, H, memory=memory), names="memory")
 
 
 def both(layer, *inputs, **options):
@@ -98,7 +98,7 @@ def both(layer, *inputs, **options):
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", LAYERS_IN_C)
 def test_odd_calls_equal_the_reference(kind):
-    layer = LAYERS[kind]
+    layer = model_class(kind)
     torch.manual_seed(0)
     both(layer(1, 1), data(1, 1, 1))
     both(layer(1, 2, num_layers=200), data(3, 2, 1))
@@ -118,7 +118,7 @@ def test_odd_calls_equal_the_reference(kind):
 @pytest.mark.parametrize("kind", LAYERS_IN_C)
 def test_threads_between_forward_and_backward_change_no_bit(kind):
     torch.manual_seed(0)
-    layer, x = LAYERS[kind](F, 32), data(40, 32, F)
+    layer, x = model_class(kind)(F, 32), data(40, 32, F)
     before = torch.get_num_threads()
 
     def gradients(forward, backward):

@@ -7,8 +7,13 @@ import re
 import pytest
 
 from anharmonic.nn import GradientGating, GraphCON, StepLayer
-from anharmonic.nn.arguments import argument_descriptions, constructor_arguments
-from anharmonic.nn.registry import MODEL_KINDS, list_models, model_class
+from anharmonic.nn.registry import (
+    MODEL_KINDS,
+    argument_descriptions,
+    constructor_arguments,
+    list_models,
+    model_class,
+)
 from anharmonic.nn.sequence.cornn import CoRNNCell
 from anharmonic.nn.sequence.lem import LEMCell
 from anharmonic.nn.sequence.unicornn import UnICORNNCell

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from anharmonic import ops
-from anharmonic.ops import memory
+from anharmonic.ops import backend as memory
 from anharmonic.ops.reference import TILE
 
 every = pytest.mark.parametrize("kernel", ["cornn", "unicornn", "lem"])

@@ -1,7 +1,7 @@
 import torch
 
 from anharmonic.ops import LEMWeights, lem
-from anharmonic.ops.reference import gaps_walked_back, reversed_in_time
+from anharmonic.ops.sequence import gaps_walked_back, reversed_in_time
 
 
 def test_reversal_is_its_own_inverse():

@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from anharmonic.ops import State, UnICORNNEquation, UnICORNNWeights, memory, unicornn
+from anharmonic.ops import State, UnICORNNEquation, UnICORNNWeights, unicornn
+from anharmonic.ops import backend as memory
 from anharmonic.ops.reference import TILE, Stack, Steps
 from anharmonic.ops.unicornn import rounded
 

@@ -33,7 +33,7 @@ from pinned import (
 )
 from safetensors.torch import save_file
 
-from anharmonic.data.files import file_digest
+from anharmonic.data.readers import file_digest
 from anharmonic.data.registry import list_tasks, task_class, task_options
 from anharmonic.nn.registry import list_models, model_class
 from anharmonic.nn.store import stored_class

@@ -5,11 +5,11 @@ import pytest
 
 from anharmonic.train import RunEnvironment, compare, read_results
 from anharmonic.train import compare as package_function
-from anharmonic.train.compare import MODELS, estimate, plan
+from anharmonic.train.comparison import MODELS, estimate, plan
 from anharmonic.train.recipe import Recipe
 from anharmonic.train.run import Run
-from anharmonic.train.search import with_seed
 from anharmonic.train.standings import Spread, Standing, ordered
+from anharmonic.train.trials import with_seed
 
 SMALL = {
     "epochs": 1,

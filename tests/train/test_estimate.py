@@ -5,7 +5,8 @@ import torch
 
 from anharmonic.data import make_task
 from anharmonic.train import Run, RunEnvironment
-from anharmonic.train.estimate import expected_seconds, in_words
+from anharmonic.train.estimate import expected_seconds
+from anharmonic.train.watching import in_words
 
 OPTIONS = {"length": 10, "valid_size": 8, "test_size": 8, "steps_per_epoch": 4}
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sklearn.metrics
 
-from anharmonic.data.files import file_digest
+from anharmonic.data.readers import file_digest
 from anharmonic.train import evaluate_run, fit, predict, read_report
 from anharmonic.train.folder import run_folder
 from anharmonic.train.results import Result

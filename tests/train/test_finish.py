@@ -7,7 +7,7 @@ from anharmonic.data.registry import make_task
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import DivergedError
-from anharmonic.train.finish import _thinned, finish, remove_leftovers
+from anharmonic.train.fit import _thinned, finish, remove_leftovers
 from anharmonic.train.loop import Loop
 from anharmonic.train.results import read_results
 

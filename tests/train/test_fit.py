@@ -14,10 +14,11 @@ import pytest
 import torch
 
 from anharmonic.data import SequencesTask, save_npz, sequences_from
-from anharmonic.data.files import file_digest
+from anharmonic.data.readers import file_digest
 from anharmonic.data.registry import make_task
+from anharmonic.diagnostics import machine
 from anharmonic.nn.store import from_pretrained
-from anharmonic.train import DivergedError, RunEnvironment, fit, machine
+from anharmonic.train import DivergedError, RunEnvironment, fit
 from anharmonic.train.evaluate import evaluate
 from anharmonic.train.folder import run_folder
 from anharmonic.train.results import read_results

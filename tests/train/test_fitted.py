@@ -21,7 +21,7 @@ from anharmonic.train import (
     run_folder,
     write_comparison,
 )
-from anharmonic.train.compare import plan
+from anharmonic.train.comparison import plan
 from anharmonic.train.fitted import fit_at_once
 
 pytest.importorskip("sklearn")

@@ -10,7 +10,7 @@ import anharmonic as ah
 from anharmonic.data.registry import task_class
 from anharmonic.train import loop
 from anharmonic.train.fit import fit
-from anharmonic.train.predict import predict
+from anharmonic.train.predictions import predict
 from anharmonic.train.probes import read_diagnostics
 from anharmonic.train.results import read_results
 from anharmonic.train.run import Run, RunEnvironment

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sklearn.metrics
 
-from anharmonic.data.files import FileTask
+from anharmonic.data.own import FileTask
 from anharmonic.train import evaluate_run, fill, fit, predict, read_report
 from anharmonic.train.folder import run_folder
 

@@ -1,6 +1,6 @@
 import pytest
 
-from anharmonic.train.learned import has_learned
+from anharmonic.train.notices import has_learned
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import torch
 
 from anharmonic.data.base import Batch, Batches
 from anharmonic.data.registry import make_task
+from anharmonic.diagnostics import machine
 from anharmonic.nn.heads import SequenceModel
-from anharmonic.train import machine
 from anharmonic.train.loop import Loop, shares
 
 

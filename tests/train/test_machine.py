@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import anharmonic
+from anharmonic.diagnostics import machine
 from anharmonic.diagnostics.machine import peak_memory_mb
-from anharmonic.train import machine
 
 
 def test_choose_device(monkeypatch):

@@ -1,7 +1,7 @@
 import torch
 
 from anharmonic.data.base import Batch
-from anharmonic.train.noise import with_noise
+from anharmonic.train.loop import with_noise
 
 
 def test_noise_has_the_stated_sizes():

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.data.files import file_digest
 from anharmonic.data.graphs.own import GraphFileTask
+from anharmonic.data.readers import file_digest
 from anharmonic.train.fit import fit
-from anharmonic.train.predict import predict
+from anharmonic.train.predictions import predict
 from anharmonic.train.run import Run, RunEnvironment
 
 pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")

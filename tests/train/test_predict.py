@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from anharmonic.cli.predict import csv_text
-from anharmonic.data.files import file_digest
+from anharmonic.data.readers import file_digest
 from anharmonic.nn.store import from_pretrained, save_pretrained
 from anharmonic.train import fit, predict
 from anharmonic.train.folder import run_folder

@@ -11,8 +11,8 @@ import torch
 
 from anharmonic.cli.predict import csv_text
 from anharmonic.data.base import Batch
-from anharmonic.data.files import FileTask
 from anharmonic.data.metrics import TaskMetric
+from anharmonic.data.own import FileTask
 from anharmonic.data.scores import score_table
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.windows import future_times

@@ -10,8 +10,7 @@ import torch
 from anharmonic.data import SequenceDataset, Splits, StreamTask, Task
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import BEST, Run, fit, recipe, run_folder
-from anharmonic.train.evaluate import evaluate
-from anharmonic.train.reader import Reader
+from anharmonic.train.evaluate import Reader, evaluate
 
 
 class Echo(StreamTask):

@@ -8,6 +8,7 @@ from anharmonic.data.graphs.own import GraphFileTask
 from anharmonic.data.registry import make_task
 from anharmonic.nn.registry import list_models
 from anharmonic.train import Run, RunEnvironment, fit
+from anharmonic.train.options import HIDDEN_SIZE
 from anharmonic.train.recipe import FILLED_OPTIONS, DataFacts, fill, folds_of, recipe, refitted
 
 
@@ -157,3 +158,14 @@ def test_unbalanced_classes_are_judged_by_balanced_accuracy(tmp_path):
 
 def test_balanced_classes_keep_the_accuracy(waves):
     assert "metric" not in filled("LSTM", waves()).run.task_options
+
+
+@pytest.mark.parametrize("model", ["LEM", "LSTM", "CoRNN", "UnICORNN", "FastGRNN"])
+def test_one_width_for_whoever_leaves_it_open(waves, model):
+    pytest.importorskip("sklearn", reason="the estimators are scikit-learn's")
+    from anharmonic.estimators import SequenceClassifier
+
+    run = filled(model, waves()).run
+    x = np.random.default_rng(0).normal(size=(12, 8))
+    fitted = SequenceClassifier(model, epochs=1).fit(x, np.arange(12) % 2)
+    assert run.model_options["hidden_size"] == fitted.model_.hidden_size == HIDDEN_SIZE == 64

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from anharmonic.data import GraphDataset, GraphTask, Splits, registry
-from anharmonic.data.files import file_digest
 from anharmonic.data.graphs.own import GraphFileTask
+from anharmonic.data.readers import file_digest
 from anharmonic.diagnostics import gate_rates
 from anharmonic.nn.graph.gradient_gating_network import GradientGatingNetwork
 from anharmonic.nn.graph.graphcon_network import GraphCONNetwork
@@ -180,7 +180,7 @@ class Rings(GraphTask):
 @pytest.mark.parametrize("model", MODELS)
 def test_the_default_learns_a_class_for_every_graph(model, tmp_path, monkeypatch):
     pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
-    monkeypatch.setitem(registry._OWN, "rings", Rings)
+    monkeypatch.setitem(registry._OWN, "rings", f"{__name__}:Rings")
     fields, options, _ = graph_settings(model, Rings())
     assert (fields["batch_size"], fields["schedule"], fields["epochs"]) == (32, "one_cycle", 200)
     run = Run("rings", model, {}, options, **(fields | {"epochs": 10}))

@@ -12,11 +12,11 @@ from anharmonic.train.fit import fit as real_fit
 from anharmonic.train.folder import locked, run_folder
 from anharmonic.train.results import read_results
 from anharmonic.train.run import Run, RunEnvironment
-from anharmonic.train.search import Range, search, with_settings
+from anharmonic.train.trials import Range, search, with_settings
 
 optuna = pytest.importorskip("optuna", reason="the search is Optuna's")
 
-module = sys.modules["anharmonic.train.search"]  # (the package's name is the function)
+module = sys.modules["anharmonic.train.trials"]
 TASK = {"length": 10, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2}
 SPACE = {
     "lr": Range(1e-3, 1e-1, log=True),

@@ -1,14 +1,15 @@
 """Which epoch's weights are kept, what is averaged, and what runs without a validation set give."""
 
 import dataclasses
+import sys
 
 import numpy as np
 import pytest
 import torch
 
-from anharmonic.data.files import file_digest
+from anharmonic.data.readers import file_digest
 from anharmonic.nn.store import from_pretrained
-from anharmonic.train import finish, fit, loop, run_folder
+from anharmonic.train import fit, loop, run_folder
 from anharmonic.train.evaluate import Scores
 
 
@@ -19,7 +20,9 @@ def best_epoch(tiny, environment, monkeypatch):
     def chosen(select, rises, *scores):
         left = iter([Scores(*pair, 1) for pair in scores])
         monkeypatch.setattr(loop, "evaluate", lambda *_: next(left))
-        monkeypatch.setattr(finish, "evaluate", lambda *_: Scores(1.0, 1.0, 1))
+        monkeypatch.setattr(
+            sys.modules["anharmonic.train.fit"], "evaluate_fully", lambda *_: Scores(1.0, 1.0, 1)
+        )
         task = {"task": "digits", "task_options": {}, "batch_size": 700} if rises else {}
         return fit(tiny(select=select, epochs=len(scores), **task), environment).best_epoch
 

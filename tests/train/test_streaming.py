@@ -5,7 +5,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from anharmonic.train.streaming import streaming_options
+from anharmonic.train.recipe import streaming_options
 
 WORDS = ("--epochs", "1", "--hidden-size", "4", "--threads", "1", "--no-progress")
 

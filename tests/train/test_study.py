@@ -23,7 +23,7 @@ WORKER = textwrap.dedent(
     from anharmonic.train import Range, Run, RunEnvironment, results, search
     from anharmonic.train import study
 
-    module = sys.modules["anharmonic.train.search"]
+    module = sys.modules["anharmonic.train.trials"]
     out, place, fate = sys.argv[1:]
     study._HEARTBEAT = 1
     study._WAIT = 0.1

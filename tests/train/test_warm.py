@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.data.files import file_digest
+from anharmonic.data.readers import file_digest
 from anharmonic.nn.graph.graphcon_network import GraphCONNetwork
 from anharmonic.train import Run, fill, fit
 from anharmonic.train.folder import run_folder

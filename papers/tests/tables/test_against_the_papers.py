@@ -14,8 +14,7 @@ import pytest
 import yaml
 
 from anharmonic.data import task_options
-from anharmonic.nn.arguments import constructor_arguments
-from anharmonic.nn.registry import model_class
+from anharmonic.nn.registry import constructor_arguments, model_class
 from anharmonic_papers.tables import list_tables, registry, table
 
 FOLDER = os.environ.get("ANHARMONIC_PAPERS", "")

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from anharmonic.data.base import seeded_rng
-from anharmonic.data.splits import split_indices
+from anharmonic.data.parts import split_indices
 from anharmonic.data.tabular import TableBatch, TableDataset
 from anharmonic_papers.tasks import tables
 from anharmonic_papers.tasks.archives import BEIJING_AIR

@@ -15,7 +15,7 @@ from anharmonic.cli.main import is_debugging, one_line
 from anharmonic.cli.train import names, run_flags, task_flags
 from anharmonic.data.graphs.own import is_graph_file
 from anharmonic.data.registry import OWN_DATA, list_tasks
-from anharmonic.train.compare import MODELS, carry_out, plan
+from anharmonic.train.comparison import MODELS, carry_out, plan
 from anharmonic.train.comparison_page import write_comparison
 from anharmonic.train.run import RunEnvironment
 from anharmonic.train.verdict import report

@@ -19,7 +19,7 @@ from inspect import Parameter
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from anharmonic._checks import message
-from anharmonic.nn.arguments import argument_descriptions
+from anharmonic.nn.registry import argument_descriptions
 
 T = TypeVar("T")
 # Flags whose names are no names in Python.

@@ -15,9 +15,9 @@ from tyro.conf import Positional
 from anharmonic._checks import require
 from anharmonic._files import write_atomically
 from anharmonic.cli.flags import run_command
-from anharmonic.data.scores import accuracy_interval
-from anharmonic.train.evaluate_run import Evaluation, evaluate_run
-from anharmonic.train.predict import Ahead, Predictions, predict
+from anharmonic.data.metrics import accuracy_interval
+from anharmonic.train.evaluation import Evaluation, evaluate_run
+from anharmonic.train.predictions import Ahead, Predictions, predict
 
 # A wider matrix of what was taken for what would not fit a terminal.
 _MOST_CLASSES = 10

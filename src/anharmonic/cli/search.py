@@ -12,11 +12,12 @@ from typing import Annotated, Any
 from anharmonic._checks import require
 from anharmonic.cli.flags import fields_of, run_command
 from anharmonic.cli.train import model_flags, names, run_flags, task_flags
-from anharmonic.train.estimate import expected_seconds, in_words
+from anharmonic.train.estimate import expected_seconds
 from anharmonic.train.recipe import fill, recipe
 from anharmonic.train.run import RunEnvironment
-from anharmonic.train.search import BestTrial, Range, search
 from anharmonic.train.search_space import space_around
+from anharmonic.train.trials import BestTrial, Range, search
+from anharmonic.train.watching import in_words
 
 PROG = "anharmonic search"
 _FEW_FOLDS = 3

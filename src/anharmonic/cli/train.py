@@ -13,35 +13,27 @@ from anharmonic._checks import choice, distinct, listed, message, require, text_
 from anharmonic._processes import return_large_blocks
 from anharmonic.cli.flags import fields_of, open_fields_of, options_of, run_command
 from anharmonic.data.base import Task
-from anharmonic.data.files import FileTask
-from anharmonic.data.graphs.own import GraphFileTask
-from anharmonic.data.metrics import PERCENT
+from anharmonic.data.metrics import PERCENT, accuracy_interval
 from anharmonic.data.readers import FILE_SUFFIXES
-from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
-from anharmonic.data.scores import accuracy_interval
-from anharmonic.data.shards import INDEX, ShardsTask
+from anharmonic.data.registry import OWN_DATA, SHARDS_INDEX, list_tasks, task_class
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
-from anharmonic.train.finish import read_report
 from anharmonic.train.fit import fit
-from anharmonic.train.learned import has_learned
-from anharmonic.train.notices import not_learned
+from anharmonic.train.notices import has_learned, no_stream, not_learned
 from anharmonic.train.options import (
     check_model_options,
     frozen_defaults,
     model_option_parameters,
     task_option_parameters,
 )
-from anharmonic.train.recipe import FILLED_OPTIONS, fill, folds_of, refitted
-from anharmonic.train.results import Result
+from anharmonic.train.recipe import FILLED_OPTIONS, fill, folds_of, refitted, streaming_options
+from anharmonic.train.results import Result, read_report
 from anharmonic.train.run import FITTED_FIELDS, Run, RunEnvironment
-from anharmonic.train.streaming import no_stream, streaming_options
-from anharmonic.train.warm import given_like
 
 PROG = "anharmonic train"
 USAGE = (
     f"usage: {PROG} MODEL TASK [OPTIONS]",
     f"       {PROG} MODEL FILE [OPTIONS]            (FILE: {', '.join(FILE_SUFFIXES)})",
-    f"       {PROG} MODEL {INDEX} [OPTIONS]     (shards: data larger than memory)",
+    f"       {PROG} MODEL {SHARDS_INDEX} [OPTIONS]     (shards: data larger than memory)",
     f"       {PROG} --run RUN.json [OPTIONS OF THE ENVIRONMENT]",
 )
 # Above this the interval is narrower than what another seed changes.
@@ -77,6 +69,8 @@ def run(words: Sequence[str]) -> int:
     asked = read(words)
     given, start = asked.given, asked.environment.start_from
     if start is not None:
+        from anharmonic.train.warm import given_like  # few runs begin with others' weights
+
         given = given_like(start, asked.model, asked.task, given)
     first = fill(asked.model, asked.task, given, asked.environment)
     if asked.environment.progress:
@@ -285,8 +279,8 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
     known = [t for t in list_tasks() if t not in OWN_DATA]
     if task.lower() in known:
         return name, task.lower(), None
-    if path.name == INDEX or (path / INDEX).is_file():
-        return name, ShardsTask.name, path / INDEX if path.is_dir() else path
+    if path.name == SHARDS_INDEX or (path / SHARDS_INDEX).is_file():
+        return name, "shards", path / SHARDS_INDEX if path.is_dir() else path
     if path.suffix.lower() not in FILE_SUFFIXES:
         if not path.suffix and not path.exists():
             choice("task", task.lower(), known)
@@ -309,7 +303,7 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
         "check the path; `anharmonic list tasks` shows the tasks that need no file",
         FileNotFoundError,
     )
-    return name, GraphFileTask.name if graph else FileTask.name, path
+    return name, "graph" if graph else "file", path
 
 
 def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Result:
@@ -374,7 +368,7 @@ def _not_better(result: Result) -> str:
     if result.metric == "accuracy" and result.tested:
         low, _ = accuracy_interval(result.test, result.tested)
         if not has_learned(*given, spread=result.test - low):
-            hint = ": try --folds 5" if result.run.task == FileTask.name else ""
+            hint = ": try --folds 5" if result.run.task == "file" else ""
             return f" - too few test answers to tell the model from it{hint}"
     return ""
 

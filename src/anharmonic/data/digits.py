@@ -16,7 +16,7 @@ from anharmonic.data.base import (
     Task,
     seeded_rng,
 )
-from anharmonic.data.splits import split_indices
+from anharmonic.data.parts import split_indices
 
 
 class Digits(Task):

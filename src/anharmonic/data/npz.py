@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import choice, message, require
+from anharmonic._files import existing
 from anharmonic.data.archive import load_archive
 from anharmonic.data.sequences import Floats, Integers, Sequences
 
@@ -71,18 +72,6 @@ def _known_key(key: str) -> str:
     part = "valid" if part in ("val", "validation") else part
     meant = f"{stem}_{part}" if part else stem
     return meant if meant in _KNOWN else key
-
-
-def existing(path: Path | str) -> Path:
-    """Checks that a file is there and returns its path.
-
-    Raises:
-        FileNotFoundError: If not.
-    """
-    path = Path(path).expanduser()
-    came = f"{path} ({'a folder' if path.is_dir() else 'nothing there'})"
-    require(path.is_file(), "file", came, "an existing file", "check the path", FileNotFoundError)
-    return path
 
 
 def _part(path: Path, arrays: dict[str, NDArray[Any]], suffix: str, targets: bool) -> Sequences:

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from anharmonic._checks import choice, message, missing_extra, require
+from anharmonic._files import existing
 from anharmonic.data.columns import ROLES, Columns
-from anharmonic.data.npz import existing, read_npz
 from anharmonic.data.sequences import Sequences
-from anharmonic.data.ts import read_ts
 
 
 def read_parts(
@@ -82,11 +81,15 @@ def checked_digest(path: Path, expected: str | None) -> str:
 
 
 def _npz(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    from anharmonic.data.npz import read_npz  # each reader is imported for its own files
+
     _without_columns(path, columns)
     return read_npz(path, targets=targets)
 
 
 def _ts(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    from anharmonic.data.ts import read_ts
+
     del targets  # a label that is there has to be read over anyway
     _without_columns(path, columns)
     return {"all": read_ts(path)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,18 +12,19 @@ from typing import Any
 from anharmonic import _plugins
 from anharmonic._checks import choice, require
 from anharmonic.data.base import Task, counted
-from anharmonic.data.digits import Digits
-from anharmonic.data.files import FileTask
-from anharmonic.data.graphs.cora import Cora
-from anharmonic.data.graphs.own import GraphFileTask
-from anharmonic.data.shards import ShardsTask
-from anharmonic.data.synthetic import AddingProblem
 
-_OWN: dict[str, type[Task]] = {
-    kind.name: kind for kind in (AddingProblem, Digits, Cora, FileTask, GraphFileTask, ShardsTask)
+_OWN = {
+    "adding": "anharmonic.data.synthetic:AddingProblem",
+    "digits": "anharmonic.data.digits:Digits",
+    "cora": "anharmonic.data.graphs.cora:Cora",
+    "file": "anharmonic.data.own:FileTask",
+    "graph": "anharmonic.data.graphs.own:GraphFileTask",
+    "shards": "anharmonic.data.shards:ShardsTask",
 }
-OWN_DATA = (FileTask.name, GraphFileTask.name, ShardsTask.name)
+OWN_DATA = ("file", "graph", "shards")
 """Tasks on a file of the user's."""
+SHARDS_INDEX = "shards.json"
+"""Name of the file that lists the shards of a data set, see `write_shards`."""
 # What a constructor takes besides options: places, which do not change the numbers.
 PATH_ARGUMENTS = ("data_dir", "path")
 
@@ -48,9 +50,11 @@ def task_class(name: str) -> type[Task]:
         'AddingProblem'
     """
     choice("task", name, list_tasks())
+    found: type[Task]
     if name in _OWN:
-        return _OWN[name]
-    found: type[Task] = _plugins.load("anharmonic.tasks", name)
+        found = pkgutil.resolve_name(_OWN[name])
+    else:
+        found = _plugins.load("anharmonic.tasks", name)
     return found
 
 

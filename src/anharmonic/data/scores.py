@@ -128,28 +128,6 @@ def _with_tuples(values: dict[str, object]) -> dict[str, object]:
 _ROWS = {"classes": ClassScores, "outputs": OutputScores, "quantiles": QuantileScores}
 
 
-def accuracy_interval(accuracy: float, count: int) -> tuple[float, float]:
-    """Where the accuracy on ever more data of the same kind lies, by Wilson's 95 % interval.
-
-    Args:
-        accuracy: What was measured, in percent.
-        count: Answers that it was measured on, at least 1.
-
-    References:
-        E. B. Wilson: Probable inference, the law of succession, and statistical inference, Journal
-        of the American Statistical Association 22, 1927.
-
-    Example:
-        >>> [round(bound, 1) for bound in accuracy_interval(90.0, 20)]
-        [69.9, 97.2]
-    """
-    z2, share = 1.959964**2, accuracy / 100
-    middle = (share + z2 / (2 * count)) / (1 + z2 / count)
-    inside = share * (1 - share) / count + z2 / (4 * count**2)
-    half = math.sqrt(z2 * max(inside, 0.0)) / (1 + z2 / count)
-    return 100 * max(0.0, middle - half), 100 * min(1.0, middle + half)
-
-
 def score_table(
     target: Target,
     prediction: Tensor,

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anharmonic._checks import boolean, message, positive_int, require, text_of
+from anharmonic._files import existing
 from anharmonic.data.base import Batch, Batches, Splits, Task
 from anharmonic.data.dataset import Dataset, as_target
-from anharmonic.data.npz import existing
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.readers import checked_digest, file_digest
+from anharmonic.data.registry import SHARDS_INDEX
 
-INDEX = "shards.json"
 """Name of the file that says what is in the `.npy` files beside it."""
 _PARTS = ("train", "valid", "test")
 # Rows that are looked at or summed at a time.
@@ -65,7 +65,12 @@ def write_shards(
     folder = Path(folder)
     advice = "take another folder, or remove it"
     require(
-        not (folder / INDEX).exists(), "folder", folder, "without shards", advice, FileExistsError
+        not (folder / SHARDS_INDEX).exists(),
+        "folder",
+        folder,
+        "without shards",
+        advice,
+        FileExistsError,
     )
     known = {"train", "test"} <= set(parts) <= set(_PARTS)
     advice = "give training and test shards"
@@ -91,7 +96,7 @@ def write_shards(
         names = names or [str(number) for number in range(largest + 1)]
     moments = _moments(np.load(folder / "train.x.npy", mmap_mode="r"))
     index |= form | {"class_names": names} | moments
-    path = folder / INDEX
+    path = folder / SHARDS_INDEX
     path.write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
     return path
 
@@ -208,7 +213,7 @@ class ShardsTask(Task):
         if steps_per_epoch is not None:
             positive_int("steps_per_epoch", steps_per_epoch)
         path = Path(path)
-        self.path = existing(path / INDEX if path.is_dir() else path)
+        self.path = existing(path / SHARDS_INDEX if path.is_dir() else path)
         self.digest = checked_digest(self.path, sha256)
         self.source = str(self.path.parent)
         self._steps_per_epoch = steps_per_epoch

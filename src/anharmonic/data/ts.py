@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import choice, message, require
-from anharmonic.data.npz import existing
+from anharmonic._files import existing
 from anharmonic.data.sequences import Floats, Sequences
 
 _TAGS = (

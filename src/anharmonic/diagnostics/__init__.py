@@ -1,21 +1,28 @@
 """What a model does, as numbers: gradients, time scales, energies, smoothing."""
 
-from anharmonic.diagnostics.gradients import state_gradients
-from anharmonic.diagnostics.machine import (
-    cpu,
-    hardware,
-    peak_memory_mb,
-    reset_peak_memory,
-    versions,
-)
-from anharmonic.diagnostics.smoothing import (
-    dirichlet_energy,
-    gate_rates,
-    grid_graph,
-    mean_average_distance,
-    plain_states,
-)
-from anharmonic.diagnostics.timescales import effective_steps, gates, scale_histogram
+from typing import TYPE_CHECKING
+
+from anharmonic._plugins import exported_names
+
+if TYPE_CHECKING:
+    from anharmonic.diagnostics.gradients import state_gradients
+    from anharmonic.diagnostics.machine import (
+        cpu,
+        hardware,
+        peak_memory_mb,
+        reset_peak_memory,
+        versions,
+    )
+    from anharmonic.diagnostics.smoothing import (
+        dirichlet_energy,
+        gate_rates,
+        grid_graph,
+        mean_average_distance,
+        plain_states,
+    )
+    from anharmonic.diagnostics.timescales import effective_steps, gates, scale_histogram
+else:
+    __getattr__, __dir__ = exported_names(__name__)
 
 __all__ = [
     "cpu",

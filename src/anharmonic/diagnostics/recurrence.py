@@ -17,7 +17,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from anharmonic._checks import no_nan, require
+from anharmonic._checks import require
+from anharmonic._tensors import no_nan
 
 Step = Callable[[Tensor, Tensor], Tensor]
 """From states [B, M] and inputs [B, F] to the next states [B, M]."""

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from anharmonic import _checks
-from anharmonic.data.files import read_inputs
+from anharmonic.data.own import read_inputs
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.sequences import Sequences
 from anharmonic.export.c_program import (

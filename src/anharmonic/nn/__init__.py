@@ -1,25 +1,32 @@
 """Modules: sequence layers, graph networks, neural ODEs, readouts, and saving them."""
 
-from anharmonic.nn.graph.arguments import activation_function, check_input
-from anharmonic.nn.graph.attention import AdditiveAttentionCoupling, AttentionCoupling
-from anharmonic.nn.graph.convolutions import library, make_conv
-from anharmonic.nn.graph.convolve import convolve, convolve_with_start
-from anharmonic.nn.graph.encoder_decoder import GraphNetwork
-from anharmonic.nn.graph.gradient_gating import GradientGating
-from anharmonic.nn.graph.graphcon import GraphCON
-from anharmonic.nn.graph.layerwise import infer_by_layers
-from anharmonic.nn.heads import SequenceModel
-from anharmonic.nn.registry import canonical_name, list_models, model_class
-from anharmonic.nn.resonators.features import ResonatorFeatures
-from anharmonic.nn.resonators.model import Resonators
-from anharmonic.nn.resonators.stream import ResonatorStream
-from anharmonic.nn.sequence.cornn import CoRNN
-from anharmonic.nn.sequence.layer import SequenceLayer, StepLayer
-from anharmonic.nn.sequence.lem import LEM
-from anharmonic.nn.sequence.unicornn import UnICORNN
-from anharmonic.nn.stability import warn_unstable
-from anharmonic.nn.store import from_pretrained, save_pretrained
-from anharmonic.ops import HiddenState, State
+from typing import TYPE_CHECKING
+
+from anharmonic._plugins import exported_names
+
+if TYPE_CHECKING:
+    from anharmonic.nn.graph.arguments import activation_function, check_input
+    from anharmonic.nn.graph.attention import AdditiveAttentionCoupling, AttentionCoupling
+    from anharmonic.nn.graph.convolutions import library, make_conv
+    from anharmonic.nn.graph.convolve import convolve, convolve_with_start
+    from anharmonic.nn.graph.encoder_decoder import GraphNetwork
+    from anharmonic.nn.graph.gradient_gating import GradientGating
+    from anharmonic.nn.graph.graphcon import GraphCON
+    from anharmonic.nn.graph.layerwise import infer_by_layers
+    from anharmonic.nn.heads import SequenceModel
+    from anharmonic.nn.registry import canonical_name, list_models, model_class
+    from anharmonic.nn.resonators.features import ResonatorFeatures
+    from anharmonic.nn.resonators.model import Resonators
+    from anharmonic.nn.resonators.stream import ResonatorStream
+    from anharmonic.nn.sequence.cornn import CoRNN
+    from anharmonic.nn.sequence.layer import SequenceLayer, StepLayer
+    from anharmonic.nn.sequence.lem import LEM
+    from anharmonic.nn.sequence.unicornn import UnICORNN
+    from anharmonic.nn.stability import warn_unstable
+    from anharmonic.nn.store import from_pretrained, save_pretrained
+    from anharmonic.ops import HiddenState, State
+else:
+    __getattr__, __dir__ = exported_names(__name__)
 
 __all__ = [
     "LEM",

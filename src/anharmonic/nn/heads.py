@@ -10,10 +10,9 @@ from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from anharmonic import _checks
-from anharmonic.nn.arguments import constructor_arguments
 from anharmonic.nn.embedding import TiedLinear, TokenEmbedding, checked_tokens
-from anharmonic.nn.registry import canonical_name, model_class
-from anharmonic.nn.store import Stored, storable
+from anharmonic.nn.registry import canonical_name, constructor_arguments, model_class
+from anharmonic.nn.store import Stored
 
 READOUTS = ("last", "mean", "all")
 # Arguments of a layer that the model sets itself, or takes under the same name.
@@ -292,9 +291,6 @@ class SequenceModel(Stored):
             elapsed = functional.pad(elapsed[:, None], (0, missing), mode="replicate")[:, 0]
             elapsed = elapsed.reshape(B, -1, p).mean(dim=2)
         return x, lengths, elapsed
-
-
-storable(SequenceModel)
 
 
 # ---- padded batches ------------------------------------------------------------------------------

@@ -1,70 +1,77 @@
-"""Models by name: the names users write, and the classes that are built from them."""
+"""Models by name: the names users write, the classes built from them, and their arguments."""
 
 from __future__ import annotations
 
+import inspect
+import pkgutil
+import re
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 from anharmonic import _checks, _plugins
-from anharmonic.nn.graph.encoder_decoder import GraphNetwork
-from anharmonic.nn.graph.gradient_gating_network import GradientGatingNetwork
-from anharmonic.nn.graph.graphcon_network import GraphCONNetwork
-from anharmonic.nn.graph.plain import PlainGNN
-from anharmonic.nn.graph.textbook import GAT, GCN
-from anharmonic.nn.ode.matrix_form import NeuralODE
-from anharmonic.nn.ode.network import NeuralODENetwork
-from anharmonic.nn.resonators.model import Resonators
-from anharmonic.nn.sequence.cornn import CoRNN, CoRNNCell
-from anharmonic.nn.sequence.fastgrnn import FastGRNN
-from anharmonic.nn.sequence.lem import LEM, LEMCell
-from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator, NeuralOscillator
-from anharmonic.nn.sequence.resonator_bank import ResonatorBank
-from anharmonic.nn.sequence.skew import SkewRNN
-from anharmonic.nn.sequence.torch_layers import GRU, LSTM, RNN, ChronoLSTM
-from anharmonic.nn.sequence.unicornn import UnICORNN, UnICORNNCell
-from anharmonic.nn.store import Stored, storable
 
-SEQUENCE_LAYERS: dict[str, type[Stored]] = {
-    "CoRNN": CoRNN,
-    "UnICORNN": UnICORNN,
-    "LEM": LEM,
-    "NeuralOscillator": NeuralOscillator,
-    "MultiLayerNeuralOscillator": MultiLayerNeuralOscillator,
-    "SkewRNN": SkewRNN,
-    "RNN": RNN,
-    "LSTM": LSTM,
-    "GRU": GRU,
-    "ChronoLSTM": ChronoLSTM,
-    "FastGRNN": FastGRNN,
-    "ResonatorBank": ResonatorBank,
+if TYPE_CHECKING:
+    from torch import nn
+
+_LAYERS = "anharmonic.nn.sequence."
+_GRAPH = "anharmonic.nn.graph."
+
+SEQUENCE_LAYERS = {
+    "CoRNN": f"{_LAYERS}cornn:CoRNN",
+    "UnICORNN": f"{_LAYERS}unicornn:UnICORNN",
+    "LEM": f"{_LAYERS}lem:LEM",
+    "NeuralOscillator": f"{_LAYERS}oscillator:NeuralOscillator",
+    "MultiLayerNeuralOscillator": f"{_LAYERS}oscillator:MultiLayerNeuralOscillator",
+    "SkewRNN": f"{_LAYERS}skew:SkewRNN",
+    "RNN": f"{_LAYERS}torch_layers:RNN",
+    "LSTM": f"{_LAYERS}torch_layers:LSTM",
+    "GRU": f"{_LAYERS}torch_layers:GRU",
+    "ChronoLSTM": f"{_LAYERS}torch_layers:ChronoLSTM",
+    "FastGRNN": f"{_LAYERS}fastgrnn:FastGRNN",
+    "ResonatorBank": f"{_LAYERS}resonator_bank:ResonatorBank",
 }
-"""Sequence layers by name: this package's own first, then those to compare with."""
+"""Sequence layers by name: this package's own first, then those to compare with.
 
-GRAPH_NETWORKS: dict[str, type[GraphNetwork]] = {
-    "GraphCON": GraphCONNetwork,
-    "GradientGating": GradientGatingNetwork,
-    "PlainGNN": PlainGNN,
-    "GCN": GCN,
-    "GAT": GAT,
+A model's class is written as in entry points, and imported when the model is used.
+"""
+
+GRAPH_NETWORKS = {
+    "GraphCON": f"{_GRAPH}graphcon_network:GraphCONNetwork",
+    "GradientGating": f"{_GRAPH}gradient_gating_network:GradientGatingNetwork",
+    "PlainGNN": f"{_GRAPH}plain:PlainGNN",
+    "GCN": f"{_GRAPH}textbook:GCN",
+    "GAT": f"{_GRAPH}textbook:GAT",
 }
 """Networks for graph tasks by name: this package's own first, then those to compare with."""
 
-TABULAR_NETWORKS: dict[str, type[Stored]] = {"NeuralODE": NeuralODENetwork}
+TABULAR_NETWORKS = {"NeuralODE": "anharmonic.nn.ode.network:NeuralODENetwork"}
 """Networks for tables of numbers by name."""
 
-FITTED_MODELS: dict[str, type[Stored]] = {"Resonators": Resonators}
+FITTED_MODELS = {"Resonators": "anharmonic.nn.resonators.model:Resonators"}
 """Models by name that are fitted to sequences in one pass, without epochs and gradients."""
 
 # The models of every kind, and where other packages add some.
-_KINDS: dict[str, tuple[dict[str, type[Stored]], _plugins.Group | None]] = {
+_KINDS: dict[str, tuple[dict[str, str], _plugins.Group | None]] = {
     "sequence": (SEQUENCE_LAYERS, "anharmonic.sequence_models"),
-    "graph": ({**GRAPH_NETWORKS}, "anharmonic.graph_models"),
+    "graph": (GRAPH_NETWORKS, "anharmonic.graph_models"),
     "tabular": (TABULAR_NETWORKS, "anharmonic.tabular_models"),
     "fitted": (FITTED_MODELS, None),
 }
 MODEL_KINDS = tuple(_KINDS)
 """All kinds, in the order in which models are listed."""
-storable(*(model for models, _ in _KINDS.values() for model in models.values()))
-storable(CoRNNCell, UnICORNNCell, LEMCell, NeuralODE)
+
+_PARTS = (
+    f"{_LAYERS}cornn:CoRNNCell",
+    f"{_LAYERS}unicornn:UnICORNNCell",
+    f"{_LAYERS}lem:LEMCell",
+    "anharmonic.nn.heads:SequenceModel",
+    "anharmonic.nn.ode.matrix_form:NeuralODE",
+)
+STORED_CLASSES = {
+    path.partition(":")[2]: path
+    for path in (*(p for models, _ in _KINDS.values() for p in models.values()), *_PARTS)
+}
+"""Classes that can be saved, by the name that a saved model gives."""
 
 
 def list_models(kind: str = "sequence") -> list[str]:
@@ -143,7 +150,7 @@ def _check_resonators(name: str, kinds: Collection[str]) -> None:
         raise ValueError(_checks.message(expected, repr(name), advice))
 
 
-def model_class(name: str) -> type[Stored]:
+def model_class(name: str) -> type[nn.Module]:
     """The class of a model: a sequence layer, or a network for graph tasks or tables.
 
     Raises:
@@ -155,8 +162,64 @@ def model_class(name: str) -> type[Stored]:
     """
     known = canonical_name(name)
     own, group = _KINDS[model_kind(known)]
+    found: type[nn.Module]
     if known in own:
-        return own[known]
-    assert group is not None
-    found: type[Stored] = _plugins.load(group, known)
+        found = pkgutil.resolve_name(own[known])
+    else:
+        assert group is not None
+        found = _plugins.load(group, known)
     return found
+
+
+def constructor_arguments(cls: type, *, eval_str: bool = False) -> dict[str, inspect.Parameter]:
+    """Return the arguments of a constructor by name.
+
+    ``**kwargs`` stand for the arguments of the base class, and of a network for those of its
+    ``block_type`` that its ``block_options`` name.
+
+    Args:
+        cls: The class.
+        eval_str: Whether annotations that are text are evaluated.
+
+    Example:
+        >>> import anharmonic as ah
+        >>> list(constructor_arguments(ah.GRU))[:2]
+        ['input_size', 'hidden_size']
+    """
+    arguments: dict[str, inspect.Parameter] = {}
+    for base in cls.__mro__:
+        if "__init__" in vars(base):
+            _, *given = inspect.signature(
+                vars(base)["__init__"], eval_str=eval_str
+            ).parameters.values()
+            named = [p for p in given if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+            arguments.update({p.name: p for p in named if p.name not in arguments})
+            if not any(p.kind is p.VAR_KEYWORD for p in given):
+                break
+    block_options = getattr(cls, "block_options", ())
+    if block_options:
+        known = constructor_arguments(cls.block_type, eval_str=eval_str)  # type: ignore[attr-defined]
+        arguments.update({name: known[name] for name in block_options})
+    return arguments
+
+
+def argument_descriptions(cls: type) -> dict[str, str]:
+    """Return what the docstrings of a class and of its base classes say of each argument.
+
+    Args:
+        cls: The class; docstrings are in Google form.
+
+    Example:
+        >>> import anharmonic as ah
+        >>> argument_descriptions(ah.LEM)["input_size"]
+        'Features per step, F >= 1.'
+    """
+    texts: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        section = inspect.cleandoc(vars(base).get("__doc__") or "").partition("\nArgs:\n")[2]
+        entries = re.split(
+            r"^ {4}(\*{0,2}\w+): ", re.split(r"\n\n|\n(?=\S)", section)[0], flags=re.M
+        )
+        for name, text in zip(entries[1::2], entries[2::2], strict=True):
+            texts[name] = " ".join(text.split())
+    return texts

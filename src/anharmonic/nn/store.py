@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import pkgutil
 import secrets
 import shutil
 import warnings
@@ -23,12 +24,10 @@ from torch import Tensor, nn
 from anharmonic import _checks, _plugins
 from anharmonic._files import write_atomically
 from anharmonic._version import __version__
-from anharmonic.nn.arguments import constructor_arguments
+from anharmonic.nn.registry import STORED_CLASSES, constructor_arguments
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
-
-_CLASSES: dict[str, type[Stored]] = {}
 
 _Self = TypeVar("_Self", bound="Stored")
 
@@ -76,18 +75,15 @@ def repr_of(module: Stored) -> str:
     return ", ".join(parts)
 
 
-def storable(*kinds: type[Stored]) -> None:
-    """Let models of these classes be saved, and built again by the name of their class."""
-    _CLASSES.update({kind.__name__: kind for kind in kinds})
-
-
 def stored_class(name: str) -> type[Stored]:
     """Return the class that a saved model names: a model or a part of one."""
     added = {name: group for group in _plugins.MODELS for name in _plugins.names(group)}
-    _checks.choice("model", name, [*_CLASSES, *added])
-    if name in _CLASSES:
-        return _CLASSES[name]
-    found: type[Stored] = _plugins.load(added[name], name)
+    _checks.choice("model", name, [*STORED_CLASSES, *added])
+    found: type[Stored]
+    if name in STORED_CLASSES:
+        found = pkgutil.resolve_name(STORED_CLASSES[name])
+    else:
+        found = _plugins.load(added[name], name)
     return found
 
 

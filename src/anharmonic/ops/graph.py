@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast
 import torch
 from torch import Tensor
 
-from anharmonic import _checks
+from anharmonic import _checks, _tensors
 from anharmonic.ops.backend import choose, needs_gradient, transformed
 from anharmonic.ops.library import GraphCall
 from anharmonic.ops.native import dense, invoke, operator, pointer
@@ -360,7 +360,7 @@ def _check_weight(weight: Any, edges: int) -> None:
         received = f"{_checks.described(weight)}, requires_grad={weight.requires_grad}"
         advice = "pass edge_index and edge weights to the layer instead, which trains them"
         raise ValueError(_checks.message(expected, received, advice))
-    _checks.no_nan("weight", weight)
+    _tensors.no_nan("weight", weight)
 
 
 # ---- the sum over neighbours ---------------------------------------------------------------------
@@ -408,7 +408,7 @@ def _native(x: Tensor, graph: Adjacency) -> Tensor:
 
 def is_plain(x: Tensor) -> bool:
     """Return whether a function of x can run outside of autograd, compilers and tracers."""
-    return type(x) is Tensor and not needs_gradient([x]) and not _checks.watched()
+    return type(x) is Tensor and not needs_gradient([x]) and not _tensors.watched()
 
 
 def graph_call(x: Tensor, start: Tensor, other: Tensor, result: Tensor, **fields: Any) -> GraphCall:

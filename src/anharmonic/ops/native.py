@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from anharmonic._checks import message, watched
-from anharmonic.ops.backend import current_precision, needs_gradient
+from anharmonic._checks import message
+from anharmonic._tensors import watched
+from anharmonic.ops.backend import current_precision, needs_gradient, off_grid, resolve
 from anharmonic.ops.equation import Compiled, Equation
 from anharmonic.ops.library import Call, has_bfloat16, library
-from anharmonic.ops.memory import off_grid, resolve
 
 MODELS = (
     "cornn_explicit", "cornn_implicit", "unicornn", "lem", "lem_clipped", "lem_single_scale",

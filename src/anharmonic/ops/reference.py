@@ -21,9 +21,8 @@ from torch import Tensor
 from torch.utils._pytree import tree_map_only
 
 from anharmonic._checks import message
-from anharmonic.ops.backend import in_autocast, transformed
+from anharmonic.ops.backend import in_autocast, resolve, state_bytes, transformed
 from anharmonic.ops.equation import Equation
-from anharmonic.ops.memory import resolve, state_bytes
 
 TILE = 64
 """Steps of a tile, and the unit of a chunk."""
@@ -316,42 +315,6 @@ def keep(valid: Tensor | None, new: Tensor, old: Tensor) -> Tensor:
         tensor([1.])
     """
     return new if valid is None else torch.where(valid, new, old)
-
-
-def reversed_in_time(x: Tensor, lengths: Tensor | None) -> Tensor:
-    """Turns each sequence of [T, B, F] around within its own length; padding stays where it is.
-
-    Example:
-        >>> x = torch.tensor([1.0, 2.0, 3.0]).reshape(3, 1, 1)
-        >>> reversed_in_time(x, torch.tensor([2])).flatten().tolist()
-        [2.0, 1.0, 3.0]
-    """
-    if lengths is None:
-        return x.flip(0)
-    steps = torch.arange(x.shape[0], device=x.device)[:, None]
-    last = lengths.to(x.device)[None, :] - 1
-    index = torch.where(steps <= last, last - steps, steps)
-    return x.gather(0, index[:, :, None].expand_as(x))
-
-
-def gaps_walked_back(elapsed: Tensor, lengths: Tensor | None) -> Tensor:
-    """The elapsed times [T, B] in the order in which a reverse direction meets them.
-
-    The gap between samples n and n + 1 is ``elapsed[n + 1]`` from either side, so that a walk from
-    the end of N samples meets N - 1, ..., 1; its first step takes what the first sample has.
-
-    Example:
-        >>> gaps_walked_back(torch.tensor([[1.0], [2.0], [3.0], [9.0]]), torch.tensor([3]))
-        tensor([[1.],
-                [3.],
-                [2.],
-                [9.]])
-    """
-    if lengths is None:
-        return torch.cat([elapsed[:1], elapsed[1:].flip(0)])
-    steps = torch.arange(elapsed.shape[0], device=elapsed.device)[:, None]
-    length = lengths.to(elapsed.device)[None, :]
-    return elapsed.gather(0, torch.where(steps < length, (length - steps) % length, steps))
 
 
 # ---- computing again in the backward pass -------------------------------------------------------

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from anharmonic._checks import has_dtype, has_shape, has_values, require, watched
+from anharmonic._checks import require
+from anharmonic._tensors import has_dtype, has_shape, has_values, watched
 from anharmonic.ops.backend import choose, needs_gradient, unfit_for_cpu
 from anharmonic.ops.equation import State
 from anharmonic.ops.library import ResonatorCall

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anharmonic import _checks
+from anharmonic import _tensors
 from anharmonic.ops import native
 from anharmonic.ops.backend import choose, current_precision, forced, transformed
 from anharmonic.ops.equation import Equation, State
@@ -80,7 +80,7 @@ class Stream:
             and forced() in ("auto", "native")
             and current_precision() == self._precision
             and transformed() is None
-            and not _checks.watched()
+            and not _tensors.watched()
             and equation == self._equation
             and _described(weights) == self._weights
         )

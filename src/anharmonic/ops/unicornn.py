@@ -23,8 +23,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from anharmonic._checks import require
+from anharmonic.ops.backend import GRID_LIMIT, off_grid
 from anharmonic.ops.equation import Compiled, Equation, Level, State
-from anharmonic.ops.memory import GRID_LIMIT, off_grid
 from anharmonic.ops.sequence import SequenceOptions, check_numbers, run
 
 SPACING = 2.0**-40

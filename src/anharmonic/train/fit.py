@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import random
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,24 +15,21 @@ import torch
 from torch import nn
 
 from anharmonic import _checks, _processes
+from anharmonic._files import write_atomically
+from anharmonic.data.answers import trivial_score
 from anharmonic.data.base import Loaders, Task
 from anharmonic.data.scores import ScoreTable
-from anharmonic.diagnostics.machine import hardware
-from anharmonic.diagnostics.registry import check_applicable
-from anharmonic.nn.ode.network import NeuralODENetwork
+from anharmonic.diagnostics import machine
 from anharmonic.nn.registry import model_kind
-from anharmonic.nn.resonators.model import Resonators
 from anharmonic.nn.store import save_pretrained
 from anharmonic.train import folder as folders
-from anharmonic.train import machine, results
+from anharmonic.train import results
 from anharmonic.train.checkpoint import random_states, restore_random_states
-from anharmonic.train.finish import finish, remove_leftovers, tested, write
-from anharmonic.train.fitted import fit_at_once
+from anharmonic.train.evaluate import evaluate_fully
 from anharmonic.train.loop import Callback, Loop
-from anharmonic.train.ode_curves import OdeCurves
+from anharmonic.train.losses import DivergedError, trivial_loss
+from anharmonic.train.optim import learning_rate
 from anharmonic.train.options import check_readout
-from anharmonic.train.predict import predict
-from anharmonic.train.probes import probe_of
 from anharmonic.train.processes import (
     TERMINATED,
     broadcast,
@@ -40,13 +39,10 @@ from anharmonic.train.processes import (
     signals,
     threads_of,
 )
-from anharmonic.train.results import Result
+from anharmonic.train.results import Result, by_channel, rounded
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.trained import write_task
-from anharmonic.train.warm import load_initial, take_weights
-from anharmonic.train.watching import LOGS, Diagnostics, OnEpochEnd, Progress, Reporter
-
-__all__ = ["fit", "fit_in_memory", "predict"]
+from anharmonic.train.watching import LOGS, OnEpochEnd, Progress, Reporter, check_logger
 
 # Fewer validation sequences than this rank epochs by chance: the standard error of an accuracy of
 # 90 % is more than 5 points.
@@ -127,13 +123,13 @@ def fit(
             if is_first:
                 write_task(folder / folders.TASK, task)
             loaders = _checked_loaders(run, environment, task)
-            if isinstance(model, Resonators):
+            if model_kind(run.model) == "fitted":
                 result, report = _fitted(run, environment, task, loaders, model)
                 save_pretrained(model, folder / folders.BEST)
                 write(result, report, folder, environment.results_path)
                 return _reported(result, on_epoch_end)
             if not (folder / folders.RESUME).exists():
-                load_initial(model, run, environment, task)
+                _begin(model, run, environment, task)
             join(environment, device)
             resume, circumstances = folder / folders.RESUME, _circumstances(environment, device)
             loop = Loop(run, task, loaders, model, environment, resume, circumstances)
@@ -186,13 +182,10 @@ def fit_in_memory(
         with machine.torch_settings(device, environment.threads) as unfixed:
             model = _seeded_model(run, task)
             loaders = _checked_loaders(run, environment, task)
-            if isinstance(model, Resonators):
+            if model_kind(run.model) == "fitted":
                 result, _ = _fitted(run, environment, task, loaders, model)
                 return model.eval(), _reported(result, on_epoch_end)
-            if start is None:
-                load_initial(model, run, environment, task)
-            else:
-                take_weights(model, start.state_dict(), new_head=False, where="the model before")
+            _begin(model, run, environment, task, start)
             loop = Loop(run, task, loaders, model, environment)
             _train(loop, environment, None, on_epoch_end)
             result, _ = tested(loop, unfixed)
@@ -208,7 +201,7 @@ def _check(run: Run, environment: RunEnvironment) -> str:
     machine.check_system()
     fitted = model_kind(run.model) == "fitted"
     device = "cpu" if fitted else machine.choose_device(environment.device)
-    machine.check_logger(environment.logger)
+    check_logger(environment.logger)
     several = f"devices={environment.devices}"
     if environment.num_nodes > 1:
         several += f" times num_nodes={environment.num_nodes}"
@@ -220,6 +213,8 @@ def _check(run: Run, environment: RunEnvironment) -> str:
         "change one of them",
     )
     if environment.diagnose:
+        from anharmonic.diagnostics.registry import check_applicable  # loads every diagnostic
+
         check_applicable(run.model, environment.diagnose)
     return device
 
@@ -258,12 +253,32 @@ def _checked_loaders(run: Run, environment: RunEnvironment, task: Task) -> Loade
 
 
 def _fitted(
-    run: Run, environment: RunEnvironment, task: Task, loaders: Loaders[Any], model: Resonators
+    run: Run, environment: RunEnvironment, task: Task, loaders: Loaders[Any], model: Any
 ) -> tuple[Result, ScoreTable | None]:
     """Fit a model that has no epochs."""
+    from anharmonic.train.fitted import fit_at_once  # loads the models that are fitted
+
     result, report = fit_at_once(run, task, loaders, model)
     _say(environment, f"{run.model} fitted in {result.seconds:.1f} s")
     return result, report
+
+
+def _begin(
+    model: nn.Module,
+    run: Run,
+    environment: RunEnvironment,
+    task: Task,
+    start: nn.Module | None = None,
+) -> None:
+    """Give a new model the weights that it begins with, where these are not drawn."""
+    if start is None and run.initial is None:
+        return
+    from anharmonic.train.warm import load_initial, take_weights  # few runs begin so
+
+    if start is None:
+        load_initial(model, run, environment, task)
+    else:
+        take_weights(model, start.state_dict(), new_head=False, where="the model before")
 
 
 def _check_type(name: str, value: object, kind: type, maker: str) -> None:
@@ -396,11 +411,15 @@ def _callbacks(loop: Loop, environment: RunEnvironment, folder: Path | None) -> 
     # Without a validation set the first training batch is what is looked at.
     looked_at = loop.loaders.valid or loop.loaders.train(0)
     callbacks: list[Callback] = []
-    if isinstance(loop.model, NeuralODENetwork):
-        callbacks.append(OdeCurves(loop.model, looked_at[0]))
+    if loop.run.model == "NeuralODE":
+        from anharmonic.train.ode_curves import OdeCurves  # loads the solvers
+
+        callbacks.append(OdeCurves(loop.model, looked_at[0]))  # type: ignore[arg-type]
     if loop.rank > 0:
         return callbacks
     if folder is not None and environment.diagnose:
+        from anharmonic.train.probes import Diagnostics, probe_of  # loads every diagnostic
+
         probe = probe_of(looked_at, loop.task.loss)
         path = folder / folders.DIAGNOSTICS
         callbacks.append(Diagnostics(path, probe, environment.diagnose, environment.diagnose_every))
@@ -419,7 +438,7 @@ def _circumstances(environment: RunEnvironment, device: str) -> dict[str, str]:
     return {
         "torch": found["torch"],
         "device": device,
-        "hardware": hardware(device),
+        "hardware": machine.hardware(device),
         "devices": str(environment.world_size),
         "threads": str(torch.get_num_threads()),
     }
@@ -428,3 +447,125 @@ def _circumstances(environment: RunEnvironment, device: str) -> dict[str, str]:
 def _say(environment: RunEnvironment, text: str) -> None:
     if environment.progress:
         print(text, file=sys.stderr, flush=True)
+
+
+_CURVE_POINTS = 100
+
+
+def tested(loop: Loop, nondeterministic: set[str]) -> tuple[Result, ScoreTable | None]:
+    """Give the model its chosen weights, test it and move it to the CPU.
+
+    Args:
+        loop: The finished training.
+        nondeterministic: Operations that were not deterministic.
+
+    Returns:
+        The result, and all metrics of the test, as of `Scores.report`.
+
+    Raises:
+        DivergedError: If the test metric is infinite or NaN.
+    """
+    run, task, loaders, seconds = loop.run, loop.task, loop.loaders, loop.seconds
+    epoch = loop.chosen_epoch
+    loop.model.load_state_dict(loop.chosen_weights)
+    scores = evaluate_fully(loop.model, loaders.test, task, loop.device)
+    test, report = scores.metric, scores.report(task)
+    if not math.isfinite(test):
+        lr = learning_rate(run, loop.epoch - 1, 1)  # about that of the last epoch
+        text = _checks.message(
+            f"test {task.metric} must be finite",
+            f"{test} with the weights of epoch {epoch}",
+            "train with a lower lr, or look for extreme values in the test data",
+        )
+        raise DivergedError(text, step=0, epoch=epoch, value=test, lr=lr)
+    loop.model.to("cpu").zero_grad(set_to_none=True)
+    constant_loss = trivial_loss(loaders.train(0), task, run.label_smoothing, loop.class_weights)
+    result = Result(
+        run=run,
+        hash=run.hash,
+        test=test,
+        valid=loop.curve["valid"][epoch - 1] if "valid" in loop.curve else None,
+        metric=task.metric,
+        higher_is_better=loop.higher_is_better,
+        trivial=trivial_score(task, loaders),
+        trivial_loss=rounded(constant_loss),
+        tested=scores.entries,
+        by_channel=by_channel(task, report),
+        parameters=sum(p.numel() for p in loop.model.parameters() if p.requires_grad),
+        seconds=round(seconds, 3),
+        memory_mb=round(loop.memory_mb, 1),
+        epochs_run=loop.epoch,
+        best_epoch=epoch,
+        stopped="early" if loop.stopped_early else "finished",
+        device=loop.device.type,
+        devices=loop.world,
+        threads=torch.get_num_threads(),
+        hardware=machine.hardware(loop.device.type),
+        versions=loop.versions,
+        commit=loop.commit,
+        started=loop.started,
+        curve=_thinned(loop.curve, epoch),
+        nondeterministic=sorted(nondeterministic),
+    )
+    return result, report
+
+
+def finish(loop: Loop, nondeterministic: set[str], folder: Path, results_path: Path) -> Result:
+    """Test the chosen weights and write model, result and results line, in this order.
+
+    Killed in between, the next start goes on from the last of these that was written.
+
+    Args:
+        loop: The finished training.
+        nondeterministic: Operations that were not deterministic.
+        folder: The run's folder.
+        results_path: The results file.
+
+    Raises:
+        DivergedError: If the test metric is infinite or NaN.
+        OSError: If a file cannot be written.
+    """
+    result, report = tested(loop, nondeterministic)
+    save_pretrained(loop.model, folder / folders.BEST)
+    write(result, report, folder, results_path)
+    return result
+
+
+def write(result: Result, report: ScoreTable | None, folder: Path, results_path: Path) -> None:
+    """Write report and result, after the model: into the folder, then as a line of the results.
+
+    Args:
+        result: The result.
+        report: All metrics of the test; None if there are none.
+        folder: The run's folder.
+        results_path: The results file.
+
+    Raises:
+        OSError: If a file cannot be written.
+    """
+    if report is not None:
+        write_atomically(folder / folders.REPORT, report.to_json() + "\n")
+    write_atomically(folder / folders.RESULT, result.to_json(indent=2) + "\n")
+    remove_leftovers(folder)
+    results.append(results_path, result)
+
+
+def _thinned(curve: dict[str, list[float]], best_epoch: int) -> dict[str, list[float]]:
+    """At most about a hundred epochs of a curve, the best and the last among them, rounded."""
+    count = len(curve["epoch"])
+    stride = -(-count // _CURVE_POINTS)
+    kept = sorted({*range(0, count, stride), best_epoch - 1, count - 1})
+    return {name: [rounded(values[i]) for i in kept] for name, values in curve.items()}
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what a finished run no longer needs.
+
+    Args:
+        folder: The run's folder.
+    """
+    (folder / folders.RESUME).unlink(missing_ok=True)
+    folders.remove_temporary(folder)
+    # Of a kill while the model was being written.
+    for leftover in folder.glob(f".{folders.BEST}-*"):
+        shutil.rmtree(leftover, ignore_errors=True)

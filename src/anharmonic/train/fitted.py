@@ -10,17 +10,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from anharmonic.data.answers import trivial_score
 from anharmonic.data.base import Batch, Loaders, Task
 from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.scores import ScoreTable
-from anharmonic.data.trivial import trivial_score
-from anharmonic.diagnostics.machine import hardware, peak_memory_mb
+from anharmonic.diagnostics import machine
 from anharmonic.nn.resonators.model import Resonators
-from anharmonic.train import machine
 from anharmonic.train.evaluate import evaluate, evaluate_fully
-from anharmonic.train.finish import by_channel, rounded
 from anharmonic.train.losses import class_weights_of, trivial_loss
-from anharmonic.train.results import Result
+from anharmonic.train.results import Result, by_channel, rounded
 from anharmonic.train.run import Run
 
 # Sequences that are read together; it changes no number.
@@ -88,14 +86,14 @@ def fit_at_once(
         by_channel=by_channel(task, report),
         parameters=model.num_fitted,
         seconds=round(seconds, 3),
-        memory_mb=round(peak_memory_mb("cpu"), 1),
+        memory_mb=round(machine.peak_memory_mb("cpu"), 1),
         epochs_run=1,
         best_epoch=1,
         stopped="finished",
         device="cpu",
         devices=1,
         threads=torch.get_num_threads(),
-        hardware=hardware("cpu"),
+        hardware=machine.hardware("cpu"),
         versions=machine.versions(),
         commit=machine.commit(),
         started=started,

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -18,17 +18,16 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 from torch.utils.data import DataLoader
 
 from anharmonic import _checks, _processes
-from anharmonic.data.base import Batches, Loaders, Task
+from anharmonic.data.base import Batch, Batches, Loaders, Task
 from anharmonic.data.metrics import TaskMetric
-from anharmonic.diagnostics.machine import peak_memory_mb
-from anharmonic.train import machine
+from anharmonic.diagnostics import machine
 from anharmonic.train.checkpoint import (
     load_state,
     random_states,
     restore_random_states,
     save_state,
 )
-from anharmonic.train.evaluate import evaluate
+from anharmonic.train.evaluate import Reader, evaluate
 from anharmonic.train.losses import (
     DivergedError,
     Share,
@@ -36,10 +35,8 @@ from anharmonic.train.losses import (
     share_of,
     summed_loss,
 )
-from anharmonic.train.noise import with_noise
 from anharmonic.train.optim import first_beta, learning_rate, make_optimizer
 from anharmonic.train.processes import average_over_processes, broadcast, gather
-from anharmonic.train.reader import Reader
 from anharmonic.train.run import Run, RunEnvironment
 
 # Reading a loss makes a GPU (or the other processes) wait, so there it is done this many steps at
@@ -48,6 +45,8 @@ _STEPS_PER_LOOK = 50
 # Writing the state takes longer than the few steps of an epoch of little data.
 _SECONDS_BETWEEN_SAVES = 1.0
 _KEPT = ("curve", "best_epoch", "best_weights", "stopped_early", "started", "versions", "commit")
+
+AnyBatch = TypeVar("AnyBatch")
 
 
 class Callback:
@@ -148,7 +147,7 @@ class Loop:
     @property
     def memory_mb(self) -> float:
         """Peak memory over all sittings."""
-        return max(self._memory_before, peak_memory_mb(self.device.type))
+        return max(self._memory_before, machine.peak_memory_mb(self.device.type))
 
     @contextlib.contextmanager
     def paused(self) -> Iterator[None]:
@@ -449,3 +448,30 @@ def moving_average(model: nn.Module, decay: float) -> AveragedModel:
     copy = AveragedModel(model, multi_avg_fn=follow, use_buffers=True)
     copy.requires_grad_(requires_grad=False)
     return copy
+
+
+def with_noise(batch: AnyBatch, additive: float, amplitude: float) -> AnyBatch:
+    """A batch with x (1 + amplitude * n) + additive * m in place of x.
+
+    The numbers n (one for each sequence and channel) and m (one for each value) are standard
+    normal, from torch's global generator. With both 0 nothing is drawn.
+
+    Args:
+        batch: The batch; only sequences may have noise.
+        additive: Standard deviation of what is added, >= 0.
+        amplitude: Standard deviation of the factor, >= 0.
+
+    Example:
+        >>> batch = Batch(torch.ones(2, 500, 3), torch.zeros(2, 1), None)
+        >>> bool(with_noise(batch, 0.0, 0.1).x.std(dim=1).max() < 1e-6)
+        True
+    """
+    if not isinstance(batch, Batch) or (additive == 0 and amplitude == 0):
+        return batch
+    x = batch.x
+    if amplitude > 0:
+        count, _, channels = x.shape
+        x = x * (1 + amplitude * torch.randn(count, 1, channels, device=x.device))
+    if additive > 0:
+        x = x + additive * torch.randn_like(x)
+    return batch._replace(x=x)

@@ -7,18 +7,20 @@ A loss is a sum over the sequences (and valid steps) of a batch divided by their
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from anharmonic import _checks
+from anharmonic.data.answers import real_targets, usual_changes
 from anharmonic.data.base import Batch, Batches, Task
-from anharmonic.data.graph_batch import GraphBatch
 from anharmonic.data.metrics import pinball_losses
-from anharmonic.data.trivial import real_targets, usual_changes
 from anharmonic.train.run import Run
+
+if TYPE_CHECKING:
+    from anharmonic.data.graph_batch import GraphBatch
 
 # Of probabilities, so that none has the logarithm of 0.
 _TINY = 1e-9

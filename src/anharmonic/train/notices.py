@@ -1,4 +1,4 @@
-"""What the curves of a training say that a user should know: one line each, once."""
+"""What a user should know of a training and its result, one line each: has the model learned?"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
-from anharmonic.train.learned import has_learned
+from anharmonic.data.metrics import PERCENT
 from anharmonic.train.options import model_option_parameters
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run
@@ -17,6 +17,31 @@ _SPIKE = 100.0
 # Rise of an epoch's mean loss above the least, as a share of all that was gained, and of the least:
 # a loss that has hardly fallen wavers by more than it gained.
 _JUMP, _JUMP_OF_LOSS = 0.5, 0.1
+
+
+LEAST = 0.05
+"""Share of the way from the baseline to a perfect answer that a model has to go."""
+
+
+def has_learned(
+    value: float, baseline: float, metric: str, higher_is_better: bool, spread: float = 0.0
+) -> bool:
+    """Whether a value is better than the baseline's by more than a little and its own spread.
+
+    Args:
+        value: What the model reached.
+        baseline: What the trivial answer reaches.
+        metric: Name of the metric, or "loss".
+        higher_is_better: Whether larger values are better.
+        spread: How much the value varies, for example its standard deviation over seeds.
+
+    Example:
+        >>> has_learned(56.0, 55.0, "accuracy", True), has_learned(0.5, 1.0, "mse", False)
+        (False, True)
+    """
+    perfect = 100.0 if metric in PERCENT else float(higher_is_better)
+    gain = value - baseline if higher_is_better else baseline - value
+    return gain > max(LEAST * abs(perfect - baseline), spread)
 
 
 class Notices:
@@ -102,6 +127,13 @@ def not_learned(result: Result) -> str:
         f"the model did NOT learn its training data (loss {loss:.3g}, without the inputs "
         f"{result.trivial_loss:.3g}): try a lower lr than {run.lr:g}{step}, or train longer"
     )
+
+
+def no_stream(run: Run) -> str:
+    """Why a trained model cannot run sample by sample, and what to do; "" where it can."""
+    if run.model_options.get("bidirectional") is not True:
+        return ""
+    return "reads in both directions, so it cannot run sample by sample: train with --streaming"
 
 
 def _round(value: float) -> str:

@@ -20,10 +20,12 @@ from anharmonic import _checks
 from anharmonic.data.base import Task
 from anharmonic.data.own import SequencesTask
 from anharmonic.data.registry import OWN_DATA, PATH_ARGUMENTS, task_class, task_parameters
-from anharmonic.nn.arguments import constructor_arguments
-from anharmonic.nn.registry import list_models, model_class, model_kind
+from anharmonic.nn.registry import constructor_arguments, list_models, model_class, model_kind
 
-_DEFAULT_HIDDEN_SIZE = 128
+HIDDEN_SIZE = 64
+"""Units of a model whose width is left open: `recipe` writes them into the run."""
+# A bare `Run` without a width has meant this from the first release: it is in the names of results.
+_HIDDEN_SIZE_OF_A_BARE_RUN = 128
 # Set by the task or by `RunEnvironment`, not by the user of a run.
 _NOT_MODEL_OPTIONS = frozenset(
     {"self", "input_size", "output_size", "level", "target", "batch_first", "device", "dtype"}
@@ -55,7 +57,7 @@ def check_digest(task: str, options: Mapping[str, Any]) -> None:
         f'task_options of the task "{task}"',
         sorted(options),
         'a mapping that holds "sha256"',
-        "take it from anharmonic.data.files.file_digest(path): the run is one with its data",
+        "take it from anharmonic.data.file_digest(path): the run is one with its data",
     )
 
 
@@ -76,7 +78,7 @@ def check_model_options(model: str, given: Any) -> dict[str, Any]:
     """
     options = _options("model_options", given, model_option_parameters(model))
     if model_kind(model) != "fitted":
-        default = _defaults("model", model).get("hidden_size", _DEFAULT_HIDDEN_SIZE)
+        default = _defaults("model", model).get("hidden_size", _HIDDEN_SIZE_OF_A_BARE_RUN)
         options.setdefault("hidden_size", default)
     return options
 

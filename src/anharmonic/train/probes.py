@@ -1,4 +1,4 @@
-"""The few data a model is looked at with, and the log of what was seen."""
+"""Diagnostics during a training: the few data a model is looked at with, and the log."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import Any
 
 from torch import Tensor
 
+from anharmonic._files import append_line
 from anharmonic.data.base import Batch, Batches
 from anharmonic.diagnostics.base import Probe
+from anharmonic.diagnostics.registry import measure
+from anharmonic.ops.graph import Adjacency
+from anharmonic.train.loop import Callback, Loop
 from anharmonic.train.losses import summed_loss
 
 SEQUENCES = 8
@@ -49,6 +53,42 @@ def probe_of(batches: Batches[Any], loss: str) -> Probe:
         return summed_loss(here.select(prediction), here, loss)
 
     return Probe((x,), last)
+
+
+class Diagnostics(Callback):
+    """Adds a line to a file before training and after epochs; changes neither weights nor clock.
+
+    Args:
+        path: The run's ``diagnostics.jsonl``.
+        probe: The data that the model is looked at with.
+        names: What to measure.
+        every: Epochs from one measurement to the next; before the first and after the last epoch
+            there is one in any case.
+    """
+
+    def __init__(self, path: Path, probe: Probe, names: tuple[str, ...], every: int) -> None:
+        self._path, self._probe, self._names, self._every = path, probe, names, every
+
+    def on_start(self, loop: Loop) -> None:
+        """Measure the initial weights."""
+        if loop.epoch == 0:
+            self._measure(loop)
+
+    def measure(self, loop: Loop) -> dict[str, float]:
+        """Measure before the epoch is saved: killed in between, both are done again."""
+        if loop.epoch % self._every == 0 or loop.epoch == loop.run.epochs:
+            self._measure(loop)
+        return {}
+
+    def _measure(self, loop: Loop) -> None:
+        with loop.paused():
+            inputs = tuple(
+                entry.to(loop.device) if isinstance(entry, Tensor | Adjacency) else entry
+                for entry in self._probe.inputs
+            )
+            found = measure(loop.model, Probe(inputs, self._probe.loss), self._names)
+            line = json.dumps({"epoch": loop.epoch, **found}, allow_nan=False)
+            append_line(self._path, line)
 
 
 def read_diagnostics(path: Path) -> list[dict[str, Any]]:

@@ -18,25 +18,24 @@ import numpy as np
 
 from anharmonic import _checks
 from anharmonic.data.base import Task
-from anharmonic.data.files import FileTask
-from anharmonic.data.own import SequencesTask
+from anharmonic.data.own import FileTask, SequencesTask
 from anharmonic.data.registry import make_task
 from anharmonic.nn.registry import canonical_name, model_kind
 from anharmonic.train.options import (
+    HIDDEN_SIZE,
     check_fitted_task,
     check_kinds,
     check_task_options,
     frozen_defaults,
     model_option_parameters,
+    task_option_parameters,
 )
-from anharmonic.train.recipe_graphs import GRAPH_OPTIONS, graph_settings
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
 
 # Below this a validation set of 15 % would be too small to choose an epoch by, and too many
 # sequences to go without.
 _FEW_SEQUENCES = 300
-_HIDDEN_SIZE = 64
 # Optimiser steps; more where five epochs are more.
 _STEPS = 2000
 # Sequences longer than one and a half times this are seen in patches, to be about this long.
@@ -63,10 +62,26 @@ FILLED_OPTIONS = frozenset(
         "scale_target",
         "valid_share",
         "metric",
-        *GRAPH_OPTIONS,
+        "conv",
+        "aggr",
+        "encoder_activation",
+        "gate_scale",
+        "input_dropout",
+        "neighbours",
+        "output_dropout",
+        "p",
+        "residual",
+        "scale_rows",
+        "separate_gate",
+        "shared",
+        "single_rate",
     }
 )
 """Options of models and tasks that a recipe may fill."""
+# A stream has no end to read from, no later samples, and even times.
+_STREAM_MODEL = {"bidirectional": False}
+_STREAM_FITTED = {"scaling": "train"}
+_STREAM_TASK = {"scale_each": False, "elapsed": "ignore"}
 
 
 @dataclass(frozen=True)
@@ -283,6 +298,8 @@ def _settings(
             )
         return fields, _model(model, task, math.ceil(facts.steps / patch)), task_options, why
     if model_kind(model) == "graph":
+        from anharmonic.train.recipe_graphs import graph_settings  # loads graph networks
+
         fields, options, why = graph_settings(model, task, given["model_options"])
         return fields, options, {}, why
     return {}, {}, {}, ""
@@ -335,7 +352,7 @@ def _training(
 
 def _model(model: str, task: Task, steps: int) -> dict[str, Any]:
     """Width, direction and time step for sequences of so many steps, after patching."""
-    options: dict[str, Any] = {"hidden_size": _HIDDEN_SIZE}
+    options: dict[str, Any] = {"hidden_size": HIDDEN_SIZE}
     if task.target != "value" and task.readout != "all":
         options["bidirectional"] = True
     if model == "LEM":
@@ -377,3 +394,32 @@ def _preparation(task: SequencesTask, facts: DataFacts, given: Mapping[str, Any]
 
 def _short(value: Any) -> str:
     return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def streaming_options(model: str, task: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Fields of a run with what a model needs that takes samples as they come.
+
+    Args:
+        model: Canonical name of the model.
+        task: Name of the task.
+        given: Fields of the run that were typed.
+
+    Raises:
+        ValueError: If the model is none for sequences, or another value was typed.
+    """
+    kind = model_kind(model)
+    advice = "leave --streaming out"
+    fits = kind in ("sequence", "fitted")
+    _checks.require(fits, "--streaming", model, "for a model of sequences", advice)
+    made = dict(given)
+    model_needs = _STREAM_FITTED if kind == "fitted" else _STREAM_MODEL
+    for field, wanted, known in (
+        ("model_options", model_needs, model_option_parameters(model)),
+        ("task_options", _STREAM_TASK, task_option_parameters(task)),
+    ):
+        options = made[field] = dict(made.get(field, {}))
+        for name in wanted.keys() & known.keys():
+            value = options.setdefault(name, wanted[name])
+            flag, expected = f"--{name.replace('_', '-')}", f"{wanted[name]} with --streaming"
+            _checks.require(value == wanted[name], flag, value, expected, f"leave {flag} out")
+    return made

@@ -16,6 +16,7 @@ from anharmonic.data.base import Task
 from anharmonic.data.graph_batch import GraphBatch, NodeDataset
 from anharmonic.diagnostics import gate_rates
 from anharmonic.nn.graph.gradient_gating_network import GradientGatingNetwork
+from anharmonic.train.options import HIDDEN_SIZE
 
 # Cora, Citeseer and Pubmed lie at 0.6 and above, Film, Chameleon, Squirrel, Texas, Wisconsin,
 # Minesweeper, Tolokers and Twitch at 0.15 and below.
@@ -71,22 +72,6 @@ for _fields in _TEXTBOOK.values():
     _fields |= {"epochs": 200, "select": "loss"}
 
 
-GRAPH_OPTIONS = frozenset(
-    {
-        *(name for by_model in (_SMOOTHING, _SEPARATING) for o in by_model.values() for name in o),
-        "hidden_size",
-        "dt",
-        "dropout",
-        "input_dropout",
-        "output_dropout",
-        "encoder_activation",
-        "scale_rows",
-        "gate_scale",
-    }
-)
-"""Options that these rules may fill."""
-
-
 def graph_settings(
     model: str, task: Task, given: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[dict[str, Any], dict[str, Any], str]:
@@ -135,7 +120,7 @@ def graph_settings(
     parts = [train.batch] if valid is None else [train.batch, valid.batch]
     alike = _homophily(parts) if task.target == "class" else None
     smooth = alike is None or alike >= _ALIKE
-    options: dict[str, Any] = {"hidden_size": 64}
+    options: dict[str, Any] = {"hidden_size": HIDDEN_SIZE}
     gated = model == "GradientGating" and smooth and given.get("num_layers", 0) > _SHALLOW
     options |= _GATED if gated else (_SMOOTHING if smooth else _SEPARATING).get(model, {})
     # PlainGNN has dropout after every layer, the last one included.

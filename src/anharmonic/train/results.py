@@ -15,6 +15,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from anharmonic import _checks
 from anharmonic._files import append_line
+from anharmonic.data.base import Task
+from anharmonic.data.scores import ScoreTable
+from anharmonic.train.folder import REPORT
 from anharmonic.train.run import Run, read_fields
 
 
@@ -246,3 +249,40 @@ def read_old_fitted(path: str | Path, runs: Iterable[Run]) -> list[Result]:
         one |= {"memory_mb": 0.0, "epochs_run": 1, "best_epoch": 1, "stopped": "finished"}
         found.append(Result(**one, devices=1, versions={}, commit=None, **kept))
     return found
+
+
+def rounded(value: float) -> float:
+    """A value of a result, to six digits."""
+    return value if isinstance(value, int) else float(f"{value:.6g}")
+
+
+def by_channel(task: Task, report: ScoreTable | None) -> dict[str, float] | None:
+    """The metric of every channel of a forecast, in its own units; None of other tasks or of one.
+
+    Args:
+        task: Has the metric.
+        report: All metrics.
+    """
+    if not task.horizon or task.quantiles or report is None or len(report.outputs) < 2:
+        return None
+    values = {
+        one.name: {"rmse": one.rmse, "mse": one.rmse**2, "mae": one.mae} for one in report.outputs
+    }
+    return {name: known[task.metric] for name, known in values.items()}
+
+
+def read_report(run_folder: str | Path) -> ScoreTable | None:
+    """Read all metrics that a finished run's model has on its test data.
+
+    Args:
+        run_folder: The run's folder.
+
+    Returns:
+        The metrics; None if the folder holds none: of a run of version 0.1, or one that makes more
+        than 20 million numbers for its test data.
+
+    Raises:
+        ValueError: If the file is damaged.
+    """
+    path = Path(run_folder) / REPORT
+    return ScoreTable.from_json(_checks.text_of(path)) if path.is_file() else None

@@ -26,7 +26,6 @@ from anharmonic import _checks, _processes
 from anharmonic.data.base import Task
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import list_tasks, make_task, task_class
-from anharmonic.diagnostics.registry import DIAGNOSTICS
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.options import (
@@ -98,7 +97,8 @@ class Run:
     """Options of the task's constructor as JSON values, e.g. {"length": 500}. Default: none."""
     model_options: dict[str, Any] = field(default_factory=dict)
     """Options of the model's constructor as JSON values, e.g. {"hidden_size": 64, "dt": 0.1}.
-    Default: none; hidden_size is then 128 (graph models: 64)."""
+    Write the width: a run without hidden_size means 128 for good (graph models: 64), because
+    results are named by it. `recipe` chooses a width for you."""
     seed: int = 0
     """Seed of initial weights, order of data and dropout; 0 to 2**32 - 1."""
     epochs: int = 20
@@ -170,7 +170,7 @@ class Run:
                     "task must be the name of a task",
                     f"a file, {str(self.task)!r}",
                     'pass task="file" with task_options={"sha256": file_digest(path)} (from '
-                    "anharmonic.data.files) and the path as RunEnvironment(file=path)",
+                    "anharmonic.data) and the path as RunEnvironment(file=path)",
                 )
             )
         put(self, "task", _checks.choice("task", self.task, list_tasks()))
@@ -451,8 +451,11 @@ class RunEnvironment:
             object.__setattr__(self, "progress", False)
         if not isinstance(self.diagnose, list | tuple):
             wrong_type("diagnose", "a list of names of diagnostics", self.diagnose)
-        for name in self.diagnose:
-            _checks.choice("a name in diagnose", name, DIAGNOSTICS)
+        if self.diagnose:
+            from anharmonic.diagnostics.registry import DIAGNOSTICS  # loads every diagnostic
+
+            for name in self.diagnose:
+                _checks.choice("a name in diagnose", name, DIAGNOSTICS)
         object.__setattr__(self, "diagnose", tuple(dict.fromkeys(self.diagnose)))
         _checks.positive_int("diagnose_every", self.diagnose_every)
         _checks.choice("logger", self.logger, get_args(LoggerName))

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from anharmonic.nn.registry import model_kind
 from anharmonic.train.options import frozen_defaults, model_option_parameters
 from anharmonic.train.run import Run
-from anharmonic.train.search import Range
+from anharmonic.train.trials import Range
 
 _DROPOUTS = ("dropout", "input_dropout", "output_dropout")
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from anharmonic import pages
 from anharmonic._checks import listed
 from anharmonic.data.base import counted
-from anharmonic.data.files import FileTask
 from anharmonic.data.metrics import PERCENT
-from anharmonic.train.learned import has_learned
+from anharmonic.data.own import FileTask
+from anharmonic.train.notices import has_learned
 from anharmonic.train.standings import Comparison, Spread, Standing
 
 

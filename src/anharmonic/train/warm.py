@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from anharmonic import _checks
 from anharmonic.data.base import Task
-from anharmonic.data.files import FileTask
+from anharmonic.data.own import FileTask
 from anharmonic.data.readers import file_digest
 from anharmonic.nn.registry import model_kind
 from anharmonic.nn.store import WEIGHTS, from_pretrained

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import json
+import importlib.util
 import math
 import sys
 import time
@@ -11,15 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
-from torch import Tensor
 from tqdm import tqdm
 
-from anharmonic._files import append_line, write_atomically
-from anharmonic.diagnostics.base import Probe
-from anharmonic.diagnostics.registry import measure
-from anharmonic.ops.graph import Adjacency
+from anharmonic import _checks
+from anharmonic._files import write_atomically
 from anharmonic.train import results
-from anharmonic.train.estimate import in_words
 from anharmonic.train.loop import Callback, Loop
 from anharmonic.train.notices import Notices
 from anharmonic.train.optim import learning_rate
@@ -142,42 +138,6 @@ class Reporter(Callback):
         self._call(loop.epoch, newest)
 
 
-class Diagnostics(Callback):
-    """Adds a line to a file before training and after epochs; changes neither weights nor clock.
-
-    Args:
-        path: The run's ``diagnostics.jsonl``.
-        probe: The data that the model is looked at with.
-        names: What to measure.
-        every: Epochs from one measurement to the next; before the first and after the last epoch
-            there is one in any case.
-    """
-
-    def __init__(self, path: Path, probe: Probe, names: tuple[str, ...], every: int) -> None:
-        self._path, self._probe, self._names, self._every = path, probe, names, every
-
-    def on_start(self, loop: Loop) -> None:
-        """Measure the initial weights."""
-        if loop.epoch == 0:
-            self._measure(loop)
-
-    def measure(self, loop: Loop) -> dict[str, float]:
-        """Measure before the epoch is saved: killed in between, both are done again."""
-        if loop.epoch % self._every == 0 or loop.epoch == loop.run.epochs:
-            self._measure(loop)
-        return {}
-
-    def _measure(self, loop: Loop) -> None:
-        with loop.paused():
-            inputs = tuple(
-                entry.to(loop.device) if isinstance(entry, Tensor | Adjacency) else entry
-                for entry in self._probe.inputs
-            )
-            found = measure(loop.model, Probe(inputs, self._probe.loss), self._names)
-            line = json.dumps({"epoch": loop.epoch, **found}, allow_nan=False)
-            append_line(self._path, line)
-
-
 class Log(Callback):
     """Writes the curves into a folder after every epoch, and the run before the first.
 
@@ -263,3 +223,45 @@ class TensorBoardLog(Log):
 
 LOGS = {"csv": CsvLog, "tensorboard": TensorBoardLog}
 """The logs by name."""
+
+
+def check_logger(name: str) -> None:
+    """Check that the package that a logger writes with is installed.
+
+    Args:
+        name: As of `RunEnvironment.logger`.
+
+    Raises:
+        ImportError: If it is not.
+
+    Example:
+        >>> check_logger("csv")
+    """
+    if name != "tensorboard" or importlib.util.find_spec("tensorboard"):
+        return
+    raise ImportError(
+        _checks.message(
+            "logger='tensorboard' (--logger tensorboard) needs the package tensorboard",
+            "an environment without it",
+            "run: pip install tensorboard, or choose --logger csv",
+        )
+    )
+
+
+def in_words(seconds: float) -> str:
+    """A time, as coarse as it is known.
+
+    Args:
+        seconds: The time.
+
+    Example:
+        >>> [in_words(s) for s in (4, 45, 200, 5000, 30000)]
+        ['a few seconds', 'about 50 s', 'about 3 min', 'about 83 min', 'about 8 h']
+    """
+    if seconds < 10:
+        return "a few seconds"
+    if seconds < 60:
+        return f"about {max(10, 10 * round(seconds / 10 + 0.4))} s"
+    if seconds < 2 * 3600:
+        return f"about {round(seconds / 60)} min"
+    return f"about {round(seconds / 3600)} h"

@@ -9,7 +9,7 @@ from anharmonic.data.base import Splits
 from anharmonic.data.graph_batch import GraphDataset
 from anharmonic.data.graphs.base import GraphTask, NodeData, NodeTask, by_row_sum
 from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
-from anharmonic.nn.arguments import argument_descriptions, constructor_arguments
+from anharmonic.nn.registry import argument_descriptions, constructor_arguments
 
 
 class Path4(NodeTask):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.data.files import file_digest
 from anharmonic.data.graphs.own import GraphFileTask, read_graph, save_graph
+from anharmonic.data.readers import file_digest
 
 NODES = 40
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from anharmonic.data.columns import Columns
-from anharmonic.data.files import FileTask
+from anharmonic.data.own import FileTask
 from anharmonic.data.readers import read_parts
 
 pytest.importorskip("pyarrow")

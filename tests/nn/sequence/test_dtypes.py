@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from anharmonic.nn.registry import SEQUENCE_LAYERS as LAYERS
+from anharmonic.nn.registry import SEQUENCE_LAYERS, model_class
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", SEQUENCE_LAYERS)
 def test_one_weight_in_float64_is_refused(name):
-    layer = LAYERS[name](2, 4)
+    layer = model_class(name)(2, 4)
     for weight in layer.parameters():
         weight.data = weight.data.double()
         with pytest.raises((TypeError, ValueError, RuntimeError), match=r"dtype|float64|Double"):

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from anharmonic import _checks
+from anharmonic import _checks, _tensors
 from anharmonic.nn import HiddenState
 from anharmonic_papers.models.ode_layer import ODELayer
 
@@ -128,7 +128,7 @@ class LipschitzRNN(ODELayer):
         """The first values that the note above names."""
         if name in ("weight_linear", "weight_hh"):
             parameter.normal_(0.0, 1 / self.hidden_size)
-            if name == "weight_linear" and _checks.has_values(parameter):
+            if name == "weight_linear" and _tensors.has_values(parameter):
                 self._calm(parameter)
         else:
             super().init_parameter(name, parameter)

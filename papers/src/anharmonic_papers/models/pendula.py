@@ -31,7 +31,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anharmonic import MultiLayerNeuralOscillator, NeuralOscillator, State, _checks
+from anharmonic import MultiLayerNeuralOscillator, NeuralOscillator, State, _checks, _tensors
 
 
 class PendulumNetwork:
@@ -71,10 +71,10 @@ class PendulumNetwork:
         self.masses = _positive("masses", masses)
         count = len(self.masses)
         self.lengths = _positive("lengths", torch.ones_like(masses) if lengths is None else lengths)
-        _checks.has_shape("lengths", self.lengths, (count,), "give every pendulum a length")
+        _tensors.has_shape("lengths", self.lengths, (count,), "give every pendulum a length")
         self.gravity = _checks.number("gravity", gravity, low=0.0, low_open=True)
         couplings = _float64("couplings", couplings)
-        _checks.has_shape("couplings", couplings, (count, count), "couple every pair of masses")
+        _tensors.has_shape("couplings", couplings, (count, count), "couple every pair of masses")
         symmetric = couplings.isfinite().all() and torch.equal(couplings, couplings.t())
         _checks.require(
             bool(symmetric and not couplings.diagonal().any()), "couplings", couplings.tolist(),
@@ -212,7 +212,7 @@ class PendulumNetwork:
         q, v = (zero, zero) if state is None else state
         for name, value in (("state.y", q), ("state.z", v)):
             _float64(name, value)
-            _checks.has_shape(name, value, tuple(zero.shape), "its sizes are batch, pendula")
+            _tensors.has_shape(name, value, tuple(zero.shape), "its sizes are batch, pendula")
         angles = []
         for push in pushes:
             v = v + h / 2 * (pull(q) + push)

@@ -18,7 +18,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from anharmonic import _checks
+from anharmonic import _checks, _tensors
 from anharmonic.nn import GradientGating
 from anharmonic_papers.theory.graphcon import (
     EDGES,
@@ -334,7 +334,7 @@ def slowly(field: Callable[[Tensor], Tensor], x: Tensor, times: Tensor, steps: i
 
 def differences(x: Tensor, weights: Tensor, p: float) -> Tensor:
     """Σ_{j∈N_i}|X_j - X_i|^p of scalar features, [v, 1]."""
-    _checks.has_shape("x", x, (len(x), 1), "the statement is about scalar features")
+    _tensors.has_shape("x", x, (len(x), 1), "the statement is about scalar features")
     return (weights * (x - x.T).abs() ** p).sum(1, keepdim=True)
 
 

@@ -21,7 +21,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from anharmonic import _checks
+from anharmonic import _checks, _tensors
 from anharmonic.nn import AttentionCoupling, GradientGating, GraphCON
 from anharmonic_papers.theory.graphs import (
     MatrixCoupling,
@@ -61,7 +61,7 @@ def oscillation(
     coupling: Tensor, x: Tensor, y: Tensor, times: Tensor, damping: float
 ) -> tuple[Tensor, Tensor]:
     """The exact solution of X'' = A X - X - α X', features and velocities [K, v, m]."""
-    _checks.has_shape("coupling", coupling, (len(x), len(x)), "pass A with a row per node of x")
+    _tensors.has_shape("coupling", coupling, (len(x), len(x)), "pass A with a row per node of x")
     eye = torch.eye(len(x), dtype=x.dtype)
     matrix = torch.cat(
         [torch.cat([0 * eye, eye], 1), torch.cat([coupling - eye, -damping * eye], 1)]
@@ -684,7 +684,7 @@ def loss_gradients(
                 "pass a list of theory.graphs.MatrixCoupling, one per layer",
             )
         )
-    _checks.has_shape("x", x, (len(x), 1), "the statement is about scalar features")
+    _tensors.has_shape("x", x, (len(x), 1), "the statement is about scalar features")
     _, (xs, ys) = layer(x, edge_index, return_states=True)
     loss = (xs[-1] - target).square().sum() / (2 * len(x))
     found = torch.autograd.grad(loss, weights)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic.data.base import Splits
+from anharmonic.data.parts import Indices
 from anharmonic.data.sources import Arrays
-from anharmonic.data.splits import Indices
 
 
 def node_features(arrays: Arrays, prefix: str = "x", shape: str = "") -> NDArray[np.float32]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from anharmonic.data.base import Readout, Splits, Target, Task, counted
 from anharmonic.data.graph_batch import NodeDataset
 from anharmonic.data.graphs.edges import reciprocity, to_undirected
-from anharmonic.data.splits import Indices
+from anharmonic.data.parts import Indices
 from anharmonic.ops.graph import Adjacency
 
 

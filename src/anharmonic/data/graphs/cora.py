@@ -14,8 +14,8 @@ from anharmonic.data.graphs.archives import node_features, stored_split
 from anharmonic.data.graphs.base import NodeData, NodeTask
 from anharmonic.data.graphs.edges import subgraph
 from anharmonic.data.graphs.pyg import pyg_source
+from anharmonic.data.parts import Indices
 from anharmonic.data.sources import Source, load_arrays
-from anharmonic.data.splits import Indices
 
 
 class CitationTask(NodeTask):

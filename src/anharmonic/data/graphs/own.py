@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anharmonic._checks import boolean, choice, listed, message, natural, require
-from anharmonic._files import replacing
+from anharmonic._files import existing, replacing
 from anharmonic.data.archive import load_archive
 from anharmonic.data.base import Splits, counted, seeded_rng
 from anharmonic.data.graphs.base import NodeData, NodeTask
 from anharmonic.data.graphs.edges import Edges, coalesce, reciprocity, to_undirected
-from anharmonic.data.npz import existing
+from anharmonic.data.parts import Indices, split_indices
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.readers import checked_digest
 from anharmonic.data.sequences import Sequences
-from anharmonic.data.splits import Indices, split_indices
 from anharmonic.ops.graph import Adjacency
 
 _MASKS = {"train": ("train_mask",), "valid": ("valid_mask", "val_mask"), "test": ("test_mask",)}

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anharmonic._checks import listed, message, require
-from anharmonic.data.names import calendar_part, plain
+from anharmonic.data.columns import calendar_part, plain
 from anharmonic.data.tables.dates import (
     MixedZonesError,
     TwoMeaningsError,

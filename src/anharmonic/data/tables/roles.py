@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
-from anharmonic.data.columns import Columns, Layout, by_name
-from anharmonic.data.names import (
+from anharmonic.data.columns import (
     INDEX,
     MONTHS,
     ROWS,
+    Columns,
+    Layout,
+    by_name,
     calendar_part,
     is_counter,
     is_time,
@@ -35,7 +37,7 @@ from anharmonic.data.tables.cells import (
     text_columns,
     times,
 )
-from anharmonic.data.tables.steps import StepColumns, step_columns
+from anharmonic.data.tables.wide import StepColumns, step_columns
 
 # Fewer values of a column of numbers may be classes.
 _MOST_CLASSES = 20

@@ -12,8 +12,7 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from anharmonic._checks import message, require
-from anharmonic.data.columns import Columns, by_name, is_role
-from anharmonic.data.names import target_rank
+from anharmonic.data.columns import Columns, by_name, is_role, target_rank
 from anharmonic.data.tables.cells import MISSING, Table
 
 _MARKS = (",", ";", "\t", "|")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from anharmonic import _checks
+from anharmonic import _checks, _tensors
 from anharmonic.ops.graph import Adjacency, check_edges
 
 Activation = Callable[[Tensor], Tensor]
@@ -101,10 +101,10 @@ def check_input(x: Any, graph: Any) -> None:
     )  # fmt: skip
     advice = "put several graphs into one, as torch_geometric.data.Batch does"
     _checks.require(x.dim() == 2, "x", x, expected, advice)
-    _checks.no_nan("x", x)
+    _tensors.no_nan("x", x)
     device = getattr(graph, "device", x.device)
     _checks.require(
-        x.device == device or _checks.watched(), "x", f"one on {x.device}",
+        x.device == device or _tensors.watched(), "x", f"one on {x.device}",
         f"on the device of the edges, {device}", "move both with .to(device)",
     )  # fmt: skip
     if isinstance(graph, Adjacency):
@@ -112,7 +112,7 @@ def check_input(x: Any, graph: Any) -> None:
     elif isinstance(graph, Tensor) and graph.layout != torch.strided:
         nodes = tuple(graph.shape)
     else:
-        if _checks.has_values(x):
+        if _tensors.has_values(x):
             check_edges(graph, x.shape[0])
         return
     # A compiler makes constants of sizes in a message, so it is built only where it is raised.

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from anharmonic import _checks
+from anharmonic import _checks, _tensors
 from anharmonic.nn.graph.arguments import check_edge_options, check_input, is_symbol, modules
 from anharmonic.nn.graph.convolve import convolve, redraw
 from anharmonic.ops.graph import Adjacency, as_int64, edges_of
@@ -186,7 +186,7 @@ class DeepGraphLayer(nn.Module):
             advice = "use torch.export.export, or make the Adjacency outside of the trace"
             raise TypeError(_checks.message(expected, received, advice))
         # No version counter tells of a change in inference mode, nor inside of a compiled graph.
-        keep = not (_checks.watched() or graph.is_inference())
+        keep = not (_tensors.watched() or graph.is_inference())
         if keep and self._last is not None:
             last_graph, version, nodes, adjacency = self._last
             is_same = last_graph() is graph and version == graph._version and nodes == num_nodes

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from anharmonic import _checks
+from anharmonic import _checks, _tensors
 from anharmonic.nn.graph.arguments import activation_function
 from anharmonic.nn.graph.convolutions import check_conv, make_conv
 from anharmonic.nn.store import Stored
@@ -198,7 +198,7 @@ def pooled(x: Tensor, membership: Tensor | None, num_graphs: int, pool: str) -> 
 
 def _check_membership(membership: Tensor, nodes: int, num_graphs: int) -> None:
     fits = membership.shape == (nodes,) and membership.dtype == torch.int64
-    if fits and nodes and _checks.has_values(membership):
+    if fits and nodes and _tensors.has_values(membership):
         fits = 0 <= int(membership.min()) and int(membership.max()) < num_graphs
     if not fits:
         raise ValueError(

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from anharmonic import _checks
+from anharmonic import _checks, _tensors
 from anharmonic.nn.ode.solve import checked_solver, checked_times, solve
 from anharmonic.nn.store import Stored, repr_of
 
@@ -215,13 +215,13 @@ class NeuralODE(Stored):
             StiffError: If the solver's steps become too small or the evaluations too many.
         """
         weight = self.head.weight
-        z = _checks.tensor_like("z", z, dtype=weight.dtype, device=weight.device)
+        z = _tensors.tensor_like("z", z, dtype=weight.dtype, device=weight.device)
         d = self.hidden_size
         _checks.require(
             z.dim() in (1, 2) and z.shape[-1] == d and 0 not in z.shape, "z", z,
             f"of shape [B, {d}] or [{d}]", "give one row per state",
         )  # fmt: skip
-        _checks.no_nan("z", z)
+        _tensors.no_nan("z", z)
         rows = z if z.dim() == 2 else z[None]
         path, self.nfe = solve(_Derivative(self), rows, checked_times(times, z), self.problem)
         return path if z.dim() == 2 else path[:, 0]  # type: ignore[no-any-return]

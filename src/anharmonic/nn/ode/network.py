@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from anharmonic import _checks
+from anharmonic import _checks, _tensors
 from anharmonic.nn.ode.matrix_form import NeuralODE
 from anharmonic.nn.store import Stored
 
@@ -111,11 +111,11 @@ class NeuralODENetwork(Stored):
             ImportError: If torchdiffeq is missing.
         """
         weight = self.encoder.weight
-        x = _checks.tensor_like("x", x, dtype=weight.dtype, device=weight.device)
+        x = _tensors.tensor_like("x", x, dtype=weight.dtype, device=weight.device)
         _checks.require(
             x.dim() == 2 and x.shape[1] == self.input_size and 0 not in x.shape, "x", x,
             f"of shape [B, {self.input_size}]",
             "give one row of features per sample; a single one as x[None]",
         )  # fmt: skip
-        _checks.no_nan("x", x)
+        _tensors.no_nan("x", x)
         return self.decoder(self.ode(self.encoder(x)))  # type: ignore[no-any-return]

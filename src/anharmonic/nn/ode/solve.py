@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from anharmonic import _checks
+from anharmonic import _checks, _tensors
 
 ADAPTIVE = ("dopri5", "dopri8", "bosh3", "fehlberg2", "adaptive_heun")
 """Solvers that choose their steps by ``rtol`` and ``atol``."""
@@ -117,7 +117,7 @@ class _Counted(nn.Module):
 
     def check_finite(self, z: Any) -> None:
         for part in (z,) if isinstance(z, Tensor) else z:
-            if _checks.has_values(part) and not math.isfinite(float(part.detach().abs().sum())):
+            if _tensors.has_values(part) and not math.isfinite(float(part.detach().abs().sum())):
                 raise self.too_stiff("a state that is not finite")
 
     def too_stiff(self, came: str) -> StiffError:

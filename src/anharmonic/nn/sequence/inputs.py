@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
-from anharmonic import _checks
+from anharmonic import _checks, _tensors
 from anharmonic.ops import State
 from anharmonic.ops.backend import in_autocast
 
@@ -56,7 +56,7 @@ def checked_state(state: Any, shape: tuple[int, ...], example: Tensor, kind: Any
             "its sizes are layers * directions, batch, hidden; a state of another batch or layer "
             "does not fit"
         )
-        _checks.has_shape(f"state.{name}", value, shape, advice)
+        _tensors.has_shape(f"state.{name}", value, shape, advice)
         checked.append(value)
     return kind(*checked)
 
@@ -76,7 +76,7 @@ def checked_elapsed(elapsed: Any, shape: tuple[int, ...], layer: Any) -> Tensor:
                 "give one time per sample",
             )
         )
-    longest = _checks.nonnegative("elapsed", times)
+    longest = _tensors.nonnegative("elapsed", times)
     if longest > 1 and not layer._gaps_warned:
         layer._gaps_warned = layer._warn_unstable(longest)
     return times
@@ -144,4 +144,4 @@ def on_layer(name: str, value: Any, example: Tensor) -> Tensor:
             return value
         if in_autocast(value):
             return value.to(dtype)
-    return _checks.tensor_like(name, value, dtype=dtype, device=device)
+    return _tensors.tensor_like(name, value, dtype=dtype, device=device)

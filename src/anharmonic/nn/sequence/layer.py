@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
-from anharmonic import _checks
+from anharmonic import _checks, _tensors
 from anharmonic.nn.sequence.inputs import (
     check_can_step,
     checked_elapsed,
@@ -31,7 +31,7 @@ from anharmonic.nn.sequence.inputs import (
 from anharmonic.nn.stability import levels_to_caller
 from anharmonic.nn.store import Stored, repr_of
 from anharmonic.ops import Equation, HiddenState, run
-from anharmonic.ops.memory import checked_policy
+from anharmonic.ops.backend import checked_policy
 from anharmonic.ops.stream import Stream
 
 
@@ -381,7 +381,7 @@ class SequenceLayer(EquationModule):
                 prepared: tuple[Any, Any] = stream.step(x_t, *state)
                 return prepared
         output, last = self._step(equation, weights, x_t, state, elapsed)
-        if repeats and not _checks.watched():
+        if repeats and not _tensors.watched():
             self.__dict__["_stream"] = Stream.prepare(equation, weights, x_t, last, self.memory)
         return output, last
 
@@ -494,7 +494,7 @@ class _LayerEquation(Equation):
         """Call ``SequenceLayer.drive``."""
         for name, value in zip(w._fields, w, strict=True):
             if value is not None:
-                _checks.has_dtype(name, value, x.dtype)
+                _tensors.has_dtype(name, value, x.dtype)
         return self._layer.drive(x, w)
 
     def prepare(self, w: Any) -> Any:

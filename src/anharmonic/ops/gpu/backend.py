@@ -17,12 +17,13 @@ from anharmonic.ops.backend import (
     current_precision,
     interpreted,
     needs_gradient,
+    resolve,
+    state_bytes,
     transformed,
 )
 from anharmonic.ops.equation import Equation
 from anharmonic.ops.gpu import walk
 from anharmonic.ops.gpu.first_use import SmallCase, why_wrong
-from anharmonic.ops.memory import resolve, state_bytes
 from anharmonic.ops.native import operator, refuse, refuse_second_derivative
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from anharmonic._checks import message, watched
+from anharmonic._checks import message
+from anharmonic._tensors import watched
 from anharmonic.ops.backend import use_precision
 
 SmallCase = Callable[[Callable[..., Tensor], str], Sequence[Tensor | None]]

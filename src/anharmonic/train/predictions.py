@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.data.files import read_inputs
 from anharmonic.data.graphs.own import GraphFileTask, NodeGraph, node_inputs, read_graph
-from anharmonic.data.own import Inputs
+from anharmonic.data.own import Inputs, read_inputs
 from anharmonic.data.targets import SEPARATOR
 from anharmonic.train import folder as folders
 from anharmonic.train.trained import Trained, trained

@@ -14,16 +14,16 @@ from torch import Tensor
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.data.files import checked_inputs
 from anharmonic.data.graphs.own import GraphFileTask, NodeGraph, read_graph
 from anharmonic.data.metrics import TaskMetric
+from anharmonic.data.own import checked_inputs
 from anharmonic.data.readers import file_digest, read_parts
 from anharmonic.data.scores import ScoreTable, score_table
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.targets import classes_by_step, encode_like, targets_like, with_known
 from anharmonic.data.windows import forecast_windows, seasonal_values
-from anharmonic.train.learned import has_learned
-from anharmonic.train.predict import (
+from anharmonic.train.notices import has_learned
+from anharmonic.train.predictions import (
     Predictions,
     above_half,
     check_predicts,

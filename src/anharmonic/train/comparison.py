@@ -10,12 +10,13 @@ from typing import Any
 from anharmonic._checks import distinct, positive_int, require
 from anharmonic.data.registry import task_class
 from anharmonic.nn.registry import canonical_name, model_kind
-from anharmonic.train.estimate import expected_seconds, in_words
+from anharmonic.train.estimate import expected_seconds
 from anharmonic.train.recipe import Recipe, folds_of, open_task, recipe
 from anharmonic.train.results import Result, read_old_fitted, read_results
 from anharmonic.train.rows import Row, fit_rows, without_results
 from anharmonic.train.run import RunEnvironment
 from anharmonic.train.standings import Comparison, Plan, Standing, ordered
+from anharmonic.train.watching import in_words
 
 MODELS = {
     "sequence": ("Resonators", "LEM", "CoRNN", "UnICORNN", "LSTM", "GRU"),

@@ -1,0 +1,68 @@
+"""How much of the package a command runs through, and what it costs to start."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import anharmonic
+
+# Counts files of which a function is entered, and files of which anything runs.
+COUNT = """
+import inspect, json, sys
+root, called, run = sys.argv.pop(1), set(), set()
+
+def look(frame, event, argument):
+    code = frame.f_code
+    if event == "call" and code.co_filename.startswith(root):
+        run.add(code.co_filename)
+        if code.co_flags & inspect.CO_OPTIMIZED:  # a function, and no body of a module or class
+            called.add(code.co_filename)
+
+sys.setprofile(look)
+from anharmonic.cli.main import main
+code = main(sys.argv[1:])
+sys.setprofile(None)
+print(json.dumps([code, sorted(called), sorted(run)]))
+"""
+
+
+def entered(*command, at):
+    root = str(Path(anharmonic.__file__).parent) + "/"
+    words = [sys.executable, "-c", COUNT, root, *command]
+    found = subprocess.run(words, capture_output=True, text=True, cwd=at, check=True)
+    code, called, run = json.loads(found.stdout.splitlines()[-1])
+    assert code == 0, found.stderr
+    return [name.removeprefix(root) for name in called], [name.removeprefix(root) for name in run]
+
+
+def test_training_on_a_file_runs_through_few_files(tmp_path):
+    rows = [f"s{n},{t},{(1 + n % 2) * (t % 3)},{'ab'[n % 2]}" for n in range(40) for t in range(12)]
+    (tmp_path / "mine.csv").write_text("\n".join(["series,time,x,label", *rows]) + "\n")
+    called, run = entered("train", "lem", "mine.csv", "--epochs", "1", at=tmp_path)
+    assert len(called) <= 60, called
+    assert len(run) <= 90, run
+    others = [name for name in run if "nn/graph" in name or "nn/ode" in name or "resonator" in name]
+    assert others == []
+
+
+def test_help_needs_no_torch():
+    code = """
+import sys
+from anharmonic.cli.main import main
+main(["--help"])
+assert "torch" not in sys.modules and "numpy" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_training_is_imported_in_a_second():
+    code = """
+import time, torch
+before = time.process_time()
+import anharmonic.train
+print(time.process_time() - before)
+"""
+    words = [sys.executable, "-c", code]
+    seconds = [float(subprocess.check_output(words, text=True)) for _ in range(3)]
+    assert min(seconds) < 1
