@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -130,7 +130,10 @@ class DataOptions:
             advice, cut = "pass horizon too", self.horizon is not None
             require(cut, "season", self.season, "None without horizon", advice)
         for name in ("test_groups", "forecast", "ignore"):
-            object.__setattr__(self, name, tuple(str(entry) for entry in getattr(self, name)))
+            given, advice = getattr(self, name), "put one name in a list, too"
+            several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+            require(several, name, given, "a list of names", advice, TypeError)
+            object.__setattr__(self, name, tuple(str(entry) for entry in given))
         # Each of these checks its own part of the options.
         _ = self.windows, self.cut, self.columns
 
