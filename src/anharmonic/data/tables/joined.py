@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from anharmonic.data.names import CALENDAR, calendar_part, is_time, may_be_time
 from anharmonic.data.tables.cells import Table, is_numeric, may_be_dates, numbers, times
+from anharmonic.data.tables.dates import in_nanoseconds
 
 _PARTS = tuple(CALENDAR)
 _LIMITS = {"month": (1, 12), "quarter": (1, 4), "day": (1, 31), "hour": (0, 24)}
@@ -119,7 +120,7 @@ def _joined(table: Table, columns: list[str]) -> NDArray[Any] | None:
     if calendar_part(columns[1]) == "quarter":
         month = 3 * month - 2
     dates = (12 * (year - 1970) + month - 1).astype("M8[M]")
-    stamps = dates.astype("M8[ns]")
+    stamps = in_nanoseconds(dates)
     for unit, value in zip(("D", "h", "m", "s"), rest, strict=False):
         stamps = stamps + (value - (unit == "D")).astype(f"m8[{unit}]")
     if rest and (stamps.astype("M8[M]") != dates).any() and rest[0].max() > 28:
