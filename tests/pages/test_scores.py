@@ -1,7 +1,42 @@
-"""What is said of scores."""
+"""What a test gave, in ten lines."""
 
+import pytest
+import torch
+
+pytest.importorskip("rich", reason="tables are printed with it")
+from anharmonic import pages
+from anharmonic.data.scores import ClassScores, ScoreTable, score_table
 from anharmonic.pages import worst_confusion
 from anharmonic.pages.scores import class_rows, confusion_rows
+
+
+@pytest.mark.parametrize("classes", [2, 3, 40])
+def test_classes_in_ten_lines(classes):
+    gen = torch.Generator().manual_seed(0)
+    shares = torch.randn(200, classes, generator=gen).softmax(1)
+    names = [f"class {i}" for i in range(classes)]
+    table = score_table("class", shares, torch.arange(200) % classes, names)
+    said = pages.report_text(table)
+    assert len(said.splitlines()) <= 10
+    assert "accuracy" in said and "Brier score" in said and "Most often" in said
+    worst = min(table.classes, key=lambda one: one.f1)
+    assert worst.name in said
+    assert ("report.json" in said) == (classes > 5)
+
+
+def test_outputs_in_ten_lines():
+    gen = torch.Generator().manual_seed(0)
+    y = torch.randn(50, 10, generator=gen)
+    said = pages.report_text(score_table("value", y + 0.1, y))
+    assert len(said.splitlines()) <= 10 and "5 more in report.json" in said
+    one = pages.report_text(score_table("value", y[:, :1] + 0.1, y[:, :1]))
+    assert len(one.splitlines()) == 1 and "RMSE 0.1" in one
+
+
+def test_a_forecast_shows_channels_and_steps():
+    y = torch.arange(48.0).reshape(4, 12)
+    said = pages.report_text(score_table("value", y + 0.5, y, ("load",), horizon=12))
+    assert "load" in said and "1: 0.5, 3: 0.5" in said and "12: 0.5" in said
 
 
 def test_the_worst_confusion_is_named_both_ways():
@@ -20,12 +55,10 @@ def test_what_is_right_is_no_confusion():
 
 
 def test_rows_of_a_confusion_matrix_are_true_classes():
-    from anharmonic.data.scores import ClassScores, ScoreTable
-
     classes = (ClassScores("a", 100.0, 50.0, 66.6667, 4), ClassScores("b", 60.0, 100.0, 75.0, 3))
     table = ScoreTable(7, {}, {}, classes, confusion=((2, 2), (0, 3)))
     assert confusion_rows(table) == (
         ("true, predicted as", "a", "b"),
         [("a", "2", "2"), ("b", "0", "3")],
     )
-    assert class_rows(table)[0] == ("a", "100 %", "50 %", "66.7 %", "4")
+    assert class_rows(table)[0] == ("a", "100 %", "50 %", "66.7 %", "-", "4")
