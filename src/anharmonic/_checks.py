@@ -69,7 +69,7 @@ def text_of(path: Path, most: int = 64 << 20) -> str:
         most: How many bytes it may have.
 
     Raises:
-        ValueError: If it has more, or is a pipe or a device.
+        ValueError: If it has more, is a pipe or a device, or no text in UTF-8.
         OSError: If it cannot be read.
 
     Example:
@@ -85,7 +85,10 @@ def text_of(path: Path, most: int = 64 << 20) -> str:
         raise ValueError(message(expected, "a pipe or device", advice))
     if found.st_size > most:
         raise ValueError(message(expected, f"{found.st_size} bytes", advice))
-    return path.read_text(encoding="utf-8")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(message(f"{path} must be text in UTF-8", str(error), advice)) from error
 
 
 def json_of(text: str) -> Any:
