@@ -126,3 +126,8 @@ def test_two_writers_do_not_meet(tmp_path, monkeypatch):
     assert len(set(seen)) == 2
     assert (tmp_path / "a").read_text() == "first"
     assert os.listdir(tmp_path) == ["a"]
+
+
+def test_what_is_no_character_is_written_as_its_number(tmp_path):
+    write_atomically(tmp_path / "a.txt", "a\udce9ä")
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "a\\udce9ä"

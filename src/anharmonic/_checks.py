@@ -6,12 +6,14 @@ Every message has three parts in this order: what was expected, what came, what 
 from __future__ import annotations
 
 import difflib
+import functools
+import json
 import math
 import stat
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 
 def require(
@@ -64,7 +66,7 @@ def text_of(path: Path, most: int = 64 << 20) -> str:
         most: How many bytes it may have.
 
     Raises:
-        ValueError: If it has more, or is a pipe or a device.
+        ValueError: If it has more, is a pipe or a device, or no text in UTF-8.
         OSError: If it cannot be read.
 
     Example:
@@ -80,7 +82,85 @@ def text_of(path: Path, most: int = 64 << 20) -> str:
         raise ValueError(message(expected, "a pipe or device", advice))
     if found.st_size > most:
         raise ValueError(message(expected, f"{found.st_size} bytes", advice))
-    return path.read_text(encoding="utf-8")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(message(f"{path} must be text in UTF-8", str(error), advice)) from error
+
+
+def json_of(text: str) -> Any:
+    """Read JSON; NaN and infinity, which are no JSON, are refused.
+
+    Raises:
+        ValueError: If it is no JSON.
+        RecursionError: If it is nested too deeply.
+
+    Example:
+        >>> json_of('{"a": [1, 2.5]}')
+        {'a': [1, 2.5]}
+    """
+
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def of_hints(kind: type, values: Mapping[str, Any], what: str, advice: str) -> None:
+    """Check that values of JSON are what the annotations of a class say; numbers must be finite.
+
+    Args:
+        kind: The class.
+        values: By the names of its annotations.
+        what: What holds them, for the message.
+        advice: What to do.
+
+    Raises:
+        ValueError: If one is not.
+
+    Example:
+        >>> class Sizes:
+        ...     names: tuple[str, ...]
+        >>> of_hints(Sizes, {"names": "ab"}, "config.json", "restore it")
+        Traceback (most recent call last):
+            ...
+        ValueError: names of config.json must be tuple[str, ...]; got 'ab' (str); restore it.
+    """
+    for name, hint in _hints(kind).items():
+        if name in values and not _is_of(values[name], hint):
+            came = f"{values[name]!r:.200} ({type(values[name]).__name__})"
+            expected = f"{name} of {what} must be {_in_words(hint)}"
+            raise ValueError(message(expected, came, advice))
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _in_words(hint: Any) -> str:
+    return hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint)
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    """Whether a value of JSON is what an annotation says."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if origin is Literal:
+        return value in parts
+    if origin in (list, tuple):
+        return isinstance(value, list) and all(_is_of(entry, parts[0]) for entry in value)
+    if origin is dict:
+        pairs = value.items() if isinstance(value, dict) else [(None, None)]
+        return all(_is_of(k, parts[0]) and _is_of(v, parts[1]) for k, v in pairs)
+    if parts:  # a union
+        return any(_is_of(value, part) for part in parts)
+    if isinstance(value, bool):
+        return hint is bool
+    if hint is float:
+        return isinstance(value, float | int) and abs(value) <= sys.float_info.max
+    return isinstance(value, hint)
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:
@@ -134,7 +214,7 @@ def positive_int(name: str, value: Any) -> int:
 
     Raises:
         TypeError: If ``value`` is not an integer.
-        ValueError: If ``value`` is below 1.
+        ValueError: If ``value`` is below 1, or larger than what fits into 64 bits.
 
     Example:
         >>> positive_int("hidden_size", 32)
@@ -152,6 +232,7 @@ def positive_int(name: str, value: Any) -> int:
         raise ValueError(
             message(f"{name} must be an int >= 1", f"{name}={value}", "pass at least 1")
         )
+    require(value < 2**63, name, value, "an int in [1, 2**63)", "pass a smaller number")
     return value
 
 

@@ -101,7 +101,7 @@ def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
 
     Args:
         path: The file; its folder must exist.
-        content: Text (written as UTF-8) or bytes.
+        content: Text (written as UTF-8, what is no character as its number) or bytes.
 
     Raises:
         OSError: If it cannot be written; nothing is left behind.
@@ -113,7 +113,9 @@ def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
         ...     sorted(os.listdir(folder))
         ['a.txt']
     """
-    data = memoryview(content.encode() if isinstance(content, str) else content)
+    if isinstance(content, str):
+        content = content.encode(errors="backslashreplace")
+    data = memoryview(content)
     with replacing(path) as file:
         while data:
             data = data[os.write(file.fileno(), data) :]

@@ -109,3 +109,15 @@ def test_parts_of_a_batch_and_its_device_keep_everything() -> None:
     meta = batch.to(torch.device("meta"))
     kinds = [None if tensor is None else tensor.device.type for tensor in meta]
     assert kinds == ["meta", "meta", "cpu", "meta", "meta", "meta", "meta", "cpu", "meta"]
+
+
+@pytest.mark.parametrize("steps", [None, 3])
+def test_predictions_are_in_the_units_of_the_targets(steps) -> None:
+    shape = (2, 2) if steps is None else (2, steps, 2)
+    shift, scale = torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[10.0, 1.0], [0.5, 2.0]])
+    batch = Batch(torch.zeros(2, 3, 1), torch.zeros(shape), None, shift=shift, scale=scale)
+    found = batch.select(torch.full(shape, 2.0)).reshape(2, -1, 2)
+    for row, expected in enumerate(([21.0, 4.0], [4.0, 8.0])):
+        assert found[row].tolist() == [expected] * (steps or 1)
+    plain = Batch(torch.zeros(2, 3, 1), torch.zeros(shape), None)
+    assert torch.equal(plain.select(torch.full(shape, 2.0)), torch.full(shape, 2.0))

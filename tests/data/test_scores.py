@@ -3,7 +3,7 @@ import pytest
 import sklearn.metrics
 import torch
 
-from anharmonic.data.scores import ScoreTable, score_table
+from anharmonic.data.scores import ScoreTable, accuracy_interval, score_table
 
 
 def calibration_error(confidence, hit):
@@ -181,3 +181,21 @@ def test_no_share_of_a_spread_that_is_not_there(count):
 def test_what_cannot_be_measured(prediction, y, said):
     with pytest.raises(ValueError, match=said):
         score_table("class", prediction, y)
+
+
+@pytest.mark.parametrize("right, count", [(0, 5), (1, 7), (18, 20), (250, 1000), (5, 5), (1, 1)])
+def test_intervals_are_wilsons(right, count):
+    """Its ends are where a test of that share would just not be refused."""
+    low, high = (bound / 100 for bound in accuracy_interval(100 * right / count, count))
+    assert 0 <= low <= right / count <= high <= 1
+    for end in (low, high):
+        if 0 < end < 1:
+            distance = abs(right / count - end) / (end * (1 - end) / count) ** 0.5
+            assert distance == pytest.approx(1.959964, rel=1e-9)
+    assert high - low < 1
+
+
+def test_intervals_narrow_with_the_count():
+    widths = [accuracy_interval(80.0, count) for count in (10, 100, 10_000)]
+    low, high = zip(*widths, strict=True)
+    assert low[0] < low[1] < low[2] < 80 < high[2] < high[1] < high[0]

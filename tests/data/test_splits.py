@@ -3,6 +3,9 @@ import pytest
 
 from anharmonic.data.parts import split_groups, split_indices
 
+SPLIT = [[7, 1, 2, 3, 8, 0], [6, 4], [5, 9]]
+GROUPS = [[6, 3, 5, 7, 4, 2], [1, 0], [9, 8]]
+
 
 @pytest.mark.parametrize("labelled", [False, True])
 def test_parts_are_disjoint_and_of_their_size(labelled: bool) -> None:
@@ -60,3 +63,30 @@ def test_every_part_gets_a_group() -> None:
         assert min(len(part) for part in parts) > 0
     with pytest.raises(ValueError, match=r"number of groups must be at least 3.*got 2"):
         split_groups(np.array([0, 1, 1]), [1, 1, 1], np.random.default_rng(0))
+
+
+def test_parts_are_those_of_all_versions() -> None:
+    """A seed names its split for good: results of other versions are of the same parts."""
+    rng = np.random.default_rng(7)
+    labels = np.repeat([0, 1], [6, 4])
+    assert [part.tolist() for part in split_indices(10, [6, 2, 2], rng, labels)] == SPLIT
+    groups = np.repeat([0, 1, 2, 3, 4], 2)
+    parts = split_groups(groups, [6, 2, 2], np.random.default_rng(7))
+    assert [part.tolist() for part in parts] == GROUPS
+
+
+def test_parts_are_in_random_order() -> None:
+    labels = np.repeat([0, 1], 500)
+    parts = split_indices(1000, [600, 400], np.random.default_rng(0), labels)
+    for part in parts:
+        assert 0.4 < labels[part[: len(part) // 2]].mean() < 0.6
+        assert abs(np.corrcoef(part, np.arange(len(part)))[0, 1]) < 0.1
+
+
+def test_groups_change_with_the_seed() -> None:
+    groups = np.repeat(np.arange(20), 3)
+
+    def one(seed: int) -> list[int]:
+        return sorted(split_groups(groups, [30, 30], np.random.default_rng(seed))[0].tolist())
+
+    assert one(0) == one(0) != one(1)

@@ -3,7 +3,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import softmax
+from scipy.special import log_softmax, softmax
 from sklearn.base import clone
 from sklearn.linear_model import Ridge, RidgeClassifierCV
 from sklearn.metrics import log_loss
@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor, ResonatorTransformer
-from anharmonic.nn.resonators.model import fit_readout, sharpness
+from anharmonic.nn.resonators.model import Resonators, fit_readout, sharpness
 
 FEW = {"num_oscillators": 40, "random_state": 0}
 
@@ -117,6 +117,35 @@ def test_sharpness_is_the_best_factor():
     best = sharpness(decisions, codes)
     losses = [log_loss(codes, softmax(k * best * decisions, axis=1)) for k in (0.8, 1.0, 1.25)]
     assert losses[1] == min(losses)
+
+
+def test_sharpness_counts_sequences_by_their_weights():
+    rng = np.random.default_rng(0)
+    codes = np.repeat([0, 1], 200)
+    decisions = rng.normal(size=(400, 2))
+    decisions[:200, 0] += 4.0  # the first class is told apart, the second one hardly
+    decisions[200:, 1] += 0.2
+    weights = np.where(codes == 0, 1.9, 0.1)
+    best = sharpness(decisions, codes, weights)
+    assert best > 1.2 * sharpness(decisions, codes) > 1.2 * sharpness(decisions, codes, 2 - weights)
+    other = np.abs(np.eye(2)[codes] - 1 / 402)  # targets a little less than certain
+    losses = [
+        -np.average(
+            (other * log_softmax(k * best * decisions, axis=1)).sum(axis=1), weights=weights
+        )
+        for k in (0.8, 1.0, 1.25)
+    ]
+    assert losses[1] == min(losses)
+
+
+def test_a_model_is_as_sharp_as_its_weights_say():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(60, 30, 1)), np.repeat([0, 1, 2], [40, 10, 10])
+    x[y == 1] *= 1.4
+    weights = np.array([0.5, 2.0, 2.0])[y]
+    model = Resonators(1, 3, num_oscillators=20).fit(x, y, seed=0, weights=weights)
+    expected = sharpness(model.fitted.left_out, y, weights)
+    assert float(model.sharpness) == expected != sharpness(model.fitted.left_out, y)
 
 
 @pytest.mark.parametrize("scaling", ["train", "running"])

@@ -1,11 +1,11 @@
-"""Fuzzes the readers written here: `.ts`, `.npz` and result lines, guided by the lines they run.
+"""Fuzzes the readers: tables, `.ts`, `.npz`, result lines and saved folders, by the lines they run.
 
 Usage: python tests/fuzz/readers.py SECONDS [SEED]
 
 Inputs are mutated from those in `corpus/`; one that runs a new line of the readers is kept, at
 first in memory, and with `--keep` in the corpus. A reader may take an input or refuse it with a
-clear error; anything else, and whatever takes more than ten seconds or 2 GB, is a finding: the
-input is written to `findings/` and the exit code is 1.
+clear error; anything else, and whatever takes more than ten seconds of the CPU or 2 GB, is a
+finding: the input is written to `findings/` and the exit code is 1.
 """
 
 import hashlib
@@ -19,12 +19,19 @@ import time
 import warnings
 from pathlib import Path
 
+import numpy as np
+
 from anharmonic.data import read_parts
-from anharmonic.train import read_results
+from anharmonic.train import Run, RunEnvironment, fit, read_results, trained
 
 HERE = Path(__file__).parent
-SUFFIXES = (".ts", ".npz", ".csv", ".jsonl")
-WATCHED = re.compile(r"anharmonic/(data/(ts|npz|archive|files|readers|tables/\w+)|train/(results|run))\.py$")  # fmt: skip  # noqa: E501
+SUFFIXES = (".ts", ".npz", ".csv", ".jsonl", ".parquet", ".json")
+# The JSON files of a run's folder: mutated ones are read in their places.
+SAVED = ("task.json", "run.json", "best/config.json")
+WATCHED = re.compile(
+    r"anharmonic/(data/(ts|npz|archive|files|readers|preprocessing|columns|tables/\w+)"
+    r"|train/(results|run|trained)|nn/store)\.py$"
+)
 WORDS = [
     *(b"@data\n", b"@univariate false\n", b"@classLabel true a b\n", b"@dimensions 2\n", b"?"),
     *(b"@targetLabel true\n", b"@timestamps true\n", b":", b",", b"\n"),
@@ -110,10 +117,36 @@ def mutated(rng: random.Random, data: bytes, other: bytes) -> bytes:
     return bytes(changed[:20_000])
 
 
-def trouble(path: Path) -> str | None:
+def run_folder(place: Path) -> Path:
+    """Trains a model as small as possible; returns the folder of its run."""
+    x = np.random.default_rng(0).standard_normal((20, 5, 2)).astype(np.float32)
+    np.savez(place / "d.npz", x=x, y=np.arange(20) % 2)
+    digest = hashlib.sha256((place / "d.npz").read_bytes()).hexdigest()
+    run = Run("file", "LEM", {"sha256": digest}, {"hidden_size": 2}, epochs=1)
+    environment = RunEnvironment(file=place / "d.npz", out=place, progress=False)
+    fit(run, environment)
+    return place / run.folder_name
+
+
+def read_saved(path: Path, folder: Path) -> None:
+    """Reads a run's folder in which a file stands in the place of one of its own."""
+    data = path.read_bytes()
+    name = SAVED[2 if b'"arguments"' in data else 0 if b'"class_names"' in data else 1]
+    whole = (folder / name).read_bytes()
+    (folder / name).write_bytes(data)
+    try:
+        _ = trained(folder).run
+    finally:
+        (folder / name).write_bytes(whole)
+
+
+def trouble(path: Path, folder: Path) -> str | None:
     """What is wrong with how a file is read; None if it is read or clearly refused."""
     try:
-        read_results(path) if path.suffix == ".jsonl" else read_parts(path)
+        if path.suffix == ".json":
+            read_saved(path, folder)
+        else:
+            read_results(path) if path.suffix == ".jsonl" else read_parts(path)
     except (ValueError, TypeError) as error:
         clear = re.search(r"; got .+; .+", str(error), re.DOTALL)
         return None if clear else f"{type(error).__name__}: {error}"
@@ -133,26 +166,28 @@ def main(words: list[str]) -> int:
     rng = random.Random(seed[0] if seed else 0)
     pool = {suffix: [p.read_bytes() for p in sorted((HERE / "corpus").glob(f"*{suffix}"))] for suffix in SUFFIXES}  # fmt: skip  # noqa: E501
     resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
-    signal.signal(signal.SIGALRM, late)
+    signal.signal(signal.SIGPROF, late)
     warnings.simplefilter("ignore")
     lines, runs, findings = Lines(), 0, 0
-    began = time.monotonic()
-    sys.settrace(lines.trace)
     with tempfile.TemporaryDirectory() as folder:
+        saved = run_folder(Path(folder))
+        pool[".json"] += [(saved / name).read_bytes() for name in SAVED]
+        began = time.monotonic()
+        sys.settrace(lines.trace)
         for suffix in SUFFIXES:  # their lines are known then
             for number, data in enumerate(pool[suffix]):
                 path = Path(folder) / f"seed{number}{suffix}"
                 path.write_bytes(data)
-                trouble(path)
+                trouble(path, saved)
         while time.monotonic() - began < seconds:
             suffix = rng.choice(SUFFIXES)
             path = Path(folder) / f"input{suffix}"
             data = mutated(rng, rng.choice(pool[suffix]), rng.choice(pool[suffix]))
             path.write_bytes(data)
             lines.new, runs = 0, runs + 1
-            signal.alarm(10)
-            found = trouble(path)
-            signal.alarm(0)
+            signal.setitimer(signal.ITIMER_PROF, 10)
+            found = trouble(path, saved)
+            signal.setitimer(signal.ITIMER_PROF, 0)
             if lines.new:
                 pool[suffix].append(data)
             if found or (keep and lines.new):

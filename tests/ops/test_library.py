@@ -20,8 +20,10 @@ needs_library = pytest.mark.skipif(
 
 def fresh(code, **environment):
     """Runs Python in a fresh process: exit code, standard output, last line of standard error."""
+    # As this process runs: without -S an installed package would come before the one tested.
+    options = ["-S"] if sys.flags.no_site else []
     result = subprocess.run(
-        [sys.executable, "-c", code],
+        [sys.executable, *options, "-c", code],
         env=os.environ | environment,
         capture_output=True,
         text=True,

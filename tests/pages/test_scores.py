@@ -5,7 +5,9 @@ import torch
 
 pytest.importorskip("rich", reason="tables are printed with it")
 from anharmonic import pages
-from anharmonic.data.scores import score_table
+from anharmonic.data.scores import ClassScores, ScoreTable, score_table
+from anharmonic.pages import worst_confusion
+from anharmonic.pages.scores import class_rows, confusion_rows
 
 
 @pytest.mark.parametrize("classes", [2, 3, 40])
@@ -35,3 +37,28 @@ def test_a_forecast_shows_channels_and_steps():
     y = torch.arange(48.0).reshape(4, 12)
     said = pages.report_text(score_table("value", y + 0.5, y, ("load",), horizon=12))
     assert "load" in said and "1: 0.5, 3: 0.5" in said and "12: 0.5" in said
+
+
+def test_the_worst_confusion_is_named_both_ways():
+    names = ["ant", "bee", "cat"]
+    said = worst_confusion(names, [[9, 1, 0], [2, 5, 7], [3, 0, 6]])
+    assert said == "Most often 'bee' is taken for 'cat' (7 of 14)."
+    said = worst_confusion(names, [[9, 1, 0], [2, 5, 0], [3, 0, 6]])
+    assert said == "Most often 'cat' is taken for 'ant' (3 of 9)."
+
+
+def test_what_is_right_is_no_confusion():
+    assert worst_confusion(["a", "b"], [[90, 0], [0, 10]]) == "No class is taken for another."
+    assert worst_confusion(["a", "b"], [[90, 0], [1, 9]]) == (
+        "Most often 'b' is taken for 'a' (1 of 10)."
+    )
+
+
+def test_rows_of_a_confusion_matrix_are_true_classes():
+    classes = (ClassScores("a", 100.0, 50.0, 66.6667, 4), ClassScores("b", 60.0, 100.0, 75.0, 3))
+    table = ScoreTable(7, {}, {}, classes, confusion=((2, 2), (0, 3)))
+    assert confusion_rows(table) == (
+        ("true, predicted as", "a", "b"),
+        [("a", "2", "2"), ("b", "0", "3")],
+    )
+    assert class_rows(table)[0] == ("a", "100 %", "50 %", "66.7 %", "-", "4")

@@ -61,6 +61,13 @@ def test_what_may_be_filled_has_an_open_flag(waves, model):
         assert names <= FILLED_OPTIONS
 
 
+@pytest.mark.parametrize(
+    "steps, patch", [(899, 1), (901, 2), (1200, 2), (1499, 2), (1501, 3), (2000, 3)]
+)
+def test_long_series_are_read_in_patches(waves, steps, patch):
+    assert filled("LEM", waves(count=24, steps=steps)).run.patch == patch
+
+
 @pytest.mark.parametrize("model", list_models("graph"))
 @pytest.mark.parametrize("shift", [1, 20])
 def test_what_may_be_filled_for_graphs_has_an_open_flag(tmp_path, model, shift):

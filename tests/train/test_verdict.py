@@ -114,3 +114,22 @@ def test_table_ends_with_the_trivial_answer(comparison):
 def test_numbers_have_the_digits_that_matter():
     assert shown(Spread(0.00012345, 0.0000678), "mse") == "0.000123 ± 6.8e-05"
     assert shown(98.76, "f1") == "98.8"
+
+
+def test_of_errors_the_smaller_one_tests_better(comparison):
+    found = comparison(trivial=1.0, metric="mse", task="adding", LEM=[0.02, 0.02], LSTM=[0.3, 0.3])
+    assert "On the test data" not in verdict(found)
+    found = comparison(trivial=1.0, metric="mse", task="adding", LEM=[0.3, 0.3], LSTM=[0.02, 0.02])
+    assert "On the test data LSTM reached 0.02" in verdict(found)
+
+
+@pytest.mark.parametrize("other, within", [([88.0, 90.0], True), ([85.0, 87.0], False)])
+def test_the_spread_is_that_of_both(comparison, other, within):
+    """Means 2 and 5 apart, each with a deviation of 1.4."""
+    said = verdict(comparison(LEM=[90.0, 92.0], LSTM=other))
+    assert ("within the spread" in said) is within
+
+
+def test_models_with_the_same_numbers_share_the_first_place(comparison):
+    said = verdict(comparison(LEM=[97.0, 98.0], LSTM=[97.01, 98.01], GRU=[50.0, 51.0]))
+    assert said.startswith("LEM reached 97.5 ± 0.7 % on GunPoint, and so did LSTM")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
 import importlib
@@ -12,6 +13,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
+from typing import Any
 
 from anharmonic import __version__, _plugins, _processes
 from anharmonic._checks import choice, message, missing_extra, missing_papers
@@ -36,6 +38,10 @@ PAPERS = {
 DEBUG = "ANHARMONIC_DEBUG"
 _debugging = ContextVar("debugging", default=False)
 _TERMINATED = 128 + signal.SIGTERM
+# Seconds until a signal that a finaliser swallowed is sent again.
+_SOON = 0.05
+# What is printed for characters that a terminal does not have; others as backslash and number.
+_PLAIN = {"±": "+-", "–": "-", "─": "-", "\N{NO-BREAK SPACE}": " ", "…": "...", "×": "x"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,12 +62,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     if sys.stdout is None:  # closed by whoever started the process
         sys.stdout = open(os.devnull, "w")
+    codecs.register_error("anharmonic", _in_plain_characters)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="anharmonic")
     debug = bool(os.environ.get(DEBUG)) or "--debug" in words
     words = [word for word in words if word != "--debug"]
     before = _debugging.set(debug)
     terminated: list[int] = []
     try:
-        with _sigterm_like_ctrl_c(terminated):
+        with _sigterm_like_ctrl_c(terminated), _nothing_swallowed():
             return _dispatch(words, debug)
     except SystemExit as stop:
         if stop.code == _TERMINATED:
@@ -221,6 +231,40 @@ def _sigterm_like_ctrl_c(terminated: list[int]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def _nothing_swallowed() -> Iterator[None]:
+    """Sends a signal again if its exception came in a finaliser, where Python only prints it."""
+    before = sys.unraisablehook
+
+    def look(found: Any) -> None:
+        number = None
+        if isinstance(found.exc_value, KeyboardInterrupt):
+            number = signal.SIGINT
+        elif isinstance(found.exc_value, SystemExit) and found.exc_value.code == _TERMINATED:
+            number = signal.SIGTERM
+        if number is None:
+            before(found)
+            return
+        again = threading.Timer(_SOON, os.kill, (os.getpid(), number))
+        again.daemon = True
+        again.start()
+
+    sys.unraisablehook = look
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+
+
+def _in_plain_characters(error: UnicodeError) -> tuple[str | bytes, int]:
+    """How a character is written that the encoding of a terminal lacks."""
+    if isinstance(error, UnicodeEncodeError):
+        plain = _PLAIN.get(error.object[error.start])
+        if plain is not None:
+            return plain, error.start + 1
+    return codecs.backslashreplace_errors(error)
 
 
 def _say_how_to_go_on(stop: BaseException, text: str) -> None:

@@ -67,6 +67,13 @@ def write_predictions(
         FileNotFoundError,
     )
     require(
+        not output.is_dir() or str(output) == "-",
+        "--output",
+        str(output),
+        "a file, or -",
+        "name a file in that folder",
+    )
+    require(
         not (output.exists() and data.exists() and output.samefile(data)),
         "--output",
         str(output),
@@ -79,7 +86,8 @@ def write_predictions(
     if found is not None:
         print(evaluation_text(found), file=sys.stderr if str(output) == "-" else sys.stdout)
     if str(output) == "-":
-        sys.stdout.write(text)
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode(errors="backslashreplace"))  # whatever the terminal has
         return 0
     done = "replaced" if output.is_file() else "wrote"
     write_atomically(output, text)

@@ -2,6 +2,7 @@
 
 # Without postponed annotations: tyro reads those of a function made for the two names.
 import dataclasses
+import shlex
 import statistics
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -340,7 +341,7 @@ def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Re
         if run.task in OWN_DATA:
             suffix = environment.file.suffix if environment.file else ""
             suffix = suffix if suffix in FILE_SUFFIXES else FILE_SUFFIXES[0]
-            words = f"{folder} DATA{suffix} --output predictions.csv"
+            words = f"{shlex.quote(str(folder))} DATA{suffix} --output predictions.csv"
             lines["to predict"] = f"anharmonic predict {words}"
     width = max(map(len, lines))
     for name, value in lines.items():

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from anharmonic._checks import boolean, choice, listed, message, natural, require
+from anharmonic._checks import boolean, choice, listed, message, natural, of_hints, require
 
 _UNITS = frozenset(
     "s sec secs second seconds ms msec msecs millis milliseconds us usec microseconds ns min mins "
@@ -342,11 +342,13 @@ class Columns:
         """From JSON values.
 
         Raises:
-            ValueError: If a key or value is not known.
-            TypeError: If a name is no string.
+            ValueError: If a key or value is not known, or a name is no string.
         """
+        advice = "use what to_dict() gave"
+        require(isinstance(values, dict), "columns", values, "an object of JSON", advice)
         for key in values:
             choice("key of columns", key, [field.name for field in fields(cls)])
+        of_hints(cls, values, "columns", advice)
         tuples = {name: tuple(values.get(name, ())) for name in ("values", "ignore")}
         return cls(**{**values, **tuples})
 

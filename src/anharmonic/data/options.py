@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -232,7 +232,10 @@ class DataOptions:
             advice, cut = "pass horizon too", self.horizon is not None
             require(cut, "season", self.season, "None without horizon", advice)
         for name in ("test_groups", "forecast", "ignore"):
-            object.__setattr__(self, name, tuple(str(entry) for entry in getattr(self, name)))
+            given, advice = getattr(self, name), "put one name in a list, too"
+            several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
+            require(several, name, given, "a list of names", advice, TypeError)
+            object.__setattr__(self, name, tuple(str(entry) for entry in given))
         quantiles = tuple(number("a quantile", q, low=0.0, high=1.0) for q in self.quantiles)
         object.__setattr__(self, "quantiles", quantiles)
         advice, fits = "leave one of them out", not quantiles or self.metric == "auto"

@@ -11,7 +11,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anharmonic._checks import boolean, choice, message, natural, number, require
+from anharmonic._checks import (
+    boolean,
+    choice,
+    listed,
+    message,
+    natural,
+    number,
+    of_hints,
+    positive_int,
+    require,
+)
 from anharmonic.data.base import SequenceDataset
 from anharmonic.data.sequences import Floats, Sequences, check_finite
 from anharmonic.data.windows import Pieces, covering_windows, last_windows
@@ -20,6 +30,8 @@ Missing = Literal["error", "mean", "forward", "mask"]
 Elapsed = Literal["ignore", "step", "channel"]
 # Of a sequence that does not change, in units of the standard deviation of all.
 _LEAST_STD = 1e-10
+# Of float32, as data are.
+_LARGEST = float(np.finfo(np.float32).max)
 
 
 class Layout(Protocol):
@@ -364,7 +376,8 @@ class Preprocessing:
         """From JSON values; what older versions did not write is as they did it.
 
         Raises:
-            ValueError: If a key is unknown or missing, or a value is not one of those allowed.
+            ValueError: If a key is unknown or missing, a value is not one of those allowed, or
+                values do not fit together.
             TypeError: If `standardise` is no bool.
         """
         known = [field.name for field in fields(cls)]
@@ -373,29 +386,65 @@ class Preprocessing:
         advice = "use what to_dict() gave"
         expected = f"{sorted(needed)} and perhaps {sorted(set(known) - set(needed))}"
         require(fits, "keys of preprocessing", sorted(values), expected, advice)
-        for name in ("std", "target_scale", "level_scale"):
-            given = values.get(name, ())
-            require(0 not in given, name, given, "without zeros: it divides", advice)
-        return cls(
-            tuple(float(v) for v in values["mean"]),
-            tuple(float(v) for v in values["std"]),
-            boolean("standardise", values["standardise"]),
-            choice("missing", values["missing"], get_args(Missing)),
-            tuple(int(v) for v in values.get("masked", ())),
-            tuple(float(v) for v in values.get("difference", ())),
-            choice("elapsed", values.get("elapsed", "ignore"), get_args(Elapsed)),
-            number("nominal", values.get("nominal", 1.0), low=0.0, low_open=True),
-            tuple(float(v) for v in values.get("target_shift", ())),
-            tuple(float(v) for v in values.get("target_scale", ())),
-            natural("window", values.get("window", 0)),
-            natural("horizon", values.get("horizon", 0)),
-            tuple(int(v) for v in values.get("forecast", ())),
-            tuple(str(v) for v in values.get("channels", ())),
-            tuple(float(v) for v in values.get("level_shift", ())),
-            tuple(float(v) for v in values.get("level_scale", ())),
-            natural("season", values.get("season", 0)),
-            tuple(float(v) for v in values.get("quantiles", ())),
-        )
+        boolean("standardise", values["standardise"])
+        of_hints(cls, values, "preprocessing", advice)
+        places = "masked", "forecast"
+        made = cls(**{name: _as_field(v, name in places) for name, v in values.items()})
+        made._check()
+        return made
+
+    def _check(self) -> None:
+        """Refuse numbers out of range, and fields that do not fit together.
+
+        Raises:
+            ValueError: If there are some.
+        """
+        choice("missing", self.missing, get_args(Missing))
+        choice("elapsed", self.elapsed, get_args(Elapsed))
+        number("nominal", self.nominal, low=0.0, low_open=True)
+        for name in ("window", "horizon", "season"):
+            natural(name, getattr(self, name))
+        for name in ("mean", "target_shift", "level_shift"):
+            for value in getattr(self, name):
+                number(f"an entry of {name}", value, low=-_LARGEST, high=_LARGEST)
+        sizes = "std", "difference", "target_scale", "level_scale"
+        for name in sizes:
+            for value in getattr(self, name):
+                number(f"an entry of {name}", value, low=0.0, low_open=True, high=_LARGEST)
+        for quantile in self.quantiles:
+            number("a quantile", quantile, low=0.0, high=1.0)
+        channels, targets = len(self.mean), len(self.target_scale)
+        positive_int("the number of channels", channels)
+        counts = {
+            "std": (channels,),
+            "difference": (0, channels),
+            "channels": (0, channels),
+            "level_shift": (0, 2 * channels),
+            "level_scale": (len(self.level_shift),),
+            "target_shift": (0 if self.horizon else targets,),
+            "target_scale": (len(self.forecast),) if self.horizon else (targets,),
+        }
+        for name, allowed in counts.items():
+            count, expected = len(getattr(self, name)), listed(list(map(str, allowed)), "or")
+            require(count in allowed, f"entries of {name}", count, expected, "restore them")
+        for name in ("masked", "forecast"):
+            places = getattr(self, name)
+            fits = len(set(places)) == len(places) and all(0 <= p < channels for p in places)
+            expected = f"different channels from 0 to {channels - 1}"
+            require(fits, name, places, expected, "restore it")
+        alike = bool(self.horizon) == bool(self.forecast) and self.window >= bool(self.horizon)
+        came = self.window, self.horizon, self.forecast
+        expected = "there for a forecast, and only there"
+        require(alike, "window, horizon and forecast", came, expected, "restore them")
+        fits = not self.masked or self.missing == "mask"
+        require(fits, "masked", self.masked, "empty unless missing is 'mask'", "restore it")
+
+
+def _as_field(value: Any, whole: bool) -> Any:
+    """A field from its JSON: numbers that are no places are floats, 1 too."""
+    if not isinstance(value, list):
+        return value
+    return tuple(float(v) if isinstance(v, int) and not whole else v for v in value)
 
 
 class _Flat:

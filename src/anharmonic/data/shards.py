@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anharmonic._checks import boolean, message, positive_int, require, text_of
+from anharmonic._checks import (
+    boolean,
+    json_of,
+    message,
+    of_hints,
+    positive_int,
+    require,
+    text_of,
+)
 from anharmonic._files import existing
 from anharmonic.data.base import Batch, Batches, Splits, Task
 from anharmonic.data.dataset import Dataset, as_target
@@ -178,6 +185,27 @@ class ShardDataset(Dataset[Batch]):
         return Batch(x.sub_(self._mean).div_(self._std), as_target(y), None)
 
 
+class _Index:
+    """What `write_shards` wrote."""
+
+    parts: dict[str, dict[str, Any]]
+    steps: int
+    channels: int
+    target: Literal["class", "value"]
+    outputs: int
+    class_names: list[str]
+    mean: list[float]
+    std: list[float]
+
+
+class _Part:
+    """What it wrote of a part."""
+
+    size: int
+    x: str
+    y: str
+
+
 class ShardsTask(Task):
     """Your own sequences, of one length, in `.npy` files that need not fit into memory.
 
@@ -218,22 +246,26 @@ class ShardsTask(Task):
         self.source = str(self.path.parent)
         self._steps_per_epoch = steps_per_epoch
         try:
-            index = json.loads(text_of(self.path))
-            self._parts = {part: dict(index["parts"][part]) for part in _PARTS}
-            self.sizes = {part: int(found["size"]) for part, found in self._parts.items()}
-            self._steps, self.input_size = int(index["steps"]), int(index["channels"])
-            self.target, outputs = index["target"], int(index["outputs"])
-            self.class_names = tuple(map(str, index["class_names"]))
-            mean, std = (tuple(map(float, index[name])) for name in ("mean", "std"))
+            index = json_of(text_of(self.path))
+            of_hints(_Index, index, str(self.path), "restore it")
+            self._parts = {part: index["parts"][part] for part in _PARTS}
+            for found in self._parts.values():
+                of_hints(_Part, found, str(self.path), "restore it")
+            self.sizes = {part: found["size"] for part, found in self._parts.items()}
+            self._steps, self.input_size = index["steps"], index["channels"]
+            self.target, outputs = index["target"], index["outputs"]
+            self.class_names = tuple(index["class_names"])
+            mean, std = tuple(index["mean"]), tuple(index["std"])
             fits = (
-                self.target in ("class", "value")
-                and min(self.sizes["train"], self.sizes["test"], outputs) > 0
-                and len(mean) == len(std) == self.input_size
+                min(self.sizes["train"], self.sizes["test"], self._steps, outputs) > 0
+                and self.sizes["valid"] >= 0
+                and len(mean) == len(std) == self.input_size > 0
                 and min(std) > 0
-                and math.isfinite(sum(mean) + sum(std))
+                and len(set(self.class_names)) == len(self.class_names)
+                and (self.target == "value" or len(self.class_names) > 0)
             )
             require(fits, "its content", "other values", "as `write_shards` wrote it", "restore it")
-        except (ValueError, KeyError, TypeError, OverflowError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             text = message(f"{self.path} must be an index of shards", repr(error), "write it again")
             raise ValueError(text) from error
         self.preprocessing = Preprocessing(mean, std, standardise=standardise, missing="error")

@@ -32,6 +32,14 @@ WEIGHTS = "model.safetensors"
 _Self = TypeVar("_Self", bound="Stored")
 
 
+class _Config:
+    """What ``config.json`` holds."""
+
+    model: str
+    anharmonic: str
+    arguments: dict[str, Any]
+
+
 class Stored(nn.Module):
     """A module whose constructor arguments are attributes of the same names and JSON values."""
 
@@ -212,7 +220,8 @@ def from_pretrained(folder: str | Path) -> Any:
                 )
             )
     try:
-        config = json.loads(_checks.text_of(folder / CONFIG))
+        config = _checks.json_of(_checks.text_of(folder / CONFIG))
+        _checks.of_hints(_Config, config, CONFIG, "restore it")
         name, arguments = config["model"], config["arguments"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import statistics
 from collections.abc import Sequence
 from pathlib import Path
@@ -69,7 +70,8 @@ def _part(comparison: Comparison, command: str) -> dict[str, Any]:
     folder = run_folder(best.run, environment)
     if best.run.task in OWN_DATA and folder.is_dir():
         suffix = environment.file.suffix if environment.file else ""
-        commands["To predict with it:"] = f"anharmonic predict {folder} NEW{suffix}"
+        place = shlex.quote(str(folder))
+        commands["To predict with it:"] = f"anharmonic predict {place} NEW{suffix}"
     return {
         "title": comparison.plan.title,
         "finding": finding,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +74,7 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
             message(
                 f"{folder} must be the folder of a finished run, with {' and '.join(missing)}",
                 folders.described(folder),
-                f"finish the run: anharmonic train --run {folder / folders.RUN}"
+                f"finish the run: anharmonic train --run {shlex.quote(str(folder / folders.RUN))}"
                 if began
                 else folders.ADVICE,
             )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import hashlib
 import json
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal
 
 from anharmonic import _checks
 from anharmonic._files import append_line
@@ -104,35 +103,13 @@ class Result:
                 types.
         """
         values = read_fields(cls, text, "a result's JSON")
-        run = values["run"] = Run.from_fields(values["run"])
-        for name, hint in _hints().items():
-            if name in values and not _is_of(values[name], hint):
-                expected = f"{name} of a result must be {getattr(hint, '__name__', hint)}"
-                came = f"{values[name]!r} ({type(values[name]).__name__})"
-                raise ValueError(_checks.message(expected, came, "restore the line"))
-        return cls(**{**values, "hash": run.hash})
-
-
-@functools.cache
-def _hints() -> dict[str, Any]:
-    return get_type_hints(Result)
-
-
-def _is_of(value: Any, hint: Any) -> bool:
-    """Whether a value of JSON is what an annotation says."""
-    origin, parts = get_origin(hint), get_args(hint)
-    if origin is Literal:
-        return value in parts
-    if origin is list:
-        return isinstance(value, list) and all(_is_of(entry, parts[0]) for entry in value)
-    if origin is dict:
-        pairs = value.items() if isinstance(value, dict) else [(None, None)]
-        return all(_is_of(k, parts[0]) and _is_of(v, parts[1]) for k, v in pairs)
-    if parts:  # a union
-        return any(_is_of(value, part) for part in parts)
-    if isinstance(value, bool):
-        return hint is bool
-    return isinstance(value, int | float if hint is float else hint)
+        run = Run.from_fields(values.pop("run"))
+        _checks.of_hints(cls, values, "a result", "restore the line")
+        lengths = {name: len(entries) for name, entries in values["curve"].items()}
+        expected, advice = '"epoch", and as many values of everything else', "restore the line"
+        fits = "epoch" in lengths and len(set(lengths.values())) == 1
+        _checks.require(fits, "curve of a result", lengths, expected, advice)
+        return cls(run=run, **{**values, "hash": run.hash})
 
 
 def append(path: str | Path, result: Result) -> None:

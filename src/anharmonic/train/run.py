@@ -487,7 +487,7 @@ def read_fields(cls: type, text: str, what: str) -> dict[str, Any]:
         'LEM'
     """
     try:
-        values: dict[str, Any] = json.loads(text)
+        values: dict[str, Any] = _checks.json_of(text)
     except (ValueError, RecursionError) as error:
         advice = "correct the text at that place"
         raise ValueError(_checks.message(f"{what} must be JSON", str(error), advice)) from error

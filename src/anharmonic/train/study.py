@@ -37,6 +37,15 @@ _HEARTBEAT = 15
 _WAIT = 1.0
 # Seconds that SQLite waits until another process has written.
 _SQLITE_WAIT = 30
+# What opening a database raises; ValueError and TypeError where the URL has odd options.
+_CANNOT_OPEN = (
+    SQLAlchemyError,
+    StorageInternalError,
+    ImportError,
+    RuntimeError,
+    ValueError,
+    TypeError,
+)
 
 
 class SharedStudy:
@@ -169,12 +178,14 @@ def open_study(
     with _lock(url, say) as alone:
         try:
             storage, study = _created(url, options)
-        except (SQLAlchemyError, StorageInternalError, ImportError, RuntimeError) as error:
+        except _CANNOT_OPEN as error:
             reason = _reason(error)
             advice = "correct the path or URL, or install the driver of the database"
             if "not a database" in reason:
                 advice = "choose another file: what older versions wrote as a journal is not read, "
                 advice += "but no training that has a result is repeated"
+            if "full" in reason:
+                advice = "free space, or choose another place"
             expected = f"storage must be a database that opens: {shown}"
             raise ValueError(_checks.message(expected, reason, advice)) from error
         try:
@@ -225,13 +236,20 @@ def _retry(study: Any, trial: Any) -> None:
 
 def _url(place: Path | str) -> sqlalchemy.URL:
     if "://" in str(place):
+        advice = "write for example sqlite:///search.db or postgresql://USER@HOST/NAME"
         try:
-            return sqlalchemy.make_url(str(place))
+            url = sqlalchemy.make_url(str(place))
         except (SQLAlchemyError, ValueError):
-            advice = "write for example sqlite:///search.db or postgresql://USER@HOST/NAME"
             expected = "storage must be the URL of a database"
             raise ValueError(_checks.message(expected, repr(place), advice)) from None
+        lasts = url.get_backend_name() != "sqlite" or url.database not in (None, "", ":memory:")
+        _checks.require(lasts, "storage", str(place), "a database that is kept", advice)
+        return url
     path = Path(place)
+    usable, advice = "\0" not in str(place), "choose another file"
+    with contextlib.suppress(OSError):  # too long a name: SQLite says that it cannot open it
+        usable = usable and (path.is_file() or not path.exists())
+    _checks.require(usable, "storage", str(place), "a file, new or of a search", advice)
     with contextlib.suppress(OSError):  # SQLite says that it cannot open the file
         path.parent.mkdir(parents=True, exist_ok=True)
     return sqlalchemy.URL.create("sqlite", database=str(path))
@@ -246,7 +264,7 @@ def _lock(url: sqlalchemy.URL, say: Callable[[str], None]) -> Iterator[int | Non
     """
     with contextlib.ExitStack() as stack:
         alone = None
-        if url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:"):
+        if url.get_backend_name() == "sqlite":
             with contextlib.suppress(OSError):  # no such folder, or a file system without locks
                 flags = os.O_RDWR | os.O_CREAT
                 descriptor = os.open(f"{url.database}.lock", flags, 0o666)

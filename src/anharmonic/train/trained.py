@@ -9,10 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from anharmonic import _checks
+from anharmonic._checks import listed
 from anharmonic._files import write_atomically
 from anharmonic.data.base import Readout, Target, Task
 from anharmonic.data.columns import Columns
 from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.data.registry import OWN_DATA, task_class
+from anharmonic.nn.heads import SequenceModel
+from anharmonic.nn.registry import model_class
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train.run import Run
@@ -67,8 +71,40 @@ def trained(run_folder: str | Path) -> Trained:
                 folders.ADVICE,
             )
         )
-    known = _read_task(folder / folders.TASK)
-    return Trained(folder, from_pretrained(folder / folders.BEST).eval(), **known)
+    model = from_pretrained(folder / folders.BEST).eval()
+    made = Trained(folder, model, **_read_task(folder / folders.TASK, model))
+    if (folder / folders.RUN).exists():
+        _check_run(made)
+    return made
+
+
+def _check_run(trained: Trained) -> None:
+    """Refuse a run that is not the one of the model beside it.
+
+    Raises:
+        ValueError: If it is another one.
+    """
+    run, model = trained.run, trained.model
+    kind = model_class(run.model)
+    alike, options = type(model) is kind, dict(run.model_options)
+    if isinstance(model, SequenceModel):
+        alike = model.name == run.model
+        readout = "all" if trained.readout == "all" else run.readout
+        options |= {"patch": run.patch, "readout": readout}
+    known = json.loads(json.dumps({"patch": 1, **model.config()}))
+    differ = [
+        name
+        for name, value in json.loads(json.dumps(options)).items()
+        if name in known and known[name] != value
+    ]
+    if (options_class := task_class(run.task).options_class) is not None:
+        given = {name: v for name, v in run.task_options.items() if name != "sha256"}
+        options_class(**given)  # checks them
+    alike = alike and not differ and run.task == trained.task
+    came = f"one of {run.model} on {run.task!r}, whose {listed(differ) or 'name'} differs"
+    path = trained.folder / folders.RUN
+    expected, advice = "that of the model in best", "train the run again in a new folder"
+    _checks.require(alike, f"the run in {path}", came, expected, advice)
 
 
 def write_task(path: Path, task: Task) -> None:
@@ -98,33 +134,66 @@ def write_task(path: Path, task: Task) -> None:
     write_atomically(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
 
 
-def _read_task(path: Path) -> dict[str, Any]:
-    """What `write_task` kept, as fields of `Trained`."""
+class _Kept:
+    """What `write_task` keeps."""
+
+    task: str
+    file: str | None
+    target: Target
+    readout: Readout
+    input_size: int
+    output_size: int
+    class_names: list[str]
+    preprocessing: dict[str, Any] | None
+    columns: dict[str, Any] | None
+
+
+def _read_task(path: Path, model: Any) -> dict[str, Any]:
+    """Return what `write_task` kept, as fields of `Trained`; it must fit the model."""
     try:
-        content = json.loads(_checks.text_of(path))
-        size = _checks.positive_int("input_size", content["input_size"])
-        prepared, columns = content["preprocessing"], content.get("columns")
+        content = _checks.json_of(_checks.text_of(path))
+        _checks.of_hints(_Kept, content, path.name, "restore it")
+        size, outputs = content["input_size"], content["output_size"]
+        _same("input_size", size, model.input_size)
+        _same("output_size", outputs, model.output_size)
         names = tuple(content["class_names"])
-        outputs = _checks.positive_int("output_size", content["output_size"])
-        fits = all(isinstance(name, str) for name in names) and len(names) in (0, outputs)
-        _checks.require(fits, "class_names", list(names)[:5], f"{outputs} strings", "restore them")
-        target = _checks.choice("target", content["target"], ("class", "value", "labels"))
+        fits = len(names) in (0, outputs) and len(set(names)) == len(names)
+        expected, advice = f"{outputs} different strings", "restore them"
+        _checks.require(fits, "class_names", list(names)[:5], expected, advice)
+        target, readout = content["target"], content["readout"]
+        prepared, columns = content["preprocessing"], content.get("columns")
+        if content["task"] in OWN_DATA:
+            expected = "there for data of your own"
+            _checks.require(prepared is not None, "preprocessing", None, expected, advice)
+            expected, alike = (
+                "there for classes and labels, and only for them",
+                (target != "value") == bool(names),
+            )
+            _checks.require(alike, "class_names", list(names)[:5], expected, advice)
+        _same("target", target, getattr(model, "target", target))
+        if isinstance(model, SequenceModel) and (readout == "all") != (model.readout == "all"):
+            expected, came = f"readout must be {model.readout!r}", f"readout {readout!r}"
+            raise ValueError(_checks.message(expected, f"{came} in {path.name}", "restore it"))
         if target == "value":
             names = ()
         elif not names:
             names = tuple(str(index) for index in range(outputs))
-        readouts = ("last", "all", "node", "graph", "row")
+        if prepared is None:
+            # Tasks other than "file" prepare nothing, and have not measured their inputs.
+            unknown = (0.0,) * size, (math.nan,) * size
+            preparation = Preprocessing(*unknown, standardise=False, missing="error")
+        else:
+            preparation = Preprocessing.from_dict(prepared)
+            _same("channels that preprocessing makes", preparation.size, size)
+            targets = len(preparation.target_scale) * (preparation.horizon or 1)
+            if targets:
+                _same("targets that preprocessing scales", targets, outputs)
         return {
             "task": content["task"],
             "target": target,
-            "readout": _checks.choice("readout", content["readout"], readouts),
+            "readout": readout,
             "output_size": outputs,
-            # Tasks other than "file" prepare nothing, and have not measured their inputs.
-            "preparation": Preprocessing(
-                (0.0,) * size, (math.nan,) * size, standardise=False, missing="error"
-            )
-            if prepared is None
-            else Preprocessing.from_dict(prepared),
+            "preparation": preparation,
             "class_names": names,
             "columns": None if columns is None else Columns.from_dict(columns),
         }
@@ -136,3 +205,8 @@ def _read_task(path: Path) -> dict[str, Any]:
                 "train the run again in a new folder",
             )
         ) from error
+
+
+def _same(name: str, value: Any, of_model: Any) -> None:
+    expected = f"{of_model!r}, as the model beside it says"
+    _checks.require(value == of_model, name, value, expected, "restore it")

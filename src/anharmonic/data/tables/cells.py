@@ -18,6 +18,7 @@ from anharmonic.data.tables.dates import (
     MixedZonesError,
     TwoMeaningsError,
     digit_dates,
+    in_nanoseconds,
     parse_clock,
     parse_dates,
 )
@@ -217,6 +218,8 @@ def keys(table: Table, name: str, role: str) -> NDArray[Any]:
     cells = column.to_pylist()
     known = np.array([cell is not None and cell != "" for cell in cells], dtype=bool)
     _all_known(table, name, role, known)
+    # Numbers above those of 64 bits with a sign are names.
+    whole = whole and all(-(2**63) <= cell < 2**63 for cell in cells)
     return np.array(cells, dtype=np.int64) if whole else np.array([str(cell) for cell in cells])
 
 
@@ -240,8 +243,8 @@ def times(table: Table, name: str) -> NDArray[Any]:
     column, types = table.column(name), pa.types
     if types.is_date(column.type) or types.is_timestamp(column.type):
         _all_known(table, name, "time", ~column.is_null().to_numpy(zero_copy_only=False))
-        stamps = column.cast(pa.timestamp("ns")).to_numpy(zero_copy_only=False)
-        return np.asarray(stamps, dtype="datetime64[ns]")
+        stamps = column.to_numpy(zero_copy_only=False)
+        return in_nanoseconds(np.asarray(stamps, "M8[D]" if types.is_date(column.type) else None))
     if types.is_time(column.type):
         _all_known(table, name, "time", ~column.is_null().to_numpy(zero_copy_only=False))
         ticks = column.cast(pa.time64("ns")).cast(pa.int64()).to_numpy()

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import compute
+
+from anharmonic._checks import message
 
 Dates = NDArray[np.datetime64]
 
@@ -35,6 +38,25 @@ _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,4}):(\d{1,2}(?:[.,]\d+)?)")
 _MANY = 2000
 # Some cells decide which forms a column can have.
 _LOOKED_AT = 30
+
+
+def in_nanoseconds(dates: NDArray[Any]) -> Dates:
+    """Dates of any unit in nanoseconds, which reach from 1678 to 2261.
+
+    Raises:
+        ValueError: If one is outside.
+
+    Example:
+        >>> in_nanoseconds(np.array(["2024-01-31"], "M8[D]")).dtype
+        dtype('<M8[ns]')
+    """
+    years = dates.astype("M8[Y]").astype(np.int64) + 1970
+    outside = np.flatnonzero((years < 1678) | (years > 2261))
+    if len(outside):
+        first = str(dates[outside[0]].astype("M8[s]"))
+        advice = "correct it, or number the steps in another column (--time-column)"
+        raise ValueError(message("dates must lie between 1678 and 2261", first, advice))
+    return np.asarray(dates.astype("M8[ns]"))
 
 
 class TwoMeaningsError(ValueError):
@@ -104,8 +126,7 @@ def _at_once(cells: Sequence[str], form: str) -> Dates | None:
     stamps = compute.strptime(pa.array(cells), format=form, unit="s", error_is_null=True)
     if stamps.null_count:
         return None
-    made: Dates = stamps.to_numpy(zero_copy_only=False).astype("M8[ns]")
-    return made
+    return in_nanoseconds(stamps.to_numpy(zero_copy_only=False))
 
 
 def _dated(cells: Sequence[str], forms: Sequence[str]) -> tuple[Dates, bool] | None:
@@ -124,9 +145,9 @@ def _dated(cells: Sequence[str], forms: Sequence[str]) -> tuple[Dates, bool] | N
         if any(zoned) and not all(zoned):
             continue
         if zoned[0]:
-            made = [date.astimezone(UTC).replace(tzinfo=None) for date in made]
+            made = [_in_utc(date) for date in made]
         places = {cell: i for i, cell in enumerate(distinct)}
-        dates = np.array(made, "M8[us]").astype("M8[ns]")[[places[cell] for cell in bare]]
+        dates = in_nanoseconds(np.array(made, "M8[us]"))[[places[cell] for cell in bare]]
         zone = zoned[0] or bare[0] != cells[0]
         if not any(np.array_equal(dates, other) for other, _ in found):
             found.append((dates, zone))
@@ -145,10 +166,17 @@ def _iso(cells: Sequence[str]) -> tuple[Dates, bool] | None:
         return None
     zoned = [date.tzinfo is not None for date in made]
     if all(zoned):
-        made = [date.astimezone(UTC).replace(tzinfo=None) for date in made]
+        made = [_in_utc(date) for date in made]
     elif any(zoned):
         raise MixedZonesError(f"{sum(zoned)} of {len(zoned)} with a time zone")
-    return np.array(made, "M8[us]").astype("M8[ns]"), all(zoned)
+    return in_nanoseconds(np.array(made, "M8[us]")), all(zoned)
+
+
+def _in_utc(date: datetime) -> datetime:
+    try:
+        return date.astimezone(UTC).replace(tzinfo=None)
+    except OverflowError:  # in the first or last hours that there are
+        return date.replace(tzinfo=None)
 
 
 class MixedZonesError(ValueError):
@@ -166,7 +194,7 @@ def _quarters(cells: Sequence[str]) -> tuple[Dates, bool] | None:
     months = [
         f"{one['y'] or one['y2']}-{3 * int(one['q'] or one['q2']) - 2:02d}" for one in found if one
     ]
-    return np.array(months, "M8[M]").astype("M8[ns]"), False
+    return in_nanoseconds(np.array(months, "M8[M]")), False
 
 
 def parse_clock(cells: Sequence[str]) -> NDArray[np.float64] | None:
@@ -223,4 +251,4 @@ def digit_dates(values: NDArray[np.float64], months: bool = False) -> Dates | No
     if made is None:
         return None
     places = {cell: i for i, cell in enumerate(distinct)}
-    return np.array(made, "M8[us]").astype("M8[ns]")[[places[cell] for cell in cells]]
+    return in_nanoseconds(np.array(made, "M8[us]"))[[places[cell] for cell in cells]]

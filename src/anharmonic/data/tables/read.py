@@ -26,6 +26,7 @@ from anharmonic.data.columns import (
 )
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.tables.cells import Table, is_numeric, may_be_dates, numbers, quoted, times
+from anharmonic.data.tables.dates import in_nanoseconds
 from anharmonic.data.tables.long import read_long
 from anharmonic.data.tables.parquet import read_parquet
 from anharmonic.data.tables.roles import is_index, understand
@@ -299,7 +300,7 @@ def _joined(table: Table, columns: list[str]) -> NDArray[Any] | None:
     if calendar_part(columns[1]) == "quarter":
         month = 3 * month - 2
     dates = (12 * (year - 1970) + month - 1).astype("M8[M]")
-    stamps = dates.astype("M8[ns]")
+    stamps = in_nanoseconds(dates)
     for unit, value in zip(("D", "h", "m", "s"), rest, strict=False):
         stamps = stamps + (value - (unit == "D")).astype(f"m8[{unit}]")
     if rest and (stamps.astype("M8[M]") != dates).any() and rest[0].max() > 28:

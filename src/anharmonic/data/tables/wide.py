@@ -59,6 +59,8 @@ def read_nested(table: Table, roles: dict[str, str], values: Sequence[str]) -> S
     Raises:
         ValueError: If cells do not fit together or hold no numbers.
     """
+    advice = "give --layout wide or long, or leave it out: lists are read from .parquet only"
+    require(bool(values), f"columns with lists in {table.where}", 0, "at least one", advice)
     parts = [_cells(table, name) for name in values]
     sizes = [np.array([len(cell) for cell in cells]) for cells in parts]
     for name, other in zip(values[1:], sizes[1:], strict=True):

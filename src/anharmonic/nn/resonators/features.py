@@ -24,6 +24,8 @@ from anharmonic.nn.resonators.stream import ResonatorStream
 from anharmonic.ops.resonator import OTHERS, at_rest, in_place, no_pools, respond
 
 _SERIES_FOR_BIASES, _SAMPLES_FOR_BIASES = 32, 32
+# Oscillators of all streams together: 4 GB.
+_MOST_STREAMED = 50_000_000
 # What goes together. Pools that fit the processor's cache, in memory that is used again and again,
 # take half the time of all at once.
 _POOLED_AT_ONCE, _SAMPLES_AT_ONCE, _RESPONSES_AT_ONCE = 2_000_000, 4_000_000, 2_000_000
@@ -192,6 +194,9 @@ class ResonatorFeatures:
         )
         constants = (self._mean, self._deviation) if self.scaling == "train" else None
         number = _checks.positive_int("num_streams", num_streams)
+        most = max(1, _MOST_STREAMED // self.num_oscillators)
+        expected, advice = f"<= {most} for {self.num_oscillators} oscillators", "take fewer at once"
+        _checks.require(number <= most, "num_streams", number, expected, advice)
         return ResonatorStream(self._bank, self.pools, constants, number)
 
     def _fitted(self) -> None:

@@ -31,6 +31,10 @@ _ROWS = 16
 _SURELY_NOT = -69.0
 
 
+def _penalty(alpha: Any) -> float:
+    return _checks.number("an entry of alphas", alpha, low=0.0, low_open=True)
+
+
 class Readout(NamedTuple):
     """A fitted linear model of features."""
 
@@ -99,7 +103,7 @@ class Resonators(Stored):
         drawn = ResonatorFeatures(num_oscillators, num_biases, scaling, pools=pools)
         self.num_oscillators, self.num_biases = drawn.num_oscillators, drawn.num_biases
         self.pools = drawn.pools
-        self.alphas = None if alphas is None else [float(alpha) for alpha in alphas]
+        self.alphas = None if alphas is None else [_penalty(alpha) for alpha in alphas]
         K, B, C = self.num_oscillators, self.num_biases, self.input_size
         single, double = torch.float32, torch.float64
         D = int(self._sizes(K).sum())

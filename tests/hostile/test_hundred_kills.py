@@ -1,0 +1,120 @@
+"""Every command, killed at a hundred moments and started again, gives the same bits."""
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anharmonic.cli.main import main
+
+TINY = ("--hidden-size", "2", "--no-progress", "--threads", "1")
+TRAIN = ("train", "lem", "d.npz", "--epochs", "30", *TINY)
+RUN = "runs/file-*"
+COMMANDS = {
+    "train": TRAIN,
+    "train for several seeds": (*TRAIN[:3], "--epochs", "5", "--seeds", "0", "1", "2", *TINY),
+    "train on folds and all": (*TRAIN[:3], "--epochs", "5", "--folds", "2", "--refit", *TINY),
+    "resonators": ("train", "resonators", "d.npz", "--num-oscillators", "300", *TINY[2:]),
+    "forecast": ("train", "gru", "s.csv", "--horizon", "2", "--epochs", "5", *TINY),
+    "compare": ("compare", "d.npz", "--models", "GRU", "FastGRNN", "--epochs", "5", *TINY),
+    "search": ("search", "gru", "d.npz", "--trials", "4", "--epochs", "5", *TINY),
+    "predict": ("predict", RUN, "d.npz"),
+    "export": ("export", RUN, "--c", "c"),
+    "diagnose": ("diagnose", RUN, "--file", "d.npz", "--html", "page.html"),
+}
+KILLS = 5
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaded():
+    """Imports what commands need, so that a child forked from here begins at once."""
+    import anharmonic.cli.compare
+    import anharmonic.cli.diagnose
+    import anharmonic.cli.export
+    import anharmonic.cli.predict
+    import anharmonic.cli.search
+    import anharmonic.cli.train
+    import anharmonic.train.study  # noqa: F401
+
+
+def begin(words):
+    """Runs a command in a forked child; returns its number."""
+    child = os.fork()
+    if child:
+        return child
+    try:
+        signal.alarm(300)
+        with open("said.txt", "a") as said:
+            sys.stdout = sys.stderr = said
+            found = sorted(map(str, Path().glob(RUN)))
+            code = main([found[0] if word == RUN else word for word in words])
+    except BaseException:
+        code = 99
+    os._exit(code)
+
+
+def wait(child):
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def prepare(name):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((40, 6, 2)).astype(np.float32)
+    np.savez("d.npz", x=x, y=np.arange(40) % 2)
+    Path("s.csv").write_text("a\n" + "".join(f"{np.sin(i / 3):.5f}\n" for i in range(120)))
+    if RUN in COMMANDS[name]:
+        assert wait(begin((*TRAIN[:3], "--epochs", "1", "--streaming", *TINY))) == 0
+
+
+def outcome():
+    """What stays: results without times and places, weights, and files for people."""
+    lines = []
+    for path in sorted(Path("runs").rglob("*.jsonl")):
+        for line in path.read_text().splitlines():
+            result = json.loads(line)
+            if "hash" in result:
+                lines.append((result["hash"], result["test"], result["valid"]))
+    assert len({name for name, *_ in lines}) == len(lines)
+    kept = {
+        str(path): path.read_bytes()
+        for pattern in ("runs/**/best/*", "predictions.csv", "c/*")
+        for path in sorted(Path().glob(pattern))
+    }
+    return sorted(lines), kept
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_killed_at_any_moment(name, number, tmp_path, monkeypatch):
+    signal.alarm(0)
+    rng = random.Random(f"{name} {int(number)}")
+    found, seconds = [], 0.0
+    for place in ("whole", "cut"):
+        (tmp_path / place).mkdir()
+        monkeypatch.chdir(tmp_path / place)
+        prepare(name)
+        if place == "cut":
+            for _ in range(KILLS):
+                child = begin(COMMANDS[name])
+                time.sleep(rng.uniform(0.0, 1.1 * seconds))
+                os.kill(child, number)
+                code = wait(child)
+                said = Path("said.txt").read_text(errors="replace")
+                assert code in (0, -number, 128 + number), (code, said[-2000:])
+                assert "Traceback" not in said and "unexpected" not in said, said[-2000:]
+        began = time.monotonic()
+        code = wait(begin(COMMANDS[name]))
+        seconds = time.monotonic() - began
+        assert code == 0, Path("said.txt").read_text()[-2000:]
+        found.append(outcome())
+    lines, kept = found[0]
+    assert kept and (lines or RUN in COMMANDS[name])
+    assert found[0] == found[1]
+    assert not list(Path("runs").rglob("*.tmp")) or RUN in COMMANDS[name]

@@ -1,0 +1,215 @@
+"""What other libraries would say in their own words, we say in ours."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from anharmonic.cli import main as command_line
+from anharmonic.data import read_parts
+from anharmonic.data.options import DataOptions
+from anharmonic.nn.resonators.features import ResonatorFeatures
+
+YEARS = ("0001-12", "1677-01", "2262-06", "9999-12")
+FORMS = {"iso": "{}-{:02d}", "german": "{2}.{1}.{0}", "slashes": "{0}/{1}/{2}"}
+
+
+def _rows(date, path="d.csv"):
+    lines = [f"{i // 5},{date(1 + i % 5)},{i * 0.1:.3f},{'ab'[i // 5 % 2]}\n" for i in range(100)]
+    Path(path).write_text("id,time,x,label\n" + "".join(lines))
+    return Path(path)
+
+
+@pytest.mark.parametrize("month", YEARS)
+@pytest.mark.parametrize("form", FORMS)
+def test_dates_that_nanoseconds_do_not_reach(month, form, refused):
+    year, number = month.split("-")
+
+    def date(day):
+        day = f"{day:02d}"
+        return f"{month}-{day}" if form == "iso" else FORMS[form].format(year, number, day)
+
+    refused(lambda: read_parts(_rows(date)), names="1678")
+
+
+@pytest.mark.parametrize("kind", ["s", "ms", "us"])
+@pytest.mark.parametrize("year", ["0001", "9999"])
+def test_such_dates_in_parquet(kind, year, refused):
+    stamps = np.array([f"{year}-12-{1 + i % 5:02d}" for i in range(50)], "M8[s]")
+    table = {
+        "id": [i // 5 for i in range(50)],
+        "time": pa.array(stamps.astype(f"M8[{kind}]")),
+        "x": [i * 0.1 for i in range(50)],
+        "label": ["ab"[i // 5 % 2] for i in range(50)],
+    }
+    pq.write_table(pa.table(table), "d.parquet")
+    refused(lambda: read_parts(Path("d.parquet")), names="1678")
+
+
+def test_days_in_parquet_are_read():
+    days = pa.array(np.array([f"2024-12-{1 + i % 5:02d}" for i in range(50)], "M8[D]"))
+    table = {"id": [i // 5 for i in range(50)], "time": days, "x": [0.1 * i for i in range(50)]}
+    pq.write_table(pa.table(table | {"label": [i // 5 % 2 for i in range(50)]}), "d.parquet")
+    assert len(read_parts(Path("d.parquet"))["all"]) == 10
+
+
+@pytest.mark.parametrize("base", [0, 2**53 + 1, 2**63 - 20, 2**63, 2**64 - 10])
+def test_ids_of_64_bits_stay_apart(base):
+    table = {
+        "id": pa.array([base + i // 5 for i in range(50)], pa.uint64()),
+        "t": [i % 5 for i in range(50)],
+        "x": [i * 0.1 for i in range(50)],
+        "label": ["ab"[i // 5 % 2] for i in range(50)],
+    }
+    pq.write_table(pa.table(table), "d.parquet")
+    part = read_parts(Path("d.parquet"))["all"]
+    assert sorted(map(int, part.ids)) == [base + i for i in range(10)]
+
+
+def test_nested_layout_without_lists(refused_by_command, tiny):
+    _rows(lambda day: day)
+    words = ("train", "lem", "d.csv", "--layout", "nested", *tiny)
+    refused_by_command(*words, names="lists")
+
+
+@pytest.mark.parametrize("name", ["test_groups", "forecast", "ignore"])
+@pytest.mark.parametrize("value", ["ab", b"ab", 3, None])
+def test_a_name_where_a_list_is_wanted(name, value, refused):
+    refused(lambda: DataOptions(**{name: value}), names=name)
+
+
+STORAGES = {
+    "memory": "sqlite://",
+    "memory by name": "sqlite:///:memory:",
+    "no path": "sqlite:///",
+    "an option": "sqlite:///a.db?timeout=x",
+    "no such option": "sqlite:///a.db?bogus=1",
+    "no such folder": "sqlite:////nowhere/a.db",
+    "no such kind": "bogus://here/a",
+    "nothing": "://",
+    "a port": "postgresql://u@h:x/a",
+    "a device": "/dev/null",
+    "a folder": ".",
+    "a NUL": "a\0b",
+    "a long name": "a" * 5000,
+    "no database": "noise.db",
+    "half a database": "half.db",
+}
+
+
+@pytest.mark.parametrize("storage", STORAGES.values(), ids=STORAGES)
+def test_storages(storage, refused_by_command, arrays, tiny):
+    np.savez("d.npz", x=arrays["x"], y=arrays["y"])
+    noise = np.random.default_rng(0).bytes(4000)
+    Path("noise.db").write_bytes(noise)
+    Path("half.db").write_bytes(b"SQLite format 3\0" + noise)
+    words = ("search", "gru", "d.npz", "--trials", "1", *tiny, "--storage", storage)
+    refused_by_command(*words, names="storage")
+    assert not Path("/dev/null.lock").exists()
+
+
+NUMBERS = ("batch-size", "epochs", "patience", "lr-drop-epoch", "patch", "hidden-size")
+
+
+@pytest.mark.parametrize("flag", NUMBERS)
+@pytest.mark.parametrize("value", [10**22, 2**63, 10**400])
+def test_numbers_beyond_64_bits(flag, value, refused_by_command, arrays, tiny):
+    np.savez("d.npz", x=arrays["x"], y=arrays["y"])
+    refused_by_command("train", "lem", "d.npz", *tiny, f"--{flag}", value)
+
+
+@pytest.mark.parametrize("count", [0, -1, 2.0, "2", 10**9, 2**63, 10**30])
+def test_streams_that_memory_does_not_hold(count, refused):
+    x = np.random.default_rng(0).standard_normal((10, 30, 2)).astype(np.float32)
+    features = ResonatorFeatures(num_oscillators=20).fit(x)
+    refused(lambda: features.stream(count), names="num_streams")
+    assert features.stream(3).num_streams == 3
+
+
+@pytest.mark.parametrize("output", [".", "", "/", ".."])
+def test_an_output_that_is_a_folder(output, trained, refused_by_command):
+    refused_by_command("predict", trained, "d.npz", "--output", output, names="--output")
+
+
+ENCODINGS = ("ascii", "latin-1", "cp1252", "utf-8")
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_terminals_that_lack_characters(encoding, arrays, tiny, monkeypatch):
+    """Table and page come whatever the terminal has."""
+    np.savez("data ✓.npz", x=arrays["x"], y=np.array(["ä✓", "–"])[arrays["y"]])
+    words = ("compare", "data ✓.npz", "--models", "gru", "--seeds", "0", "1", *tiny)
+    with open("out.txt", "w", encoding=encoding) as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        assert command_line.main([*map(str, words), "--html", "page ✓.html"]) == 0
+        run = next(path for path in Path("runs").iterdir() if path.is_dir())
+        assert command_line.main(["predict", str(run), "data ✓.npz", "--output", "-"]) == 0
+    said = Path("out.txt").read_bytes()
+    assert "±".encode() in said if encoding == "utf-8" else b"50" in said
+    assert Path("page ✓.html").exists()
+    assert "p_ä✓".encode() in said  # the CSV is in UTF-8, as its file would be
+
+
+def test_names_that_are_no_text(trained, cli, tiny):
+    code, out, error = cli("predict", trained, "d.npz", "--output", "p\udce9.csv")
+    assert code == 0 and "p\\udce9.csv" in out, (out, error)
+    assert Path("p\udce9.csv").exists()
+    code, out, error = cli("train", "lem", "d.npz", *tiny, "--seed", "1", "--out", "r\udce9")
+    assert code == 0 and "run folder" in out, (out, error)
+
+
+def test_folders_with_blanks_are_quoted(cli, arrays, tiny):
+    np.savez("d.npz", x=arrays["x"], y=arrays["y"])
+    code, out, error = cli("train", "lem", "d.npz", *tiny, "--out", "my 'runs'")
+    assert code == 0, error
+    line = next(line for line in out.splitlines() if line.startswith("to predict"))
+    words = subprocess.run(
+        ["sh", "-c", "printf '%s\\n' " + line.partition("predict ")[2].partition("predict ")[2]],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    assert Path(words[0]).is_dir(), words
+    code, out, error = cli("compare", "d.npz", "--models", "lem", *tiny, "--out", "my 'runs'")
+    assert code == 0, error
+    assert "anharmonic predict &#39;my" in Path("compare.html").read_text()
+
+
+@pytest.mark.parametrize("stop, code", [(KeyboardInterrupt(), 130), (SystemExit(143), 143)])
+def test_an_interruption_in_a_finaliser_ends_the_command(stop, code, monkeypatch, capsys):
+    class Slow:
+        def __del__(self):
+            raise stop
+
+    def work(words, debug):
+        Slow()
+        end = time.monotonic() + 20
+        while time.monotonic() < end:
+            time.sleep(0.01)
+        return 0
+
+    monkeypatch.setattr(command_line, "_dispatch", work)
+    assert command_line.main(["list"]) == code
+    assert "Exception ignored" not in capsys.readouterr().err
+
+
+def test_other_errors_in_finalisers_are_printed(monkeypatch, capsys):
+    class Broken:
+        def __del__(self):
+            raise ValueError("broken")
+
+    seen = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda found: seen.append(found.exc_value))
+
+    def work(words, debug):
+        Broken()
+        return 0
+
+    monkeypatch.setattr(command_line, "_dispatch", work)
+    assert command_line.main(["list"]) == 0
+    assert [str(error) for error in seen] == ["broken"]

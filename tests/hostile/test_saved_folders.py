@@ -1,0 +1,219 @@
+"""Every JSON file of a run's folder is judged by type, range and consistency with the model."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anharmonic.data import file_digest, write_shards
+from anharmonic.data.shards import ShardsTask
+from anharmonic.train import Result, Run, RunEnvironment, fit, predict, trained
+
+LARGE = 10**18
+
+
+def _run(folder, name, path, model, options, **fields):
+    given = {"sha256": file_digest(path), **options}
+    model_options = {"num_oscillators": 5} if model == "Resonators" else {"hidden_size": 2}
+    run = Run("file", model, given, model_options, **fields)
+    fit(run, RunEnvironment(file=path, out=folder / name, progress=False))
+    return folder / name / run.folder_name
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Finished runs by name, and the file that they predict for."""
+    folder = tmp_path_factory.mktemp("saved")
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((20, 5, 2)).astype(np.float32)
+    classes, series = folder / "d.npz", folder / "s.csv"
+    np.savez(classes, x=x, y=np.array(["no", "yes"])[np.arange(20) % 2])
+    series.write_text("a,b\n" + "".join(f"{np.sin(i)},{np.cos(i)}\n" for i in range(60)))
+    ahead = {"window": 6, "horizon": 3, "difference": True}
+    return {
+        "classes": (_run(folder, "c", classes, "LEM", {}, epochs=1), classes),
+        "forecast": (_run(folder, "f", series, "GRU", ahead, epochs=1), series),
+        "resonators": (_run(folder, "r", classes, "Resonators", {}), classes),
+    }
+
+
+def _changed(values, place, new):
+    *before, last = place.split(".") if place else [""]
+    part = values
+    for key in before:
+        part = part[key]
+    if not place:
+        return new
+    if new is KeyError:
+        del part[last]
+    else:
+        part[last] = new
+    return values
+
+
+CASES = {
+    ("classes", "task.json"): [
+        *[("", new) for new in ([], None, "ab", 3)],
+        *[("class_names", new) for new in ("ab", ["a"], ["a", "a"], [1, 2], None, {}, [])],
+        *[("output_size", new) for new in (LARGE, 0, -1, 2.0, "2", True, 3)],
+        *[("input_size", new) for new in (LARGE, 3, 0, [2])],
+        *[("target", new) for new in ("value", "labels", "node", None, ["class"])],
+        *[("readout", new) for new in ("all", "ab", None, 1)],
+        *[("task", new) for new in ("adding", "shards", None, ["file"], 7)],
+        ("file", 7),
+        *[("columns", new) for new in ("ab", [], {"x": 1}, {"values": "ab"}, {"width": LARGE})],
+        *[("preprocessing", new) for new in (None, [], "ab", {}, 3)],
+        *[("preprocessing.std", new) for new in ([-1], [-1, 1], [0, 1], "ab", [1e39, 1], ["1", 1])],
+        *[("preprocessing.std", new) for new in ([1, float("nan")], [1, float("inf")], [1, True])],
+        *[
+            ("preprocessing.mean", new)
+            for new in ([], [1], [1, 1e39], [[1], 1], [None, 1], KeyError)
+        ],
+        *[("preprocessing.missing", new) for new in ("ab", None, KeyError)],
+        *[("preprocessing.standardise", new) for new in (1, "yes", None)],
+        *[("preprocessing.masked", new) for new in ([0], [2], [-1], [0.0], "0")],
+        *[("preprocessing.difference", new) for new in ([1, 1], [1], [0, 0])],
+        *[("preprocessing.elapsed", new) for new in ("ab", "channel")],
+        *[("preprocessing.nominal", new) for new in (0, -1, 10**400)],
+        *[("preprocessing.window", new) for new in (-1, 2**32, 1.5)],
+        *[("preprocessing.horizon", new) for new in (1, LARGE)],
+        *[("preprocessing.channels", new) for new in ("ab", ["a"])],
+        *[("preprocessing.level_scale", new) for new in ([1] * 4, [1])],
+        *[("preprocessing.target_scale", new) for new in ([1], [1, 1])],
+        ("preprocessing.unknown", 1),
+    ],
+    ("forecast", "task.json"): [
+        *[("preprocessing.horizon", new) for new in (0, 2, LARGE)],
+        *[("preprocessing.forecast", new) for new in ([], [0, 0], [0, 2], [-1, 0])],
+        *[("preprocessing.target_scale", new) for new in ([], [1], [0, 1], [1, -1])],
+        *[("preprocessing.target_shift", new) for new in ([1], [1, 1])],
+        *[("preprocessing.window", new) for new in (0, KeyError)],
+        *[("columns.values", new) for new in ("ab", ["c", "d"])],
+        ("columns.layout", "deep"),
+        ("columns.date_format", 7),
+    ],
+    ("classes", "run.json"): [
+        *[("", new) for new in ([], None, "ab")],
+        *[("model", new) for new in ("CoRNN", "GraphCON", "ab", None, KeyError)],
+        *[("task", new) for new in ("adding", "shards", None, KeyError)],
+        *[("model_options.hidden_size", new) for new in (3, "2", LARGE)],
+        *[("task_options.valid_share", new) for new in ("ab", -1, 2, [0.1])],
+        *[("task_options.missing", new) for new in ("ab", 1)],
+        *[("task_options.test_groups", new) for new in ("ab", 3)],
+        *[("epochs", new) for new in (0, 10**30, "1", 1.0)],
+        *[("batch_size", new) for new in (0, 10**22)],
+        *[("patch", new) for new in (2, 0)],
+        *[("lr", new) for new in (float("nan"), -1, "0.1")],
+        ("readout", "mean"),
+        ("unknown", 1),
+    ],
+    ("classes", "best/config.json"): [
+        *[("", new) for new in ([], None)],
+        *[("anharmonic", new) for new in (1, None, [])],
+        *[("model", new) for new in (1, ["SequenceModel"], "LEM")],
+        *[("arguments", new) for new in ("ab", [1], None)],
+        *[("arguments.output_size", new) for new in (LARGE, 10**30, 3, "2", 2.0)],
+        *[("arguments.patch", new) for new in (2, LARGE, "1")],
+        *[("arguments.dt", new) for new in ("ab", [1], -1, float("inf"))],
+        *[("arguments.bias", new) for new in (1, "yes", False)],
+    ],
+    ("resonators", "best/config.json"): [
+        *[("arguments.alphas", new) for new in ("ab", ["a"], [0], [float("nan")], {"a": 1})],
+        *[("arguments.num_oscillators", new) for new in (LARGE, 6, -1, None)],
+        *[("arguments.pools", new) for new in ("share", [], ["ab"])],
+        *[("arguments.target", new) for new in ("value", "ab")],
+        ("arguments.input_size", 10**12),
+    ],
+}
+
+
+def _named():
+    for (run, name), cases in CASES.items():
+        for place, new in cases:
+            text = "missing" if new is KeyError else str(new)[:20]
+            yield pytest.param(run, name, place, new, id=f"{run} {name} {place} {text}")
+
+
+@pytest.mark.parametrize("run, name, place, new", list(_named()))
+def test_a_changed_file_is_refused(run, name, place, new, made, refused):
+    whole, data = made[run]
+    folder = Path(shutil.copytree(whole, "run"))
+    values = json.loads((folder / name).read_text())
+    (folder / name).write_text(json.dumps(_changed(values, place, new)))
+    refused(lambda: predict(folder, data))
+
+
+@pytest.mark.parametrize("name", ["task.json", "run.json", "best/config.json"])
+@pytest.mark.parametrize("at", [0, 10, -3])
+def test_bytes_that_are_no_text_are_refused(name, at, made, refused):
+    whole, data = made["classes"]
+    folder = Path(shutil.copytree(whole, "run"))
+    changed = bytearray((folder / name).read_bytes())
+    changed[at] = 0xFF
+    (folder / name).write_bytes(bytes(changed))
+    refused(lambda: predict(folder, data), names=Path(name).name)
+
+
+@pytest.mark.parametrize("run", ["classes", "forecast", "resonators"])
+def test_whole_folders_are_read(run, made):
+    folder, data = made[run]
+    assert trained(folder).run.task == "file"
+    assert len(predict(folder, data).values)
+
+
+def test_sizes_are_compared_before_memory_is_taken(made, in_child):
+    folder = Path(shutil.copytree(made["classes"][0], "run"))
+    values = json.loads((folder / "task.json").read_text())
+    change = {"class_names": [], "output_size": LARGE}
+    (folder / "task.json").write_text(json.dumps(values | change))
+    what, text = in_child(lambda: trained(folder) and None, megabytes=200)
+    assert what == "ValueError" and "output_size" in text, (what, text)
+
+
+CURVES = {
+    "no epochs": {"valid": [1.0]},
+    "too few": {"epoch": [1.0, 2.0], "valid": [1.0]},
+    "no numbers": {"epoch": ["1"], "valid": [1.0]},
+    "not finite": {"epoch": [1.0], "valid": [float("inf")]},
+    "no lists": {"epoch": 1.0},
+}
+
+
+@pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
+def test_a_changed_curve_is_refused(curve, made, refused):
+    values = json.loads((made["classes"][0] / "result.json").read_text())
+    assert Result.from_json(json.dumps(values)).curve == values["curve"]
+    refused(lambda: Result.from_json(json.dumps(values | {"curve": curve})))
+
+
+INDICES = {
+    "class names a word": {"class_names": "ab"},
+    "class names alike": {"class_names": ["a", "a"]},
+    "class names numbers": {"class_names": [1, 2]},
+    "no class names": {"class_names": []},
+    "steps a word": {"steps": "4"},
+    "steps 0": {"steps": 0},
+    "channels 2.0": {"channels": 2.0},
+    "channels many": {"channels": LARGE},
+    "mean a word": {"mean": "12"},
+    "std -1": {"std": [-1, 1]},
+    "std infinite": {"std": [float("inf"), 1]},
+    "target": {"target": "labels"},
+    "parts a list": {"parts": []},
+    "a part without size": {"parts": {"train": {}, "valid": {}, "test": {}}},
+}
+
+
+@pytest.mark.parametrize("change", INDICES.values(), ids=INDICES)
+def test_a_changed_index_of_shards_is_refused(change, refused):
+    rng = np.random.default_rng(0)
+
+    def shards():
+        yield rng.standard_normal((8, 4, 2)).astype(np.float32), np.arange(8) % 2
+
+    path = write_shards("shards", {"train": shards(), "test": shards()})
+    assert ShardsTask(path).output_size == 2
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    refused(lambda: ShardsTask(path))
