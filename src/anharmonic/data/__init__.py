@@ -31,7 +31,7 @@ from anharmonic.data.graphs.own import GraphFileTask, read_graph, save_graph
 from anharmonic.data.graphs.pyg import pyg_source
 from anharmonic.data.options import DataOptions
 from anharmonic.data.own import SequencesTask
-from anharmonic.data.readers import FILE_SUFFIXES, read_parts
+from anharmonic.data.readers import FILE_SUFFIXES, Recordings, read_parts, read_recordings
 from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
 from anharmonic.data.scores import ClassScores, ScoreTable, accuracy_interval, score_table
 from anharmonic.data.shards import ShardsTask, parquet_shards, write_shards
@@ -61,6 +61,7 @@ __all__ = [
     "NodeDataset",
     "NodeTask",
     "Readout",
+    "Recordings",
     "RemoteFile",
     "ScoreTable",
     "SequenceDataset",
@@ -87,6 +88,7 @@ __all__ = [
     "pyg_source",
     "read_graph",
     "read_parts",
+    "read_recordings",
     "save_graph",
     "save_npz",
     "score_table",

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from anharmonic._checks import boolean, choice, listed, message, natural, require
+from anharmonic._checks import boolean, choice, listed, message, natural, positive_int, require
 from anharmonic.data.names import GROUPS, IDS, TARGETS, TIMES, plain
 
 Layout = Literal["auto", "wide", "long", "nested"]
@@ -43,6 +44,15 @@ class Columns:
         duplicates: What becomes of rows that repeat a time: "refuse", "first" or "mean".
         labels: Whether a row per step has a target per "sequence" or per "step"; "auto" is found
             out.
+        label_pattern: Of a folder, a regular expression that finds the label in the path of a file
+            within the folder: its first group, or all that fits.
+        group_pattern: The same for the group.
+        annotations: Of a folder, the ending of files with labels of the steps: `a.csv` is annotated
+            by `a.labels.csv`.
+        resample: Samples per second to which sounds of a folder are resampled; None for those of
+            the files, which must agree.
+        rate: Samples per second that sounds had; None if not known.
+        folder: How a folder was read, in words.
 
     Example:
         >>> Columns(target="label") == Columns.from_dict(Columns(target="label").to_dict())
@@ -64,6 +74,12 @@ class Columns:
     date_format: str | None = None
     duplicates: Duplicates = "refuse"
     labels: Labels = "auto"
+    label_pattern: str | None = None
+    group_pattern: str | None = None
+    annotations: str = ".labels.csv"
+    resample: int | None = None
+    rate: int | None = None
+    folder: str = ""
 
     def __post_init__(self) -> None:
         choice("layout", self.layout, ("auto", "wide", "long", "nested"))
@@ -81,6 +97,13 @@ class Columns:
         text = self.date_format is None or isinstance(self.date_format, str)
         advice = "for example '%d.%m.%Y'"
         require(text, "date_format", self.date_format, "a string", advice, TypeError)
+        for name in ("label_pattern", "group_pattern"):
+            _check_pattern(name, getattr(self, name))
+        for name in ("resample", "rate"):
+            if getattr(self, name) is not None:
+                positive_int(name, getattr(self, name))
+        text, advice = isinstance(self.annotations, str), "for example '.labels.csv'"
+        require(text, "annotations", self.annotations, "a string", advice, TypeError)
         advice = "name what is forecast with forecast=... (--forecast)"
         free = self.found or not self.forecast or self.target is None
         require(free, "target_column with horizon", self.target, "None", advice)
@@ -104,6 +127,8 @@ class Columns:
             >>> Columns(target="label", layout="wide", header=True).describe()
             "read as wide (a row per sequence): target column 'label'"
         """
+        if self.folder and not self.values:
+            return f"read as {self.folder}"
         rows = {"wide": "a row per sequence", "long": "a row per step", "nested": "lists in cells"}
         said = [f"{role} column {name!r}" for role in ROLES if (name := getattr(self, role))]
         if self.values and self.layout != "wide":
@@ -112,7 +137,8 @@ class Columns:
             said.append("no header row, columns are numbered from 1")
         if self.ignore:
             said.append(f"left out {_shortened(self.ignore)}")
-        return f"read as {self.layout} ({rows.get(self.layout)}): {', '.join(said)}"
+        how = self.folder or f"{self.layout} ({rows.get(self.layout)})"
+        return f"read as {how}: {', '.join(said)}"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
@@ -130,6 +156,20 @@ class Columns:
             choice("key of columns", key, [field.name for field in fields(cls)])
         tuples = {name: tuple(values.get(name, ())) for name in ("values", "ignore")}
         return cls(**{**values, **tuples})
+
+
+def _check_pattern(name: str, pattern: str | None) -> None:
+    """Refuses what is no regular expression."""
+    if pattern is None:
+        return
+    advice = r"for example '^([^/]+)/' for the first folder, or '_(\w+)_' for what is between _"
+    text, expected = isinstance(pattern, str), "a regular expression"
+    require(text, name, pattern, expected, advice, TypeError)
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        came = f"{pattern!r} ({error})"
+        raise ValueError(message(f"{name} must be {expected}", came, advice)) from None
 
 
 def _shortened(names: Sequence[str]) -> str:

@@ -8,11 +8,11 @@ from typing import Any
 
 from anharmonic._checks import message, require
 from anharmonic.data.columns import Columns
-from anharmonic.data.npz import existing, read_npz
+from anharmonic.data.npz import read_npz
 from anharmonic.data.options import DataOptions
 from anharmonic.data.own import Inputs, SequencesTask, inputs_of
 from anharmonic.data.preprocessing import Preprocessing
-from anharmonic.data.readers import checked_digest, file_digest, read_parts
+from anharmonic.data.readers import checked_digest, existing_data, file_digest, read_parts
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.ts import read_ts
 
@@ -28,7 +28,8 @@ class FileTask(SequencesTask):
     Args:
         path: An `.npz` archive (keys as in `read_npz`), a `.ts` file of the UCR and UEA archives,
             or a table: `.csv`, `.tsv`, `.txt` or `.parquet`. Given `NAME_TRAIN.ts` or
-            `NAME_TEST.ts` (or another ending but `.npz`), the other one is read too.
+            `NAME_TEST.ts` (or another ending but `.npz`), the other one is read too. Or a folder
+            with a file for every recording.
         sha256: `file_digest(path)`: another file is refused. Not checked if None.
         options: Fields of `DataOptions`.
 
@@ -66,7 +67,7 @@ class FileTask(SequencesTask):
 
     def __init__(self, path: Path | str, sha256: str | None = None, **options: Any) -> None:
         chosen = DataOptions(**options)
-        self.path = existing(path)
+        self.path = existing_data(path)
         self.digest = checked_digest(self.path, sha256)
         parts = read_parts(self.path, targets=chosen.horizon is None, columns=chosen.columns)
         super().__init__(parts, source=self.path.name, **options)
@@ -89,7 +90,7 @@ def read_inputs(
     """
     parts = read_parts(path, targets=False, columns=columns)
     keys = [f"x_{name}" for name in parts]
-    advice = "store the sequences to predict from as x"
+    advice = "store the sequences to predict from as x, or give the folder of one part"
     require("all" in parts, f"keys of {Path(path).name}", keys, "x", advice)
     return checked_inputs(parts["all"], preprocessing)
 

@@ -72,6 +72,13 @@ class DataOptions:
             "first" keeps the first of them, "mean" their mean.
         labels: Of a table with a row per step, whether a target is one per "sequence" or one per
             "step"; "auto" finds out, and refuses one that changes in few sequences.
+        label_pattern: Of a folder, a regular expression that finds the label of a recording in the
+            path of its file within the folder: its first group, or all that fits. "^([^/]+)/" is
+            the first folder. None to take `labels.csv`, a column, or the names of the folders.
+        group_pattern: Of a folder, the same for the subject or machine of a recording.
+        annotations: Of a folder, the ending of the files that label the steps of a recording.
+        resample: Of a folder of sounds, the samples per second to which all are resampled. None to
+            leave them; they must then agree.
         metric: What is measured: of classes "accuracy", "balanced_accuracy" (mean recall of the
             classes) or "cross_entropy", of values "rmse", "mse" or "mae"; "auto" is "accuracy" or
             "rmse".
@@ -113,6 +120,10 @@ class DataOptions:
     date_format: str | None = None
     duplicates: Duplicates = "refuse"
     labels: Labels = "auto"
+    label_pattern: str | None = None
+    group_pattern: str | None = None
+    annotations: str = ".labels.csv"
+    resample: int | None = None
     metric: Metric = "auto"
     season: int | None = None
 
@@ -184,4 +195,8 @@ class DataOptions:
             date_format=self.date_format,
             duplicates=self.duplicates,
             labels=self.labels,
+            label_pattern=self.label_pattern,
+            group_pattern=self.group_pattern,
+            annotations=self.annotations,
+            resample=self.resample,
         )

@@ -5,11 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from anharmonic._checks import choice, message, missing_extra, require
 from anharmonic.data.columns import ROLES, Columns
 from anharmonic.data.npz import existing, read_npz
-from anharmonic.data.sequences import Sequences
+from anharmonic.data.recordings import data_files, read_folder, read_one
+from anharmonic.data.sequences import Floats, Sequences
 from anharmonic.data.ts import read_ts
 
 
@@ -20,13 +25,14 @@ def read_parts(
     columns: Columns | None = None,
     pair: bool = True,
 ) -> dict[str, Sequences]:
-    """Reads the sequences of a file, by the reader of its ending.
+    """Reads the sequences of a file, by the reader of its ending, or of a folder of recordings.
 
     Args:
-        path: The file; of a pair `NAME_TRAIN.ts`, `NAME_TEST.ts` (or another ending of a table)
-            the other one is read too.
+        path: The file or folder; of a pair `NAME_TRAIN.ts`, `NAME_TEST.ts` (or another ending of a
+            table) the other one is read too.
         targets: Whether targets are wanted; else only this file's inputs are read.
-        columns: Of a table, which column is what; what is left open is found.
+        columns: Of a table, which column is what, of a folder, how labels and groups are found;
+            what is left open is found.
         pair: Whether the other file of a pair is wanted too, if targets are.
 
     Returns:
@@ -38,8 +44,10 @@ def read_parts(
             file that has none.
         ImportError: If a table is to be read without pyarrow (extra "train").
     """
-    path = existing(path)
+    path = existing_data(path)
     given = columns or Columns()
+    if path.is_dir():
+        return read_folder(path, given, targets)
     parts: dict[str, Sequences] = {}
     for name, file in _files(path, pair=targets and pair).items():
         read = READERS[_form(path)](file, targets, given)
@@ -48,14 +56,87 @@ def read_parts(
     return parts
 
 
+class Recordings(NamedTuple):
+    """Recordings as estimators take them."""
+
+    x: list[Floats]
+    """The channels of every recording, `[C, T]`."""
+    y: NDArray[Any] | list[NDArray[Any]] | None
+    """The target of every recording, or those of all its steps; None if there are none."""
+    groups: NDArray[Any] | None
+    """The subject or machine of every recording; None if not known."""
+    ids: NDArray[Any] | None
+    """What every recording is called, of a folder its file; None if it has no name."""
+    columns: Columns | None
+    """How they were read: `read_recordings(new, columns=...)` reads others alike."""
+
+
+def read_recordings(
+    path: Path | str, *, columns: Columns | None = None, targets: bool = True
+) -> Recordings:
+    r"""Reads a folder or file for estimators, as the commands read it.
+
+    Args:
+        path: A folder with a file for every recording, or a file as of `FileTask`.
+        columns: How labels and groups are found, or the `columns` of recordings that were read.
+        targets: Whether targets are wanted.
+
+    Raises:
+        FileNotFoundError: If there is no such file or folder.
+        ValueError: If the data are damaged or not clear, or are cut into parts already.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> for name in ("up-1", "up-2", "down-1"):
+        ...     np.save(folder / f"{name}.npy", np.arange(30.0))
+        >>> found = read_recordings(folder, columns=Columns(label_pattern=r"^(\w+)-"))
+        >>> found.x[0].shape, found.y.tolist(), found.ids.tolist()
+        ((1, 30), ['down', 'up', 'up'], ['down-1.npy', 'up-1.npy', 'up-2.npy'])
+    """
+    parts = read_parts(path, targets=targets, columns=columns, pair=False)
+    advice = "read the folder of one part, or use train"
+    require("all" in parts, f"parts of {Path(path).name}", sorted(parts), "one", advice)
+    part, y = parts["all"], parts["all"].y
+    ends = part.offsets[1:-1]
+    return Recordings(
+        [x.T for x in np.split(part.x, ends)],
+        np.split(y, ends) if y is not None and part.per_step else y,
+        part.groups,
+        part.ids,
+        part.columns,
+    )
+
+
+def existing_data(path: Path | str) -> Path:
+    """Checks that a file or folder is there and returns its path.
+
+    Args:
+        path: The file or folder.
+
+    Raises:
+        FileNotFoundError: If not.
+    """
+    path = Path(path).expanduser()
+    return path if path.is_dir() else existing(path)
+
+
 def file_digest(path: Path | str) -> str:
     """SHA-256 of a data file, 64 hexadecimal digits; of a pair `_TRAIN`, `_TEST` both count.
+
+    Of a folder all files count, with their paths.
 
     Raises:
         FileNotFoundError: If a file is missing.
     """
     digests = []
-    for file in _files(existing(path), pair=True).values():
+    path = existing_data(path)
+    if path.is_dir():
+        for file in data_files(path):
+            digests.append(f"{file.relative_to(path).as_posix()} {file_digest(file)}")
+        return hashlib.sha256("\n".join(digests).encode()).hexdigest()
+    for file in _files(path, pair=True).values():
         with file.open("rb") as content:
             digests.append(hashlib.file_digest(content, "sha256").hexdigest())
     if len(digests) == 1:
@@ -92,6 +173,14 @@ def _ts(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
     return {"all": read_ts(path)}
 
 
+def _recording(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    expected = f"{path.name} must lie in a folder with a file for every recording"
+    advice = "give the folder: its recordings are found and labelled"
+    if targets:
+        raise ValueError(message(expected, "a file alone", advice))
+    return {"all": read_one(path, columns)}
+
+
 def _table(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
     try:
         from anharmonic.data.tables import read_table
@@ -117,10 +206,11 @@ READERS: dict[str, Callable[[Path, bool, Columns], dict[str, Sequences]]] = {
     ".tsv": _table,
     ".txt": _table,
     ".parquet": _table,
+    ".wav": _recording,
 }
 FILE_SUFFIXES = tuple(READERS)
 # Archives' habit: NAME_TRAIN.ts and NAME_TEST.ts are one data set.
-PAIRED = FILE_SUFFIXES[1:]
+PAIRED = tuple(suffix for suffix in FILE_SUFFIXES if suffix not in (".npz", ".wav"))
 
 
 def _form(path: Path) -> str:

@@ -16,6 +16,7 @@ from anharmonic import _checks
 from anharmonic.data.files import read_inputs
 from anharmonic.data.graphs.own import GraphFileTask, NodeGraph, node_inputs, read_graph
 from anharmonic.data.own import Inputs
+from anharmonic.data.recordings import holds_recordings
 from anharmonic.train import folder as folders
 from anharmonic.train.trained import Trained, trained
 
@@ -44,14 +45,14 @@ class Predictions:
 
 
 def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Predictions:
-    """Predicts from the sequences, or the graph, of a file with a finished run's model.
+    """Predicts from the sequences of a file or folder, or a graph, with a finished run's model.
 
     Inputs are prepared as they were for training: a run on the task "file" keeps the means and
     deviations it measured.
 
     Args:
         run_folder: The run's folder, which holds ``best`` and ``task.json``.
-        data: The file, as for training; targets in it are not looked at.
+        data: The file or folder, as for training; targets in it are not looked at.
         batch_size: Sequences computed together, at least 1.
 
     Raises:
@@ -68,19 +69,19 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
 
 
 def data_file(data: str | Path) -> Path:
-    """The path of a data file.
+    """The path of a data file, or of a folder of recordings.
 
     Args:
         data: As of `predict`.
 
     Raises:
-        FileNotFoundError: If there is no such file.
+        FileNotFoundError: If there is no such file or folder.
     """
     file = Path(data).expanduser()
-    if not file.is_file():
+    if not file.is_file() and not holds_recordings(file):
         raise FileNotFoundError(
             _checks.message(
-                f"the data {file} must be a file",
+                f"the data {file} must be a file, or a folder of recordings",
                 folders.described(file),
                 "check the path",
             )

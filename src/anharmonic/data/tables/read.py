@@ -52,7 +52,7 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
     Raises:
         ValueError: If columns could mean several things or nothing, or cells do not fit.
     """
-    table = _tidy(replace(table, date_format=given.date_format), given)
+    table = tidied(table, given)
     require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
     if given.found:
         roles, layout, values, ignored = *_read_again(table, given, targets), given.ignore
@@ -93,8 +93,17 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
     return replace(part, columns=found_columns)
 
 
-def _tidy(table: Table, given: Columns) -> Table:
-    """Without empty columns that have no name and those to ignore; times in one column."""
+def tidied(table: Table, given: Columns) -> Table:
+    """The table without empty columns that have no name and those to ignore; times in one column.
+
+    Args:
+        table: The table.
+        given: What is known of its columns.
+
+    Raises:
+        ValueError: If a name is given twice, or a column to ignore is not there.
+    """
+    table = replace(table, date_format=given.date_format)
     empty = [
         at
         for at, name in enumerate(table.names)
