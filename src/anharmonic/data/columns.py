@@ -15,6 +15,7 @@ ROLES = ("target", "id", "time", "group")
 Duplicates = Literal["refuse", "first", "mean"]
 Labels = Literal["auto", "sequence", "step"]
 NO_TIME = "none"
+_TUPLES = ("values", "ignore", "static", "categorical")
 # Names in lower case, better ones first: a row of words is as good as each other.
 _KNOWN = {"target": TARGETS[:2], "id": IDS, "time": (TIMES,), "group": GROUPS}
 
@@ -44,6 +45,9 @@ class Columns:
         duplicates: What becomes of rows that repeat a time: "refuse", "first" or "mean".
         labels: Whether a row per step has a target per "sequence" or per "step"; "auto" is found
             out.
+        static: Columns with one value per recording that are inputs, too; text as categories.
+        categorical: Columns of categories that are inputs: a channel for each category.
+        categories: The categories of training of every such column.
         label_pattern: Of a folder, a regular expression that finds the label in the path of a file
             within the folder: its first group, or all that fits.
         group_pattern: The same for the group.
@@ -74,6 +78,9 @@ class Columns:
     date_format: str | None = None
     duplicates: Duplicates = "refuse"
     labels: Labels = "auto"
+    static: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    categories: tuple[tuple[str, tuple[str, ...]], ...] = ()
     label_pattern: str | None = None
     group_pattern: str | None = None
     annotations: str = ".labels.csv"
@@ -90,8 +97,8 @@ class Columns:
         if self.header is not None:
             boolean("header", self.header)
         natural("width", self.width)
-        for field, given in (("values", self.values), ("ignore", self.ignore)):
-            for value in given:
+        for field in ("values", "ignore", "static", "categorical"):
+            for value in getattr(self, field):
                 text, advice = isinstance(value, str), "give strings"
                 require(text, field, value, "names of columns", advice, TypeError)
         text = self.date_format is None or isinstance(self.date_format, str)
@@ -119,6 +126,9 @@ class Columns:
             once, expected = name not in roles, f"not that of {roles.get(name)}_column"
             require(once, f"{role}_column", name, expected, "name another column")
             roles[name] = role
+        twice = [name for name in (*self.static, *self.categorical) if name in roles]
+        advice = "an input cannot be the target, the id, the time or the group: name it once"
+        require(not twice, "static and categorical", twice, "columns without another role", advice)
 
     def describe(self) -> str:
         """Says in a line what the columns were taken for.
@@ -127,8 +137,6 @@ class Columns:
             >>> Columns(target="label", layout="wide", header=True).describe()
             "read as wide (a row per sequence): target column 'label'"
         """
-        if self.folder and not self.values:
-            return f"read as {self.folder}"
         rows = {"wide": "a row per sequence", "long": "a row per step", "nested": "lists in cells"}
         said = [f"{role} column {name!r}" for role in ROLES if (name := getattr(self, role))]
         if self.values and self.layout != "wide":
@@ -137,12 +145,28 @@ class Columns:
             said.append("no header row, columns are numbered from 1")
         if self.ignore:
             said.append(f"left out {_shortened(self.ignore)}")
+        if numbers := [name for name in self.static if name not in dict(self.categories)]:
+            said.append(f"one value per recording {_shortened(numbers)}")
+        for name, kinds in self.categories:
+            said.append(f"a channel for each of the categories {_shortened(kinds)} of {name!r}")
         how = self.folder or f"{self.layout} ({rows.get(self.layout)})"
-        return f"read as {how}: {', '.join(said)}"
+        return f"read as {how}{': ' * bool(said)}{', '.join(said)}"
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Channels that are inputs beside the measured values, and never forecast."""
+        kinds = dict(self.categories)
+        return tuple(
+            channel
+            for name in dict.fromkeys((*self.static, *self.categorical))
+            for channel in ([f"{name}={kind}" for kind in kinds[name]] if name in kinds else [name])
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        return asdict(self) | {"values": list(self.values), "ignore": list(self.ignore)}
+        lists = {name: list(getattr(self, name)) for name in _TUPLES}
+        kinds = [[name, list(of)] for name, of in self.categories]
+        return asdict(self) | lists | {"categories": kinds}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Columns:
@@ -154,8 +178,9 @@ class Columns:
         """
         for key in values:
             choice("key of columns", key, [field.name for field in fields(cls)])
-        tuples = {name: tuple(values.get(name, ())) for name in ("values", "ignore")}
-        return cls(**{**values, **tuples})
+        tuples = {name: tuple(values.get(name, ())) for name in _TUPLES}
+        kinds = tuple((name, tuple(of)) for name, of in values.get("categories", ()))
+        return cls(**{**values, **tuples, "categories": kinds})
 
 
 def _check_pattern(name: str, pattern: str | None) -> None:

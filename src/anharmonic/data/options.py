@@ -72,6 +72,11 @@ class DataOptions:
             "first" keeps the first of them, "mean" their mean.
         labels: Of a table with a row per step, whether a target is one per "sequence" or one per
             "step"; "auto" finds out, and refuses one that changes in few sequences.
+        static: Of a table or of the `labels.csv` of a folder, columns with one value per recording
+            that are inputs: repeated at every step. Text is taken as categories.
+        categorical: Of a table, columns of text or whole numbers that are inputs: every category
+            becomes a channel that is 1 where a cell is of it. A category that training did not
+            have is 0 in all of them.
         label_pattern: Of a folder, a regular expression that finds the label of a recording in the
             path of its file within the folder: its first group, or all that fits. "^([^/]+)/" is
             the first folder. None to take `labels.csv`, a column, or the names of the folders.
@@ -120,6 +125,8 @@ class DataOptions:
     date_format: str | None = None
     duplicates: Duplicates = "refuse"
     labels: Labels = "auto"
+    static: Sequence[str] = ()
+    categorical: Sequence[str] = ()
     label_pattern: str | None = None
     group_pattern: str | None = None
     annotations: str = ".labels.csv"
@@ -140,7 +147,7 @@ class DataOptions:
             positive_int("season", self.season)
             advice, cut = "pass horizon too", self.horizon is not None
             require(cut, "season", self.season, "None without horizon", advice)
-        for name in ("test_groups", "forecast", "ignore"):
+        for name in ("test_groups", "forecast", "ignore", "static", "categorical"):
             object.__setattr__(self, name, tuple(str(entry) for entry in getattr(self, name)))
         # Each of these checks its own part of the options.
         _ = self.windows, self.cut, self.columns
@@ -195,6 +202,8 @@ class DataOptions:
             date_format=self.date_format,
             duplicates=self.duplicates,
             labels=self.labels,
+            static=tuple(self.static),
+            categorical=tuple(self.categorical),
             label_pattern=self.label_pattern,
             group_pattern=self.group_pattern,
             annotations=self.annotations,

@@ -150,21 +150,27 @@ def _found(root: Path, given: Columns) -> _Folder:
 
 
 def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
-    labels, source = (None, "") if not targets else _labels_outside(folder, given)
+    table = _listed(folder) if targets or given.static or given.categorical else None
+    labels, source = (None, "") if not targets else _labels_outside(folder, given, table)
+    inside = _without_listed(folder, given, table)
     if folder.kind in SIGNALS:
-        part, clocks = _signals(folder, given)
+        part, clocks = _signals(folder, inside)
     else:
-        part, clocks, own = _tables(folder, given, targets and labels is None)
+        part, clocks, own = _tables(folder, inside, targets and labels is None)
         if own and labels is not None and source.endswith("folders"):
             _refuse_two(folder, own)
         source = source or (f"label from the column {own!r}" if own else "")
+    if table is not None:
+        from anharmonic.data.recordings.listed import listed_inputs
+
+        part = listed_inputs(table, part, given)
     if targets and folder.annotations:
         part, source = _annotated(folder, part, clocks), "labels of steps from annotations"
     elif labels is not None:
         part = part.with_targets(labels)
     if targets and part.y is None:
         _refuse_none(folder)
-    groups, by = _groups(folder, given) if targets else (None, "")
+    groups, by = _groups(folder, given, table) if targets else (None, "")
     columns = part.columns
     assert columns is not None
     said = [f"a folder of {len(folder.files)} {folder.kind} files"]
@@ -176,6 +182,19 @@ def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
         ids=np.array(folder.names),
         columns=columns,
     )
+
+
+def _without_listed(folder: _Folder, given: Columns, table: Any) -> Columns:
+    """What is known of the files themselves: without the inputs that `labels.csv` has."""
+    names = () if table is None else tuple(table.names)
+    static = tuple(name for name in given.static if name not in names)
+    categorical = tuple(name for name in given.categorical if name not in names)
+    kinds = tuple(one for one in given.categories if one[0] not in names)
+    if folder.kind in SIGNALS and (lacking := (*static, *categorical)):
+        came = listed([repr(name) for name in names]) or "no such file"
+        expected = f"labels.csv of {folder.where} must have the column {lacking[0]!r}"
+        raise ValueError(message(expected, came, "add it, with a row for every file"))
+    return replace(given, static=static, categorical=categorical, categories=kinds)
 
 
 def _signals(folder: _Folder, given: Columns) -> tuple[Sequences, list[NDArray[Any]]]:
@@ -247,15 +266,18 @@ def _tables(
 # Labels and groups.
 
 
-def _labels_outside(folder: _Folder, given: Columns) -> tuple[NDArray[Any] | None, str]:
+def _labels_outside(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] | None, str]:
     """The label of every file that its path or `labels.csv` says, and which of them."""
-    if folder.annotations or given.target is not None:
+    named = given.target is not None and (table is None or given.target not in table.names)
+    if folder.annotations or named:
         return None, ""
     if given.label_pattern is not None:
         found = _by_pattern(folder, given.label_pattern, "label_pattern")
         return found, f"label from the path by {given.label_pattern!r}"
-    if folder.labels is not None:
-        return _listed_labels(folder, given)[0], f"label from {folder.labels.name}"
+    if table is not None:
+        from anharmonic.data.recordings.listed import listed_labels
+
+        return listed_labels(table, given)[0], f"label from {table.where}"
     above = [Path(name).parent.as_posix() for name in folder.names]
     if "." in above or len(set(above)) < 2:
         return None, ""
@@ -280,14 +302,16 @@ def _may_be_group(name: str) -> bool:
     return words is not None and plain(words[1]) in known
 
 
-def _groups(folder: _Folder, given: Columns) -> tuple[NDArray[Any] | None, str]:
+def _groups(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] | None, str]:
     """The group of every file, and where it comes from."""
     if given.group_pattern is not None:
         found = _by_pattern(folder, given.group_pattern, "group_pattern")
         return found, f"group from the path by {given.group_pattern!r}"
-    if folder.labels is not None:
-        groups = _listed_labels(folder, given)[1]
-        return groups, "" if groups is None else f"group from {folder.labels.name}"
+    if table is not None and not folder.annotations and given.label_pattern is None:
+        from anharmonic.data.recordings.listed import listed_labels
+
+        groups = listed_labels(table, given)[1]
+        return groups, "" if groups is None else f"group from {table.where}"
     return None, ""
 
 
@@ -306,14 +330,15 @@ def _by_pattern(folder: _Folder, pattern: str, option: str) -> NDArray[Any]:
     return np.array(found)
 
 
-def _listed_labels(folder: _Folder, given: Columns) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Labels and groups of all files by `labels.csv`."""
-    assert folder.labels is not None
+def _listed(folder: _Folder) -> Any:
+    """What `labels.csv` says of every recording, as a table; None if there is none."""
+    if folder.labels is None:
+        return None
     try:
-        from anharmonic.data.recordings.listed import read_labels
+        from anharmonic.data.recordings.listed import listed as read
     except ModuleNotFoundError as error:
         raise missing_extra("pyarrow", "train", f"reading {folder.labels.name}") from error
-    return read_labels(folder.labels, folder.names, given)
+    return read(folder.labels, folder.names)
 
 
 def _annotated(folder: _Folder, part: Sequences, clocks: Sequence[NDArray[Any]]) -> Sequences:

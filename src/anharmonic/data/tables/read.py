@@ -12,6 +12,7 @@ import numpy as np
 from anharmonic._checks import choice, require
 from anharmonic.data.columns import Columns, Layout, by_name, is_role
 from anharmonic.data.sequences import Sequences
+from anharmonic.data.tables.beside import beside, with_channels
 from anharmonic.data.tables.cells import Table, quoted
 from anharmonic.data.tables.joined import with_joined_times
 from anharmonic.data.tables.long import read_long
@@ -54,20 +55,24 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
     """
     table = tidied(table, given)
     require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
+    inputs = beside(table, given)
+    bare = table.without({*given.static, *given.categorical})
+    table = with_channels(table, inputs)
     if given.found:
-        roles, layout, values, ignored = *_read_again(table, given, targets), given.ignore
+        roles, layout, values, ignored = *_read_again(bare, given, targets), given.ignore
         ignored = tuple(ignored)
     else:
-        found = understand(table, given, targets)
+        found = understand(bare, given, targets)
         roles, layout, values = found.roles, found.layout, found.values
         ignored = (*given.ignore, *found.ignored)
     known = dict(roles)
     if not targets:
         roles = {role: name for role, name in roles.items() if role != "target"}
     if layout == "long":
-        part = read_long(table, roles, values, given)
+        part = inputs.settled(read_long(table, roles, [*values, *inputs.names], given))
     else:
         part = {"wide": read_wide, "nested": read_nested}[layout](table, roles, values)
+        part = inputs.added_to(part)
     if (
         not table.header
         and part.y is not None
@@ -83,12 +88,15 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
         layout,
         values=tuple(values) if table.header or layout != "wide" else (),
         header=table.header,
-        width=len(table.names),
+        width=len(bare.names) + len({*given.static, *given.categorical}),
         found=True,
         ignore=ignored,
         date_format=given.date_format,
         duplicates=given.duplicates,
         labels=given.labels,
+        static=given.static,
+        categorical=given.categorical,
+        categories=inputs.categories,
     )
     return replace(part, columns=found_columns)
 
@@ -130,7 +138,10 @@ def _read_again(
 ) -> tuple[dict[str, str], Layout, list[str]]:
     """What the columns are of a table like one that was read before."""
     roles = by_name(table.names, given, table.where, targets)
-    if not table.header and len(table.names) < given.width:
+    if (
+        not table.header
+        and len(table.names) + len({*given.static, *given.categorical}) < given.width
+    ):
         roles.pop("target", None)  # columns without names: one less is the one of the targets
     free = [
         name
