@@ -17,6 +17,7 @@ from anharmonic.data.files import FileTask
 from anharmonic.data.graphs.own import GraphFileTask
 from anharmonic.data.metrics import PERCENT
 from anharmonic.data.readers import FILE_SUFFIXES
+from anharmonic.data.recordings import holds_recordings
 from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
 from anharmonic.data.scores import accuracy_interval
 from anharmonic.data.shards import INDEX, ShardsTask
@@ -275,7 +276,7 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
         return name, task.lower(), None
     if path.name == INDEX or (path / INDEX).is_file():
         return name, ShardsTask.name, path / INDEX if path.is_dir() else path
-    if path.is_dir() and not graph:
+    if holds_recordings(path) and not graph:
         return name, FileTask.name, path
     if path.suffix.lower() not in FILE_SUFFIXES:
         if not path.suffix and not path.exists():

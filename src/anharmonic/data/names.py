@@ -116,6 +116,9 @@ _STEPS = frozenset(
         "sample,tp,timestep"
     ).split(",")
 )
+FULL_MONTHS = tuple(
+    "january february march april may june july august september october november december".split()
+)
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 

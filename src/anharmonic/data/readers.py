@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import choice, message, missing_extra, require
 from anharmonic.data.columns import ROLES, Columns
-from anharmonic.data.npz import existing, read_npz
+from anharmonic.data.mat import read_mat
+from anharmonic.data.npz import arrays_beside, existing, known_key, parts_of, read_npz
 from anharmonic.data.recordings import data_files, read_folder, read_one
+from anharmonic.data.recordings.signals import load_array
 from anharmonic.data.sequences import Floats, Sequences
 from anharmonic.data.ts import read_ts
+from anharmonic.data.tsf import read_tsf
 
 
 def read_parts(
@@ -47,7 +50,10 @@ def read_parts(
     path = existing_data(path)
     given = columns or Columns()
     if path.is_dir():
-        return read_folder(path, given, targets)
+        arrays = [file for file in data_files(path) if known_key(file.stem) in ("x", "x_train")]
+        if not (len(arrays) == 1 and arrays[0].suffix.lower() == ".npy"):
+            return read_folder(path, given, targets)
+        path = arrays[0]  # arrays with the names of an archive's keys
     parts: dict[str, Sequences] = {}
     for name, file in _files(path, pair=targets and pair).items():
         read = READERS[_form(path)](file, targets, given)
@@ -136,7 +142,10 @@ def file_digest(path: Path | str) -> str:
         for file in data_files(path):
             digests.append(f"{file.relative_to(path).as_posix()} {file_digest(file)}")
         return hashlib.sha256("\n".join(digests).encode()).hexdigest()
-    for file in _files(path, pair=True).values():
+    files = _files(path, pair=True)
+    if path.suffix.lower() == ".npy":
+        files = arrays_beside(path)
+    for file in files.values():
         with file.open("rb") as content:
             digests.append(hashlib.file_digest(content, "sha256").hexdigest())
     if len(digests) == 1:
@@ -173,6 +182,34 @@ def _ts(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
     return {"all": read_ts(path)}
 
 
+def _npy(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    if columns.found and columns.folder:  # a recording, as those of training
+        return {"all": read_one(path, columns)}
+    _without_columns(path, columns)
+    files = arrays_beside(path)
+    arrays = {key: load_array(file) for key, file in files.items()}
+    if targets and not any(key.startswith("y") for key in arrays):
+        expected = f"the targets of {path.name} must lie beside it"
+        advice = "save x.npy and y.npy in one folder, or give a folder with a file per recording"
+        raise ValueError(message(expected, "none", advice))
+    if list(arrays) == ["x"] and arrays["x"].ndim == 1:
+        arrays["x"] = arrays["x"][None]
+    return parts_of(arrays, path, targets=targets)
+
+
+def _mat(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    _without_columns(path, columns)
+    return read_mat(path, targets=targets)
+
+
+def _tsf(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    _without_columns(path, columns)
+    if targets:
+        expected, advice = f"series of {path.name} must be forecast", "say how far: --horizon 12"
+        raise ValueError(message(expected, "no horizon", advice))
+    return {"all": read_tsf(path)}
+
+
 def _recording(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
     expected = f"{path.name} must lie in a folder with a file for every recording"
     advice = "give the folder: its recordings are found and labelled"
@@ -207,10 +244,13 @@ READERS: dict[str, Callable[[Path, bool, Columns], dict[str, Sequences]]] = {
     ".txt": _table,
     ".parquet": _table,
     ".wav": _recording,
+    ".npy": _npy,
+    ".mat": _mat,
+    ".tsf": _tsf,
 }
 FILE_SUFFIXES = tuple(READERS)
 # Archives' habit: NAME_TRAIN.ts and NAME_TEST.ts are one data set.
-PAIRED = tuple(suffix for suffix in FILE_SUFFIXES if suffix not in (".npz", ".wav"))
+PAIRED = (".ts", ".csv", ".tsv", ".txt", ".parquet")
 
 
 def _form(path: Path) -> str:

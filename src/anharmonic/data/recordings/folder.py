@@ -42,7 +42,7 @@ class _Folder:
 
     @property
     def where(self) -> str:
-        return self.root.name or str(self.root)
+        return self.root.resolve().name
 
     @property
     def kind(self) -> str:
@@ -133,7 +133,8 @@ def _found(root: Path, given: Columns) -> _Folder:
     tables = [kind for kind in TABLES if kinds[kind]]
     # Beside sounds and arrays text is a remark.
     known = signals or tables
-    expected = f"{root.name} must hold recordings of one kind, {listed([*SIGNALS, *TABLES], 'or')}"
+    kinds_known = listed([*SIGNALS, *TABLES], "or")
+    expected = f"{root.resolve().name} must hold recordings of one kind, {kinds_known}"
     if len(known) != 1:
         came = listed([f"{kinds[kind]} {kind}" for kind in known]) or "none"
         raise ValueError(message(expected, came, "move the others elsewhere, or check the path"))
@@ -144,7 +145,7 @@ def _found(root: Path, given: Columns) -> _Folder:
     }
     lonely = [path.name for path in stems.values()]
     advice = "name an annotation as its recording, or say their ending with --annotations"
-    name = f"annotations of {root.name} without a recording"
+    name = f"annotations of {root.resolve().name} without a recording"
     require(not lonely, name, lonely[:_SHOWN], "none", advice)
     return _Folder(root, chosen, annotations, labels)
 

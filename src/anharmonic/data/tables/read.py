@@ -14,10 +14,12 @@ from anharmonic.data.columns import Columns, Layout, by_name, is_role
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.tables.beside import beside, with_channels
 from anharmonic.data.tables.cells import Table, quoted
+from anharmonic.data.tables.facts import is_index
 from anharmonic.data.tables.joined import with_joined_times
 from anharmonic.data.tables.long import read_long
 from anharmonic.data.tables.parquet import read_parquet
-from anharmonic.data.tables.roles import is_index, understand
+from anharmonic.data.tables.reshaped import months_as_rows, names_in_one
+from anharmonic.data.tables.roles import understand
 from anharmonic.data.tables.steps import StepColumns, step_columns
 from anharmonic.data.tables.text import read_text
 from anharmonic.data.tables.wide import read_nested, read_wide
@@ -130,6 +132,13 @@ def tidied(table: Table, given: Columns) -> Table:
     if searched and (given.time is None or given.time not in table.names):
         if not given.found or given.time is not None:
             table = with_joined_times(table)
+        monthly = months_as_rows(table) if given.forecast or given.found else table
+        if given.forecast or given.time in monthly.names:
+            table = monthly
+    if searched and given.forecast and given.id is None:
+        table = names_in_one(table)
+    if searched and given.found and given.id is not None and given.id not in table.names:
+        table = names_in_one(table, given.id)
     return table
 
 

@@ -1,0 +1,120 @@
+"""A table whose columns are to be understood: what is known, and what its cells hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._checks import message
+from anharmonic.data.columns import Columns, by_name
+from anharmonic.data.names import (
+    INDEX,
+)
+from anharmonic.data.tables.cells import (
+    Table,
+    is_numeric,
+    may_be_dates,
+    numbers,
+    text_columns,
+    times,
+)
+
+
+class Facts:
+    """What is known of a table so far: columns with a role, those left out, and the rest."""
+
+    def __init__(self, table: Table, given: Columns, targets: bool) -> None:
+        self.table, self.given, self.targets = table, given, targets
+        self.ignored: list[str] = []
+        self.index = [name for name in table.names if is_index(table, name)]
+        names = [name for name in table.names if name not in self.index]
+        if not names:  # an index is all there is
+            names, self.index = self.index, []
+        searched = ("target", "id", "group")
+        self.roles = by_name(table.names, given, table.where, targets, searched)
+        self.free = [name for name in names if name not in self.roles.values()]
+        self._clocks: dict[str, NDArray[Any]] = {}
+        self._codes: dict[tuple[str, ...], NDArray[np.int64]] = {}
+
+    def _kind(self, name: str) -> Any:
+        return self.table.column(name).type
+
+    def _numeric(self, name: str) -> bool:
+        return is_numeric(self.table.column(name))
+
+    def _is_text(self, name: str) -> bool:
+        return name in text_columns(self.table, [name]) and not may_be_dates(self.table, name)
+
+    def _clock(self, name: str) -> NDArray[Any]:
+        if name not in self._clocks:
+            self._clocks[name] = times(self.table, name)
+        return self._clocks[name]
+
+    def codes(self, *names: str) -> NDArray[np.int64]:
+        """Numbers that are equal where the cells of all these columns are."""
+        if names not in self._codes:
+            if len(names) == 1:
+                cells = self.table.column(names[0]).dictionary_encode(null_encoding="encode")
+                made = cells.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+            else:
+                first, rest = self.codes(names[0]), self.codes(*names[1:])
+                pairs = first * (int(rest.max(initial=0)) + 1) + rest
+                made = np.unique(pairs, return_inverse=True)[1]
+            self._codes[names] = made
+        return self._codes[names]
+
+    def distinct(self, *names: str) -> int:
+        """How many different cells, or rows of cells, columns have."""
+        return len(np.unique(self.codes(*names)))
+
+    def _whole(self, name: str) -> int:
+        """How many whole numbers a column holds; 0 if it holds something else."""
+        return whole_numbers(self.table, name) if self._numeric(name) else 0
+
+    def _take(self, role: str, name: str) -> None:
+        self.roles[role] = name
+        self.free = [other for other in self.free if other != name]
+        self.index = [other for other in self.index if other != name]
+
+    def _leave_out(self, names: Sequence[str]) -> None:
+        self.ignored += [name for name in names if name in self.free]
+        self.free = [name for name in self.free if name not in names]
+
+    def _refuse(self, must: str, came: str, advice: str) -> NoReturn:
+        raise ValueError(message(must, came, advice))
+
+
+def rises_evenly(values: NDArray[np.float64]) -> bool:
+    """Whether numbers that are not all whole rise by the same step, as times in seconds do."""
+    if len(values) < 5 or not (values % 1 != 0).any():
+        return False
+    gaps = np.diff(values)
+    return bool((gaps > 0).all() and np.abs(gaps - gaps.mean()).max() <= 0.01 * gaps.mean())
+
+
+def is_index(table: Table, name: str) -> bool:
+    """Whether a column only numbers the rows, as written by pandas.
+
+    Args:
+        table: The table.
+        name: Of the column.
+    """
+    if not INDEX.fullmatch(name) or not is_numeric(table.column(name)):
+        return False
+    counted = numbers(table, name) - np.arange(len(table))
+    return bool(len(counted)) and bool((counted == counted[0]).all())
+
+
+def whole_numbers(table: Table, name: str) -> int:
+    """How many different whole numbers a column holds; 0 if it holds something else, too.
+
+    Args:
+        table: The table.
+        name: Of the column.
+    """
+    values = numbers(table, name)
+    whole = bool((np.isfinite(values) & (values == np.round(values))).all())
+    return len(np.unique(values)) if whole else 0
