@@ -119,9 +119,11 @@ def test_a_run_on_the_user_s_file_needs_it(cli, data, tmp_path):
     code, out, err = cli("diagnose", folder, "--file", data)
     assert code == 0, err
     assert "Gates" in out
-    assert re.search(r"\nclass +precision +recall +F1 +support\n", out)
+    assert re.search(r"\nclass +precision +recall +F1 +AUROC +support\n", out)
     page = (folder / "diagnosis.html").read_text(encoding="utf-8")
-    assert re.search(r"<tr><td>\w+</td>(<td>[\d.]+ %</td>){3}<td>\d+</td></tr>", page)
+    assert re.search(
+        r"<tr><td>\w+</td>(<td>[\d.]+ %</td>){3}<td>[\d.]+</td><td>\d+</td></tr>", page
+    )
     assert re.search(r'<img [^>]*alt="Metrics: Over \d+ predictions for the test set.', page)
 
 

@@ -3,7 +3,17 @@ import pytest
 import sklearn.metrics
 import torch
 
-from anharmonic.data.scores import score_table
+from anharmonic.data.scores import ScoreTable, score_table
+
+
+def calibration_error(confidence, hit):
+    """ECE with ten bins, as its definition says."""
+    total = 0.0
+    for low in np.arange(10) / 10:
+        inside = (confidence > low) & (confidence <= low + 0.1)
+        if inside.any():
+            total += inside.mean() * abs(hit[inside].mean() - confidence[inside].mean())
+    return total
 
 
 def drawn(count, width, seed=0):
@@ -27,14 +37,22 @@ def test_classes_are_measured_as_scikit_learn_does(classes):
             "balanced_accuracy": 100 * sklearn.metrics.balanced_accuracy_score(true, guess),
             "f1": 100 * sklearn.metrics.f1_score(true, guess, average="macro"),
             "auroc": area,
+            "ece": calibration_error(shares.max(1).values.numpy(), true == guess),
+            "brier": np.square(shares.numpy() - np.eye(classes)[true]).sum(1).mean()
+            / (2 if classes == 2 else 1),
         },
         rel=1e-6,
     )
+    if classes == 2:
+        brier = sklearn.metrics.brier_score_loss(true, shares[:, 1].numpy())
+        assert found.metrics["brier"] == pytest.approx(brier, rel=1e-12)
     columns = sklearn.metrics.precision_recall_fscore_support(true, guess)
     for place, one in enumerate(found.classes):
         precision, recall, f1, support = (column[place] for column in columns)
         expected = (100 * precision, 100 * recall, 100 * f1, support)
-        assert one[1:] == pytest.approx(expected, rel=1e-12)
+        assert one[1:5] == pytest.approx(expected, rel=1e-12)
+        area = sklearn.metrics.roc_auc_score(true == place, shares[:, place].numpy())
+        assert one.auroc == pytest.approx(area, rel=1e-12)
     matrix = sklearn.metrics.confusion_matrix(true, guess)
     np.testing.assert_array_equal(found.confusion, matrix)
     assert found.count == 200 and not found.left_out
@@ -61,14 +79,27 @@ def test_labels_are_measured_as_scikit_learn_does():
     scores, y = torch.randn(100, 3, generator=gen), torch.rand(100, 3, generator=gen) > 0.4
     found = score_table("labels", scores, y.float())
     true, guess = y.numpy(), scores.numpy() > 0
+    shares = scores.double().sigmoid().numpy()
     assert found.metrics == pytest.approx(
         {
             "accuracy": 100 * (true == guess).mean(),
             "f1_micro": 100 * sklearn.metrics.f1_score(true, guess, average="micro"),
             "f1": 100 * sklearn.metrics.f1_score(true, guess, average="macro"),
             "auroc": sklearn.metrics.roc_auc_score(true, scores.numpy()),
+            "ece": calibration_error(
+                np.maximum(shares, 1 - shares).ravel(), (true == guess).ravel()
+            ),
+            "brier": np.mean(
+                [
+                    sklearn.metrics.brier_score_loss(t, p)
+                    for t, p in zip(true.T, shares.T, strict=True)
+                ]
+            ),
         },
         rel=1e-6,
+    )
+    assert [one.auroc for one in found.classes] == pytest.approx(
+        [sklearn.metrics.roc_auc_score(t, p) for t, p in zip(true.T, shares.T, strict=True)]
     )
     assert [one.support for one in found.classes] == true.sum(0).tolist()
     y[:, 1] = True
@@ -90,6 +121,47 @@ def test_values_are_measured_as_scikit_learn_does(outputs):
         },
         rel=1e-6,
     )
+
+
+def test_every_output_is_measured_as_scikit_learn_does():
+    gen = torch.Generator().manual_seed(0)
+    y = torch.randn(50, 3, generator=gen).double()
+    guess = y + 0.1 * torch.randn(50, 3, generator=gen)
+    found = score_table("value", guess, y, ("a", "b", "c")).outputs
+    kept = {"multioutput": "raw_values"}
+    mse = sklearn.metrics.mean_squared_error(y, guess, **kept)
+    assert [one.rmse for one in found] == pytest.approx(mse**0.5)
+    assert [one.mae for one in found] == pytest.approx(
+        sklearn.metrics.mean_absolute_error(y, guess, **kept)
+    )
+    assert [one.r2 for one in found] == pytest.approx(sklearn.metrics.r2_score(y, guess, **kept))
+    assert [one.name for one in found] == ["a", "b", "c"]
+
+
+def test_a_forecast_is_measured_by_channel_and_step():
+    gen = torch.Generator().manual_seed(0)
+    y = torch.randn(50, 3 * 2, generator=gen).double()  # two channels, three steps
+    guess = y + 0.1 * torch.randn(50, 6, generator=gen)
+    table = score_table("value", guess, y, ("a", "b"), horizon=3)
+    for place, one in enumerate(table.outputs):
+        true, said = y[:, place::2], guess[:, place::2]
+        assert one.rmse == pytest.approx(sklearn.metrics.mean_squared_error(true, said) ** 0.5)
+        assert one.r2 == pytest.approx(sklearn.metrics.r2_score(true.ravel(), said.ravel()))
+        by_step = sklearn.metrics.mean_squared_error(true, said, multioutput="raw_values") ** 0.5
+        assert one.rmse_by_step == pytest.approx(by_step)
+    assert ScoreTable.from_json(table.to_json()) == table
+
+
+def test_scores_that_are_equal_are_in_order_by_half():
+    shares = torch.tensor([[0.5, 0.5], [0.5, 0.5], [0.2, 0.8], [0.8, 0.2]]).double()
+    y = torch.tensor([0, 1, 1, 1])
+    area = sklearn.metrics.roc_auc_score(y, shares[:, 1].numpy())
+    assert score_table("class", shares, y).metrics["auroc"] == pytest.approx(area)
+
+
+def test_a_report_that_was_changed_is_refused():
+    with pytest.raises(ValueError, match="report must be"):
+        ScoreTable.from_json('{"count": 3}')
 
 
 @pytest.mark.parametrize("count", [1, 4])

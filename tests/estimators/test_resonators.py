@@ -189,3 +189,41 @@ def test_a_gap_is_named_with_its_place_and_what_to_do():
     model = ResonatorClassifier(5).fit([np.zeros((2, 20)), np.ones((2, 30))], ["a", "b"])
     with pytest.raises(ValueError, match=r"X\[1\] at step 7"):
         model.predict(X)
+
+
+@pytest.mark.parametrize("features", [12, 200])  # fewer and more than sequences
+@pytest.mark.parametrize("classes", [False, True])
+def test_whole_weights_are_copies(features, classes):
+    """The linear model is that of repeated sequences: coefficients, penalty, what is left out."""
+    rng = np.random.default_rng(0)
+    found, copies = rng.normal(size=(40, features)).astype(np.float32), rng.integers(1, 4, 40)
+    y = found[:, :2].astype(float) + rng.normal(size=(40, 2))
+    weights = rng.uniform(0.5, 2, 40) if classes else None
+    again = None if weights is None else np.repeat(weights, copies)
+    mine = fit_readout(found, y, None, weights, copies.astype(float))
+    other = fit_readout(np.repeat(found, copies, 0), np.repeat(y, copies, 0), None, again)
+    assert mine.ridge.alpha_ == other.ridge.alpha_
+    np.testing.assert_allclose(mine.scaler.mean_, other.scaler.mean_, rtol=1e-10)
+    np.testing.assert_allclose(mine.scaler.scale_, other.scaler.scale_, rtol=1e-10)
+    np.testing.assert_allclose(mine.ridge.coef_, other.ridge.coef_, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(mine.ridge.intercept_, other.ridge.intercept_, rtol=1e-9)
+    left_out = np.repeat(mine.left_out, copies, 0)
+    np.testing.assert_allclose(left_out, other.left_out, rtol=1e-6, atol=1e-8)
+    codes = (y[:, 0] > 0).astype(int)
+    both = sharpness(mine.left_out, codes, weights, copies.astype(float))
+    assert both == pytest.approx(sharpness(left_out, np.repeat(codes, copies), again), rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", [ResonatorClassifier, ResonatorRegressor])
+def test_sequences_of_weight_0_are_not_there(waves, kind):
+    x, y = waves
+    y = y if kind is ResonatorClassifier else x.mean((1, 2))
+    weights = np.arange(90) % 3
+    mine = kind(**FEW).fit(x, y, sample_weight=weights)
+    kept = weights > 0
+    other = kind(**FEW).fit(x[kept], y[kept], sample_weight=weights[kept])
+    assert (mine.predict(x) == other.predict(x)).all()
+    same = kind(**FEW).fit(x, y, sample_weight=np.ones(90)).ridge_.coef_
+    np.testing.assert_allclose(same, kind(**FEW).fit(x, y).ridge_.coef_, rtol=1e-6, atol=1e-9)
+    with pytest.raises(ValueError, match="non-zero"):
+        kind(**FEW).fit(x, y, sample_weight=np.zeros(90))

@@ -224,3 +224,49 @@ def test_outputs_are_those_of_the_model(waves, trained):
         expected = trained.model_(torch.from_numpy(own))
         found = outputs_of(trained.model_, part, trained.preprocessing_)
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_weights_move_the_decision_and_0_leaves_out(waves, trained):
+    x, y = waves
+    few = {"model": "GRU", "hidden_size": 8, "max_steps": 20, "random_state": 0}
+    weights = np.where(y == y[0], 5.0, 0.2)
+    heavy = SequenceClassifier(**few).fit(x, y, sample_weight=weights)
+    light = SequenceClassifier(**few).fit(x, y, sample_weight=1 / weights)
+    assert (heavy.predict(x) == y[0]).sum() > (light.predict(x) == y[0]).sum()
+    kept = np.arange(len(y)) % 4 > 0
+    mine = SequenceClassifier(**few).fit(x, y, sample_weight=kept)
+    other = SequenceClassifier(**few).fit(x[kept], y[kept], sample_weight=np.ones(kept.sum()))
+    assert (mine.predict_proba(x) == other.predict_proba(x)).all()
+
+
+def test_partial_fit_goes_on(waves):
+    x, y = waves
+    few = {"model": "GRU", "hidden_size": 16, "max_steps": 8, "lr": 0.1, "random_state": 0}
+    model = SequenceClassifier(**few).partial_fit(x, y, classes=["fast", "slow"])
+    prepared, first = model.preprocessing_, model.predict_proba(x)
+    assert (first == SequenceClassifier(**few).fit(x, y).predict_proba(x)).all()
+    before = model.result_.curve["train_loss"][-1]
+    fast = y == "fast"
+    for _ in range(15):
+        model.partial_fit(x, y)
+    assert model.preprocessing_ == prepared and model.result_.epochs_run == 1
+    assert model.result_.curve["train_loss"][-1] < before and model.score(x, y) > 0.9
+    model.partial_fit(x[fast], y[fast], sample_weight=np.ones(fast.sum()))  # one class of both
+    assert model.predict_proba(x).shape == (60, 2)
+    with pytest.raises(ValueError, match=r"classes of y must be of \['fast', 'slow'\]"):
+        model.partial_fit(x, np.where(fast, "fast", "late"))
+    with pytest.raises(ValueError, match="without a sequence"):
+        SequenceClassifier(**few).partial_fit(x, y, classes=["fast", "late", "slow"])
+
+
+def test_partial_fit_of_values(waves):
+    x, _ = waves
+    y = 100 + 10 * x.mean((1, 2))
+    few = {"model": "GRU", "hidden_size": 16, "max_steps": 8, "lr": 0.1, "random_state": 0}
+    model = SequenceRegressor(**few).partial_fit(x, y)
+    before = model.score(x, y)
+    for _ in range(20):
+        model.partial_fit(x, y)
+    assert model.score(x, y) > before
+    with pytest.raises(ValueError, match="numbers of y"):
+        model.partial_fit(x, np.stack([y, y], 1))

@@ -70,7 +70,7 @@ def test_classes_of_all_real_steps(per_step):
     found = detailed_scores(Answering(), batches, task)
     assert (found.count, found.confusion) == (5, ((1, 2), (0, 2)))
     assert found.metrics["accuracy"] == 60.0
-    assert found.classes[0] == ("a", 100.0, pytest.approx(100 / 3), 50.0, 3)
+    assert found.classes[0] == ("a", 100.0, pytest.approx(100 / 3), 50.0, 3, pytest.approx(2 / 3))
     assert found.metrics["accuracy"] == evaluate(Answering(), batches, task, CPU).metric
 
 

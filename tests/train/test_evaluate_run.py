@@ -7,7 +7,7 @@ import pytest
 import sklearn.metrics
 
 from anharmonic.data.files import file_digest
-from anharmonic.train import evaluate_run, fit, predict
+from anharmonic.train import evaluate_run, fit, predict, read_report
 from anharmonic.train.folder import run_folder
 from anharmonic.train.results import Result
 
@@ -129,11 +129,14 @@ def test_forecasts_are_compared_with_the_season_and_by_channel(trained, tmp_path
     (tmp_path / "new.csv").write_text(text)
     found = evaluate_run(folder, tmp_path / "new.csv")
     assert found.trivial_answer == "the value 12 steps before"
-    first, second = found.trivial.channels
+    first, second = found.trivial.outputs
     assert (first.name, second.name) == ("a", "b")
     assert second.rmse == pytest.approx(100 * first.rmse, rel=1e-2)
     assert first.rmse == pytest.approx(np.sqrt(2), rel=0.2)
-    assert list(Result.from_json((folder / "result.json").read_text()).by_channel) == ["a", "b"]
+    by_channel = Result.from_json((folder / "result.json").read_text()).by_channel
+    report = read_report(folder)
+    assert by_channel == {one.name: one.rmse for one in report.outputs}
+    assert list(by_channel) == ["a", "b"] and len(report.outputs[0].rmse_by_step) == 2
 
 
 def test_rare_classes_are_judged_by_balanced_accuracy(trained, stored):

@@ -50,7 +50,9 @@ def test_result_says_what_was_done(tiny, environment):
     assert result.seconds > 0
     assert read_results(environment.results_path) == [result]
     folder = run_folder(run, environment)
-    assert sorted(os.listdir(folder)) == ["best", "lock", "result.json", "run.json", "task.json"]
+    assert sorted(os.listdir(folder)) == [
+        "best", "lock", "report.json", "result.json", "run.json", "task.json",
+    ]  # fmt: skip
     model = from_pretrained(folder / "best")
     test = make_task(run.task, run.task_options).loaders(run.seed, run.batch_size).test
     task = make_task(run.task, run.task_options)

@@ -189,3 +189,43 @@ def test_balanced_weights_make_classes_count_alike():
     batch = Batch(torch.zeros(10, 4, 1), labels, None)
     weights = balanced_weights(Batches(1, lambda i: batch), 3)
     torch.testing.assert_close(weights * torch.tensor([6.0, 3.0, 1.0]), torch.full((3,), 10 / 3))
+
+
+@pytest.mark.parametrize("kind", ["cross_entropy", "squared_error", "steps", "ragged"])
+def test_whole_weights_are_repeated_sequences(kind):
+    batch, weights = batches()[kind], torch.tensor([1, 3, 2, 1, 2])
+    loss = kind if kind == "cross_entropy" else "squared_error"
+    output = prediction(kind, batch.x)
+    repeated = {
+        name: part.repeat_interleave(weights, 0)
+        for name, part in batch._asdict().items()
+        if part is not None
+    }
+    again = batch._replace(**repeated)
+    expected = summed_loss(output.repeat_interleave(weights, 0), again, loss)
+    found = summed_loss(output, batch._replace(weight=weights.float()), loss)
+    torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("loss", ["cross_entropy", "squared_error", "binary_cross_entropy"])
+def test_steps_without_a_target_do_not_count(loss):
+    batch = batches()["ragged"]
+    output = prediction("ragged", batch.x).requires_grad_()
+    known = torch.rand(5, 7) > 0.5
+    known[:, 0] = True
+    known &= torch.arange(7) < batch.lengths[:, None]
+    y = batch.y
+    if loss == "cross_entropy":
+        y = torch.where(known, torch.randint(4, (5, 7)), -1)
+    else:
+        y = torch.where(known[..., None], (y > 0).float(), math.nan)
+    mine = batch._replace(y=y, known=known)
+    usual = {
+        "cross_entropy": functional.cross_entropy,
+        "squared_error": functional.mse_loss,
+        "binary_cross_entropy": functional.binary_cross_entropy_with_logits,
+    }[loss]
+    mean = summed_loss(output, mine, loss) / count_entries(mine, loss)
+    torch.testing.assert_close(mean, usual(output[known], y[known]))
+    (gradient,) = torch.autograd.grad(mean, output)
+    assert gradient.isfinite().all() and (gradient[~known] == 0).all()

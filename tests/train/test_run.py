@@ -92,9 +92,15 @@ def test_every_field_changes_the_hash():
         "amplitude_noise": 0.1,
         "decay_output": False,
         "reduced": True,
+        "initial": "0" * 64,
+        "new_head": True,
     }
     assert set(other) == {field.name for field in dataclasses.fields(Run)}
-    hashes = {dataclasses.replace(run, **{name: value}).hash for name, value in other.items()}
+    needed = {"new_head": {"initial": "0" * 64}}
+    hashes = {
+        dataclasses.replace(run, **needed.get(name, {}), **{name: value}).hash
+        for name, value in other.items()
+    }
     assert len(hashes | {run.hash}) == len(other) + 1
 
 

@@ -11,7 +11,7 @@ def few(monkeypatch):
     """Only a few statements, so that the whole register need not run."""
     found = all_statements()
     chosen = {name: found[name] for name in FEW}
-    monkeypatch.setattr("anharmonic_papers.theory.registry.STATEMENTS", chosen)
+    monkeypatch.setattr("anharmonic_papers.theory.statements.STATEMENTS", chosen)
     return list(chosen.values())
 
 

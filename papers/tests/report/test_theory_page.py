@@ -93,7 +93,7 @@ def test_rounding_errors_are_not_spelt_out():
 def test_the_page_is_written_whole(tmp_path, monkeypatch):
     names = ("g2-no-gating", "graphcon-right-stochastic-gcn")
     chosen = {name: all_statements()[name] for name in names}
-    monkeypatch.setattr("anharmonic_papers.theory.registry.STATEMENTS", chosen)
+    monkeypatch.setattr("anharmonic_papers.theory.statements.STATEMENTS", chosen)
     written = write_page(tmp_path / "docs" / "theory.md")
     assert [path.name for path in written] == ["theory-gradient-gating.svg", "theory.md"]
     text = written[-1].read_text("utf-8")

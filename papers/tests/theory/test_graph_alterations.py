@@ -6,14 +6,7 @@ import pytest
 
 from anharmonic import GradientGating, GraphCON
 from anharmonic.nn.graph import attention
-from anharmonic_papers.theory import all_statements
-from anharmonic_papers.theory.bounds import (
-    gating_decay,
-    graphcon_damping,
-    graphcon_energy,
-    held_node,
-    oversmoothing,
-)
+from anharmonic_papers.theory import all_statements, gating, graphcon
 
 STATEMENTS = {
     name: statement
@@ -22,8 +15,8 @@ STATEMENTS = {
     and statement.state in ("holds", "corrected")
 }
 STEP, GATED = GraphCON._step, GradientGating._step
-OSCILLATION, FLOW = graphcon_energy.oscillation, held_node.linear_flow
-SLOWLY, DIFFERENCES = gating_decay._slowly, oversmoothing.difference_sum
+OSCILLATION, FLOW = graphcon.oscillation, gating.linear_flow
+SLOWLY, DIFFERENCES = gating.slowly, graphcon.difference_sum
 
 
 def with_settings(**functions):
@@ -62,37 +55,38 @@ ERRORS = {
     "rates reversed": [(GradientGating, "_step", rates_reversed)],
     "twice the step": [(GradientGating, "_step", overshooting)],
     "oscillation: α less": [
-        (module, "oscillation", lambda A, x, y, t, damping: OSCILLATION(A, x, y, t, damping - 0.3))
-        for module in (graphcon_energy, graphcon_damping, oversmoothing)
+        (
+            graphcon,
+            "oscillation",
+            lambda A, x, y, t, damping: OSCILLATION(A, x, y, t, damping - 0.3),
+        )
     ],
     "oscillation: α more": [
-        (module, "oscillation", lambda A, x, y, t, damping: OSCILLATION(A, x, y, t, damping + 0.3))
-        for module in (graphcon_energy, graphcon_damping, oversmoothing)
+        (
+            graphcon,
+            "oscillation",
+            lambda A, x, y, t, damping: OSCILLATION(A, x, y, t, damping + 0.3),
+        )
     ],
     "oscillation: coupling negated": [
-        (module, "oscillation", lambda A, x, y, t, damping: OSCILLATION(-A, x, y, t, damping))
-        for module in (graphcon_energy, graphcon_damping, oversmoothing)
+        (graphcon, "oscillation", lambda A, x, y, t, damping: OSCILLATION(-A, x, y, t, damping))
     ],
-    "flow: a third as fast": [
-        (module, "linear_flow", lambda M, x, t: FLOW(M, x, t / 3))
-        for module in (held_node, oversmoothing)
-    ],
+    "flow: a third as fast": [(gating, "linear_flow", lambda M, x, t: FLOW(M, x, t / 3))],
     "gated: a quarter as fast": [
-        (gating_decay, "_slowly", lambda f, x, t, steps: SLOWLY(lambda z: f(z) / 4, x, t, steps))
+        (gating, "slowly", lambda f, x, t, steps: SLOWLY(lambda z: f(z) / 4, x, t, steps))
     ],
     "gated: three times as fast": [
-        (gating_decay, "_slowly", lambda f, x, t, steps: SLOWLY(lambda z: 3 * f(z), x, t, steps))
+        (gating, "slowly", lambda f, x, t, steps: SLOWLY(lambda z: 3 * f(z), x, t, steps))
     ],
     "differences of one direction only": [
         (module, "difference_sum", lambda x, w: DIFFERENCES(x, w.triu()))
-        for module in (graphcon_energy, graphcon_damping, held_node, oversmoothing)
+        for module in (graphcon, gating)
     ],
     "attention normalised over the graph": [
         (attention, "_softmax", lambda score, target, nodes: score.softmax(0))
     ],
     "differences to the fourth power": [
-        (module, "difference_sum", lambda x, w: quartic(x, w))
-        for module in (held_node, oversmoothing)
+        (module, "difference_sum", lambda x, w: quartic(x, w)) for module in (graphcon, gating)
     ],
 }
 
@@ -136,38 +130,17 @@ CAUGHT = {
         "graphcon-plain-limit",
         "graphcon-uncoupled",
     },
-    "α negated": {
-        "graphcon-state-bound",
-        "graphcon-gradient",
-        "graphcon-plain-limit",
-    },
-    "α larger": {
-        "graphcon-energy-scheme",
-        "graphcon-plain-limit",
-        "graphcon-uncoupled",
-    },
+    "α negated": {"graphcon-state-bound", "graphcon-gradient", "graphcon-plain-limit"},
+    "α larger": {"graphcon-energy-scheme", "graphcon-plain-limit", "graphcon-uncoupled"},
     "X moved by the old Y": {
         "graphcon-energy-scheme",
         "graphcon-steady-state",
         "graphcon-plain-limit",
         "graphcon-uncoupled",
     },
-    "rates reversed": {
-        "g2-limit-exponent",
-        "g2-limit-plain",
-        "g2-euler",
-    },
-    "twice the step": {
-        "g2-range",
-        "g2-limit-exponent",
-        "g2-limit-plain",
-        "g2-euler",
-    },
-    "oscillation: α less": {
-        "graphcon-energy",
-        "graphcon-damped-decay",
-        "graphcon-linear-identity",
-    },
+    "rates reversed": {"g2-limit-exponent", "g2-limit-plain", "g2-euler"},
+    "twice the step": {"g2-range", "g2-limit-exponent", "g2-limit-plain", "g2-euler"},
+    "oscillation: α less": {"graphcon-energy", "graphcon-damped-decay", "graphcon-linear-identity"},
     "oscillation: α more": {
         "graphcon-energy",
         "graphcon-undamped-spread",
@@ -179,15 +152,9 @@ CAUGHT = {
         "graphcon-constant-neutral",
         "graphcon-linear-identity",
     },
-    "flow: a third as fast": {
-        "g2-no-gating",
-    },
-    "gated: a quarter as fast": {
-        "g2-gated-decay",
-    },
-    "gated: three times as fast": {
-        "g2-gated-lower",
-    },
+    "flow: a third as fast": {"g2-no-gating"},
+    "gated: a quarter as fast": {"g2-gated-decay"},
+    "gated: three times as fast": {"g2-gated-lower"},
     "differences of one direction only": {
         "similarity-zero",
         "graphcon-energy",
@@ -196,9 +163,7 @@ CAUGHT = {
         "graphcon-linear-identity",
         "g2-oversmoothing-set",
     },
-    "attention normalised over the graph": {
-        "graphcon-right-stochastic",
-    },
+    "attention normalised over the graph": {"graphcon-right-stochastic"},
     "differences to the fourth power": {
         "similarity-zero",
         "similarity-subadditive",
@@ -219,7 +184,6 @@ def test_a_planted_error_contradicts_the_statement(error, name):
     with altered(error):
         check = statement.example()
     assert statement.contradicted_by(check), str(check)
-    assert not statement.contradicted_by(statement.example())  # and all is as it was
 
 
 def test_every_statement_has_an_error_that_contradicts_it():

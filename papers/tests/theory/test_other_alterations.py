@@ -8,8 +8,7 @@ import pytest
 import torch
 
 import anharmonic_papers.theory
-from anharmonic_papers.theory import all_statements, derivatives, integrate
-from anharmonic_papers.theory.bounds import ode_adjoints, skew_fields
+from anharmonic_papers.theory import all_statements, derivatives, integrate, ode
 from anharmonic_papers.theory.constructions import oscillators, signals
 
 STATEMENTS = {
@@ -40,7 +39,7 @@ def weaker(part, scheme_only=None):
 
 STATES, WINDOWED, RK4 = oscillators.states, signals.windowed_sine, integrate.rk4
 JACOBIAN, DERIVATIVE = derivatives.jacobian, derivatives.derivative
-ADJOINT, MEAN, SKEW = ode_adjoints.adjoint, skew_fields._mean_along, ode_adjoints.skew_part
+ADJOINT, MEAN, SKEW = ode.adjoint, ode.mean_along, ode.skew_part
 ERRORS = {
     "forces weaker": (STATES, weaker(0.8)),
     "forces a quarter": (STATES, weaker(0.25)),

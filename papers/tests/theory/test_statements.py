@@ -65,8 +65,17 @@ def test_a_model_of_another_class_is_refused():
 
 
 def test_names_are_taken_once():
-    taken = next(iter(STATEMENTS))
+    def taken():
+        """A claim."""
+
+    taken.__name__ = next(iter(STATEMENTS)).replace("-", "_")
     with pytest.raises(ValueError, match="names of their own"):
-        statement(taken, number="", chapter="coRNN", claim="", state="open", example=Check)
+        statement("", "open", chapter="coRNN", example=Check)(taken)
     with pytest.raises(ValueError, match="state must be"):
-        statement("new", number="", chapter="coRNN", claim="", state="true", example=Check)
+        statement("", "true", chapter="coRNN", example=Check)
+
+
+def test_a_docstring_is_the_claim_and_the_remark():
+    said = STATEMENTS["ode-skew-generator"]
+    assert said.claim.startswith("B differentiable and skew iff") and "\n" not in said.claim
+    assert said.remark == "With this Q in place of the proof's, which is no function of sx."

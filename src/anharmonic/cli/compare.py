@@ -60,7 +60,9 @@ def _command(
     def command(
         run: Annotated[dict[str, Any], run_flags("", left_out=["seed"])],
         task_options: Annotated[dict[str, Any], task_flags(task)],
-        environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=file)],
+        environment: Annotated[
+            RunEnvironment, fields_of(RunEnvironment, file=file, start_from=None)
+        ],
         jobs: int = 1,
         models: tuple[str, ...] = (),
         seeds: tuple[int, ...] = (0, 1, 2),

@@ -16,12 +16,14 @@ import re
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import Parameter
-from typing import Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from anharmonic._checks import message
 from anharmonic.nn.arguments import argument_descriptions
 
 T = TypeVar("T")
+# Flags whose names are no names in Python.
+_FLAGS = {"start_from": "from"}
 AUTO = "auto"
 """The value of a flag that was left open."""
 # What tyro says, and what we say.
@@ -149,6 +151,12 @@ def _constructor(
     def made(**values: Any) -> Any:
         return make(values)
 
+    parameters = [
+        p.replace(annotation=Annotated[p.annotation, conf.arg(name=_FLAGS[p.name])])
+        if p.name in _FLAGS
+        else p
+        for p in parameters
+    ]
     described = _descriptions(kind)
     entries = "".join(
         f"    {p.name}: {described[p.name]}\n" for p in parameters if p.name in described

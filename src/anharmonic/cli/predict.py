@@ -93,7 +93,16 @@ def evaluation_text(found: Evaluation) -> str:
     Args:
         found: What ``train.evaluate_run`` gave.
     """
-    from anharmonic.pages import CLASS_HEAD, class_rows, confusion_rows, grid, metric_rows, text
+    from anharmonic.pages import (
+        CLASS_HEAD,
+        OUTPUT_HEAD,
+        class_rows,
+        confusion_rows,
+        grid,
+        metric_rows,
+        output_rows,
+        text,
+    )
 
     head = (f"of {found.scores.count}", "model", f"trivial answer ({found.trivial_answer})")
     rows = metric_rows(found.scores, found.trivial)
@@ -104,13 +113,10 @@ def evaluation_text(found: Evaluation) -> str:
     if not found.is_better:
         by = found.judged_by.replace("_", " ")
         parts.append(f"The model is NOT better than the trivial answer, judged by {by}.")
-    if found.scores.channels:
-        pairs = zip(found.scores.channels, found.trivial.channels, strict=True)
-        errors = [
-            (mine.name, *(f"{v:.5g}" for v in (mine.rmse, other.rmse, mine.mae, other.mae)))
-            for mine, other in pairs
-        ]
-        heads = ("channel", "RMSE", "trivial", "MAE", "trivial")
+    if len(found.scores.outputs) > 1 or any(one.rmse_by_step for one in found.scores.outputs):
+        heads = (*OUTPUT_HEAD[:2], "trivial", *OUTPUT_HEAD[2:])
+        pairs = zip(output_rows(found.scores), output_rows(found.trivial), strict=True)
+        errors = [(*mine[:2], other[1], *mine[2:]) for mine, other in pairs]
         parts += ["", grid(heads, errors, fixed=heads[1:])]
     if found.scores.classes:
         parts += ["", grid(CLASS_HEAD, class_rows(found.scores), fixed=CLASS_HEAD[1:])]

@@ -66,7 +66,9 @@ def _command(
         run: Annotated[dict[str, Any], run_flags(model)],
         model_options: Annotated[dict[str, Any], model_flags(model)],
         task_options: Annotated[dict[str, Any], task_flags(task)],
-        environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=file)],
+        environment: Annotated[
+            RunEnvironment, fields_of(RunEnvironment, file=file, start_from=None)
+        ],
         trials: int = 20,
         folds: int | None = None,
         storage: str | None = None,

@@ -22,6 +22,7 @@ from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
 from anharmonic.data.scores import accuracy_interval
 from anharmonic.data.shards import INDEX, ShardsTask
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
+from anharmonic.train.finish import read_report
 from anharmonic.train.fit import fit
 from anharmonic.train.learned import has_learned
 from anharmonic.train.notices import not_learned
@@ -35,6 +36,7 @@ from anharmonic.train.recipe import FILLED_OPTIONS, fill, folds_of, refitted
 from anharmonic.train.results import Result
 from anharmonic.train.run import FITTED_FIELDS, Run, RunEnvironment
 from anharmonic.train.streaming import no_stream, streaming_options
+from anharmonic.train.warm import given_like
 
 PROG = "anharmonic train"
 USAGE = (
@@ -75,7 +77,10 @@ def run(words: Sequence[str]) -> int:
         f"for example {PROG} lem digits --epochs 5; see {PROG} --help, and `anharmonic list`",
     )
     asked = read(words)
-    first = fill(asked.model, asked.task, asked.given, asked.environment)
+    given, start = asked.given, asked.environment.start_from
+    if start is not None:
+        given = given_like(start, asked.model, asked.task, given)
+    first = fill(asked.model, asked.task, given, asked.environment)
     if asked.environment.progress:
         print(first.describe(), file=sys.stderr)
     seeds = asked.seeds or (first.run.seed,)
@@ -108,7 +113,9 @@ def spread(results: Sequence[Result]) -> str:
     return f"{', '.join(parts)} (mean ± standard deviation of {len(results)} runs)"
 
 
-def train_stored(run: Path, environment: RunEnvironment) -> int:
+def train_stored(
+    run: Path, environment: Annotated[RunEnvironment, fields_of(RunEnvironment)]
+) -> int:
     """Trains exactly the run of a JSON file.
 
     Args:
@@ -176,6 +183,7 @@ def _command(model: str = "", task: str = "", file: Path | None = None) -> Calla
         folds: int | None = None,
         refit: bool = False,
         streaming: bool = False,
+        new_head: bool = False,
     ) -> Asked:
         """Trains a model on a task; with their names the help has their options, too.
 
@@ -193,6 +201,7 @@ def _command(model: str = "", task: str = "", file: Path | None = None) -> Calla
                 standard deviation.
             refit: Of your own file: in the end trains on training and validation data together, for
                 as many epochs as were best.
+            new_head: With --from: draws the output layer anew, for other classes or values.
             streaming: Trains a model that can run sample by sample, and be exported to C: one that
                 reads forwards only.
         """
@@ -205,6 +214,10 @@ def _command(model: str = "", task: str = "", file: Path | None = None) -> Calla
             options["folds"] = folds
         distinct("seeds", seeds)
         given = {**run, "task_options": options, "model_options": model_options}
+        if new_head:
+            begun, advice = environment.start_from is not None, "pass --from RUN_FOLDER too"
+            require(begun, "--new-head", new_head, "left out without --from", advice)
+            given["new_head"] = True
         if streaming:
             given = streaming_options(model, task, given)
         return Asked(model, task, given, environment, seeds, folds, refit)
@@ -222,7 +235,7 @@ def run_flags(model: str, left_out: Collection[str] = ()) -> Any:
     names = [entry.name for entry in dataclasses.fields(Run)]
     if model and model_kind(model) == "fitted":
         names = [name for name in names if name in FITTED_FIELDS]
-    named = {"task", "model", "task_options", "model_options", *left_out}
+    named = {"task", "model", "task_options", "model_options", "initial", "new_head", *left_out}
     return open_fields_of(Run, [name for name in names if name not in named])
 
 
@@ -340,11 +353,13 @@ def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Re
             data = "FOLDER" if file and file.is_dir() else f"DATA{suffix}"
             words = f"{folder} {data} --output predictions.csv"
             lines["to predict"] = f"anharmonic predict {words}"
-    for channel, error in (result.by_channel or {}).items():
-        lines[f"  {channel}"] = f"{error:.6g}"
     width = max(map(len, lines))
     for name, value in lines.items():
         print(f"{name.ljust(width)}  {value}")
+    if (report := read_report(folder)) is not None:
+        from anharmonic.pages import report_text
+
+        print(report_text(report))
     return result
 
 

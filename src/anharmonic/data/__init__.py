@@ -33,7 +33,13 @@ from anharmonic.data.options import DataOptions
 from anharmonic.data.own import SequencesTask
 from anharmonic.data.readers import FILE_SUFFIXES, Recordings, read_parts, read_recordings
 from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
-from anharmonic.data.scores import ClassScores, ScoreTable, accuracy_interval, score_table
+from anharmonic.data.scores import (
+    ClassScores,
+    OutputScores,
+    ScoreTable,
+    accuracy_interval,
+    score_table,
+)
 from anharmonic.data.shards import ShardsTask, parquet_shards, write_shards
 from anharmonic.data.sources import Arrays, RemoteFile, Source, load_arrays
 from anharmonic.data.splits import split_indices
@@ -60,6 +66,7 @@ __all__ = [
     "NodeData",
     "NodeDataset",
     "NodeTask",
+    "OutputScores",
     "Readout",
     "Recordings",
     "RemoteFile",

@@ -64,6 +64,8 @@ def answers(
             ends = torch.full((size,), steps) if batch.lengths is None else batch.lengths
             place = torch.arange(steps)
             new = (place < ends[:, None]) & (place >= (ends - fresh[at : at + size])[:, None])
+            if batch.known is not None:
+                new &= batch.known
             found.append(rows[new.to(rows.device)])
             truth.append(batch.y[new])
         at += size

@@ -107,6 +107,7 @@ class Task(ABC):
         licence: Licence of the data.
         sizes: Number of sequences, nodes, graphs or rows: "train", "valid", "test".
         class_names: Name of every class; empty for "value" and "labels".
+        horizon: Steps that are forecast; 0 where nothing is.
         progress: Whether a download shows a progress bar.
         hint: What the user may have meant otherwise, a sentence; empty where there is no doubt.
         class_weights: Factors on the classes in the loss, as `class_names`; None for 1.
@@ -135,6 +136,7 @@ class Task(ABC):
     licence: str
     sizes: dict[str, int]
     class_names: tuple[str, ...] = ()
+    horizon: int = 0
     progress: bool = True
     hint: str = ""
     class_weights: tuple[float, ...] | None = None
@@ -160,6 +162,11 @@ class Task(ABC):
         if self.target == "labels":
             return "binary_cross_entropy"
         return "absolute_error" if self.metric == "mae" else "squared_error"
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the classes, labels or forecast channels; empty where they are numbers."""
+        return self.class_names
 
     def vectors(self) -> torch.Tensor | None:
         """The vectors `[V, E]` that the words' embedding starts with; None for random ones."""

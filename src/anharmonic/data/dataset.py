@@ -29,6 +29,9 @@ class Batch(NamedTuple):
             of a shorter sequence; None where all steps are nominal.
         shift: Float32 `[B, O]`, what a model's output of 0 stands for in units of `y`; None for 0.
         scale: Float32 `[B, O]`, what a model's output of 1 adds to that; None for 1. Both or none.
+        weight: Float32 `[B]`, factors on the sequences in the loss; None for 1.
+        known: Bool `[B, T]`, on the CPU as made: the steps that have a target; None for all real
+            ones.
     """
 
     x: Tensor
@@ -37,12 +40,21 @@ class Batch(NamedTuple):
     elapsed: Tensor | None = None
     shift: Tensor | None = None
     scale: Tensor | None = None
+    weight: Tensor | None = None
+    known: Tensor | None = None
 
     @property
     def inputs(self) -> tuple[Tensor | None, ...]:
         """What a model is called with: x, lengths and, where it is known, elapsed."""
         known = () if self.elapsed is None else (self.elapsed,)
         return self.x, self.lengths, *known
+
+    @property
+    def counted(self) -> Tensor | None:
+        """The steps whose targets count, bool `[B, T]` on the CPU; None for all."""
+        if self.known is not None or self.lengths is None:
+            return self.known
+        return step_mask(self.lengths.cpu(), self.y.shape[1])
 
     def to(self, device: torch.device) -> Batch:
         """The batch on a device."""
@@ -52,7 +64,7 @@ class Batch(NamedTuple):
         moved = {
             name: tensor.to(device, non_blocking=True)
             for name, tensor in self._asdict().items()
-            if tensor is not None and name != "lengths"
+            if tensor is not None and name not in ("lengths", "known")
         }
         return self._replace(**moved)
 
@@ -163,6 +175,7 @@ class SequenceDataset(Dataset[Batch]):
             `[sum of lengths]` when ragged; None where all steps are nominal.
         units: Shift and scale of a batch, each `[N, O]` (or `[1, O]` for all); None for 0 and 1.
         tokens: Whether x holds numbers of words or characters; batches are converted to int64.
+        weights: Factors on the sequences in the loss, `[N]`; None for 1.
 
     Example:
         >>> x, y = torch.arange(6.0).reshape(6, 1), torch.tensor([0, 1])
@@ -183,6 +196,7 @@ class SequenceDataset(Dataset[Batch]):
         elapsed: Tensor | None = None,
         units: tuple[Tensor, Tensor] | None = None,
         tokens: bool = False,
+        weights: Tensor | None = None,
     ) -> None:
         self._count = x.shape[0] if offsets is None else offsets.shape[0] - 1
         rows = x.shape[0] if per_step and offsets is not None else self._count
@@ -204,6 +218,7 @@ class SequenceDataset(Dataset[Batch]):
         self.transform = transform
         self.elapsed = elapsed
         self.units = units
+        self.weights = weights
 
     def __len__(self) -> int:
         return self._count
@@ -216,7 +231,7 @@ class SequenceDataset(Dataset[Batch]):
     def take(self, indices: Tensor) -> Batch:
         """Makes one batch of the sequences `indices`, zero-padded to the longest of them."""
         count, elapsed = len(indices), self.elapsed
-        units = {}
+        units = {} if self.weights is None else {"weight": self.weights[indices]}
         if self.units is not None:
             for name, part in zip(("shift", "scale"), self.units, strict=True):
                 units[name] = part.expand(count, -1) if len(part) == 1 else part[indices]

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from anharmonic._checks import choice, described, message, number, require
-from anharmonic.data.base import Batch, step_mask
+from anharmonic.data.base import Batch
 from anharmonic.data.graph_batch import GraphBatch
 
 
@@ -113,9 +113,9 @@ def _log_losses(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int]
 
 
 def _label_hits(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
-    _check_shape(scores, batch)
-    predicted, true = scores > 0, batch.y.to(scores.device) > 0.5
-    counted = (predicted.sum() + true.sum()).cpu()
+    scores, y = real_steps(scores, batch)
+    predicted, true = scores > 0, y > 0.5
+    counted = predicted.sum() + true.sum()
     return _unless_nan((predicted & true).sum(), scores), counted
 
 
@@ -142,8 +142,7 @@ def real_steps(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, T
     """Predictions and targets in float64, padding left out."""
     _check_shape(prediction, batch)
     prediction, y = (part.to("cpu", torch.float64) for part in (prediction, batch.y))
-    if isinstance(batch, Batch) and batch.lengths is not None and y.dim() == 3:
-        inside = step_mask(batch.lengths.cpu(), y.shape[1])
+    if isinstance(batch, Batch) and y.dim() == 3 and (inside := batch.counted) is not None:
         return prediction[inside], y[inside]
     return prediction, y
 
@@ -161,8 +160,7 @@ def real_scores(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tens
     y = batch.y.to(scores.device)
     if scores.dim() == 2:
         return scores, y
-    if isinstance(batch, Batch) and batch.lengths is not None:
-        inside = step_mask(batch.lengths.cpu(), y.shape[1])
+    if isinstance(batch, Batch) and (inside := batch.counted) is not None:
         return scores[inside], y[inside]
     return scores.flatten(0, 1), y.flatten()
 

@@ -21,6 +21,7 @@ from anharmonic.data.sequences import Integers, Sequences, check_finite
 from anharmonic.data.targets import (
     classes_by_step,
     encode_classes,
+    encode_like,
     float_targets,
     output_width,
     target_kind,
@@ -41,6 +42,9 @@ class SequencesTask(Task):
             them.
         source: What messages call the data.
         class_weights: Factors on the classes in the loss, as `class_names`; None for 1.
+        preprocessing: What is done to the inputs; None to measure it on the training part. Not for
+            windows and forecasts.
+        class_names: The classes, of which some may not occur; empty for those of the training part.
         options: Fields of `DataOptions`.
 
     The shapes and the split are those of `FileTask`.
@@ -74,9 +78,12 @@ class SequencesTask(Task):
         *,
         source: str = "memory",
         class_weights: Sequence[float] | None = None,
+        preprocessing: Preprocessing | None = None,
+        class_names: Sequence[str] = (),
         **options: Any,
     ) -> None:
         self.source = source
+        self._known = preprocessing, tuple(class_names)
         self._parts = dict(parts)
         self.columns = next(iter(parts.values())).columns
         self.has_times = any(part.elapsed is not None for part in parts.values())
@@ -121,7 +128,7 @@ class SequencesTask(Task):
         """Cuts the data into parts and prepares them."""
         parts: Mapping[str, Sequences] = self._parts
         self.options, self.windows, cut = options, options.windows, options.cut
-        self.class_names, self.hint = (), ""
+        self.class_names, self.hint, self.horizon = (), "", options.horizon or 0
         if options.horizon is None:
             parts = self._labelled(parts, options.target)
         else:
@@ -138,9 +145,11 @@ class SequencesTask(Task):
         if set(parts) != set(cuts):
             cut_by = cut.describe(parts["all" if "all" in parts else "train"])
             self._facts.append(f"split {cut_by}")
-        warn_of_absent_classes(cuts["train"], self.class_names)
+        known, known_names = self._known
+        if not known_names:
+            warn_of_absent_classes(cuts["train"], self.class_names)
         self._facts += odd_channels(cuts["train"])
-        self.preprocessing = Preprocessing.fit(
+        self.preprocessing = known or Preprocessing.fit(
             cuts["train"],
             options.standardise,
             options.missing,
@@ -213,7 +222,14 @@ class SequencesTask(Task):
         self.metric = self.options.metric_of(self.target)
         codes: Mapping[str, NDArray[Any]]
         if self.target == "class":
-            self.class_names, codes = encode_classes(parts, self.source)
+            if self._known[1]:
+                self.class_names = self._known[1]
+                codes = {
+                    name: encode_like(np.asarray(part.y), self.class_names, self.source)
+                    for name, part in parts.items()
+                }
+            else:
+                self.class_names, codes = encode_classes(parts, self.source)
             self.output_size = len(self.class_names)
             every = np.concatenate([part.reshape(-1) for part in codes.values()])
             self._counts = np.bincount(every, minlength=self.output_size).tolist()
@@ -249,6 +265,11 @@ class SequencesTask(Task):
     def forecast_channels(self) -> tuple[str, ...]:
         """Names of the channels that are forecast; empty where nothing is."""
         return self.preprocessing.forecast_names
+
+    @property
+    def output_names(self) -> tuple[str, ...]:
+        """Names of the classes, or of the channels that are forecast."""
+        return self.forecast_channels or self.class_names
 
     @property
     def output(self) -> str:

@@ -1,22 +1,25 @@
 """All metrics that fit what is predicted, over a whole set, and what they are of every class.
 
 The one metric that chooses weights and stands in results is in `anharmonic.data.metrics`; these
-are for people who judge a model.
+are for people who judge a model. Every run writes them into its folder, as `report.json`.
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anharmonic._checks import choice, missing_extra, require
+from anharmonic._checks import choice, message, require
 from anharmonic.data.base import Target
+
+_BINS = 10
 
 
 class ClassScores(NamedTuple):
@@ -32,17 +35,23 @@ class ClassScores(NamedTuple):
     """Harmonic mean of the two, in percent."""
     support: int
     """How many are of this class."""
+    auroc: float | None = None
+    """Area under the ROC curve of this class against the rest; None where one of both is empty."""
 
 
-class ChannelScores(NamedTuple):
-    """How well one channel is forecast, in its own units."""
+class OutputScores(NamedTuple):
+    """How well one output, or one channel of a forecast, is predicted, in its own units."""
 
     name: str
-    """Of the channel."""
+    """Of the output or channel."""
     rmse: float
     """Root mean squared error."""
     mae: float
     """Mean absolute error."""
+    r2: float | None = None
+    """R²; None where the truth is the same everywhere."""
+    rmse_by_step: tuple[float, ...] = ()
+    """Of a forecast, the root mean squared error of every step ahead; else empty."""
 
 
 @dataclass(frozen=True)
@@ -54,37 +63,55 @@ class ScoreTable:
     metrics: dict[str, float]
     """By name. Classes: "accuracy", "balanced_accuracy" (mean recall of the classes that occur) and
     "f1" (mean over the classes), in percent, and "auroc" (area under the ROC curve, in [0, 1],
-    mean over the classes, each against the rest). Labels: "accuracy" (over all labels), "f1_micro",
-    "f1" and "auroc". Values: "mse", "rmse", "mae" over all outputs, and "r2" (mean over the
-    outputs)."""
+    mean over the classes, each against the rest); calibration: "ece" (expected calibration error,
+    in [0, 1], ten bins) and "brier" (Brier score; of two classes that of one of them). Labels:
+    "accuracy" (over all labels), "f1_micro", "f1", "auroc", "ece" and "brier" (over all labels).
+    Values: "mse", "rmse", "mae" over all outputs, and "r2" (mean over the outputs)."""
     left_out: dict[str, str] = field(default_factory=dict)
     """Metrics that say nothing of this set, and why."""
     classes: tuple[ClassScores, ...] = ()
     """Of every class or label; empty for values."""
     confusion: tuple[tuple[int, ...], ...] = ()
     """Of classes: row i counts what those of class i were predicted as; else empty."""
-    channels: tuple[ChannelScores, ...] = ()
-    """Of every channel of a forecast; empty for other values."""
+    outputs: tuple[OutputScores, ...] = ()
+    """Of every output of a regression or channel of a forecast; empty for classes and labels."""
+
+    def to_json(self) -> str:
+        """Return the table as JSON with sorted keys."""
+        values = {name: value for name, value in vars(self).items() if name not in _ROWS}
+        for name in _ROWS:
+            values[name] = [one._asdict() for one in getattr(self, name)]
+        return json.dumps(values, indent=1, sort_keys=True, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a table from JSON.
+
+        Raises:
+            ValueError: If the text is not what `to_json` wrote.
+
+        Example:
+            >>> found = ScoreTable(4, {"accuracy": 75.0}, classes=(ClassScores("a", 1, 1, 1, 4),))
+            >>> ScoreTable.from_json(found.to_json()) == found
+            True
+        """
+        try:
+            values = json.loads(text)
+            for name, kind in _ROWS.items():
+                values[name] = tuple(kind(**_with_tuples(one)) for one in values[name])
+            values["confusion"] = tuple(map(tuple, values["confusion"]))
+            return cls(**values)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            came = f"{type(error).__name__}: {error}"
+            expected = "a report must be what a run wrote"
+            raise ValueError(message(expected, came, "train the run again")) from error
 
 
-def channel_scores(
-    prediction: Tensor, y: Tensor, names: Sequence[str]
-) -> tuple[ChannelScores, ...]:
-    """Errors of every channel of a forecast.
+def _with_tuples(values: dict[str, object]) -> dict[str, object]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
 
-    Args:
-        prediction: `[N, horizon * C]`, all channels of the first step, then of the second.
-        y: The truth, alike.
-        names: Of the C channels.
 
-    Example:
-        >>> values = torch.tensor([[1.0, 10.0, 2.0, 30.0]])
-        >>> [one.mae for one in channel_scores(values, torch.zeros(1, 4), ("a", "b"))]
-        [1.5, 20.0]
-    """
-    error = (prediction.double() - y.double()).reshape(-1, len(names))
-    rmse, mae = error.square().mean(0).sqrt().tolist(), error.abs().mean(0).tolist()
-    return tuple(map(ChannelScores, names, rmse, mae))
+_ROWS = {"classes": ClassScores, "outputs": OutputScores}
 
 
 def accuracy_interval(accuracy: float, count: int) -> tuple[float, float]:
@@ -110,7 +137,7 @@ def accuracy_interval(accuracy: float, count: int) -> tuple[float, float]:
 
 
 def score_table(
-    target: Target, prediction: Tensor, y: Tensor, names: Sequence[str] = ()
+    target: Target, prediction: Tensor, y: Tensor, names: Sequence[str] = (), horizon: int = 0
 ) -> ScoreTable:
     """Measures predictions with all metrics that fit.
 
@@ -119,7 +146,9 @@ def score_table(
         prediction: Probabilities of the classes, scores of the labels (a label is predicted where
             its score is above 0), or values.
         y: The truth.
-        names: Name of every class or label; numbered if there are none.
+        names: Name of every class, label, output or channel; numbered if there are none.
+        horizon: Of a forecast, the steps ahead: the outputs are then all channels of the first
+            step, followed by those of the second, and so on.
 
     Shape:
         - prediction: `[N, C]`, `[N, L]` or `[N, O]`; per step, all real steps one after another.
@@ -128,7 +157,6 @@ def score_table(
     Raises:
         ValueError: If the shapes do not fit, there is nothing to measure, or a prediction is not
             finite.
-        ImportError: If scikit-learn is missing.
 
     Example:
         >>> found = score_table("value", torch.tensor([[1.0], [3.0]]), torch.tensor([[1.0], [2.0]]))
@@ -149,12 +177,13 @@ def score_table(
     bad = int((~prediction.isfinite()).any(1).sum())
     advice = "look for extreme values in the data, or train with a lower lr"
     require(not bad, "predictions that are infinite or NaN", bad, "none", advice)
-    if target == "value":
-        return _of_values(prediction, y.to(torch.float64))
-    names = tuple(names) or tuple(str(i) for i in range(prediction.shape[1]))
-    advice = "name every class once"
-    size = prediction.shape[1]
+    steps = max(1, horizon)
+    size = prediction.shape[1] // steps
+    names = tuple(names) or tuple(str(i) for i in range(size))
+    advice = "name every class, output or channel once"
     require(len(names) == size, "names", len(names), f"{size}, as there are scores", advice)
+    if target == "value":
+        return _of_values(prediction, y.to(torch.float64), names, horizon)
     if target == "labels":
         return _of_labels(prediction, (y > 0.5).long(), names)
     return _of_classes(prediction, y.long(), names)
@@ -165,7 +194,8 @@ def _of_classes(shares: Tensor, y: Tensor, names: tuple[str, ...]) -> ScoreTable
     guess = shares.argmax(1)
     counts = torch.bincount(y * count + guess, minlength=count**2).reshape(count, count)
     hits, predicted, present = counts.diag(), counts.sum(0), counts.sum(1)
-    classes = _class_scores(hits, predicted, present, names)
+    areas = _areas(shares, functional.one_hot(y, count))
+    classes = _class_scores(hits, predicted, present, names, areas)
     recalls = [one.recall for one in classes if one.support]
     # (A class that neither occurs nor is predicted does not count, as in scikit-learn.)
     met = (predicted + present).tolist()
@@ -177,10 +207,16 @@ def _of_classes(shares: Tensor, y: Tensor, names: tuple[str, ...]) -> ScoreTable
     }
     absent = [one.name for one in classes if not one.support]
     left_out = {}
+    known = [area for area in areas if area is not None]
     if absent:
         left_out["auroc"] = _lacking(absent, "does not occur")
+    elif len(known) < count:
+        left_out["auroc"] = "all are of one class"
     else:
-        found["auroc"] = _auroc(shares, functional.one_hot(y, count))
+        found["auroc"] = sum(known) / count
+    found["ece"] = _calibration_error(shares.max(1).values, guess == y)
+    squares = (shares - functional.one_hot(y, count)).square().sum(1).mean()
+    found["brier"] = float(squares) / (2 if count == 2 else 1)
     confusion = tuple(tuple(row) for row in counts.tolist())
     return ScoreTable(len(y), found, left_out, classes, confusion)
 
@@ -188,7 +224,8 @@ def _of_classes(shares: Tensor, y: Tensor, names: tuple[str, ...]) -> ScoreTable
 def _of_labels(scores: Tensor, y: Tensor, names: tuple[str, ...]) -> ScoreTable:
     guess = (scores > 0).long()
     hits, predicted, present = (guess * y).sum(0), guess.sum(0), y.sum(0)
-    classes = _class_scores(hits, predicted, present, names)
+    areas = _areas(scores, y)
+    classes = _class_scores(hits, predicted, present, names, areas)
     found = {
         "accuracy": 100.0 * float((guess == y).double().mean()),
         "f1_micro": _percent(2 * int(hits.sum()), int(predicted.sum() + present.sum())),
@@ -199,23 +236,43 @@ def _of_labels(scores: Tensor, y: Tensor, names: tuple[str, ...]) -> ScoreTable:
     if same:
         left_out["auroc"] = _lacking(same, "is the same everywhere")
     else:
-        found["auroc"] = _auroc(scores, y)
+        found["auroc"] = sum(area for area in areas if area is not None) / len(names)
+    shares = scores.sigmoid()
+    found["ece"] = _calibration_error(torch.maximum(shares, 1 - shares).flatten(), guess == y)
+    found["brier"] = float((shares - y).square().mean())
     return ScoreTable(len(y), found, left_out, classes)
 
 
-def _auroc(scores: Tensor, y: Tensor) -> float:
-    """The mean over the columns of the area under the ROC curve."""
-    try:
-        from sklearn.metrics import roc_auc_score
-    except ImportError as error:
-        raise missing_extra("scikit-learn", "train", "measuring a model") from error
-    return float(roc_auc_score(y.numpy(), scores.numpy(), average="macro"))
+def _areas(scores: Tensor, y: Tensor) -> list[float | None]:
+    """Of every column the area under the ROC curve: the share of pairs that are in order."""
+    found: list[float | None] = []
+    for column, true in zip(scores.T, y.T.bool(), strict=True):
+        _, places, counts = torch.unique(column, return_inverse=True, return_counts=True)
+        # Equal scores share the mean of their ranks: such a pair counts half.
+        ranks = (counts.cumsum(0) - (counts - 1) / 2.0).double()[places]
+        ones = int(true.sum())
+        zeros = len(true) - ones
+        area = (float(ranks[true].sum()) - ones * (ones + 1) / 2) / max(1, ones * zeros)
+        found.append(area if ones and zeros else None)
+    return found
+
+
+def _calibration_error(confidence: Tensor, hit: Tensor) -> float:
+    """How far confidences are from the share of hits, mean over ten bins of equal width."""
+    bins = (confidence * _BINS).ceil().long().clamp(1, _BINS) - 1
+    gaps = torch.zeros(_BINS, dtype=torch.float64)
+    gaps.index_add_(0, bins, hit.flatten().double() - confidence)
+    return float(gaps.abs().sum()) / len(confidence)
 
 
 def _class_scores(
-    hits: Tensor, predicted: Tensor, present: Tensor, names: tuple[str, ...]
+    hits: Tensor,
+    predicted: Tensor,
+    present: Tensor,
+    names: tuple[str, ...],
+    areas: Sequence[float | None],
 ) -> tuple[ClassScores, ...]:
-    counts = zip(names, hits.tolist(), predicted.tolist(), present.tolist(), strict=True)
+    counts = zip(names, hits.tolist(), predicted.tolist(), present.tolist(), areas, strict=True)
     return tuple(
         ClassScores(
             name,
@@ -223,8 +280,9 @@ def _class_scores(
             recall=_percent(right, support),
             f1=_percent(2 * right, guessed + support),
             support=support,
+            auroc=area,
         )
-        for name, right, guessed, support in counts
+        for name, right, guessed, support, area in counts
     )
 
 
@@ -232,18 +290,43 @@ def _percent(part: int, whole: int) -> float:
     return 100.0 * part / whole if whole else 0.0
 
 
-def _of_values(prediction: Tensor, y: Tensor) -> ScoreTable:
+def _of_values(prediction: Tensor, y: Tensor, names: tuple[str, ...], horizon: int) -> ScoreTable:
     errors = prediction - y
     mse = float(errors.square().sum()) / y.numel()
     found = {"mse": mse, "rmse": math.sqrt(mse), "mae": float(errors.abs().sum()) / y.numel()}
+    outputs = _output_scores(errors, y, names, horizon)
     # R² is one minus the error over the spread of the truth.
-    same = [str(i) for i, column in enumerate(y.T) if column.unique().numel() < 2]
+    same = [i for i, column in enumerate(y.T) if column.unique().numel() < 2]
     if same:
-        what = f"output {same[0]}" if y.shape[1] > 1 else "the target"
-        return ScoreTable(len(y), found, {"r2": f"{what} is the same everywhere"})
+        what = f"output {names[same[0] % len(names)]}" if y.shape[1] > 1 else "the target"
+        left_out = {"r2": f"{what} is the same everywhere"}
+        return ScoreTable(len(y), found, left_out, outputs=outputs)
     spread = (y - y.mean(0)).square().sum(0)
     r2 = float((1 - errors.square().sum(0) / spread).mean())
-    return ScoreTable(len(y), found | {"r2": r2})
+    return ScoreTable(len(y), found | {"r2": r2}, outputs=outputs)
+
+
+def _output_scores(
+    errors: Tensor, y: Tensor, names: tuple[str, ...], horizon: int
+) -> tuple[OutputScores, ...]:
+    shape = (len(y), max(1, horizon), len(names))
+    errors, y = errors.reshape(shape), y.reshape(shape)
+    by_step = errors.square().mean(0).sqrt()
+    made = []
+    for place, name in enumerate(names):
+        error, true = errors[..., place].flatten(), y[..., place].flatten()
+        spread = float((true - true.mean()).square().sum())
+        differs = bool((true != true[0]).any())
+        made.append(
+            OutputScores(
+                name,
+                rmse=float(error.square().mean().sqrt()),
+                mae=float(error.abs().mean()),
+                r2=1 - float(error.square().sum()) / spread if differs else None,
+                rmse_by_step=tuple(by_step[:, place].tolist()) if horizon else (),
+            )
+        )
+    return tuple(made)
 
 
 def _lacking(names: Sequence[str], what: str) -> str:

@@ -38,6 +38,7 @@ class Sequences:
         interval: Usual time between two samples, in the file's unit (seconds for dates). None if
             not known.
         ids: `[N]` whole numbers or strings: what the file calls a sequence. None if not known.
+        weights: float32 `[N]`, > 0: factors on the sequences in the loss. None for 1.
         columns: What the columns of the table were taken for. None if it was no table.
 
     Raises:
@@ -56,6 +57,7 @@ class Sequences:
     interval: float | None = None
     columns: Columns | None = None
     ids: NDArray[Any] | None = None
+    weights: Floats | None = None
 
     def __post_init__(self) -> None:
         size = {"sequences": len(self), "channels": self.x.shape[1]}
@@ -73,6 +75,7 @@ class Sequences:
             ("groups", self.groups),
             ("times", self.times),
             ("ids", self.ids),
+            ("weights", self.weights),
         ):
             if values is not None:
                 came, form = list(values.shape), f"[{len(self)}], one per sequence"
@@ -130,6 +133,8 @@ class Sequences:
             arrays["y"] = self.y
         if self.elapsed is not None:
             arrays["elapsed"] = self.elapsed
+        if self.weights is not None:
+            arrays["weights"] = self.weights
         return arrays_digest(arrays)
 
     def select(self, rows: Integers) -> Sequences:
@@ -150,6 +155,7 @@ class Sequences:
             groups=None if self.groups is None else self.groups[rows],
             ids=None if self.ids is None else self.ids[rows],
             times=None if self.times is None else self.times[rows],
+            weights=None if self.weights is None else self.weights[rows],
         )
 
     def with_targets(self, y: NDArray[Any] | None) -> Sequences:
@@ -177,17 +183,19 @@ class Sequences:
         y = np.zeros((len(self), 0), np.float32) if self.y is None else self.y
         inputs, targets = torch.from_numpy(x), torch.from_numpy(y)
         steps = None if elapsed is None else torch.from_numpy(elapsed)
+        weights = None if self.weights is None else torch.from_numpy(self.weights)
+        kept: dict[str, Any] = {"units": units, "weights": weights}
         if (self.lengths == self.lengths[0]).all():
             shape = (len(self), int(self.lengths[0]))
             if self.per_step:
                 targets = targets.reshape(*shape, *targets.shape[1:])
             steps = None if steps is None else steps.reshape(shape)
             inputs = inputs.reshape(*shape, -1)
-            return SequenceDataset(inputs, targets, elapsed=steps, units=units)
+            return SequenceDataset(inputs, targets, elapsed=steps, **kept)
         offsets = torch.from_numpy(self.offsets.astype(np.int64))
         per_step = self.per_step
         return SequenceDataset(
-            inputs, targets, offsets=offsets, per_step=per_step, elapsed=steps, units=units
+            inputs, targets, offsets=offsets, per_step=per_step, elapsed=steps, **kept
         )
 
 
@@ -216,6 +224,7 @@ def joined(first: Sequences, second: Sequences) -> Sequences:
         groups=both("groups"),
         ids=both("ids"),
         times=both("times"),
+        weights=both("weights"),
     )
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from anharmonic.data.answers import answers
-from anharmonic.data.base import Batch, Loaders, Task, step_mask
+from anharmonic.data.base import Batch, Loaders, Task
 
 
 def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
@@ -84,6 +84,6 @@ def real_targets(batch: Any) -> Tensor:
     y: Tensor = batch.y
     if not isinstance(batch, Batch) or y.dim() < (3 if y.is_floating_point() else 2):
         return y
-    if batch.lengths is not None:
-        return y[step_mask(batch.lengths, y.shape[1])]
+    if batch.counted is not None:
+        return y[batch.counted]
     return y.flatten(0, 1)

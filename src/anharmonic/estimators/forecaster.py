@@ -14,7 +14,8 @@ from anharmonic.data import Columns
 from anharmonic.data.parts import VALID_SHARE
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators.inputs import read_sequences
-from anharmonic.estimators.trained import TrainedEstimator
+from anharmonic.estimators.shared import weighted
+from anharmonic.estimators.trained import TrainedEstimator, with_weights
 
 Floats = NDArray[np.float64]
 
@@ -101,13 +102,15 @@ class SequenceForecaster(TrainedEstimator):
         self.window = window
         self.forecast = forecast
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Trains the model.
 
         Args:
             X: Series: an array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of
                 unequal lengths, or a frame.
             y: Not looked at: what is forecast is in X.
+            sample_weight: A factor on each series in the loss, `[n]`, >= 0; 0 leaves it out. None
+                for 1.
 
         Raises:
             ValueError: If X cannot be read, is too short, or a parameter is out of range.
@@ -115,6 +118,8 @@ class SequenceForecaster(TrainedEstimator):
         """
         horizon = positive_int("horizon", self.horizon)
         part, _ = read_sequences(self, X, reset=True)
+        part, _, counts = weighted(part, None, sample_weight)
+        part = with_weights(part, counts)
         longest = int(part.lengths.max())
         advice = "give longer series, or a smaller horizon"
         expected, came = f"more than horizon={horizon}", f"n_features={longest}"

@@ -23,7 +23,7 @@ from anharmonic._checks import require
 from anharmonic.data import Columns
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators.inputs import read_sequences
-from anharmonic.estimators.shared import encode, threads, weights_of
+from anharmonic.estimators.shared import encode, threads, weighted, weights_of
 from anharmonic.nn import ResonatorFeatures, Resonators, ResonatorStream
 
 Floats = NDArray[np.float64]
@@ -161,6 +161,7 @@ class _Linear(ResonatorEstimator):
         target: Literal["class", "value"],
         targets: NDArray[Any],
         weights: Floats | None = None,
+        copies: Floats | None = None,
     ) -> None:
         """Fits the model and keeps it."""
         outputs = len(self.classes_) if target == "class" else targets.shape[1]
@@ -173,7 +174,7 @@ class _Linear(ResonatorEstimator):
             **self._drawn(),
         )
         with threads(self.n_jobs):
-            model.fit(_steps(part), targets, seed=self._seed(), weights=weights)
+            model.fit(_steps(part), targets, seed=self._seed(), weights=weights, copies=copies)
         fitted = model.fitted
         assert fitted is not None
         self.model_, self.features_ = model, model.features
@@ -248,22 +249,25 @@ class ResonatorClassifier(ClassifierMixin, _Linear):
         self.alphas = alphas
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Draws the oscillators and fits the linear model.
 
         Args:
             X: Sequences, as of `ResonatorTransformer.fit`.
             y: Class of every sequence, of any type that sorts; None to take a frame's column.
+            sample_weight: How often each sequence counts in the linear model, `[n]`, >= 0: 2 is as
+                two equal sequences, 0 leaves it out. None for 1.
 
         Raises:
             ValueError: If X and y cannot be read or do not fit, or a parameter is out of range.
         """
         part, y = read_sequences(self, X, y, reset=True, wanted=True, least=2)
+        part, y, copies = weighted(part, y, sample_weight)
         self.classes_, codes = encode(y)
         weights = None
         if self.class_weight is not None:
             weights = np.array(weights_of(self.class_weight, self.classes_, codes))[codes]
-        self._fit_model(part, "class", codes, weights)
+        self._fit_model(part, "class", codes, weights, copies)
         self.sharpness_ = float(self.model_.sharpness)
         return self
 
@@ -388,20 +392,23 @@ class ResonatorRegressor(RegressorMixin, _Linear):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Draws the oscillators and fits the linear model.
 
         Args:
             X: Sequences, as of `ResonatorTransformer.fit`.
             y: Numbers `[n]` or `[n, O]`; None to take a frame's column.
+            sample_weight: How often each sequence counts in the linear model, `[n]`, >= 0: 2 is as
+                two equal sequences, 0 leaves it out. None for 1.
 
         Raises:
             ValueError: If X and y cannot be read or do not fit, or a parameter is out of range.
         """
         part, y = read_sequences(self, X, y, reset=True, wanted=True, least=2)
+        part, y, copies = weighted(part, y, sample_weight)
         values = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         self._is_flat = values.ndim == 1
-        self._fit_model(part, "value", values.reshape(len(part), -1))
+        self._fit_model(part, "value", values.reshape(len(part), -1), copies=copies)
         return self
 
     def predict(self, X: Any) -> Floats:

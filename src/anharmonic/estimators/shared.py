@@ -10,10 +10,14 @@ import numpy as np
 import torch
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from sklearn.utils import column_or_1d, compute_class_weight
+from sklearn.utils import _safe_indexing, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
 
 from anharmonic._checks import require
+from anharmonic.data.sequences import Sequences
+
+Floats = NDArray[np.float64]
 
 
 @contextmanager
@@ -30,6 +34,28 @@ def threads(n_jobs: int | None) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def weighted(part: Sequences, y: Any, sample_weight: Any) -> tuple[Sequences, Any, Floats | None]:
+    """Sequences, targets and weights without what has weight 0: it is as if it were not there.
+
+    Args:
+        part: The sequences.
+        y: Targets; None where there are none.
+        sample_weight: Weights as given; None for 1.
+
+    Raises:
+        ValueError: If weights do not fit, are not finite or below 0, or all are 0.
+    """
+    if sample_weight is None:
+        return part, y, None
+    weights: Floats = _check_sample_weight(
+        sample_weight, np.empty((len(part), 1)), dtype=np.float64, ensure_non_negative=True
+    )
+    rows = np.flatnonzero(weights > 0)
+    if len(rows) < len(part):
+        part, y = part.select(rows), None if y is None else _safe_indexing(y, rows)
+    return part, y, weights[rows]
 
 
 def encode(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:

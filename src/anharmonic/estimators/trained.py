@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -13,21 +13,23 @@ import torch
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from anharmonic._checks import positive_int
+from anharmonic._checks import positive_int, require
 from anharmonic.data import Columns, SequencesTask
 from anharmonic.data.own import inputs_of
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators.inputs import read_sequences
-from anharmonic.estimators.shared import encode, threads, weights_of
+from anharmonic.estimators.shared import encode, threads, weighted, weights_of
 from anharmonic.train import RunEnvironment, fit_in_memory, recipe
 
 Floats = NDArray[np.float64]
 # Sequences computed together to predict: always as many, and of one length. A product of matrices
 # of another shape is rounded otherwise, and a prediction would depend on what else is predicted.
 _TOGETHER = 16
+# Of the largest learning rate of a schedule: that of further epochs.
+_FURTHER = 0.1
 # As many are enough to end a run with a score that nobody reads.
 _SCORED = 64
 
@@ -98,14 +100,49 @@ class TrainedEstimator(BaseEstimator):
             per_epoch = math.ceil(prepared.sizes["train"] / run.batch_size)
             epochs = max(1, positive_int("max_steps", self.max_steps) // per_epoch)
             run = dataclasses.replace(run, epochs=min(run.epochs, epochs))
-        environment = RunEnvironment(
+        self.model_, self.result_ = fit_in_memory(run, self._environment(), prepared)
+        self.run_, self._class_weights = run, weights
+        self.preprocessing_ = prepared.preprocessing
+
+    def _environment(self) -> RunEnvironment:
+        return RunEnvironment(
             device=self.device,  # type: ignore[arg-type]
             threads=None if self.n_jobs is None else effective_n_jobs(self.n_jobs),
             progress=bool(self.verbose),
         )
-        self.model_, self.result_ = fit_in_memory(run, environment, prepared)
+
+    def _train_on(self, part: Sequences, class_names: Sequence[str] = ()) -> None:
+        """Train the model that there is for one more epoch.
+
+        Args:
+            part: The sequences with their targets, which are numbers.
+            class_names: Those of the classes, which are numbers; empty for values.
+        """
+        options = self.run_.task_options | {"valid_share": 0.0, "sha256": part.digest}
+        run = dataclasses.replace(
+            self.run_,
+            task_options=options,
+            seed=(self.run_.seed + 1) % 2**32,  # other noise and another order
+            epochs=1,
+            lr=self.run_.lr * (1.0 if self.run_.schedule == "constant" else _FURTHER),
+            schedule="constant",
+            warmup=None,
+            select="last",
+            patience=None,
+        )
+        del options["sha256"]
+        rows = np.arange(min(len(part), _SCORED))
+        task = SequencesTask(
+            {"train": part, "test": part.select(rows)},
+            source="X",
+            class_weights=self._class_weights,
+            preprocessing=self.preprocessing_,
+            class_names=class_names,
+            **options,
+        )
+        trained = fit_in_memory(run, self._environment(), task, start=self.model_)
+        self.model_, self.result_ = trained
         self.run_ = run
-        self.preprocessing_ = prepared.preprocessing
 
     def _given(self, part: Sequences, options: Mapping[str, Any]) -> dict[str, Any]:
         """What the recipe leaves as it is."""
@@ -133,6 +170,19 @@ class TrainedEstimator(BaseEstimator):
     def _model_outputs(self, part: Sequences) -> NDArray[np.float32]:
         with threads(self.n_jobs), torch.no_grad():
             return outputs_of(self.model_, part, self.preprocessing_)
+
+
+def with_weights(part: Sequences, weights: Floats | None) -> Sequences:
+    """The sequences with factors on them in the loss, whose mean is 1.
+
+    Args:
+        part: The sequences.
+        weights: The factors; None for 1.
+    """
+    if weights is None:
+        return part
+    factors: NDArray[np.float32] = (weights / weights.mean()).astype(np.float32)
+    return dataclasses.replace(part, weights=factors)
 
 
 def outputs_of(model: Any, part: Sequences, preprocessing: Any) -> NDArray[np.float32]:
@@ -243,24 +293,62 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
         )
         self.class_weight = class_weight
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Trains the model.
 
         Args:
             X: Sequences: an array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of
                 unequal lengths, or a frame.
             y: Class of every sequence, of any type that sorts; None to take a frame's column.
+            sample_weight: A factor on each sequence in the loss, `[n]`, >= 0; 0 leaves it out. None
+                for 1.
 
         Raises:
             ValueError: If X and y cannot be read or do not fit, or a parameter is out of range.
             anharmonic.train.DivergedError: If training diverges.
         """
         part, y = read_sequences(self, X, y, reset=True, wanted=True, least=2)
+        part, y, counts = weighted(part, y, sample_weight)
         self.classes_, codes = encode(y)
         weights = None
         if self.class_weight is not None:
             weights = weights_of(self.class_weight, self.classes_, codes)
-        self._train(part.with_targets(codes), target="class", class_weights=weights)
+        part = with_weights(part.with_targets(codes), counts)
+        self._train(part, target="class", class_weights=weights)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Trains the model for one more epoch; the first call is `fit`.
+
+        Inputs are prepared as in the first call. The learning rate is a tenth of the largest one
+        there, or that of a constant schedule.
+
+        Args:
+            X: Sequences, as of `fit`.
+            y: Class of every sequence; of later calls some classes may not occur.
+            classes: All classes, which the first call must hold; None for those of y.
+            sample_weight: As of `fit`.
+
+        Raises:
+            ValueError: If X and y cannot be read or do not fit, or a class is new.
+            anharmonic.train.DivergedError: If training diverges.
+        """
+        if not hasattr(self, "model_"):
+            if classes is not None:
+                absent = np.setdiff1d(classes, np.asarray(y)).tolist()
+                advice = "give the first call a sequence of every class"
+                require(not absent, "classes without a sequence", absent[:5], "none", advice)
+            return self.fit(X, y, sample_weight)
+        part, y = read_sequences(self, X, y, reset=False)
+        part, y, counts = weighted(part, y, sample_weight)
+        y = column_or_1d(y, warn=True)
+        new = np.setdiff1d(y, self.classes_).tolist()
+        require(not new, "classes of y", new[:5], f"of {self.classes_.tolist()}", "call fit")
+        codes = np.searchsorted(self.classes_, y).astype(np.int64)
+        names = [str(code) for code in range(len(self.classes_))]
+        self._train_on(with_weights(part.with_targets(codes), counts), names)
         return self
 
     def predict_proba(self, X: Any) -> Floats:
@@ -298,21 +386,48 @@ class SequenceRegressor(RegressorMixin, TrainedEstimator):
         tags.target_tags.single_output = True
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Trains the model.
 
         Args:
             X: Sequences, as of `SequenceClassifier.fit`.
             y: Numbers `[n]` or `[n, O]`; None to take a frame's column.
+            sample_weight: A factor on each sequence in the loss, `[n]`, >= 0; 0 leaves it out. None
+                for 1.
 
         Raises:
             ValueError: If X and y cannot be read or do not fit, or a parameter is out of range.
             anharmonic.train.DivergedError: If training diverges.
         """
         part, y = read_sequences(self, X, y, reset=True, wanted=True, least=2)
+        part, y, counts = weighted(part, y, sample_weight)
         values = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         self._is_flat = values.ndim == 1
-        self._train(part.with_targets(values.reshape(len(part), -1)), target="value")
+        part = with_weights(part.with_targets(values.reshape(len(part), -1)), counts)
+        self._train(part, target="value")
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Trains the model for one more epoch, as `SequenceClassifier.partial_fit`.
+
+        Args:
+            X: Sequences, as of `fit`.
+            y: Numbers, as of `fit`.
+            sample_weight: As of `fit`.
+
+        Raises:
+            ValueError: If X and y cannot be read or do not fit.
+            anharmonic.train.DivergedError: If training diverges.
+        """
+        if not hasattr(self, "model_"):
+            return self.fit(X, y, sample_weight)
+        part, y = read_sequences(self, X, y, reset=False)
+        part, y, counts = weighted(part, y, sample_weight)
+        values = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        values = values.reshape(len(part), -1)
+        width = len(self.preprocessing_.target_scale) or self.model_.output_size
+        require(values.shape[1] == width, "numbers of y", values.shape[1], f"{width}", "as in fit")
+        self._train_on(with_weights(part.with_targets(values), counts))
         return self
 
     def predict(self, X: Any) -> Floats:

@@ -257,7 +257,7 @@ def in_autocast(x: Tensor) -> bool:
 
 
 def unfit_for_cpu(tensors: Sequence[Tensor]) -> str | None:
-    """The ``fits`` of compiled CPU code: plain tensors on the CPU, all float32 or all float64.
+    """Say why compiled CPU code cannot run on these tensors; None if it can.
 
     Example:
         >>> unfit_for_cpu([torch.zeros(1), torch.zeros(2)]) is None

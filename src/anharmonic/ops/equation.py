@@ -1,7 +1,8 @@
 """A recurrence as one object: its weights, their shapes, and one step.
 
-An ``Equation`` is all that is known of a model. The op, the layer, the cell, streams, the C library
-and the GPU kernels read it: ``ops/lem.py`` is an example, ``ops/sequence.py`` runs any of them.
+An ``Equation`` is all that the op, the layer, the cell and streams know of a model: ``ops/lem.py``
+is an example, ``ops/sequence.py`` runs any of them. The C library and the GPU kernels have the step
+once more, by hand, and take their numbers from ``compiled``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The compiled C library: finds it, loads it once, and says what it can do or why it is absent.
 
-`ANHARMONIC_INSTRUCTION_SET` forces one of its instruction sets; it is read when the library is
-loaded.
+`ANHARMONIC_INSTRUCTION_SET` forces one of its instruction sets; it is read when `anharmonic` is
+imported, which loads the library.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class _Field(ctypes.Structure):
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """Return the C library, loaded at the first call; None where it is not available.
+    """Return the C library, loaded once, at import; None where it is not available.
 
     This and what follows raise a ``ValueError`` if ``ANHARMONIC_INSTRUCTION_SET`` names an
     instruction set that cannot run here.

@@ -1,12 +1,12 @@
 """The compiled backend: a stack of layers as one call of the C library.
 
-``run`` plans the call and hands it to the operator ``anharmonic::walk``, which makes the C call and
-carries it into autograd, ``torch.compile`` and export. An equation's ``compiled`` says which model
-of the library it is.
+``run`` plans the call and hands it to ``_walk``, which makes the C call: inside ``_Walk`` where
+autograd may need it, through the operator ``anharmonic::walk`` under a compiler or for export. An
+equation's ``compiled`` says which model of the library it is.
 
 A plan says how a call is cut: blocks of batch rows, tiles of time, and what is saved. Which rows
 and tiles a sum runs over depends neither on the number of threads nor on the memory policy, so that
-neither changes a bit of the result.
+neither changes a bit of the result; threads only decide how many rows walk together.
 """
 
 from __future__ import annotations
@@ -398,7 +398,7 @@ def workspace(size: int) -> Tensor:
     the second training step on these pages are there.
     """
     loaded = library()
-    assert loaded is not None  # without it no compiled chain is registered
+    assert loaded is not None  # `choose` takes this backend only with it
     address = loaded.an_workspace_take(size)
     if not address:
         _raise_for(_NO_MEMORY)

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.utils._pytree import tree_map_only
 
 from anharmonic._checks import message
 from anharmonic.ops.backend import in_autocast, transformed
@@ -261,6 +262,8 @@ def _scanned(
     from torch._higher_order_ops.scan import scan
 
     kind, size, uneven = type(state), len(state), steps.elapsed is not None
+    # Two views of one weight, as `prepare` may return, would count as aliases.
+    w = tree_map_only(Tensor, torch.clone, w)
     xs = [drive] if isinstance(drive, Tensor) else list(drive)
     parts = len(xs)
     if steps.elapsed is not None:

@@ -138,7 +138,7 @@ def _chosen(
     memory: str,
 ) -> str:  # fmt: skip
     """The backend for a call; ``tensors`` are those beside weights and numbers."""
-    compiled, reason, trained = equation.compiled(), None, None
+    compiled, reason, why_not_native = equation.compiled(), None, None
     if compiled is None:
         names = [value for value in vars(equation).values() if isinstance(value, str)]
         reason = f"{type(equation).__name__} ({', '.join(names)}), which only the reference has"
@@ -146,19 +146,19 @@ def _chosen(
         for number in compiled.numbers:
             if isinstance(number, Tensor):
                 tensors.append(number)
-                trained = "a scalar that is a tensor"
+                why_not_native = "a scalar that is a tensor"
     for weight in weights:
         for tensor in weight:
             if tensor is not None:
                 tensors.append(tensor)
     # Numbers that are tensors get gradients from coRNN's kernels, and from UnICORNN's on a GPU.
     if equation.kernel == "cornn":
-        trained = None
+        why_not_native = None
     elif equation.kernel != "unicornn":
-        reason = reason or trained
+        reason = reason or why_not_native
     return choose(
-        equation.kernel, backend, tensors, not_native=trained, reference_only=reason,
-        unfit_for_triton=partial(_unfit_for_triton, equation, hidden, memory),
+        equation.kernel, backend, tensors, not_native=why_not_native, reference_only=reason,
+        unfit_for_triton=partial(_why_not_triton, equation, hidden, memory),
     )  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def check_numbers(**numbers: Any) -> None:
         require(scalar, name, number, "a number or a scalar tensor", "pass one", TypeError)
 
 
-def _unfit_for_triton(
+def _why_not_triton(
     equation: Equation, hidden: int, memory: str, tensors: Sequence[Tensor], trusted: bool
 ) -> str | None:
     """Say why the GPU kernels cannot run an equation; None if they can."""

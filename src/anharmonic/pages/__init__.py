@@ -5,9 +5,12 @@ from anharmonic.pages.html import TEMPLATES, image, render
 from anharmonic.pages.plots import COLOURS, lines, matrix, network, panels, save
 from anharmonic.pages.scores import (
     CLASS_HEAD,
+    OUTPUT_HEAD,
     class_rows,
     confusion_rows,
     metric_rows,
+    output_rows,
+    report_text,
     worst_confusion,
 )
 from anharmonic.pages.terminal import bullets, grid, text, unwrapped
@@ -15,6 +18,7 @@ from anharmonic.pages.terminal import bullets, grid, text, unwrapped
 __all__ = [
     "CLASS_HEAD",
     "COLOURS",
+    "OUTPUT_HEAD",
     "TEMPLATES",
     "WIDTH",
     "bullets",
@@ -27,9 +31,11 @@ __all__ = [
     "matrix",
     "metric_rows",
     "network",
+    "output_rows",
     "panels",
     "predicted_against_true",
     "render",
+    "report_text",
     "save",
     "text",
     "unwrapped",

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from anharmonic.data.base import counted
 from anharmonic.data.metrics import PERCENT
-from anharmonic.data.scores import ScoreTable
+from anharmonic.data.scores import ClassScores, OutputScores, ScoreTable
+from anharmonic.pages.terminal import grid, text, unwrapped
 
 Row = tuple[str, ...]
-CLASS_HEAD: Row = ("class", "precision", "recall", "F1", "support")
+CLASS_HEAD: Row = ("class", "precision", "recall", "F1", "AUROC", "support")
 """Names of the columns of `class_rows`."""
+OUTPUT_HEAD: Row = ("output", "RMSE", "MAE", "R²", "RMSE by step ahead")
+"""Names of the columns of `output_rows`."""
+# Rows of a report in the terminal, which has ten lines.
+_MOST_ROWS = 5
+# Steps ahead in a table; of more, evenly spread ones.
+_MOST_STEPS = 6
 _NAMES = {
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced accuracy",
     "f1_micro": "F1, micro",
     "f1": "F1, macro",
     "auroc": "AUROC, macro",
+    "ece": "calibration error (ECE)",
+    "brier": "Brier score",
     "mse": "MSE",
     "rmse": "RMSE",
     "mae": "MAE",
@@ -62,12 +73,72 @@ def class_rows(table: ScoreTable) -> list[Row]:
     Example:
         >>> from anharmonic.data.scores import ClassScores
         >>> class_rows(ScoreTable(3, {}, {}, (ClassScores("up", 50.0, 100.0, 66.66667, 1),)))
-        [('up', '50 %', '100 %', '66.7 %', '1')]
+        [('up', '50 %', '100 %', '66.7 %', '-', '1')]
     """
-    return [
-        (name, *(f"{share:.3g} %" for share in shares), str(support))
-        for name, *shares, support in table.classes
-    ]
+    return [_class_row(one) for one in table.classes]
+
+
+def _class_row(one: ClassScores) -> Row:
+    shares = (f"{share:.3g} %" for share in (one.precision, one.recall, one.f1))
+    area = "-" if one.auroc is None else f"{one.auroc:.4g}"
+    return one.name, *shares, area, str(one.support)
+
+
+def output_rows(table: ScoreTable) -> list[Row]:
+    """A row for every output of a regression, or channel of a forecast, under `OUTPUT_HEAD`.
+
+    Args:
+        table: Of values.
+
+    Example:
+        >>> from anharmonic.data.scores import OutputScores
+        >>> one = OutputScores("load", 1.5, 1.25, None, (1.0, 2.0))
+        >>> output_rows(ScoreTable(3, {}, outputs=(one,)))
+        [('load', '1.5', '1.25', '-', '1: 1, 2: 2')]
+    """
+    return [_output_row(one) for one in table.outputs]
+
+
+def _output_row(one: OutputScores) -> Row:
+    count = len(one.rmse_by_step)
+    most = min(count, _MOST_STEPS)
+    places = sorted({round(i * (count - 1) / max(1, most - 1)) for i in range(most)})
+    steps = ", ".join(f"{i + 1}: {one.rmse_by_step[i]:.4g}" for i in places)
+    r2 = "-" if one.r2 is None else f"{one.r2:.4g}"
+    return one.name, f"{one.rmse:.5g}", f"{one.mae:.5g}", r2, steps
+
+
+def report_text(table: ScoreTable) -> str:
+    """What a run's test gave, in ten lines of the terminal at most.
+
+    Of many classes those with the lowest F1 are shown, of many outputs those with the lowest R².
+
+    Args:
+        table: All metrics of the test.
+    """
+    parts: list[Any] = []
+    said = ", ".join(f"{name} {value}" for name, value in metric_rows(table))
+    if table.classes:
+        worst = sorted(table.classes, key=lambda one: one.f1)[:_MOST_ROWS]
+        kept = [one for one in table.classes if one in worst][:_MOST_ROWS]
+        head, rows, count = CLASS_HEAD, [_class_row(one) for one in kept], len(table.classes)
+        last = ""
+        if table.confusion:
+            last = worst_confusion([one.name for one in table.classes], table.confusion)
+    else:
+        least = sorted(table.outputs, key=lambda one: one.r2 or 0.0)[:_MOST_ROWS]
+        chosen = [one for one in table.outputs if one in least][:_MOST_ROWS]
+        head, rows, count = OUTPUT_HEAD, [_output_row(one) for one in chosen], len(table.outputs)
+        if not any(one.rmse_by_step for one in chosen):
+            head, rows = head[:-1], [row[:-1] for row in rows]
+        last = ""
+    parts.append(unwrapped(f"test report  {counted(table.count, 'answer')}: {said}"))
+    if count > 1 or (not table.classes and rows and table.outputs[0].rmse_by_step):
+        parts.append(grid(head, rows, fixed=head[1:]))
+    more = f"{count - len(rows)} more in report.json." if count > len(rows) else ""
+    if last or more:
+        parts.append(" ".join(filter(None, [last, more])))
+    return text(*parts)
 
 
 def confusion_rows(table: ScoreTable) -> tuple[Row, list[Row]]:

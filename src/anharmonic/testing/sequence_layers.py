@@ -29,7 +29,7 @@ LENGTHS = torch.tensor([3, 7, 1, 5])
 
 
 def sequence_layer_checks(
-    make: Callable[..., nn.Module], *, elapsed: bool = False
+    make: Callable[..., nn.Module], *, elapsed: bool | None = None
 ) -> Iterator[tuple[str, Check]]:
     """Yields the checks that every sequence layer passes, by name.
 
@@ -37,7 +37,8 @@ def sequence_layer_checks(
         make: Makes the layer from ``(input_size, hidden_size)`` and the options of
             ``torch.nn.LSTM`` (``num_layers``, ``batch_first``, ``dropout``, ``bidirectional``,
             ``device``, ``dtype``), such as the class, or ``functools.partial`` of it.
-        elapsed: Whether the layer takes the time between samples. One that does not must refuse it.
+        elapsed: Whether the layer takes the time between samples; one that does not must refuse it.
+            Default: what the layer's ``has_step_size`` says.
 
     Example:
         With pytest, one test for every check::
@@ -61,12 +62,12 @@ def sequence_layer_checks(
             yield check.__name__, prepared(check, subject)
 
 
-def check_sequence_layer(make: Callable[..., nn.Module], *, elapsed: bool = False) -> None:
+def check_sequence_layer(make: Callable[..., nn.Module], *, elapsed: bool | None = None) -> None:
     """Runs every check of ``sequence_layer_checks``.
 
     Args:
         make: Makes the layer; see ``sequence_layer_checks``.
-        elapsed: Whether the layer takes the time between samples.
+        elapsed: Whether the layer takes the time between samples; see ``sequence_layer_checks``.
 
     Raises:
         AssertionError: If a check failed; says for each what was expected and what came.
@@ -104,8 +105,11 @@ class _Subject:
     bidirectional: bool
     has_memory: bool
 
-    def __init__(self, make: Callable[..., nn.Module], elapsed: bool) -> None:
-        self.make, self.elapsed = make, elapsed
+    def __init__(self, make: Callable[..., nn.Module], elapsed: bool | None) -> None:
+        self.make = make
+        if elapsed is None:
+            elapsed = getattr(self.layer(), "has_step_size", False)
+        self.elapsed = elapsed
 
     def layer(self, **options: Any) -> Any:
         torch.manual_seed(0)

@@ -5,6 +5,7 @@ from anharmonic.train.compare import compare
 from anharmonic.train.comparison_page import write_comparison
 from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.evaluate_run import Evaluation, evaluate_run
+from anharmonic.train.finish import read_report
 from anharmonic.train.fit import fit, fit_in_memory
 from anharmonic.train.folder import BEST, DIAGNOSTICS, run_folder
 from anharmonic.train.losses import DivergedError
@@ -48,6 +49,7 @@ __all__ = [
     "not_learned",
     "predict",
     "read_diagnostics",
+    "read_report",
     "read_results",
     "recipe",
     "refitted",

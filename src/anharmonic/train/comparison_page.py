@@ -133,9 +133,11 @@ def _details(comparison: Comparison, best: Result) -> Any:
         picture = pages.image(figure, "Predicted values over true ones")
     head: tuple[str, ...] = ()
     rows = pages.metric_rows(scores)
-    if scores.classes:
+    if scores.classes or len(scores.outputs) > 1 or task.horizon:
         said += f". On all: {', '.join(f'{name} {value}' for name, value in rows)}"
         head, rows = pages.CLASS_HEAD, pages.class_rows(scores)
+        if not scores.classes:
+            head, rows = pages.OUTPUT_HEAD, pages.output_rows(scores)
     title = f"{comparison.standings[0].model} in detail"
     return {"title": title, "about": f"{said}.", "picture": picture, "head": head, "rows": rows}
 

@@ -154,7 +154,8 @@ def _scores(scored: str, scores: ScoreTable) -> Section:
     numbers = {name: value for name, value in pages.metric_rows(scores)}
     about = f"Over {scores.count} predictions for the {scored} set."
     if not scores.classes:
-        return Section("Metrics", about, numbers)
+        rows = pages.output_rows(scores)
+        return Section("Metrics", about, numbers, head=pages.OUTPUT_HEAD, rows=rows)
     panels: tuple[Matrix, ...] = ()
     names = [one.name for one in scores.classes]
     if scores.confusion:

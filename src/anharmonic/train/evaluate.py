@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from anharmonic.data.answers import answers
-from anharmonic.data.base import Batches, Task
+from anharmonic.data.base import Batches, Target, Task
 from anharmonic.data.metrics import TaskMetric, real_scores, real_steps
 from anharmonic.data.scores import ScoreTable, score_table
 from anharmonic.train.losses import count_entries, summed_loss
 from anharmonic.train.reader import Reader
+
+# Predictions that are kept for a report; a language model has more, and each word is a class.
+_MOST_KEPT = 20_000_000
 
 
 class Scores(NamedTuple):
@@ -27,9 +30,27 @@ class Scores(NamedTuple):
     entries: int
     """Targets that were predicted: sequences (of windows their recordings), real steps, nodes,
     graphs or rows."""
+    answers: tuple[Tensor, Tensor] | None = None
+    """Predictions and truth, as of `score_table`, if they are kept."""
+
+    def report(self, task: Task) -> ScoreTable | None:
+        """Return all metrics; None where no answers were kept or some are not finite.
+
+        Args:
+            task: Says what is predicted.
+        """
+        if self.answers is None or not bool(self.answers[0].isfinite().all()):
+            return None
+        return _table([self.answers], task)
 
 
-def evaluate(model: nn.Module, batches: Batches[Any], task: Task, device: torch.device) -> Scores:
+def evaluate(
+    model: nn.Module,
+    batches: Batches[Any],
+    task: Task,
+    device: torch.device,
+    most_kept: int = 0,
+) -> Scores:
     """Computes metric and loss over all batches, without dropout and without gradients.
 
     Args:
@@ -37,8 +58,11 @@ def evaluate(model: nn.Module, batches: Batches[Any], task: Task, device: torch.
         batches: The data set.
         task: Has the metric and the loss.
         device: Where the model is.
+        most_kept: Numbers of predictions that are kept for a report at most; of more, none are.
     """
     metric = TaskMetric(task.metric, task.metric_scale)
+    found: list[tuple[Tensor, Tensor]] = []
+    kept = 0
     losses: list[Tensor] = []
     entries = seen = 0
     reader = Reader(model, task.carries_state)
@@ -55,8 +79,26 @@ def evaluate(model: nn.Module, batches: Batches[Any], task: Task, device: torch.
         for prediction, batch in answers(batches, answer, task.target == "class"):
             metric.update(prediction, batch)
             entries += count_entries(batch, task.loss)
+            kept += prediction.numel()
+            if kept <= most_kept:
+                found.append(_answers_of(prediction, batch, task.target))
     loss = float(torch.stack(losses).double().sum()) / seen
-    return Scores(float(metric.value()), loss, entries)
+    every = _joined(found) if 0 < kept <= most_kept else None
+    return Scores(float(metric.value()), loss, entries, every)
+
+
+def evaluate_fully(
+    model: nn.Module, batches: Batches[Any], task: Task, device: torch.device
+) -> Scores:
+    """Computes metric and loss as `evaluate` does, and keeps the answers for a report.
+
+    Args:
+        model: As of `evaluate`.
+        batches: The data set.
+        task: Has the metric and the loss.
+        device: Where the model is.
+    """
+    return evaluate(model, batches, task, device, most_kept=_MOST_KEPT)
 
 
 def detailed_scores(
@@ -80,47 +122,36 @@ def detailed_scores(
         (8, ['mse', 'rmse', 'mae', 'r2'])
     """
     device = torch.device("cpu") if device is None else device
-    found: list[tuple[Tensor, Tensor]] = []
     reader = Reader(model, task.carries_state)
     with _judged(model):
 
         def answer(batch: Any) -> Tensor:
             return reader(batch.to(device))
 
-        for prediction, batch in answers(batches, answer, task.target == "class"):
-            if task.target == "class":
-                scores, y = real_scores(prediction, batch)
-                # Their sum is 1: shares of one sequence can be compared with those of another.
-                found.append((scores.to("cpu", torch.float64).softmax(1), y.cpu()))
-            else:
-                values, y = real_steps(prediction, batch)
-                found.append((values.flatten(0, -2), y.flatten(0, -2)))
-    prediction, y = (torch.cat(parts) for parts in zip(*found, strict=True))
-    return score_table(task.target, prediction, y, task.class_names)
+        found = [
+            _answers_of(prediction, batch, task.target)
+            for prediction, batch in answers(batches, answer, task.target == "class")
+        ]
+    return _table(found, task)
 
 
-def by_channel(model: nn.Module, batches: Batches[Any], task: Task) -> dict[str, float] | None:
-    """The metric of every channel of a forecast, in its own units; None of other tasks or of one.
+def _joined(found: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
+    predictions, truth = zip(*found, strict=True)
+    return torch.cat(predictions), torch.cat(truth)
 
-    Args:
-        model: On the CPU; comes back in the mode it had.
-        batches: The data set.
-        task: Has the channels and the metric.
-    """
-    from anharmonic.data.metrics import TaskMetric
-    from anharmonic.data.own import SequencesTask
 
-    if not isinstance(task, SequencesTask) or len(task.forecast_channels) < 2:
-        return None
-    names = task.forecast_channels
-    metrics = [TaskMetric(task.metric, task.metric_scale) for _ in names]
-    with _judged(model):
-        for batch in batches:
-            prediction = batch.select(model(*batch.inputs))
-            for place, metric in enumerate(metrics):
-                of = slice(place, None, len(names))
-                metric.update(prediction[:, of], batch._replace(y=batch.y[:, of]))
-    return {name: metric.value() for name, metric in zip(names, metrics, strict=True)}
+def _table(found: Sequence[tuple[Tensor, Tensor]], task: Task) -> ScoreTable:
+    return score_table(task.target, *_joined(found), task.output_names, task.horizon)
+
+
+def _answers_of(prediction: Tensor, batch: Any, target: Target) -> tuple[Tensor, Tensor]:
+    """Predictions and truth of a batch, padding left out, as of `score_table`."""
+    if target == "class":
+        scores, y = real_scores(prediction, batch)
+        # Their sum is 1: shares of one sequence can be compared with those of another.
+        return scores.to("cpu", torch.float64).softmax(1), y.cpu()
+    values, y = real_steps(prediction, batch)
+    return values.flatten(0, -2), y.flatten(0, -2)
 
 
 @contextlib.contextmanager

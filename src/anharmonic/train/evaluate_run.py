@@ -18,7 +18,7 @@ from anharmonic.data.files import checked_inputs
 from anharmonic.data.graphs.own import GraphFileTask, NodeGraph, read_graph
 from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.readers import file_digest, read_parts
-from anharmonic.data.scores import ScoreTable, channel_scores, score_table
+from anharmonic.data.scores import ScoreTable, score_table
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.targets import encode_like, targets_like
 from anharmonic.data.windows import forecast_windows, seasonal_values
@@ -174,8 +174,7 @@ def _of_forecasts(
     names = prepared.forecast_names
 
     def table(values: Tensor) -> ScoreTable:
-        channels = channel_scores(values, windows.y, names) if len(names) > 1 else ()
-        return replace(score_table("value", values, windows.y), channels=channels)
+        return score_table("value", values, windows.y, names, prepared.horizon)
 
     trivial, words = table(torch.cat(last)), "the last known value"
     if prepared.season:

@@ -14,6 +14,7 @@ from torch import nn
 
 from anharmonic import _checks, _processes
 from anharmonic.data.base import Loaders, Task
+from anharmonic.data.scores import ScoreTable
 from anharmonic.diagnostics.machine import hardware
 from anharmonic.diagnostics.registry import check_applicable
 from anharmonic.nn.ode.network import NeuralODENetwork
@@ -42,6 +43,7 @@ from anharmonic.train.processes import (
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.trained import write_task
+from anharmonic.train.warm import load_initial, take_weights
 from anharmonic.train.watching import LOGS, Diagnostics, OnEpochEnd, Progress, Reporter
 
 __all__ = ["fit", "fit_in_memory", "predict"]
@@ -126,10 +128,12 @@ def fit(
                 write_task(folder / folders.TASK, task)
             loaders = _checked_loaders(run, environment, task)
             if isinstance(model, Resonators):
-                result = _fitted(run, environment, task, loaders, model)
+                result, report = _fitted(run, environment, task, loaders, model)
                 save_pretrained(model, folder / folders.BEST)
-                write(result, folder, environment.results_path)
+                write(result, report, folder, environment.results_path)
                 return _reported(result, on_epoch_end)
+            if not (folder / folders.RESUME).exists():
+                load_initial(model, run, environment, task)
             join(environment, device)
             resume, circumstances = folder / folders.RESUME, _circumstances(environment, device)
             loop = Loop(run, task, loaders, model, environment, resume, circumstances)
@@ -144,7 +148,11 @@ def fit(
 
 
 def fit_in_memory(
-    run: Run, environment: RunEnvironment, task: Task, on_epoch_end: OnEpochEnd | None = None
+    run: Run,
+    environment: RunEnvironment,
+    task: Task,
+    on_epoch_end: OnEpochEnd | None = None,
+    start: nn.Module | None = None,
 ) -> tuple[nn.Module, Result]:
     """Train a run in this process as `fit` does, without a folder: nothing is written or resumed.
 
@@ -153,6 +161,7 @@ def fit_in_memory(
         environment: Device, threads and whether progress is shown.
         task: The run's task.
         on_epoch_end: As of `fit`.
+        start: A model whose weights training begins with; None for those that the run says.
 
     Returns:
         The trained model, in evaluation mode on the CPU, and the result.
@@ -178,11 +187,15 @@ def fit_in_memory(
             model = _seeded_model(run, task)
             loaders = _checked_loaders(run, environment, task)
             if isinstance(model, Resonators):
-                result = _fitted(run, environment, task, loaders, model)
+                result, _ = _fitted(run, environment, task, loaders, model)
                 return model.eval(), _reported(result, on_epoch_end)
+            if start is None:
+                load_initial(model, run, environment, task)
+            else:
+                take_weights(model, start.state_dict(), new_head=False, where="the model before")
             loop = Loop(run, task, loaders, model, environment)
             _train(loop, environment, None, on_epoch_end)
-            result = tested(loop, unfixed)
+            result, _ = tested(loop, unfixed)
             return model.eval(), result
     finally:
         restore_random_states(states)
@@ -246,11 +259,11 @@ def _checked_loaders(run: Run, environment: RunEnvironment, task: Task) -> Loade
 
 def _fitted(
     run: Run, environment: RunEnvironment, task: Task, loaders: Loaders[Any], model: Resonators
-) -> Result:
+) -> tuple[Result, ScoreTable | None]:
     """Fit a model that has no epochs."""
-    result = fit_at_once(run, task, loaders, model)
+    result, report = fit_at_once(run, task, loaders, model)
     _say(environment, f"{run.model} fitted in {result.seconds:.1f} s")
-    return result
+    return result, report
 
 
 def _check_type(name: str, value: object, kind: type, maker: str) -> None:

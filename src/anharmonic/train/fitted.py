@@ -12,12 +12,13 @@ from torch import Tensor
 
 from anharmonic.data.base import Batch, Loaders, Task
 from anharmonic.data.metrics import TaskMetric
+from anharmonic.data.scores import ScoreTable
 from anharmonic.data.trivial import trivial_score
 from anharmonic.diagnostics.machine import hardware, peak_memory_mb
 from anharmonic.nn.resonators.model import Resonators
 from anharmonic.train import machine
-from anharmonic.train.evaluate import evaluate
-from anharmonic.train.finish import rounded
+from anharmonic.train.evaluate import evaluate, evaluate_fully
+from anharmonic.train.finish import by_channel, rounded
 from anharmonic.train.losses import class_weights_of, trivial_loss
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run
@@ -26,7 +27,9 @@ from anharmonic.train.run import Run
 _BATCH = 256
 
 
-def fit_at_once(run: Run, task: Task, loaders: Loaders[Batch], model: Resonators) -> Result:
+def fit_at_once(
+    run: Run, task: Task, loaders: Loaders[Batch], model: Resonators
+) -> tuple[Result, ScoreTable | None]:
     """Fits a model to the training data, and tests it.
 
     Args:
@@ -35,16 +38,20 @@ def fit_at_once(run: Run, task: Task, loaders: Loaders[Batch], model: Resonators
         loaders: Its data.
         model: The model, which is changed.
 
+    Returns:
+        The result, and all metrics of the test.
+
     Raises:
         ValueError: If the data cannot be fitted.
         ImportError: If scikit-learn is missing.
     """
     started, began = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
     weights = class_weights_of(run, task, loaders.train(0))
-    sequences, targets = [], []
+    sequences, targets, counts = [], [], []
     for batch in task.loaders(run.seed, _BATCH).train(0):
         ends = [batch.x.shape[1]] * len(batch.x) if batch.lengths is None else batch.lengths
         sequences += [x[: int(end)].numpy() for x, end in zip(batch.x, ends, strict=True)]
+        counts.append(batch.weight)
         targets.append(batch.y if task.target == "class" else _in_units(batch))
     y = torch.cat(targets)
     with warnings.catch_warnings():
@@ -55,25 +62,30 @@ def fit_at_once(run: Run, task: Task, loaders: Loaders[Batch], model: Resonators
         factors = None if weights is None else weights.double()[y].numpy()
         if factors is not None:
             factors /= factors.mean()
-        model.fit(sequences, y.numpy(), seed=seed, weights=factors)
+        copies = None
+        if counts[0] is not None:
+            copies = torch.cat([one for one in counts if one is not None]).double().numpy()
+        model.fit(sequences, y.numpy(), seed=seed, weights=factors, copies=copies)
     seconds = time.perf_counter() - began
     model.fitted = None
     cpu, curve = torch.device("cpu"), {"epoch": [1.0]}
     if len(loaders.valid):
-        valid, loss, _ = evaluate(model, loaders.valid, task, cpu)
+        valid, loss, *_ = evaluate(model, loaders.valid, task, cpu)
         curve |= {"valid": [rounded(valid)], "valid_loss": [rounded(loss)]}
-    test, _, tested = evaluate(model, loaders.test, task, cpu)
+    scores = evaluate_fully(model, loaders.test, task, cpu)
+    report = scores.report(task)
     constant = trivial_loss(loaders.train(0), task, class_weights=weights)
-    return Result(
+    result = Result(
         run=run,
         hash=run.hash,
-        test=test,
+        test=scores.metric,
         valid=valid if len(loaders.valid) else None,
         metric=task.metric,
         higher_is_better=TaskMetric(task.metric).higher_is_better,
         trivial=trivial_score(task, loaders),
         trivial_loss=rounded(constant),
-        tested=tested,
+        tested=scores.entries,
+        by_channel=by_channel(task, report),
         parameters=model.num_fitted,
         seconds=round(seconds, 3),
         memory_mb=round(peak_memory_mb("cpu"), 1),
@@ -89,6 +101,7 @@ def fit_at_once(run: Run, task: Task, loaders: Loaders[Batch], model: Resonators
         started=started,
         curve=curve,
     )
+    return result, report
 
 
 def _in_units(batch: Batch) -> Tensor:

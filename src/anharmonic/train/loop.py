@@ -250,7 +250,7 @@ class Loop:
             return {}
         scores = evaluate(self.judged_model, self.loaders.valid, self.task, self.device)
         # All processes compute them, the first one's count: they must agree when to stop.
-        metric, loss, _ = broadcast(tuple(scores), self.world)
+        metric, loss = broadcast((scores.metric, scores.loss), self.world)
         for what, value in ((f"validation {self.task.metric}", metric), ("validation loss", loss)):
             if not math.isfinite(value):
                 raise self.diverged(what, value, self.step, self.epoch)

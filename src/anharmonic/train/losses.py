@@ -14,13 +14,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.data.base import Batch, Batches, Task, step_mask
+from anharmonic.data.base import Batch, Batches, Task
 from anharmonic.data.graph_batch import GraphBatch
 from anharmonic.data.trivial import real_targets
 from anharmonic.train.run import Run
 
 # Of probabilities, so that none has the logarithm of 0.
 _TINY = 1e-9
+# A score whose probability is 0 in float32, so that its loss is, too.
+_SURE = 200.0
 
 
 class DivergedError(RuntimeError):
@@ -93,6 +95,8 @@ def count_entries(batch: Batch | GraphBatch, loss: str) -> int:
     """
     y = batch.y
     per_step = y.ndim == (2 if loss == "cross_entropy" else 3)
+    if isinstance(batch, Batch) and per_step and batch.known is not None:
+        return int(batch.known.sum()) * (1 if y.ndim == 2 else y.shape[-1])
     if isinstance(batch, Batch) and per_step and batch.lengths is not None:
         return int(batch.lengths.sum()) * (1 if y.ndim == 2 else y.shape[2])
     return y.numel()
@@ -107,7 +111,8 @@ def summed_loss(
 ) -> Tensor:
     """Cross entropy, squared or absolute error, summed over all entries but padding.
 
-    Errors of values are taken in units of the batch's `scale`, if it has one.
+    Errors of values are taken in units of the batch's `scale`, if it has one. A sequence counts as
+    its `weight` says.
 
     Args:
         prediction: What `batch.select` made of the model's output.
@@ -124,29 +129,45 @@ def summed_loss(
         >>> summed_loss(torch.ones(1, 3, 1), batch, "squared_error")
         tensor(2.)
     """
-    y, valid = batch.y, None
-    if isinstance(batch, Batch) and prediction.ndim == 3 and batch.lengths is not None:
-        valid = step_mask(batch.lengths, prediction.shape[1])
+    y, valid, factor = batch.y, None, None
+    if isinstance(batch, Batch):
+        valid = batch.counted if prediction.ndim == 3 else None
+        factor = batch.weight
+        if factor is not None and prediction.ndim == 3:
+            factor = factor[:, None].expand(prediction.shape[:2])
     if loss == "cross_entropy":
         if valid is not None:
             # The mask is made where lengths are, on the CPU: a GPU need not be waited for.
             real = valid.flatten().nonzero().squeeze(1).to(prediction.device)
             prediction, y = prediction.flatten(0, 1)[real], y.flatten()[real]
-        return functional.cross_entropy(
+            factor = None if factor is None else factor.flatten()[real]
+        losses = functional.cross_entropy(
             prediction.flatten(0, -2),
             y.flatten(),
             weight=class_weights,
-            reduction="sum",
+            reduction="sum" if factor is None else "none",
             label_smoothing=label_smoothing,
         )
+        return losses if factor is None else (losses * factor.flatten()).sum()
     if loss == "binary_cross_entropy":
-        return functional.binary_cross_entropy_with_logits(prediction, y, reduction="sum")
+        # Padding and unknown targets are replaced, not multiplied by 0: 0 times NaN is NaN.
+        if valid is not None:
+            inside = valid.to(prediction.device).unsqueeze(2)
+            prediction = torch.where(inside, prediction, -_SURE)
+            y = torch.where(inside, y, 0.0)
+        if factor is None:
+            return functional.binary_cross_entropy_with_logits(prediction, y, reduction="sum")
+        losses = functional.binary_cross_entropy_with_logits(prediction, y, reduction="none")
+        return (losses * factor.unsqueeze(-1)).sum()
     difference = prediction - y
     if valid is not None:
         # Padding is replaced, not multiplied by 0: it may hold anything, and 0 times NaN is NaN.
         difference = torch.where(valid.to(prediction.device).unsqueeze(2), difference, 0.0)
     if isinstance(batch, Batch) and batch.scale is not None:
         difference = difference / (batch.scale.unsqueeze(1) if y.ndim == 3 else batch.scale)
+    if factor is not None:
+        errors = difference.abs() if loss == "absolute_error" else difference.square()
+        return (errors * factor.unsqueeze(-1)).sum()
     return difference.abs().sum() if loss == "absolute_error" else difference.square().sum()
 
 
@@ -244,6 +265,6 @@ def balanced_weights(batches: Batches[Any], classes: int) -> Tensor:
 
 
 def _valid_labels(batch: Batch | GraphBatch) -> Tensor:
-    if isinstance(batch, Batch) and batch.y.dim() == 2 and batch.lengths is not None:
-        return batch.y[step_mask(batch.lengths, batch.y.shape[1])]
+    if isinstance(batch, Batch) and batch.y.dim() == 2 and batch.counted is not None:
+        return batch.y[batch.counted]
     return batch.y.flatten()

@@ -55,6 +55,8 @@ _ADDED_LATER: tuple[str, ...] = (
     "input_noise",
     "amplitude_noise",
     "decay_output",
+    "initial",
+    "new_head",
 )
 FITTED_FIELDS = (
     "task",
@@ -152,6 +154,11 @@ class Run:
     decay_output: bool = True
     """Whether the weight decay acts on the layer that makes the predictions, too; the authors of
     GCN leave it out."""
+    initial: str | None = None
+    """SHA-256 of the weights that training begins with, those of the run in
+    `RunEnvironment.start_from`. Default: none, weights are drawn."""
+    new_head: bool = False
+    """Whether the output layer is drawn all the same; only with `initial`."""
     reduced: bool = False
     """Whether this is a smaller budget than the experiment it belongs to; marks the result."""
 
@@ -195,6 +202,11 @@ class Run:
         _checks.require(sequences or self.patch == 1, "patch", self.patch, expected, advice)
         self._check_optimiser()
         self._check_loss()
+        if self.initial is not None and not isinstance(self.initial, str):
+            wrong_type("initial", "the SHA-256 of weights", self.initial)
+        _checks.boolean("new_head", self.new_head)
+        fits, advice = self.initial is not None or not self.new_head, "pass --from RUN_FOLDER too"
+        _checks.require(fits, "new_head", True, "left out without initial weights", advice)
         if model_kind(self.model) == "fitted":
             self._check_fitted()
         _checks.boolean("reduced", self.reduced)
@@ -390,6 +402,9 @@ class RunEnvironment:
     """Folder of the data sets. Default: ANHARMONIC_DATA, else a per-user cache."""
     file: Path | None = None
     """Data file of the task "file"; the run itself holds the file's SHA-256."""
+    start_from: Path | None = None
+    """Folder of a finished run of the same model, whose weights training begins with; the run
+    holds their SHA-256. Default: weights are drawn."""
     out: Path = Path("runs")
     """Folder in which each run gets its own folder."""
     results: Path | None = None
@@ -424,7 +439,7 @@ class RunEnvironment:
             few = threads <= MOST_THREADS
             _checks.require(few, "threads", threads, f"<= {MOST_THREADS}", "pass one per core")
         _checks.natural("workers", self.workers)
-        for name in ("data_dir", "file", "out", "results"):
+        for name in ("data_dir", "file", "start_from", "out", "results"):
             value = getattr(self, name)
             if value is None and name != "out":
                 continue

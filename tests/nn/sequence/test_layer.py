@@ -109,3 +109,27 @@ def test_a_stream_is_the_sequence():
         steps.append(y)
     torch.testing.assert_close(torch.stack(steps), output)
     torch.testing.assert_close(state, end)
+
+
+class TwoViews(Sum):
+    """h_n = (h_{n-1} + V x_n) W U, with W and U as two views of one parameter."""
+
+    def parameter_shapes(self, input_size):
+        H = self.hidden_size
+        return super().parameter_shapes(input_size) | {"weight_hh": (2 * H, H)}
+
+    def prepare(self, w):
+        return w.weight_hh.chunk(2)
+
+    def step_function(self, u, state, w, dt):
+        return HiddenState((state.h + u) @ w[0] @ w[1])
+
+
+def test_a_layer_with_two_views_of_one_weight_exports_with_a_free_length():
+    torch.manual_seed(0)
+    layer, x = TwoViews().eval(), torch.randn(9, 2, 2, dtype=F64)
+    free = ({0: torch.export.Dim("time", min=2)},)
+    with torch.no_grad():
+        program = torch.export.export(layer, (x[:4],), dynamic_shapes=free)
+        torch.testing.assert_close(program.module()(x)[0], layer(x)[0])
+    torch._dynamo.reset()  # or a later export with a free batch is given this one's

@@ -225,7 +225,7 @@ GPU_TENSOR = SimpleNamespace(
 
 def chosen(kernel, tensor, hidden=3, memory="auto"):
     """The backend that "auto" takes for a tensor on a GPU."""
-    unfit = partial(sequence._unfit_for_triton, EQUATIONS[kernel](), hidden, memory)
+    unfit = partial(sequence._why_not_triton, EQUATIONS[kernel](), hidden, memory)
     return backends.choose(kernel, "auto", [tensor], unfit_for_triton=unfit)
 
 

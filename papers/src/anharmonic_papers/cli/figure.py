@@ -20,7 +20,9 @@ from anharmonic_papers.report.places import results_folder
 PROG = "anharmonic figure"
 Environment = Annotated[
     RunEnvironment,
-    fields_of(RunEnvironment, file=None, results=None, diagnose=(), diagnose_every=1),
+    fields_of(
+        RunEnvironment, file=None, results=None, start_from=None, diagnose=(), diagnose_every=1
+    ),
 ]
 
 

@@ -24,7 +24,9 @@ from anharmonic_papers.tables.base import Row, Table
 from anharmonic_papers.tables.budget import Budget, unused_bounds
 
 PROG = "anharmonic table"
-Environment = Annotated[RunEnvironment, fields_of(RunEnvironment, file=None, results=None)]
+Environment = Annotated[
+    RunEnvironment, fields_of(RunEnvironment, file=None, results=None, start_from=None)
+]
 
 
 def run(words: Sequence[str]) -> int:

@@ -41,6 +41,20 @@ class MatrixCoupling(nn.Module):
         return self.weight * (self.matrix @ x)
 
 
+def features(nodes: int, width: int, seed: int) -> Tensor:
+    """Normally distributed features of an example, float64, [nodes, width]."""
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(nodes, width, generator=generator, dtype=torch.float64)
+
+
+def symmetric_stochastic(coupling: Tensor) -> dict[str, bool]:
+    """The assumption on A that most statements on graphs share."""
+    return {
+        "A symmetric": torch.allclose(coupling, coupling.T, rtol=0, atol=1e-12),
+        "rows of A sum to 1": bool((coupling.sum(1) - 1).abs().max() < 1e-10),
+    }
+
+
 def undirected(pairs: Iterable[tuple[int, int]]) -> Tensor:
     """The edges of an undirected graph in both directions.
 

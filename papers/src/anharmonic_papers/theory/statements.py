@@ -1,28 +1,29 @@
-"""Statements of the papers that can be run, by name.
+"""The papers' statements: a function each, whose docstring is the statement and a remark on it.
 
-A statement is a sentence, the number it has in its paper, what became of it when it was tried,
-and a function that checks it on a model of yours. The function returns both sides::
+A check takes a model of yours and measures both sides::
 
-    check = STATEMENTS["cornn-energy"].check(layer, x)
+    check = all_statements()["cornn-energy-explicit"].check(layer, x)
     check.measured, check.bound, check.assumptions, check.holds
 
-What several checks of a file take is said on top of the file; what does not fit it is refused with
-a ValueError that says what does.
+The arguments of a file's checks are described at its top. A check refuses other arguments with a
+ValueError.
 
-Where the printed statement is false, it is kept under its own name with state "false", and its
-``example`` is the counterexample; the corrected one stands beside it with state "corrected". Where
-the printed line could not be read, the state is "unread", and the example refutes our reading.
+A false statement is kept, with state "false"; its ``example`` is the counterexample, and the
+corrected statement stands beside it with state "corrected". A printed line that could not be read
+has the state "unread"; its example refutes our reading.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from inspect import getfile, getsourcelines, signature, unwrap
+from inspect import cleandoc, getfile, getsourcelines, signature, unwrap
 from pathlib import Path
-from typing import Literal, get_type_hints
+from typing import Any, Literal, TypedDict, Unpack, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -31,6 +32,7 @@ from anharmonic import _checks
 
 State = Literal["holds", "corrected", "false", "unread", "open"]
 STATES: tuple[State, ...] = ("holds", "corrected", "false", "unread", "open")
+Relation = Literal["<=", "==", ">="]
 CHAPTERS = (
     "coRNN",
     "UnICORNN",
@@ -53,7 +55,7 @@ class Statement:
     """A numbered statement of a paper.
 
     Args:
-        id: Its name here, in lower case with hyphens, the model first.
+        id: The name of its function, with hyphens; the model comes first.
         number: Its number there: T is the thesis, C, U, L, N the papers (see docs/theory.md); "T
             2.2.4 = C 3.1" where two papers have it.
         chapter: One of ``CHAPTERS``.
@@ -111,11 +113,11 @@ class Check:
     Args:
         measured: What was measured: a number, or a curve.
         bound: What it is held against: a bound, or the value that a formula gives.
+        assumptions: What the statement asks for, in words, and whether it is so here.
+        places: Where on the axis the entries of a curve are; their numbers where none are given.
         relation: "<=" or ">=" for a bound, "==" for a formula.
         tolerance: How far "==" may be off, relative to the largest entry of the bound; how far a
             bound may be passed by rounding, relative to itself.
-        assumptions: What the statement asks for, in words, and whether it is so here.
-        places: Where on the axis the entries of a curve are; their numbers where none are given.
         axis: What the curve runs over, with unit.
         quantity: What is measured, with unit.
         statement: What was checked; filled in by the registry.
@@ -123,10 +125,10 @@ class Check:
 
     measured: Tensor
     bound: Tensor
-    relation: Literal["<=", "==", ">="] = "<="
-    tolerance: float = 1e-12
     assumptions: Mapping[str, bool] = field(default_factory=dict)
     places: Tensor | None = None
+    relation: Relation = "<="
+    tolerance: float = 1e-12
     axis: str = "step n"
     quantity: str = "measured"
     statement: Statement | None = None
@@ -184,53 +186,96 @@ STATEMENTS: dict[str, Statement] = {}
 """Every statement by its name."""
 
 
-def statement(
-    id: str,
-    *,
-    number: str,
-    chapter: str,
-    claim: str,
-    state: State,
-    example: Callable[[], Check],
-    remark: str = "",
-) -> Callable[[Callable[..., Check]], Callable[..., Check]]:
-    """Registers the function below it as the check of a statement.
+class Shown(TypedDict, total=False):
+    """What a statement says of all its checks; see ``Check``."""
 
-    The check it returns carries the statement.
+    relation: Relation
+    tolerance: float
+    axis: str
+    quantity: str
+
+
+def statement(
+    number: str,
+    state: State,
+    *,
+    chapter: str,
+    example: Callable[[], tuple[Any, ...]],
+    **shown: Unpack[Shown],
+) -> Callable[[Callable[..., Check]], Callable[..., Check]]:
+    """Register the function below as the check of a statement.
+
+    Its name is that of the statement. The first paragraph of its docstring is the statement, the
+    second one the remark.
 
     Args:
-        id: See ``Statement``.
         number: See ``Statement``.
-        chapter: See ``Statement``.
-        claim: See ``Statement``.
         state: See ``Statement``.
-        example: Returns the check of an example; it may call the function it is given to.
-        remark: See ``Statement``.
+        chapter: See ``Statement``.
+        example: Returns the arguments of the example.
+        **shown: What is the same for every check: relation, tolerance, axis, quantity.
 
     Raises:
         ValueError: If the name is taken, or chapter or state are unknown.
     """
     _checks.choice("chapter", chapter, CHAPTERS)
     _checks.choice("state", state, STATES)
-    if id in STATEMENTS:
-        raise ValueError(
-            _checks.message("statements need names of their own", f"{id!r} twice", "rename one")
-        )
 
     def register(function: Callable[..., Check]) -> Callable[..., Check]:
-        @wraps(function)
-        def check(*args: object, **kwargs: object) -> Check:
-            _check_modules(function, args, kwargs)
-            return replace(function(*args, **kwargs), statement=STATEMENTS[id])
+        id = function.__name__.replace("_", "-")
+        if id in STATEMENTS:
+            raise ValueError(
+                _checks.message("statements need names of their own", f"{id!r} twice", "rename one")
+            )
 
-        STATEMENTS[id] = Statement(id, number, chapter, claim, state, remark, check, example)
+        @wraps(function)
+        def check(*args: Any, **kwargs: Any) -> Check:
+            _check_modules(function, args, kwargs)
+            return replace(function(*args, **kwargs), statement=STATEMENTS[id], **shown)
+
+        claim, _, remark = cleandoc(function.__doc__ or "").partition("\n\n")
+        texts = " ".join(claim.split()), " ".join(remark.split())
+        STATEMENTS[id] = Statement(
+            id, number, chapter, texts[0], state, texts[1], check, lambda: check(*example())
+        )
         return check
 
     return register
 
 
+def all_statements() -> dict[str, Statement]:
+    """Every statement by its name, in the papers' order.
+
+    Example:
+        >>> all_statements()["cornn-energy-explicit"].number
+        'T 2.2.9'
+    """
+    for module in pkgutil.walk_packages([str(Path(__file__).parent)], f"{__package__}."):
+        importlib.import_module(module.name)
+    ordered = sorted(
+        STATEMENTS.values(), key=lambda s: (CHAPTERS.index(s.chapter), _place(s.number))
+    )
+    return {statement.id: statement for statement in ordered}
+
+
+def _place(number: str) -> tuple[bool, list[int]]:
+    """Where a statement stands in its chapter: the theses' numbers first, their appendices last.
+
+    After them come equations and what only a paper has.
+
+    Example:
+        >>> sorted(["T (7.4)", "C 3.3", "N A.1", "T 7.2.10", "T 7.2.9 = C 1"], key=_place)
+        ['T 7.2.9 = C 1', 'T 7.2.10', 'N A.1', 'C 3.3', 'T (7.4)']
+    """
+    found = re.search(r"(A\.)?\d+(\.\d+)*", number)
+    if found is None:
+        return True, []
+    parts = [int(part) for part in found[0].removeprefix("A.").split(".")]
+    return not re.match(r"[TN] [A\d]", number), ([1000] if found[1] else []) + parts
+
+
 def _check_modules(
-    function: Callable[..., Check], args: tuple[object, ...], kwargs: dict[str, object]
+    function: Callable[..., Check], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
     """Refuses a model of another class than the check's signature names."""
     kinds = get_type_hints(function)

@@ -164,6 +164,7 @@ class Resonators(Stored):
         *,
         seed: int,
         weights: Floats | None = None,
+        copies: Floats | None = None,
     ) -> Self:
         """Draws the oscillators and fits the linear model.
 
@@ -171,7 +172,9 @@ class Resonators(Stored):
             sequences: Arrays `[T, C]`, in a list or as one array `[N, T, C]`.
             targets: Classes from 0 `[N]`, or values `[N, O]`.
             seed: Of everything that is drawn.
-            weights: A factor on each sequence `[N]`; None for 1.
+            weights: A factor on the error of each sequence `[N]`; None for 1.
+            copies: How often each sequence counts in the linear model, > 0 `[N]`: 2 is as two
+                equal sequences. The oscillators are drawn without a look at it. None for 1.
 
         Raises:
             ValueError: If sequences are not finite or do not fit, or there is only one class.
@@ -191,15 +194,19 @@ class Resonators(Stored):
             self.channel_deviation.copy_(torch.from_numpy(drawn._deviation))
         found = drawn.transform(sequences)
         if self.target == "class":
-            self._fit_classes(found, np.asarray(targets), weights)
+            self._fit_classes(found, np.asarray(targets), weights, copies)
         else:
             values = np.asarray(targets, np.float64).reshape(len(found), -1)
-            made = fit_readout(found, values, self.alphas, weights)
+            made = fit_readout(found, values, self.alphas, weights, copies)
             self._keep(made, np.arange(self.output_size))
         return self
 
     def _fit_classes(
-        self, found: NDArray[np.float32], y: NDArray[Any], weights: Floats | None
+        self,
+        found: NDArray[np.float32],
+        y: NDArray[Any],
+        weights: Floats | None,
+        copies: Floats | None,
     ) -> None:
         present, codes = np.unique(y, return_inverse=True)
         advice = "add sequences of another class"
@@ -208,9 +215,9 @@ class Resonators(Stored):
         against = np.where(codes[:, None] == np.arange(len(present)), 1.0, -1.0)
         if len(present) == 2:  # one is the opposite of the other
             against = against[:, 1:]
-        made = fit_readout(found, against, self.alphas, weights)
+        made = fit_readout(found, against, self.alphas, weights, copies)
         self._keep(made, present)
-        self.sharpness.fill_(sharpness(_by_class(made.left_out), codes, weights))
+        self.sharpness.fill_(sharpness(_by_class(made.left_out), codes, weights, copies))
         absent = np.setdiff1d(np.arange(self.output_size), present)
         self.intercept[torch.from_numpy(absent)] = _SURELY_NOT / float(self.sharpness)
 
@@ -295,6 +302,7 @@ def fit_readout(
     targets: Floats,
     alphas: Sequence[float] | NDArray[Any] | None = None,
     weights: Floats | None = None,
+    copies: Floats | None = None,
 ) -> Readout:
     """Fits a ridge regression to standardised features.
 
@@ -303,6 +311,7 @@ def fit_readout(
         targets: What is to be predicted, `[N, O]`.
         alphas: Penalties to choose from, > 0. None: 20 from 1e-4 to 1e4.
         weights: A factor on the error of each sequence; None for 1.
+        copies: How often each sequence counts, > 0; None for 1.
 
     Raises:
         ValueError: If a penalty is out of range.
@@ -313,15 +322,20 @@ def fit_readout(
     except ImportError as error:
         raise _checks.missing_extra("scikit-learn", "sklearn", "fitting resonators") from error
     wide = found.astype(np.float64)
-    scaler = StandardScaler().fit(wide)
+    scaler = StandardScaler().fit(wide, sample_weight=copies)
     wide -= scaler.mean_  # as the scaler does, without copies
     wide /= scaler.scale_
     penalties = np.logspace(-4, 4, 20) if alphas is None else np.asarray(alphas)
-    ridge, left_out = fit_ridge(wide, targets, penalties, weights)
+    ridge, left_out = fit_ridge(wide, targets, penalties, weights, copies)
     return Readout(scaler, ridge, left_out)
 
 
-def sharpness(decisions: Floats, codes: NDArray[np.int64], weights: Floats | None = None) -> float:
+def sharpness(
+    decisions: Floats,
+    codes: NDArray[np.int64],
+    weights: Floats | None = None,
+    copies: Floats | None = None,
+) -> float:
     """The factor on decisions whose softmax fits the classes best.
 
     Targets are a little less than certain, as in Platt's scaling, so that classes which decisions
@@ -331,6 +345,7 @@ def sharpness(decisions: Floats, codes: NDArray[np.int64], weights: Floats | Non
         decisions: For sequences that were not learnt from, `[N, C]`.
         codes: The number of the class of each.
         weights: A factor on each; None for 1.
+        copies: How often each counts; None for 1.
 
     Example:
         >>> decisions = np.array([[1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
@@ -341,10 +356,13 @@ def sharpness(decisions: Floats, codes: NDArray[np.int64], weights: Floats | Non
     from scipy.optimize import minimize_scalar
     from scipy.special import log_softmax
 
-    count, classes = decisions.shape
+    size, classes = decisions.shape
+    count = size
+    if copies is not None:
+        count, weights = copies.sum(), copies if weights is None else weights * copies
     sure = 1 - 1 / (count + 2)
-    targets = np.full((count, classes), (1 - sure) / (classes - 1))
-    targets[np.arange(count), codes] = sure
+    targets = np.full((size, classes), (1 - sure) / (classes - 1))
+    targets[np.arange(size), codes] = sure
 
     def loss(logarithm: float) -> float:
         shares = log_softmax(np.exp(logarithm) * decisions, axis=1)

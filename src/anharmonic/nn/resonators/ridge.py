@@ -15,7 +15,11 @@ Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def fit_ridge(
-    x: Floats, targets: Floats, alphas: Floats, weights: Floats | None = None
+    x: Floats,
+    targets: Floats,
+    alphas: Floats,
+    weights: Floats | None = None,
+    copies: Floats | None = None,
 ) -> tuple[RidgeCV, Floats]:
     """Fits, and predicts each row of x by what was learnt from all others.
 
@@ -27,9 +31,11 @@ def fit_ridge(
         targets: What is to be predicted.
         alphas: Penalties to choose from, > 0.
         weights: A factor on the error of each row; None for 1.
+        copies: How many equal rows each row stands for, > 0, of which one is left out; `weights`
+            counts per copy. None for 1.
 
     Shape:
-        x [N, D]; targets [N, O]; weights [N]; the predictions [N, O].
+        x [N, D]; targets [N, O]; weights and copies [N]; the predictions [N, O].
 
     Raises:
         ValueError: If a penalty is out of range.
@@ -48,12 +54,15 @@ def fit_ridge(
     advice = "pass None for the usual ones"
     require(fits, "alphas", alphas.tolist(), "one or more numbers > 0", advice)
     ridge = RidgeCV(alphas, scoring="neg_mean_squared_error", store_cv_results=True)
-    if len(x) > x.shape[1]:
+    many = len(x) > x.shape[1]
+    if many and copies is None:
         ridge.fit(x, targets, weights)
         best = int(np.flatnonzero(alphas == ridge.alpha_)[0])
         left_out = ridge.cv_results_[..., best].reshape(targets.shape)
         del ridge.cv_results_  # N times O times alphas: not worth keeping
         return ridge, np.asarray(left_out)
+    if copies is not None:
+        weights = copies if weights is None else weights * copies
     x_mean, y_mean = (np.average(v, axis=0, weights=weights) for v in (x, targets))
     x -= x_mean
     y = targets - y_mean
@@ -61,15 +70,28 @@ def fit_ridge(
     if weights is not None:
         x *= root[:, None]
         y *= root[:, None]
-    values, vectors = np.linalg.eigh(x @ x.T)
+    if many:  # the same numbers from a smaller matrix
+        vectors, sizes, _ = np.linalg.svd(x, full_matrices=False)
+        values = sizes**2
+        rest = y - vectors @ (vectors.T @ y)
+    else:
+        values, vectors = np.linalg.eigh(x @ x.T)
+        rest = np.zeros_like(y)
     turned, squares = vectors.T @ y, vectors**2
     constant = vectors.T @ root
+    # Of directions that no feature has, the eigenvalue is 0.
+    beyond, lone = 1 - squares.sum(1), root - vectors @ constant
     best_error, best_dual, left_out = np.inf, y, y
     for alpha in alphas:
         inverse = 1 / (values + alpha)
         dual = vectors @ (inverse[:, None] * turned)
         # What is left out changes the means, too: the second term.
         diagonal = squares @ inverse - vectors @ (inverse * constant) * root / (root @ root)
+        if many:
+            dual += rest / alpha
+            diagonal += (beyond - lone * root / (root @ root)) / alpha
+        if copies is not None:  # of a whole row or of one of its copies
+            diagonal = (1 - (1 - alpha * diagonal) / np.maximum(copies, 1)) / alpha
         predicted = (y - dual / diagonal[:, None]) / root[:, None] + y_mean
         error = float(np.average((predicted - targets) ** 2, axis=0, weights=weights).mean())
         if error < best_error:

@@ -33,8 +33,8 @@ def checked_sequence(
 def checked_state(state: Any, shape: tuple[int, ...], example: Tensor, kind: Any = State) -> Any:
     """Return a given state as the named tuple ``kind``, checked, or one of zeros.
 
-    ``shape`` is that of each variable, ``example`` a weight, for dtype and device. Where the state
-    has one variable, a bare tensor will do.
+    ``shape`` is that of each variable, ``example`` a tensor with the layer's dtype and device.
+    Where the state has one variable, a bare tensor will do.
     """
     names = kind._fields
     if state is None:

@@ -69,9 +69,9 @@ class LEM(SequenceLayer):
 
     Note:
         For dt <= 1 the states stay within [-1, 1]; a larger dt (one tuned value is 1.9) runs with a
-        ``StabilityWarning``. With ``elapsed`` e_n dt becomes dt e_n, before the gates are clipped:
-        the bound holds for gaps with dt e_n <= 1. All weights, and without ``chrono_length`` all
-        biases, start from U(-1/sqrt(H), 1/sqrt(H)). Which gate the chrono bias belongs to is
+        ``StabilityWarning``. With ``elapsed`` dt becomes dt times the gap, before the gates are
+        clipped: the bound holds where that is at most 1. All weights, and without ``chrono_length``
+        all biases, start from U(-1/sqrt(H), 1/sqrt(H)). Which gate the chrono bias belongs to is
         unreadable in the paper; it is the gate of z here, whose leak then has time constants up to
         ``chrono_length`` steps, as in the chrono LSTM. The published code keeps two biases per
         gate; their sum is the one here. Clipped gates are clipped in evaluation as well.

@@ -27,7 +27,7 @@ enum an_status {
     AN_BAD_CALL = 3
 };
 
-/* What is kept between forward and backward (see chain.h for its layout). */
+/* What is kept between forward and backward (see kept.h for its layout). */
 enum an_keep {
     AN_KEEP_NOTHING = 0,     /* inference */
     AN_KEEP_ALL = 1,         /* states every `checkpoint` = tile steps, dense: all activations */

@@ -1,4 +1,4 @@
-/* A stack of layers walked over time in tiles, by one block of batch rows: what all models share.
+/* What all models share when block.h walks a stack of layers over time in tiles.
  *
  * Rows of the batch never meet before the weight gradients, so that each block of rows walks the
  * whole stack through the whole sequence on its own, on whatever thread. Time goes in tiles of
@@ -62,9 +62,9 @@ typedef struct {
     step_function *grid_walk; /* `walk` on the grid, or NULL */
     step_function *grid_undo; /* from the state after the last step to slot 0, or NULL */
     int diagonal, bias;       /* which of the weights is the bias */
-    int sections;             /* blocks of H rows in V and b, and activations of a step */
-    int hidden[2];            /* blocks of H rows in the hidden matrices; their columns feed as many
-                                 sections of the drive, the last those of the second matrix */
+    int sections;             /* H rows each in V and b; as many activations in a step */
+    int hidden[2];            /* sections that each hidden matrix feeds, the second one the last:
+                                 LEM's W the gates and z (3), its Wy the section of y (1) */
 } model;
 
 typedef struct { /* what all blocks of a call share */

@@ -1,8 +1,8 @@
-/* LEM, (5.3), with e the elapsed time:
- *   a = e dt sigmoid(W1 y + drive1),  e_ = e dt sigmoid(W2 y + drive2)
+/* LEM, (5.3), with q the elapsed time, 1 between even steps:
+ *   a = q dt sigmoid(W1 y + drive1),  e = q dt sigmoid(W2 y + drive2)
  *   z' = z + a (tanh(Wz y + drive_z) - z)
- *   y' = y + e_ (tanh(Wy z' + drive_y) - y)
- * Clipped: both gates are clamped to [floor, 1]. With one scale: a = e_ = e dt, no gates.
+ *   y' = y + e (tanh(Wy z' + drive_y) - y)
+ * Clipped: both gates are clamped to [floor, 1]. With one scale: a = e = q dt, no gates.
  * Kept of every step: the two sigmoids and the two tanh; from them y and z are rebuilt by the same
  * sums, bit for bit. Sections of a drive row: gate of z, gate of y, z, y (z, y with one scale). */
 #ifndef AN_LEM_H
@@ -24,7 +24,7 @@ AN_INLINE vec lem_gate(const chain *c, vec sigmoid, real dt, vec *open) {
 
 static int lem_gated(const chain *c) { return c->call->model != AN_LEM_SINGLE_SCALE; }
 
-/* Half a step: of z, or (`which` is 1) of y, whose drive has got the share of z'. `rebuild`: the
+/* Half a step: of z, or of y if `which` is 1; then Wy z' is already in the drive. `rebuild`: the
  * activations are known, only the states are not. */
 AN_INLINE void lem_half(block *b, int64_t l, int64_t t0, int64_t s, const int which,
                         const int rebuild) {

@@ -11,13 +11,13 @@ typedef struct {
     const an_engine *of_float, *of_double, *of_bfloat16; /* the last or NULL */
 } instruction_set;
 
-#if defined(__aarch64__)
-static const instruction_set baseline = {"neon", &an_engine_baseline_float,
-                                         &an_engine_baseline_double, NULL};
-#else
-static const instruction_set baseline = {"baseline", &an_engine_baseline_float,
-                                         &an_engine_baseline_double, NULL};
+#if !defined(AN_BASELINE_NAME) && defined(__aarch64__)
+#define AN_BASELINE_NAME "neon"
+#elif !defined(AN_BASELINE_NAME)
+#define AN_BASELINE_NAME "baseline"
 #endif
+static const instruction_set baseline = {AN_BASELINE_NAME, &an_engine_baseline_float,
+                                         &an_engine_baseline_double, NULL};
 #if defined(AN_HAVE_AVX2)
 static const instruction_set avx2 = {"avx2", &an_engine_avx2_float, &an_engine_avx2_double, NULL};
 #endif

@@ -31,7 +31,7 @@ WIDEST = {"float32": 64, "tf32": 64, "bfloat16": 128}
 
 
 def unfit_for_triton(tensors: Sequence[Tensor]) -> str | None:
-    """The ``fits`` of the kernels: one GPU; float32, bfloat16 or float16, x in one of its own.
+    """Say why the kernels cannot run on these tensors; None if they can. x may have its own dtype.
 
     Example:
         >>> unfit_for_triton([torch.zeros(1, dtype=torch.float64)])

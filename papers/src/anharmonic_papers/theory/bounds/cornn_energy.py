@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from anharmonic.nn import CoRNN
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.integrate import rk4
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 from anharmonic_papers.theory.trajectories import check_single, states, weights
 
 

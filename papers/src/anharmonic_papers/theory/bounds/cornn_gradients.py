@@ -33,6 +33,7 @@ import torch
 from torch import Tensor
 
 from anharmonic.nn import CoRNN
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.bounds.cornn_energy import (
     explicit_assumptions,
     scalars,
@@ -40,7 +41,7 @@ from anharmonic_papers.theory.bounds.cornn_energy import (
 )
 from anharmonic_papers.theory.bounds.cornn_jacobian import condition
 from anharmonic_papers.theory.gradients import column_sum, row_sum, total_gradient
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 from anharmonic_papers.theory.trajectories import check_single, weights
 
 SOURCES = ("weight_hy", "weight_hz", "weight_ih", "bias")

@@ -25,9 +25,10 @@ import torch
 from torch import Tensor
 
 from anharmonic.nn import CoRNN
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.bounds.cornn_energy import drive, large, scalars, unit_assumptions
 from anharmonic_papers.theory.gradients import column_sum, jacobians, row_sum
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 from anharmonic_papers.theory.trajectories import (
     check_one_sequence,
     check_single,
@@ -82,7 +83,7 @@ def jacobian(layer: CoRNN, x: Tensor) -> Check:
     B, C = blocks(layer, x)
     one = torch.eye(layer.hidden_size, dtype=x.dtype)
     formula = torch.cat([torch.cat([one + dt * B, dt * C], -1), torch.cat([B, C], -1)], -2)
-    return Check(jacobians(layer, x), formula, "==", quantity="entries of ∂X_n/∂X_{n-1}")
+    return Check(jacobians(layer, x), formula, relation="==", quantity="entries of ∂X_n/∂X_{n-1}")
 
 
 @statement(

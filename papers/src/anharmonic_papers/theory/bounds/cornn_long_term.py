@@ -22,6 +22,7 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.nn import CoRNN
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.bounds.cornn_energy import (
     drive,
     explicit_assumptions,
@@ -31,7 +32,7 @@ from anharmonic_papers.theory.bounds.cornn_energy import (
 )
 from anharmonic_papers.theory.bounds.cornn_jacobian import blocks
 from anharmonic_papers.theory.gradients import column_sum, partial_gradient, row_sum
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 from anharmonic_papers.theory.trajectories import check_single, trajectory, weights
 
 

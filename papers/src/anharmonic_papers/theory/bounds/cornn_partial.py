@@ -24,11 +24,12 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.nn import CoRNN
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.bounds.cornn_energy import scalars, unit_assumptions
 from anharmonic_papers.theory.bounds.cornn_gradients import SOURCES, passed_on, unstable_neuron
 from anharmonic_papers.theory.bounds.cornn_jacobian import condition
 from anharmonic_papers.theory.gradients import partial_gradient
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 from anharmonic_papers.theory.trajectories import check_single
 
 

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from anharmonic.nn import CoRNN
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.bounds.cornn_energy import (
     flow,
     pushed,
@@ -24,7 +25,7 @@ from anharmonic_papers.theory.bounds.cornn_energy import (
     times,
     unit_assumptions,
 )
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 from anharmonic_papers.theory.trajectories import states
 
 

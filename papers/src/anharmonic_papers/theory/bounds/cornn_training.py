@@ -22,11 +22,12 @@ import torch
 from torch import Tensor
 
 from anharmonic.nn import CoRNN
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.bounds.cornn_energy import scalars, unit_assumptions
 from anharmonic_papers.theory.bounds.cornn_gradients import passed_on, short, target_size
 from anharmonic_papers.theory.bounds.cornn_jacobian import eta
 from anharmonic_papers.theory.gradients import column_sum, row_sum, total_gradient
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 from anharmonic_papers.theory.trajectories import check_single, weights
 
 

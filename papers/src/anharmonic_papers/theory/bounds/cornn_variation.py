@@ -24,10 +24,11 @@ import torch
 from torch import Tensor
 
 from anharmonic.nn import CoRNN
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.bounds.cornn_energy import drive, scalars, times
 from anharmonic_papers.theory.gradients import column_sum, row_sum
 from anharmonic_papers.theory.integrate import rk4
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 from anharmonic_papers.theory.trajectories import check_one_sequence, check_single, weights
 
 

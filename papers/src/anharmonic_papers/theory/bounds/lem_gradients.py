@@ -24,6 +24,7 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.nn import LEM
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.bounds.lem_jacobian import eta
 from anharmonic_papers.theory.bounds.lem_states import (
     check_gates,
@@ -32,7 +33,7 @@ from anharmonic_papers.theory.bounds.lem_states import (
     scaled,
 )
 from anharmonic_papers.theory.gradients import last_gradient, partial_gradient
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 
 RECURRENT = ("weight_hh_l0", "weight_zh_l0")
 

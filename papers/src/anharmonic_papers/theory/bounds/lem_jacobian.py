@@ -27,9 +27,10 @@ import torch
 from torch import Tensor
 
 from anharmonic.nn import LEM
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.bounds.lem_states import check_gates, envelope, open_gates, scaled
 from anharmonic_papers.theory.gradients import column_sum, jacobians, row_sum
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 from anharmonic_papers.theory.trajectories import check_one_sequence, trajectory, weights
 
 
@@ -96,7 +97,7 @@ def jacobian(layer: LEM, x: Tensor) -> Check:
     """
     E, F = parts(layer, x)
     formula = torch.eye(E.shape[-1], dtype=x.dtype) + layer.dt * E + layer.dt**2 * F
-    return Check(jacobians(layer, x), formula, "==", quantity="entries of ∂X_n/∂X_{n-1}")
+    return Check(jacobians(layer, x), formula, relation="==", quantity="entries of ∂X_n/∂X_{n-1}")
 
 
 @statement(

@@ -21,10 +21,11 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.nn import LEM
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.bounds.lem_jacobian import eta, seen
 from anharmonic_papers.theory.bounds.lem_states import check_gates, scaled
 from anharmonic_papers.theory.gradients import partial_gradient
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 from anharmonic_papers.theory.trajectories import weights
 
 

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.nn import LEM
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory._old import statement
+from anharmonic_papers.theory.statements import Check
 from anharmonic_papers.theory.trajectories import check_single, states
 
 

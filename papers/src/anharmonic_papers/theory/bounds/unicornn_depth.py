@@ -23,6 +23,7 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.nn import UnICORNN
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.bounds.unicornn_energy import largest_step
 from anharmonic_papers.theory.bounds.unicornn_long_term import (
     Start,
@@ -31,7 +32,7 @@ from anharmonic_papers.theory.bounds.unicornn_long_term import (
     slopes,
     source,
 )
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 from anharmonic_papers.theory.trajectories import trajectory, weights
 
 

@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from anharmonic.nn import UnICORNN
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.bounds.unicornn_structure import step_sizes
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 from anharmonic_papers.theory.trajectories import trajectory
 
 

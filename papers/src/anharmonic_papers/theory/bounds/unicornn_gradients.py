@@ -36,10 +36,11 @@ import torch
 from torch import Tensor
 
 from anharmonic.nn import UnICORNN
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.bounds.unicornn_energy import largest_step, stable, state_bounds
 from anharmonic_papers.theory.bounds.unicornn_structure import large, step_sizes
 from anharmonic_papers.theory.gradients import row_sum, total_gradient
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 from anharmonic_papers.theory.trajectories import check_single, weights
 
 

@@ -23,8 +23,9 @@ from torch.func import functional_call
 
 from anharmonic import _checks
 from anharmonic.nn import UnICORNN
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.gradients import jacobians
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 from anharmonic_papers.theory.trajectories import (
     check_one_sequence,
     check_single,
@@ -172,7 +173,7 @@ def volume(layer: UnICORNN, x: Tensor) -> Check:
     Shape: x [T, 1, F]; measured and bound [T].
     """
     found = torch.linalg.det(jacobians(layer, x))
-    return Check(found, torch.ones(()), "==", quantity="det ∂X_n/∂X_{n-1}")
+    return Check(found, torch.ones(()), relation="==", quantity="det ∂X_n/∂X_{n-1}")
 
 
 @statement(

@@ -8,13 +8,14 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.constructions.oscillators import (
     OscillatorLayer,
     Oscillators,
     Signal,
     states,
 )
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 
 CHAPTER = "Neural oscillators"
 F64 = torch.float64

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.constructions.operators import InverseSine, delay, inverse_sine
 from anharmonic_papers.theory.constructions.oscillators import (
     Signal,
@@ -28,7 +29,7 @@ from anharmonic_papers.theory.constructions.signals import (
     wave,
     windowed_sine,
 )
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 
 CHAPTER = "Neural oscillators"
 SMALL = 1e-4  # s of a bank whose own error is not looked at

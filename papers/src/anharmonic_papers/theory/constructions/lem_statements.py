@@ -20,6 +20,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.constructions.lem import (
     Emulator,
     emulate_multiscale_method,
@@ -37,7 +38,7 @@ from anharmonic_papers.theory.constructions.systems import (
     scales_states,
     system_states,
 )
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 from anharmonic_papers.theory.trajectories import states
 
 CHAPTER = "LEM"

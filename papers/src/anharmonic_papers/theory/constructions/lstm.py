@@ -15,8 +15,9 @@ from torch import Tensor, nn
 
 from anharmonic import _checks
 from anharmonic.nn import LEM
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.constructions.lem import OPEN
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 
 
 def lem_from_lstm(lstm: nn.LSTM) -> LEM:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.constructions.networks import TanhNetwork, identity, product, square
 from anharmonic_papers.theory.constructions.operators import (
     InverseSine,
@@ -33,7 +34,7 @@ from anharmonic_papers.theory.constructions.oscillators import (
     time_neuron,
 )
 from anharmonic_papers.theory.constructions.signals import F64, before, steepest, wave, waves
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 
 CHAPTER = "Neural oscillators"
 SMALL = 1e-4  # s of a bank whose own error is not looked at

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.constructions.networks import TanhNetwork, random_network, square
 from anharmonic_papers.theory.constructions.operators import (
     delay,
@@ -16,7 +17,7 @@ from anharmonic_papers.theory.constructions.operators import (
 )
 from anharmonic_papers.theory.constructions.oscillators import Oscillators, Signal, chain, solve
 from anharmonic_papers.theory.constructions.signals import F64, extended, steepest, wave
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 
 CHAPTER = "Neural oscillators"
 SMALL = 1e-4  # s of a bank whose own error is not looked at

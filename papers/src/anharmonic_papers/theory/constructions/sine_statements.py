@@ -14,6 +14,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from anharmonic_papers.theory._old import statement
 from anharmonic_papers.theory.constructions.oscillators import (
     Signal,
     sine_transform,
@@ -21,7 +22,7 @@ from anharmonic_papers.theory.constructions.oscillators import (
     time_neuron,
 )
 from anharmonic_papers.theory.constructions.signals import wave, windowed_sine
-from anharmonic_papers.theory.statements import Check, statement
+from anharmonic_papers.theory.statements import Check
 
 CHAPTER = "Neural oscillators"
 F64 = torch.float64

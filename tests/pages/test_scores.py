@@ -1,0 +1,37 @@
+"""What a test gave, in ten lines."""
+
+import pytest
+import torch
+
+pytest.importorskip("rich", reason="tables are printed with it")
+from anharmonic import pages
+from anharmonic.data.scores import score_table
+
+
+@pytest.mark.parametrize("classes", [2, 3, 40])
+def test_classes_in_ten_lines(classes):
+    gen = torch.Generator().manual_seed(0)
+    shares = torch.randn(200, classes, generator=gen).softmax(1)
+    names = [f"class {i}" for i in range(classes)]
+    table = score_table("class", shares, torch.arange(200) % classes, names)
+    said = pages.report_text(table)
+    assert len(said.splitlines()) <= 10
+    assert "accuracy" in said and "Brier score" in said and "Most often" in said
+    worst = min(table.classes, key=lambda one: one.f1)
+    assert worst.name in said
+    assert ("report.json" in said) == (classes > 5)
+
+
+def test_outputs_in_ten_lines():
+    gen = torch.Generator().manual_seed(0)
+    y = torch.randn(50, 10, generator=gen)
+    said = pages.report_text(score_table("value", y + 0.1, y))
+    assert len(said.splitlines()) <= 10 and "5 more in report.json" in said
+    one = pages.report_text(score_table("value", y[:, :1] + 0.1, y[:, :1]))
+    assert len(one.splitlines()) == 1 and "RMSE 0.1" in one
+
+
+def test_a_forecast_shows_channels_and_steps():
+    y = torch.arange(48.0).reshape(4, 12)
+    said = pages.report_text(score_table("value", y + 0.5, y, ("load",), horizon=12))
+    assert "load" in said and "1: 0.5, 3: 0.5" in said and "12: 0.5" in said
