@@ -314,8 +314,8 @@ def warn_of_absent_classes(train: Sequences, class_names: tuple[str, ...]) -> No
     absent = [name for i, name in enumerate(class_names) if i not in held]
     if class_names and len(held) < 2:
         came = f"only {class_names[int(held[0])]!r}, none of {listed(absent[:5])}"
-        advice = "cut it otherwise: name a column of groups (--group-column), record more, or say "
-        advice += "--split random where there are several sequences that are not neighbours"
+        advice = "cut it otherwise: name the recordings or their groups (--id-column, "
+        advice += "--group-column), or say --split random where sequences are no neighbours"
         expected = f"{train.where} must have two classes or more in its training part"
         raise ValueError(message(expected, came, advice))
     if absent:

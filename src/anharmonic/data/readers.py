@@ -50,10 +50,13 @@ def read_parts(
     path = existing_data(path)
     given = columns or Columns()
     if path.is_dir():
-        arrays = [file for file in data_files(path) if known_key(file.stem) in ("x", "x_train")]
-        if not (len(arrays) == 1 and arrays[0].suffix.lower() == ".npy"):
+        # Arrays with the names of an archive's keys, and nothing else, are one.
+        files = [file for file in data_files(path) if file.suffix.lower() in FILE_SUFFIXES]
+        named = {known_key(file.stem): file for file in files if file.suffix.lower() == ".npy"}
+        first = named.get("x", named.get("x_train"))
+        if first is None or None in named or len(named) < len(files):
             return read_folder(path, given, targets)
-        path = arrays[0]  # arrays with the names of an archive's keys
+        path = first
     parts: dict[str, Sequences] = {}
     for name, file in _files(path, pair=targets and pair).items():
         read = READERS[_form(path)](file, targets, given)
