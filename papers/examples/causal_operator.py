@@ -13,11 +13,11 @@ from pathlib import Path
 
 import torch
 
-from anharmonic_papers.theory.constructions.networks import identity
-from anharmonic_papers.theory.constructions.operator_statements import errors_by_width
-from anharmonic_papers.theory.constructions.operators import delay, function
-from anharmonic_papers.theory.constructions.oscillators import chain
-from anharmonic_papers.theory.constructions.signals import before
+from anharmonic_papers.theory.networks import identity
+from anharmonic_papers.theory.operators import delay, function
+from anharmonic_papers.theory.oscillator_networks import chain
+from anharmonic_papers.theory.oscillators import errors_by_width
+from anharmonic_papers.theory.signals import before
 
 TAU, END, SCALE = 0.5, 1.5, 1e-4
 

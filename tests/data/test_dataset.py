@@ -101,11 +101,11 @@ def test_a_class_for_every_step() -> None:
 
 
 def test_parts_of_a_batch_and_its_device_keep_everything() -> None:
-    batch = Batch(*(torch.rand(4, 3) for _ in range(8)))
+    batch = Batch(*(torch.rand(4, 3) for _ in range(9)))
     part = batch.cut(1, 3)
     for whole, cut in zip(batch, part, strict=True):
         assert whole is not None and cut is not None
         assert torch.equal(whole[1:3], cut)
     meta = batch.to(torch.device("meta"))
     kinds = [None if tensor is None else tensor.device.type for tensor in meta]
-    assert kinds == ["meta", "meta", "cpu", "meta", "meta", "meta", "meta", "cpu"]
+    assert kinds == ["meta", "meta", "cpu", "meta", "meta", "meta", "meta", "cpu", "meta"]

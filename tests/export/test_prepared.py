@@ -69,7 +69,7 @@ def test_onnx_takes_samples_as_they_come(tmp_path, kind):
     made, _, x, elapsed = fitted(kind)
     torch.manual_seed(0)
     model = ah.SequenceModel("LEM", made.size, 3, hidden_size=4)
-    program = RunProgram(model, made, True)
+    program = RunProgram(model, made, "class")
     _export(program, tmp_path / "run.onnx", ())
     loaded = runtime.InferenceSession(tmp_path / "run.onnx", providers=["CPUExecutionProvider"])
     given = dict(zip(program.inputs, (x.numpy(), elapsed.numpy()), strict=False))
@@ -87,6 +87,6 @@ def test_a_forecast_is_in_the_units_of_its_channels():
     with torch.no_grad():
         model.linear.weight.zero_()
         model.linear.bias.fill_(1.0)
-        (found,) = RunProgram(model, made, False)(x)
+        (found,) = RunProgram(model, made, "value")(x)
     last = Prepared(made).last_known(x)
     torch.testing.assert_close(found.reshape(5, 3, 2)[:, 2], last + torch.tensor([2.0, 5.0]))

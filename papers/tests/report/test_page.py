@@ -80,6 +80,16 @@ def test_page_gives_the_command_that_repeats_the_table(table, run, make_result):
     )
 
 
+def test_page_says_where_learning_curves_are_missing(table, run, make_result):
+    one, said = replace(table, rows=(Row("LEM", run=run),)), "keep fewer than three epochs"
+    result = make_result(run)
+    for epochs in (1, 4):
+        curve = {"epoch": list(range(1, epochs + 1)), "valid": [0.5] * epochs}
+        text = html([(one, compare(one, [replace(result, curve=curve, best_epoch=1)]))])
+        assert (said in text) == (epochs < 3)
+    assert said not in html([(one, compare(one, []))])
+
+
 def test_labels_are_escaped_everywhere(table, run, make_result):
     evil = replace(table, rows=(Row("<img src=x>", group='"><i>', reported="1", run=run),))
     text = html([(evil, compare(evil, [make_result(run)]))])

@@ -23,16 +23,7 @@ pytestmark = pytest.mark.skipif(
     not FOLDER, reason="ANHARMONIC_PAPERS does not name the folder of the papers' numbers"
 )
 
-OURS = {
-    "demo",
-    "spoken-digits",
-    "worms",
-    "cornn-watch-imu",
-    "short-psmnist",
-    "short-smnist",
-    "short-ncifar",
-}
-TABLES = [name for name in list_tables() if name not in OURS]
+TABLES = [name for name in list_tables() if table(name).paper != "ours"]
 RETRAINED = {"cornn-retraining-statistics", "unicornn-retraining-statistics"}
 # Our labels where the papers print others.
 PRINTED = {

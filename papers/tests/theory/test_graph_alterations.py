@@ -51,6 +51,10 @@ ERRORS = {
     "γ doubled": [(GraphCON, "_step", with_settings(frequency=lambda gamma: 2 * gamma))],
     "α negated": [(GraphCON, "_step", with_settings(damping=lambda alpha: -alpha))],
     "α larger": [(GraphCON, "_step", with_settings(damping=lambda alpha: alpha + 0.1))],
+    "α negated, threefold": [(GraphCON, "_step", with_settings(damping=lambda alpha: -3 * alpha))],
+    "activation halved": [
+        (GraphCON, "_step", with_settings(_sigma=lambda sigma: lambda a: sigma(a) / 2))
+    ],
     "X moved by the old Y": [(GraphCON, "_step", old_velocity)],
     "rates reversed": [(GradientGating, "_step", rates_reversed)],
     "twice the step": [(GradientGating, "_step", overshooting)],
@@ -132,6 +136,12 @@ CAUGHT = {
     },
     "α negated": {"graphcon-state-bound", "graphcon-gradient", "graphcon-plain-limit"},
     "α larger": {"graphcon-energy-scheme", "graphcon-plain-limit", "graphcon-uncoupled"},
+    "α negated, threefold": {"graphcon-algebraic-printed"},
+    "activation halved": {
+        "graphcon-gradient-leading",
+        "graphcon-plain-limit",
+        "graphcon-steady-state",
+    },
     "X moved by the old Y": {
         "graphcon-energy-scheme",
         "graphcon-steady-state",
@@ -180,11 +190,15 @@ CAUGHT = {
     ("error", "name"), [(error, name) for error, names in CAUGHT.items() for name in sorted(names)]
 )
 def test_a_planted_error_contradicts_the_statement(error, name):
-    statement = STATEMENTS[name]
+    statement = all_statements()[name]
     with altered(error):
         check = statement.example()
     assert statement.contradicted_by(check), str(check)
 
 
 def test_every_statement_has_an_error_that_contradicts_it():
-    assert set.union(*CAUGHT.values()) == set(STATEMENTS)
+    assert set.union(*CAUGHT.values()) - {"graphcon-algebraic-printed"} == set(STATEMENTS)
+
+
+def test_after_the_errors_all_is_as_it_was():
+    assert not any(said.contradicted_by(said.example()) for said in STATEMENTS.values())

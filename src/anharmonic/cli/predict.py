@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from anharmonic._files import write_atomically
 from anharmonic.cli.flags import run_command
 from anharmonic.data.scores import accuracy_interval
 from anharmonic.train.evaluate_run import Evaluation, evaluate_run
-from anharmonic.train.predict import Predictions, predict
+from anharmonic.train.predict import Ahead, Predictions, predict
 
 # A wider matrix of what was taken for what would not fit a terminal.
 _MOST_CLASSES = 10
@@ -107,7 +107,7 @@ def evaluation_text(found: Evaluation) -> str:
     head = (f"of {found.scores.count}", "model", f"trivial answer ({found.trivial_answer})")
     rows = metric_rows(found.scores, found.trivial)
     parts: list[Any] = [grid(head, rows)]
-    if found.scores.classes and "accuracy" in found.scores.metrics:
+    if found.scores.confusion:
         low, high = accuracy_interval(found.scores.metrics["accuracy"], found.scores.count)
         parts.append(f"95 % interval of the accuracy: {low:.3g} to {high:.3g} %")
     if not found.is_better:
@@ -131,13 +131,18 @@ def csv_text(predictions: Predictions) -> str:
     The columns are ``index``, ``id`` where the file names its sequences, ``target`` where it was
     looked at, and ``prediction``; for classes also ``p_NAME``, the probability of each; for several
     values ``prediction_0``, ``prediction_1`` and so on, likewise of ``target``; for predictions at
-    every step ``step`` (from 0) before them.
+    every step ``step`` (from 0) before them. A forecast has a row for every step ahead: ``step``
+    (from 1), ``time`` where it is known, and a column for every channel, named after it; of
+    quantiles ``NAME_q0.1`` and so on.
 
     Args:
         predictions: What ``train.predict`` gave.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
+    if predictions.ahead is not None:
+        writer.writerows(_forecast_rows(predictions, predictions.ahead))
+        return text.getvalue()
     labels, values, names = predictions.labels, predictions.values, predictions.class_names
     width = values[0].shape[-1] if len(values) else 1
     if labels is not None:
@@ -167,6 +172,32 @@ def csv_text(predictions: Predictions) -> str:
                 label = labels[index][step] if per_step else labels[index]
                 writer.writerow([*place, _inert(str(label)), *(f"{p:.6g}" for p in row)])
     return text.getvalue()
+
+
+def _forecast_rows(predictions: Predictions, ahead: Ahead) -> Iterator[list[Any]]:
+    """A forecast as rows: one for every step of every series."""
+    ids, times = predictions.ids, ahead.times
+    columns = [_inert(name) for name in ahead.channels]
+    if ahead.quantiles:
+        columns = [f"{name}_q{q:g}" for name in columns for q in ahead.quantiles]
+    named, dated = ["id"] * (ids is not None), ["time"] * (times is not None)
+    yield ["index", *named, "step", *dated, *columns]
+    shape = (max(1, len(ahead.quantiles)), ahead.horizon, len(ahead.channels))
+    for index, row in enumerate(predictions.values):
+        for step, values in enumerate(np.moveaxis(row.reshape(shape), 0, -1)):
+            place: list[Any] = [index, *([] if ids is None else [_inert(ids[index])]), step + 1]
+            if times is not None:
+                place.append(_written(times[index, step]))
+            yield [*place, *(f"{value:.9g}" for value in values.ravel())]
+
+
+def _written(time: Any) -> str:
+    """A time as a table has it: a date, a date with its time, or a number."""
+    if not isinstance(time, np.datetime64):
+        return f"{time:.9g}"
+    if time == time.astype("M8[D]"):
+        return str(time.astype("M8[D]"))
+    return str(time.astype("M8[s]" if time == time.astype("M8[s]") else "M8[ms]"))
 
 
 def _inert(word: str) -> str:

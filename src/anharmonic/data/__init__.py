@@ -36,6 +36,7 @@ from anharmonic.data.registry import list_tasks, make_task, task_class, task_opt
 from anharmonic.data.scores import (
     ClassScores,
     OutputScores,
+    QuantileScores,
     ScoreTable,
     accuracy_interval,
     score_table,
@@ -67,6 +68,7 @@ __all__ = [
     "NodeDataset",
     "NodeTask",
     "OutputScores",
+    "QuantileScores",
     "Readout",
     "Recordings",
     "RemoteFile",

@@ -33,7 +33,7 @@ Readout = Literal["last", "all", "node", "graph", "row"]
 Loss = Literal["cross_entropy", "binary_cross_entropy", "squared_error", "absolute_error"]
 MetricName = Literal[
     "accuracy", "balanced_accuracy", "f1", "cross_entropy", "bits_per_character", "perplexity",
-    "mse", "rmse", "nrmse", "nmse", "mae",
+    "mse", "rmse", "nrmse", "nmse", "mae", "pinball",
 ]  # fmt: skip
 AnyPart = TypeVar("AnyPart")
 _TARGETS = {
@@ -106,8 +106,9 @@ class Task(ABC):
         source: Where the data come from; says so where they are not the original ones.
         licence: Licence of the data.
         sizes: Number of sequences, nodes, graphs or rows: "train", "valid", "test".
-        class_names: Name of every class; empty for "value" and "labels".
+        class_names: Name of every class or label; empty for "value".
         horizon: Steps that are forecast; 0 where nothing is.
+        quantiles: What is forecast of each value; empty for its mean.
         progress: Whether a download shows a progress bar.
         hint: What the user may have meant otherwise, a sentence; empty where there is no doubt.
         class_weights: Factors on the classes in the loss, as `class_names`; None for 1.
@@ -137,6 +138,7 @@ class Task(ABC):
     sizes: dict[str, int]
     class_names: tuple[str, ...] = ()
     horizon: int = 0
+    quantiles: tuple[float, ...] = ()
     progress: bool = True
     hint: str = ""
     class_weights: tuple[float, ...] | None = None

@@ -32,6 +32,8 @@ class Batch(NamedTuple):
         weight: Float32 `[B]`, factors on the sequences in the loss; None for 1.
         known: Bool `[B, T]`, on the CPU as made: the steps that have a target; None for all real
             ones.
+        quantiles: Float32 `[B, Q]`, of forecasts of quantiles, for which `y` is repeated Q times;
+            None for forecasts of the mean.
     """
 
     x: Tensor
@@ -42,6 +44,7 @@ class Batch(NamedTuple):
     scale: Tensor | None = None
     weight: Tensor | None = None
     known: Tensor | None = None
+    quantiles: Tensor | None = None
 
     @property
     def inputs(self) -> tuple[Tensor | None, ...]:
@@ -85,7 +88,12 @@ class Batch(NamedTuple):
         shift, scale = self.shift, self.scale
         if prediction.dim() == 3:
             shift, scale = shift.unsqueeze(1), scale.unsqueeze(1)
-        return prediction * scale + shift
+        prediction = prediction * scale + shift
+        if self.quantiles is None:
+            return prediction
+        # A larger quantile is never below a smaller one.
+        shape = (len(prediction), self.quantiles.shape[1], -1)
+        return prediction.reshape(shape).sort(1).values.flatten(1)
 
 
 AnyBatch = TypeVar("AnyBatch")
@@ -173,9 +181,12 @@ class SequenceDataset(Dataset[Batch]):
             Dense data only.
         elapsed: Time since the previous sample in nominal steps, `[N, T]`, flat
             `[sum of lengths]` when ragged; None where all steps are nominal.
-        units: Shift and scale of a batch, each `[N, O]` (or `[1, O]` for all); None for 0 and 1.
+        units: Shift and scale of a batch, each `[N, O]` (or `[1, O]` for all), and perhaps
+            quantiles `[1, Q]`; None for 0 and 1.
         tokens: Whether x holds numbers of words or characters; batches are converted to int64.
         weights: Factors on the sequences in the loss, `[N]`; None for 1.
+        known: Which steps have a target, bool `[N, T]`, flat `[sum of lengths]` when ragged; None
+            for all.
 
     Example:
         >>> x, y = torch.arange(6.0).reshape(6, 1), torch.tensor([0, 1])
@@ -194,9 +205,10 @@ class SequenceDataset(Dataset[Batch]):
         per_step: bool = False,
         transform: Callable[[Tensor], Tensor] | None = None,
         elapsed: Tensor | None = None,
-        units: tuple[Tensor, Tensor] | None = None,
+        units: tuple[Tensor, ...] | None = None,
         tokens: bool = False,
         weights: Tensor | None = None,
+        known: Tensor | None = None,
     ) -> None:
         self._count = x.shape[0] if offsets is None else offsets.shape[0] - 1
         rows = x.shape[0] if per_step and offsets is not None else self._count
@@ -219,6 +231,7 @@ class SequenceDataset(Dataset[Batch]):
         self.elapsed = elapsed
         self.units = units
         self.weights = weights
+        self.known = known
 
     def __len__(self) -> int:
         return self._count
@@ -233,14 +246,16 @@ class SequenceDataset(Dataset[Batch]):
         count, elapsed = len(indices), self.elapsed
         units = {} if self.weights is None else {"weight": self.weights[indices]}
         if self.units is not None:
-            for name, part in zip(("shift", "scale"), self.units, strict=True):
+            for name, part in zip(("shift", "scale", "quantiles"), self.units, strict=False):
                 units[name] = part.expand(count, -1) if len(part) == 1 else part[indices]
+        known = self.known
         if self.offsets is None:
+            known = None if known is None else known[indices]
             x = self.x[indices].to(self._dtype)
             if self.transform is not None:
                 x = self.transform(x)
             elapsed = None if elapsed is None else elapsed[indices]
-            return Batch(x, as_target(self.y[indices]), None, elapsed, **units)
+            return Batch(x, as_target(self.y[indices]), None, elapsed, **units, known=known)
         starts = self.offsets[indices]
         lengths = self.offsets[indices + 1] - starts
         steps = torch.arange(int(lengths.max()))
@@ -248,8 +263,9 @@ class SequenceDataset(Dataset[Batch]):
         rows = (starts[:, None] + steps)[mask]
         y = as_target(_pad(self.y[rows], mask) if self.per_step else self.y[indices])
         elapsed = None if elapsed is None else _pad(elapsed[rows], mask, 1.0)
+        known = None if known is None else _pad(known[rows], mask)
         x = _pad(self.x[rows], mask).to(self._dtype)
-        return Batch(x, y, lengths, elapsed, **units)
+        return Batch(x, y, lengths, elapsed, **units, known=known)
 
 
 def as_target(y: Tensor) -> Tensor:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from anharmonic._checks import positive_int, require
 from anharmonic.data.preprocessing import Preprocessing
@@ -26,6 +29,8 @@ class Windows:
         stride: Steps from one window to the next; None for `window`, with `horizon` 1.
         horizon: Steps to forecast after a window; None for no forecast.
         forecast: Channels to forecast, by name or number; empty for all.
+        quantiles: What is forecast of each value, in (0, 1), rising, the median among them; empty
+            for its mean.
 
     Raises:
         TypeError: If a number is not an integer.
@@ -36,6 +41,7 @@ class Windows:
     stride: int | None = None
     horizon: int | None = None
     forecast: tuple[str, ...] = ()
+    quantiles: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("window", "stride", "horizon"):
@@ -45,6 +51,13 @@ class Windows:
         require(cut or self.stride is None, "stride", self.stride, none, "pass window too")
         fits, advice = self.horizon is not None or not self.forecast, "pass horizon too"
         require(fits, "forecast", list(self.forecast), "empty without horizon", advice)
+        fits = self.horizon is not None or not self.quantiles
+        require(fits, "quantiles", list(self.quantiles), "empty without horizon", advice)
+        rising = (0.0, *self.quantiles, 1.0)
+        fits = all(a < b for a, b in itertools.pairwise(rising))
+        fits = not self.quantiles or (fits and 0.5 in self.quantiles)
+        expected = "rising numbers in (0, 1) with 0.5 among them"
+        require(fits, "quantiles", list(self.quantiles), expected, "for example 0.1 0.5 0.9")
 
     def length(self, parts: Mapping[str, Sequences]) -> int:
         """Steps of the past to forecast from: as given, else 4 horizons or what the series allow.
@@ -82,4 +95,9 @@ class Windows:
         channels = channel_numbers(parts["train"], self.forecast)
         ahead = (window, self.stride or 1, self.horizon, channels)
         made = {name: forecast_windows(part, *ahead) for name, part in parts.items()}
-        return preprocessing.forecasting(made["train"], window, self.horizon, channels), made, {}
+        prepared = preprocessing.forecasting(made["train"], window, self.horizon, channels)
+        if self.quantiles:
+            prepared = replace(prepared, quantiles=self.quantiles)
+            times = (1, len(self.quantiles))
+            made = {n: p.with_targets(np.tile(np.asarray(p.y), times)) for n, p in made.items()}
+        return prepared, made, {}

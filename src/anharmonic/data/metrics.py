@@ -29,7 +29,8 @@ class TaskMetric:
             in nats; "bits_per_character": the same in bits; "perplexity": its exponential;
             "mse", "rmse", "mae": errors over all samples, real steps and outputs; "nrmse":
             root mean squared error over the root mean square of the targets, 1 for a model that
-            answers 0; "nmse": mean squared error over a constant of the data, 1 / `scale`.
+            answers 0; "nmse": mean squared error over a constant of the data, 1 / `scale`;
+            "pinball": the loss of quantiles, mean over them, half the absolute error for a median.
         scale: Factor on the value, > 0: the `metric_scale` of the task.
 
     Attributes:
@@ -138,6 +139,28 @@ def _relative_squares(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Te
     return (prediction - y).square().sum(), y.square().sum()
 
 
+def _pinball(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int]:
+    _check_shape(prediction, batch)
+    assert isinstance(batch, Batch) and batch.quantiles is not None
+    difference = (prediction - batch.y).to("cpu", torch.float64)
+    return pinball_losses(difference, batch.quantiles.cpu()).sum(), batch.y.numel()
+
+
+def pinball_losses(difference: Tensor, quantiles: Tensor) -> Tensor:
+    """The losses of quantiles, `[B, O]`: a share q of the truth should be below quantile q.
+
+    Args:
+        difference: Predictions less the truth, `[B, O]`, all of the first quantile first.
+        quantiles: `[B, Q]`.
+
+    Example:
+        >>> pinball_losses(torch.tensor([[-1.0, 2.0]]), torch.tensor([[0.25, 0.75]])).tolist()
+        [[0.25, 0.5]]
+    """
+    q = quantiles.repeat_interleave(difference.shape[1] // quantiles.shape[1], 1)
+    return torch.maximum(-q * difference, (1 - q) * difference)
+
+
 def real_steps(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
     """Predictions and targets in float64, padding left out."""
     _check_shape(prediction, batch)
@@ -188,4 +211,5 @@ _SUMS: dict[str, Callable[[Tensor, Batch | GraphBatch], tuple[Tensor, Tensor | i
     "nrmse": _relative_squares,
     "nmse": _squares,
     "mae": _errors,
+    "pinball": _pinball,
 }

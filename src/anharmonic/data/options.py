@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from anharmonic._checks import boolean, choice, listed, positive_int, require
+from anharmonic._checks import boolean, choice, listed, number, positive_int, require
 from anharmonic.data.base import MetricName
 from anharmonic.data.columns import Columns, Duplicates, Labels, Layout
 from anharmonic.data.forecast import Windows
 from anharmonic.data.parts import Cut, SplitBy
 from anharmonic.data.preprocessing import Elapsed, Missing
 
-Metric = Literal["auto", "accuracy", "balanced_accuracy", "cross_entropy", "rmse", "mse", "mae"]
+Metric = Literal[
+    "auto", "accuracy", "balanced_accuracy", "f1", "cross_entropy", "rmse", "mse", "mae"
+]  # fmt: skip
+_USUAL: dict[str, MetricName] = {"class": "accuracy", "labels": "f1", "value": "rmse"}
+_OF_LABELS = ("f1",)
 _OF_CLASSES = ("accuracy", "balanced_accuracy", "cross_entropy")
 
 
@@ -22,7 +26,9 @@ class DataOptions:
     """How sequences are read, cut into parts and prepared.
 
     Args:
-        target: "class" or "value" to decide what `y` means; "auto" by its type.
+        target: "class" or "value" to decide what `y` means; "auto" by its type. "labels": each
+            sequence or step has any number of labels, given as text with a bar between (walk|talk;
+            a bar alone for none) or as columns of 0 and 1 (of a table, target_column="walk|talk").
         standardise: Whether every input channel gets mean 0 and standard deviation 1, measured on
             the training data. Targets stay as they are, see `scale_target`.
         missing: "error" refuses NaN in the inputs; "mean" puts the channel's training mean there;
@@ -66,6 +72,8 @@ class DataOptions:
             `forecast`. `y` is not read. Targets are scaled, and an output of 0 stands for the last
             known value. None if nothing is forecast.
         forecast: Channels to forecast, by name or number from 0; empty for all.
+        quantiles: What is forecast of each value instead of its mean, rising numbers in (0, 1) with
+            0.5 among them: 0.1 0.5 0.9. The loss and the metric are then the pinball loss.
         ignore: Of a table, columns that are left out.
         date_format: Of a table, how dates are written, as of `datetime.strptime`: "%d.%m.%Y".
         duplicates: Of a table, what becomes of rows that repeat a time of a sequence: "refuse",
@@ -85,8 +93,8 @@ class DataOptions:
         resample: Of a folder of sounds, the samples per second to which all are resampled. None to
             leave them; they must then agree.
         metric: What is measured: of classes "accuracy", "balanced_accuracy" (mean recall of the
-            classes) or "cross_entropy", of values "rmse", "mse" or "mae"; "auto" is "accuracy" or
-            "rmse".
+            classes) or "cross_entropy", of labels "f1" (micro-averaged), of values "rmse", "mse" or
+            "mae"; "auto" is the first of these.
         season: Of a forecast, steps after which it repeats: the baseline is the better one of the
             last value and the value a season before. None to find it in the training part.
 
@@ -99,7 +107,7 @@ class DataOptions:
         5
     """
 
-    target: Literal["auto", "class", "value"] = "auto"
+    target: Literal["auto", "class", "value", "labels"] = "auto"
     standardise: bool = True
     missing: Missing = "error"
     split_seed: int = 1234
@@ -121,6 +129,7 @@ class DataOptions:
     stride: int | None = None
     horizon: int | None = None
     forecast: Sequence[str] = ()
+    quantiles: Sequence[float] = ()
     ignore: Sequence[str] = ()
     date_format: str | None = None
     duplicates: Duplicates = "refuse"
@@ -135,7 +144,7 @@ class DataOptions:
     season: int | None = None
 
     def __post_init__(self) -> None:
-        choice("target", self.target, ("auto", "class", "value"))
+        choice("target", self.target, ("auto", "class", "value", "labels"))
         for name in ("standardise", "difference", "scale_target", "scale_each"):
             boolean(name, getattr(self, name))
         fits, advice = self.horizon is None or not self.scale_each, "leave one of them out"
@@ -149,6 +158,10 @@ class DataOptions:
             require(cut, "season", self.season, "None without horizon", advice)
         for name in ("test_groups", "forecast", "ignore", "static", "categorical"):
             object.__setattr__(self, name, tuple(str(entry) for entry in getattr(self, name)))
+        quantiles = tuple(number("a quantile", q, low=0.0, high=1.0) for q in self.quantiles)
+        object.__setattr__(self, "quantiles", quantiles)
+        advice, fits = "leave one of them out", not quantiles or self.metric == "auto"
+        require(fits, "metric with quantiles", self.metric, "auto, the pinball loss", advice)
         # Each of these checks its own part of the options.
         _ = self.windows, self.cut, self.columns
 
@@ -156,22 +169,27 @@ class DataOptions:
         """The metric of a task.
 
         Args:
-            target: What is predicted, "class" or "value".
+            target: What is predicted, "class", "labels" or "value".
 
         Raises:
             ValueError: If the metric is for something else.
         """
         if self.metric == "auto":
-            return "accuracy" if target == "class" else "rmse"
-        fits, advice = (self.metric in _OF_CLASSES) == (target == "class"), "choose one of these"
-        expected = listed(_OF_CLASSES, "or") if target == "class" else "rmse, mse or mae"
+            return _USUAL[target]
+        known = {"class": _OF_CLASSES, "labels": _OF_LABELS, "value": ("rmse", "mse", "mae")}[
+            target
+        ]
+        fits, advice = self.metric in known, "choose one of these"
+        expected = listed(known, "or")
         require(fits, f"metric for targets that are a {target}", self.metric, expected, advice)
         return self.metric
 
     @property
     def windows(self) -> Windows:
         """How sequences are cut into windows."""
-        return Windows(self.window, self.stride, self.horizon, tuple(self.forecast))
+        return Windows(
+            self.window, self.stride, self.horizon, tuple(self.forecast), tuple(self.quantiles)
+        )
 
     @property
     def cut(self) -> Cut:

@@ -21,12 +21,16 @@ from anharmonic.data.sequences import Integers, Sequences, check_finite
 from anharmonic.data.targets import (
     classes_by_step,
     encode_classes,
+    encode_labels,
     encode_like,
     float_targets,
+    known_targets,
+    label_names,
     output_width,
     target_kind,
+    with_known,
 )
-from anharmonic.data.windows import Pieces, find_season, seasonal_values
+from anharmonic.data.windows import Pieces, find_season, future_times, seasonal_values
 
 __all__ = ["Inputs", "SequencesTask", "inputs_of"]
 
@@ -129,24 +133,26 @@ class SequencesTask(Task):
         parts: Mapping[str, Sequences] = self._parts
         self.options, self.windows, cut = options, options.windows, options.cut
         self.class_names, self.hint, self.horizon = (), "", options.horizon or 0
+        self.quantiles = ()
         if options.horizon is None:
             parts = self._labelled(parts, options.target)
         else:
             parts = {name: part.with_targets(None) for name, part in parts.items()}
             self.target, self.readout = "value", "last"
-            self.metric = options.metric_of("value")
+            self.metric = "pinball" if options.quantiles else options.metric_of("value")
+            self.quantiles = tuple(options.quantiles)
             cut = replace(cut, window=self.windows.length(parts))
         for part in parts.values():
             # Before the cut: it names the file's places.
             check_finite(part, part.x, options.missing != "error")
-        labels = self.class_names if self.readout == "last" else ()
+        labels = self.class_names if (self.target, self.readout) == ("class", "last") else ()
         cuts = cut_parts(parts, cut, labels)
         self._facts = self._understood(parts, cuts, options.missing)
         if set(parts) != set(cuts):
             cut_by = cut.describe(parts["all" if "all" in parts else "train"])
             self._facts.append(f"split {cut_by}")
         known, known_names = self._known
-        if not known_names:
+        if not known_names and self.target == "class":
             warn_of_absent_classes(cuts["train"], self.class_names)
         self._facts += odd_channels(cuts["train"])
         self.preprocessing = known or Preprocessing.fit(
@@ -197,8 +203,11 @@ class SequencesTask(Task):
             test = self._splits.test if self._splits is not None else None
             assert test is not None and test.units is not None
             values = torch.from_numpy(seasonal_values(whole, cuts["test"], *ahead, season))
-            last = test.units[0].expand(values.shape)
+            last = test.units[0][:, : values.shape[1]].expand(values.shape)
             self.seasonal = torch.where(values.isnan(), last, values)
+            if self.quantiles:
+                self.seasonal = None  # it is no baseline of quantiles
+                return
             found = "given" if options.season else "found in the training part"
             self._facts.append(
                 f"baseline: the last value or that {season} steps before ({found}), whichever is "
@@ -207,7 +216,7 @@ class SequencesTask(Task):
 
     def _labelled(self, parts: Mapping[str, Sequences], target: str) -> dict[str, Sequences]:
         """The sequences with numbers as targets; what they are is now known of the task."""
-        parts = {name: classes_by_step(part, target) for name, part in parts.items()}
+        parts = {name: with_known(classes_by_step(part, target)) for name, part in parts.items()}
         meant = {target_kind(part, target) for part in parts.values()}
         came = {
             key: f"{y.dtype} {list(y.shape)}"
@@ -231,8 +240,16 @@ class SequencesTask(Task):
             else:
                 self.class_names, codes = encode_classes(parts, self.source)
             self.output_size = len(self.class_names)
-            every = np.concatenate([part.reshape(-1) for part in codes.values()])
+            known = [known_targets(replace(parts[name], y=code)) for name, code in codes.items()]
+            every = np.concatenate([part.reshape(-1) for part in known])
             self._counts = np.bincount(every, minlength=self.output_size).tolist()
+        elif self.target == "labels":
+            self.class_names = label_names(parts, self.source)
+            codes = {
+                name: encode_labels(part, self.class_names, self.source)
+                for name, part in parts.items()
+            }
+            self.output_size = len(self.class_names)
         else:
             codes = {name: float_targets(part) for name, part in parts.items()}
             self.output_size = output_width(codes, self.source)
@@ -250,11 +267,19 @@ class SequencesTask(Task):
     ) -> list[str]:
         """What a user wants to see of the data at once, in words."""
         facts = []
-        if self.readout == "last" and 0 < len(self.class_names) <= 10:
+        if self.target == "labels" and len(self.class_names) <= 10:
+            shares = np.concatenate([known_targets(part) for part in cuts.values()]).mean(axis=0)
+            named = zip(self.class_names, shares, strict=True)
+            facts.append("labels " + ", ".join(f"{name} {100 * s:.3g} %" for name, s in named))
+        elif self.readout == "last" and 0 < len(self.class_names) <= 10:
             y = np.concatenate([np.asarray(part.y) for part in cuts.values()])
             counts = np.bincount(y, minlength=len(self.class_names))
             named = zip(self.class_names, counts, strict=True)
             facts.append("classes " + ", ".join(f"{name} {count}" for name, count in named))
+        unknown = [~part.known for part in parts.values() if part.known is not None]
+        if unknown:
+            share = 100 * sum(map(np.sum, unknown)) / sum(len(part.x) for part in parts.values())
+            facts.append(f"{share:.2g} % of the steps without a target (left out)")
         gaps = sum(int(np.isnan(part.x).sum()) for part in parts.values())
         if gaps:
             share = 100 * gaps / sum(part.x.size for part in parts.values())
@@ -277,7 +302,9 @@ class SequencesTask(Task):
         if self.windows.horizon is None:
             return super().output
         channels = counted(len(self.preprocessing.forecast), "channel")
-        return f"the next {counted(self.windows.horizon, 'step')} of {channels}"
+        what = f"the next {counted(self.windows.horizon, 'step')} of {channels}"
+        named = ", ".join(f"{q:g}" for q in self.quantiles)
+        return f"the quantiles {named} of {what}" if named else what
 
     def _inputs(self, noun: str) -> str:
         own = len(self.preprocessing.mean)
@@ -306,6 +333,8 @@ class Inputs(NamedTuple):
     """Steps at the end of every entry that are in none before it."""
     ids: NDArray[Any] | None
     """What the data call their sequences; None if they have no names for them."""
+    times: NDArray[Any] | None = None
+    """Of forecasts, when the steps ahead are, `[N, horizon]`; None if that is not known."""
 
 
 def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
@@ -320,7 +349,9 @@ def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
     """
     preprocessing = preprocessing.for_gaps(part)
     pieces = preprocessing.pieces(part.with_targets(None))
-    return Inputs(preprocessing.dataset(pieces.part), pieces.owners, pieces.fresh, part.ids)
+    times = future_times(part, preprocessing.horizon) if preprocessing.horizon else None
+    data = preprocessing.dataset(pieces.part)
+    return Inputs(data, pieces.owners, pieces.fresh, part.ids, times)
 
 
 def odd_channels(part: Sequences) -> list[str]:

@@ -310,7 +310,8 @@ def warn_of_absent_classes(train: Sequences, class_names: tuple[str, ...]) -> No
     Raises:
         ValueError: If the training part holds one class only.
     """
-    held = np.unique(np.asarray(train.y))
+    y = np.asarray(train.y)
+    held = np.unique(y if train.known is None else y[train.known])
     absent = [name for i, name in enumerate(class_names) if i not in held]
     if class_names and len(held) < 2:
         came = f"only {class_names[int(held[0])]!r}, none of {listed(absent[:5])}"

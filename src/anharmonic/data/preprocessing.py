@@ -84,6 +84,8 @@ class Preprocessing:
             are appended as channels, the same at every step. Empty if sequences are not.
         level_scale: The standard deviations of those; 1 where one is 0.
         season: Steps after which a forecast's series repeat, for the baseline; 0 if they do not.
+        quantiles: What is forecast of each value; empty for its mean. Outputs are all values of the
+            first quantile, then of the second, and so on.
 
     Example:
         >>> x = np.array([[1.0], [3.0]], np.float32)
@@ -112,6 +114,7 @@ class Preprocessing:
     level_shift: tuple[float, ...] = ()
     level_scale: tuple[float, ...] = ()
     season: int = 0
+    quantiles: tuple[float, ...] = ()
 
     @classmethod
     def fit(
@@ -171,6 +174,7 @@ class Preprocessing:
             made = replace(made, difference=_ones_for_zeros(size))
         if scale_target:
             y = np.asarray(train.y, np.float64)
+            y = y if train.known is None else y[train.known]
             shift, scale = tuple(y.mean(axis=0).tolist()), _ones_for_zeros(y.std(axis=0))
             made = replace(made, target_shift=shift, target_scale=scale)
         return made
@@ -231,13 +235,16 @@ class Preprocessing:
 
     def dataset(self, sequences: Sequences) -> SequenceDataset:
         """The data set of sequences, prepared."""
-        units = None
+        units: tuple[torch.Tensor, ...] | None = None
         if self.target_scale:
             shift, scale = np.array([self.target_shift]), np.array([self.target_scale])
             if self.horizon:
-                shift = np.tile(self._last_known(sequences, self.forecast), self.horizon)
-                scale = np.tile(scale, self.horizon)
+                times = self.horizon * max(1, len(self.quantiles))
+                shift = np.tile(self._last_known(sequences, self.forecast), times)
+                scale = np.tile(scale, times)
             units = torch.from_numpy(shift).float(), torch.from_numpy(scale).float()
+            if self.quantiles:
+                units = (*units, torch.tensor([self.quantiles]))
         elapsed = self._steps(sequences) if self.elapsed == "step" else None
         return sequences.dataset(self.transform(sequences), elapsed, units)
 
@@ -387,6 +394,7 @@ class Preprocessing:
             tuple(float(v) for v in values.get("level_shift", ())),
             tuple(float(v) for v in values.get("level_scale", ())),
             natural("season", values.get("season", 0)),
+            tuple(float(v) for v in values.get("quantiles", ())),
         )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 import torch
@@ -54,6 +54,17 @@ class OutputScores(NamedTuple):
     """Of a forecast, the root mean squared error of every step ahead; else empty."""
 
 
+class QuantileScores(NamedTuple):
+    """How well one quantile is forecast, over all channels and steps."""
+
+    quantile: float
+    """Its level, in (0, 1)."""
+    pinball: float
+    """Its mean pinball loss."""
+    below: float
+    """Percent of the truth that is at most the forecast; right is 100 times the level."""
+
+
 @dataclass(frozen=True)
 class ScoreTable:
     """All that is measured of the predictions for a set."""
@@ -66,7 +77,8 @@ class ScoreTable:
     mean over the classes, each against the rest); calibration: "ece" (expected calibration error,
     in [0, 1], ten bins) and "brier" (Brier score; of two classes that of one of them). Labels:
     "accuracy" (over all labels), "f1_micro", "f1", "auroc", "ece" and "brier" (over all labels).
-    Values: "mse", "rmse", "mae" over all outputs, and "r2" (mean over the outputs)."""
+    Values: "mse", "rmse", "mae" over all outputs, and "r2" (mean over the outputs). Quantiles also:
+    "pinball" (mean over them) and "coverage", the percent of the truth between first and last."""
     left_out: dict[str, str] = field(default_factory=dict)
     """Metrics that say nothing of this set, and why."""
     classes: tuple[ClassScores, ...] = ()
@@ -75,6 +87,8 @@ class ScoreTable:
     """Of classes: row i counts what those of class i were predicted as; else empty."""
     outputs: tuple[OutputScores, ...] = ()
     """Of every output of a regression or channel of a forecast; empty for classes and labels."""
+    quantiles: tuple[QuantileScores, ...] = ()
+    """Of every quantile that is forecast; all other metrics are of the median."""
 
     def to_json(self) -> str:
         """Return the table as JSON with sorted keys."""
@@ -111,7 +125,7 @@ def _with_tuples(values: dict[str, object]) -> dict[str, object]:
     return {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
 
 
-_ROWS = {"classes": ClassScores, "outputs": OutputScores}
+_ROWS = {"classes": ClassScores, "outputs": OutputScores, "quantiles": QuantileScores}
 
 
 def accuracy_interval(accuracy: float, count: int) -> tuple[float, float]:
@@ -137,7 +151,12 @@ def accuracy_interval(accuracy: float, count: int) -> tuple[float, float]:
 
 
 def score_table(
-    target: Target, prediction: Tensor, y: Tensor, names: Sequence[str] = (), horizon: int = 0
+    target: Target,
+    prediction: Tensor,
+    y: Tensor,
+    names: Sequence[str] = (),
+    horizon: int = 0,
+    quantiles: Sequence[float] = (),
 ) -> ScoreTable:
     """Measures predictions with all metrics that fit.
 
@@ -149,6 +168,8 @@ def score_table(
         names: Name of every class, label, output or channel; numbered if there are none.
         horizon: Of a forecast, the steps ahead: the outputs are then all channels of the first
             step, followed by those of the second, and so on.
+        quantiles: Of a forecast, what is predicted of each value; predictions are then all values
+            of the first quantile, followed by those of the second, and so on.
 
     Shape:
         - prediction: `[N, C]`, `[N, L]` or `[N, O]`; per step, all real steps one after another.
@@ -167,6 +188,8 @@ def score_table(
         >>> found.metrics["balanced_accuracy"], found.confusion
         (75.0, ((1, 0), (1, 1)))
     """
+    if quantiles:
+        return _of_quantiles(prediction, y, names, horizon, quantiles)
     choice("target", target, ("class", "labels", "value"))
     prediction, y = prediction.detach().to("cpu", torch.float64), y.detach().cpu()
     wanted = prediction.shape[:1] if target == "class" else prediction.shape
@@ -304,6 +327,30 @@ def _of_values(prediction: Tensor, y: Tensor, names: tuple[str, ...], horizon: i
     spread = (y - y.mean(0)).square().sum(0)
     r2 = float((1 - errors.square().sum(0) / spread).mean())
     return ScoreTable(len(y), found | {"r2": r2}, outputs=outputs)
+
+
+def _of_quantiles(
+    prediction: Tensor, y: Tensor, names: Sequence[str], horizon: int, quantiles: Sequence[float]
+) -> ScoreTable:
+    """Metrics of the median, and of every quantile."""
+    levels = list(quantiles)
+    forecasts = prediction.detach().to("cpu", torch.float64)
+    forecasts = forecasts.reshape(len(forecasts), len(levels), -1)
+    y = y.detach().cpu().double()
+    table = score_table("value", forecasts[:, levels.index(0.5)], y, names, horizon)
+    found = []
+    for q, forecast in zip(levels, forecasts.unbind(1), strict=True):
+        difference = forecast - y
+        losses = torch.maximum(-q * difference, (1 - q) * difference)
+        below = 100.0 * float((difference >= 0).double().mean())
+        found.append(QuantileScores(q, float(losses.mean()), below))
+    inside = (forecasts[:, 0] <= y) & (y <= forecasts[:, -1])
+    metrics = {
+        **table.metrics,
+        "pinball": sum(one.pinball for one in found) / len(found),
+        "coverage": 100.0 * float(inside.double().mean()),
+    }
+    return replace(table, metrics=metrics, quantiles=tuple(found))
 
 
 def _output_scores(

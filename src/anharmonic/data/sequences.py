@@ -38,6 +38,7 @@ class Sequences:
         interval: Usual time between two samples, in the file's unit (seconds for dates). None if
             not known.
         ids: `[N]` whole numbers or strings: what the file calls a sequence. None if not known.
+        known: bool `[sum of lengths]`: of targets per step, which of them are known. None for all.
         weights: float32 `[N]`, > 0: factors on the sequences in the loss. None for 1.
         columns: What the columns of the table were taken for. None if it was no table.
 
@@ -58,6 +59,7 @@ class Sequences:
     columns: Columns | None = None
     ids: NDArray[Any] | None = None
     weights: Floats | None = None
+    known: NDArray[np.bool_] | None = None
 
     def __post_init__(self) -> None:
         size = {"sequences": len(self), "channels": self.x.shape[1]}
@@ -135,6 +137,8 @@ class Sequences:
             arrays["elapsed"] = self.elapsed
         if self.weights is not None:
             arrays["weights"] = self.weights
+        if self.known is not None:
+            arrays["known"] = self.known
         return arrays_digest(arrays)
 
     def select(self, rows: Integers) -> Sequences:
@@ -156,11 +160,12 @@ class Sequences:
             ids=None if self.ids is None else self.ids[rows],
             times=None if self.times is None else self.times[rows],
             weights=None if self.weights is None else self.weights[rows],
+            known=None if self.known is None else self.known[steps],
         )
 
     def with_targets(self, y: NDArray[Any] | None) -> Sequences:
         """The sequences with one target each, or none."""
-        return replace(self, y=y, per_step=False)
+        return replace(self, y=y, per_step=False, known=None)
 
     def place(self, row: int) -> tuple[int, int]:
         """Sequence and step of a row of `x`."""
@@ -171,7 +176,7 @@ class Sequences:
         self,
         x: Floats,
         elapsed: Floats | None = None,
-        units: tuple[torch.Tensor, torch.Tensor] | None = None,
+        units: tuple[torch.Tensor, ...] | None = None,
     ) -> SequenceDataset:
         """Makes a data set of prepared inputs and numeric `y`; dense if all lengths are equal.
 
@@ -184,18 +189,20 @@ class Sequences:
         inputs, targets = torch.from_numpy(x), torch.from_numpy(y)
         steps = None if elapsed is None else torch.from_numpy(elapsed)
         weights = None if self.weights is None else torch.from_numpy(self.weights)
+        known = None if self.known is None else torch.from_numpy(self.known)
         kept: dict[str, Any] = {"units": units, "weights": weights}
         if (self.lengths == self.lengths[0]).all():
             shape = (len(self), int(self.lengths[0]))
             if self.per_step:
                 targets = targets.reshape(*shape, *targets.shape[1:])
             steps = None if steps is None else steps.reshape(shape)
+            known = None if known is None else known.reshape(shape)
             inputs = inputs.reshape(*shape, -1)
-            return SequenceDataset(inputs, targets, elapsed=steps, **kept)
+            return SequenceDataset(inputs, targets, elapsed=steps, known=known, **kept)
         offsets = torch.from_numpy(self.offsets.astype(np.int64))
         per_step = self.per_step
         return SequenceDataset(
-            inputs, targets, offsets=offsets, per_step=per_step, elapsed=steps, **kept
+            inputs, targets, offsets=offsets, per_step=per_step, elapsed=steps, known=known, **kept
         )
 
 
@@ -207,6 +214,11 @@ def joined(first: Sequences, second: Sequences) -> Sequences:
         >>> joined(part, part).offsets.tolist()
         [0, 1, 3, 4, 6]
     """
+    if (first.known is None) != (second.known is None):
+        first, second = (
+            replace(p, known=np.ones(len(p.x), bool)) if p.known is None else p
+            for p in (first, second)
+        )
 
     def both(name: str) -> NDArray[Any] | None:
         arrays = getattr(first, name), getattr(second, name)
@@ -225,6 +237,7 @@ def joined(first: Sequences, second: Sequences) -> Sequences:
         ids=both("ids"),
         times=both("times"),
         weights=both("weights"),
+        known=both("known"),
     )
 
 

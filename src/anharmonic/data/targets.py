@@ -31,7 +31,7 @@ def classes_by_step(part: Sequences, target: str) -> Sequences:
         [1, 0, 2]
     """
     y = part.y
-    if y is None or target == "value" or (target == "auto" and y.dtype.kind == "f"):
+    if y is None or target in ("value", "labels") or (target == "auto" and y.dtype.kind == "f"):
         return part
     if part.per_step:
         return replace(part, y=y.reshape(-1)) if y.shape[1:] == (1,) else part
@@ -44,13 +44,43 @@ def classes_by_step(part: Sequences, target: str) -> Sequences:
     return replace(part, y=y[np.arange(y.shape[1]) < part.lengths[:, None]], per_step=True)
 
 
+def with_known(part: Sequences) -> Sequences:
+    """Notes which steps have a target: NaN and empty text say that one is not known.
+
+    Args:
+        part: Sequences, perhaps with targets.
+
+    Example:
+        >>> x, y = np.zeros((3, 1), np.float32), np.array([[1.0], [np.nan], [2.0]])
+        >>> with_known(Sequences("here", x, np.array([0, 3]), y, True)).known.tolist()
+        [True, False, True]
+    """
+    if part.y is None or not part.per_step:
+        return part
+    y = part.y.reshape(len(part.x), -1)
+    known = np.ones(len(y), bool) if part.known is None else part.known
+    if y.dtype.kind == "f":
+        known = known & ~np.isnan(y).any(axis=1)
+    elif y.dtype.kind in "US":
+        known = known & (y != y.dtype.type()).all(axis=1)
+    advice = "give some steps a target"
+    require(bool(known.any()), f"targets in {part.where}", "none", "known at some steps", advice)
+    return replace(part, known=None if known.all() else known)
+
+
+def known_targets(part: Sequences) -> NDArray[Any]:
+    """The targets that are known."""
+    y = np.asarray(part.y)
+    return y if part.known is None else y[part.known]
+
+
 def target_kind(part: Sequences, target: str) -> Target:
-    """Decides whether `y` holds classes or values.
+    """Decides whether `y` holds classes, labels or values.
 
     Args:
         part: Sequences with targets.
-        target: "class", "value", or "auto" for the type of `y`: whole numbers, strings and
-            booleans are classes, numbers with a point are values.
+        target: "class", "value", "labels", or "auto" for the type of `y`: whole numbers, strings
+            and booleans are classes, numbers with a point are values.
 
     Raises:
         ValueError: If there is no `y`, or it cannot mean that.
@@ -61,6 +91,8 @@ def target_kind(part: Sequences, target: str) -> Target:
         raise ValueError(message(f"{part.where} must hold targets", "none", advice))
     kind, dtype = y.dtype.kind, str(y.dtype)
     require(kind in "biufUS", name, dtype, "numbers or strings", "convert it")
+    if target == "labels":
+        return "labels"
     if target == "value" or (target == "auto" and kind == "f"):
         advice = "pass target='class', or store numbers"
         require(kind not in "US", name, y.flat[:1].tolist(), "numbers for target='value'", advice)
@@ -69,7 +101,7 @@ def target_kind(part: Sequences, target: str) -> Target:
     fits = y.ndim == 1 or y.shape[1:] == (1,)
     advice = "give one class per sequence or step, or pass target='value' if these are values"
     require(fits, name, came, "[N] for classes, or [N, T] for one per step", advice)
-    whole = kind != "f" or bool((np.isfinite(y) & (y == np.round(y))).all())
+    whole = kind != "f" or bool((np.isfinite(y) & (y == np.round(y)))[_rows(part)].all())
     advice = "pass target='value', or store the classes as whole numbers"
     require(whole, name, came, "whole numbers or strings for target='class'", advice)
     return "class"
@@ -91,7 +123,7 @@ def encode_classes(
     Raises:
         ValueError: If there is only one class, or a class that training does not have.
     """
-    held = {key: _names(part.y) for key, part in parts.items()}
+    held = {key: _names(known_targets(part)) for key, part in parts.items()}
     train = held["train" if "train" in held else "all"][0]
     train = sorted(train, key=int if all(_is_whole(name) for name in train) else str)
     known = set(train)
@@ -103,10 +135,93 @@ def encode_classes(
     require(len(train) > 1, f"classes of y in {where}", train, "two or more", advice)
     order = {name: i for i, name in enumerate(train)}
     codes = {
-        key: np.array([order[name] for name in names])[places]
+        key: _at_all(parts[key], np.array([order[name] for name in names])[places])
         for key, (names, places) in held.items()
     }
     return tuple(train), codes
+
+
+def _rows(part: Sequences) -> Any:
+    return slice(None) if part.known is None else part.known
+
+
+def _at_all(part: Sequences, values: NDArray[Any]) -> NDArray[Any]:
+    """Values of the known targets, with zeros for the others."""
+    if part.known is None:
+        return values
+    full = np.zeros((len(part.known), *values.shape[1:]), values.dtype)
+    full[part.known] = values
+    return full
+
+
+SEPARATOR = "|"
+"""Between the names of several labels; alone it says that there is none."""
+
+
+def label_names(parts: Mapping[str, Sequences], where: str) -> tuple[str, ...]:
+    """The labels that the training part has: by name if they are text, else by number.
+
+    Args:
+        parts: Sequences whose `y` holds text such as "a|b", or zeros and ones in columns.
+        where: The data, for messages.
+
+    Raises:
+        ValueError: If there is none.
+
+    Example:
+        >>> x = np.zeros((2, 1), np.float32)
+        >>> part = Sequences("here", x, np.array([0, 1, 2]), np.array(["b|a", "|"]))
+        >>> label_names({"all": part}, "here")
+        ('a', 'b')
+    """
+    part = parts["train" if "train" in parts else "all"]
+    y = known_targets(part)
+    if y.dtype.kind not in "US":
+        return tuple(str(i) for i in range(y.reshape(len(y), -1).shape[1]))
+    names = sorted({name for text in _texts(y) for name in _split(text)})
+    advice = "write them with a bar between, as in walk|talk"
+    require(bool(names), f"labels in {where}", "none", "at least one", advice)
+    return tuple(names)
+
+
+def encode_labels(part: Sequences, names: Sequence[str], where: str) -> NDArray[np.float32]:
+    """Zeros and ones of every label, `[N, L]`; zeros where the targets are not known.
+
+    Args:
+        part: As of `label_names`.
+        names: The labels.
+        where: The data, for messages.
+
+    Raises:
+        ValueError: If a label is none of these, or a number is neither 0 nor 1.
+    """
+    y = known_targets(part)
+    if y.dtype.kind in "US":
+        made = np.zeros((len(y), len(names)), np.float32)
+        place = {name: column for column, name in enumerate(names)}
+        for row, text in enumerate(_texts(y)):
+            for name in _split(text):
+                advice = "add training sequences that have it, or remove it"
+                require(name in place, f"a label in {where}", name, f"of {list(names)}", advice)
+                made[row, place[name]] = 1.0
+        return np.asarray(_at_all(part, made))
+    y = y.reshape(len(y), -1)
+    fits, advice = y.shape[1] == len(names), "give a column for every label"
+    require(fits, f"labels in {where}", y.shape[1], f"{len(names)}, as in training", advice)
+    bad = np.flatnonzero(~np.isin(y, (0, 1)).all(axis=1))
+    came = y[bad[0]].tolist() if len(bad) else ""
+    advice = "give zeros and ones, or text such as walk|talk"
+    require(not len(bad), f"labels in {where}", came, "0 or 1", advice)
+    return np.asarray(_at_all(part, y.astype(np.float32)))
+
+
+def _texts(y: NDArray[Any]) -> list[str]:
+    flat = y.reshape(-1).tolist()
+    return [_decoded(text) if isinstance(text, bytes) else text for text in flat]
+
+
+def _split(text: str) -> list[str]:
+    return [name for part in text.split(SEPARATOR) if (name := part.strip())]
 
 
 def encode_like(y: NDArray[Any], names: Sequence[str], where: str) -> NDArray[np.int64]:
@@ -147,8 +262,8 @@ def targets_like(
         per_step: Whether training had a target for every step.
 
     Returns:
-        int64 numbers of classes `[N]`, or float32 values `[N, O]`; per step, `[sum of lengths]` or
-        `[sum of lengths, O]`. A class that is given once for a sequence is that of all its steps.
+        int64 numbers of classes `[N]`, or float32 labels or values `[N, O]`; per step, the same
+        of all known steps. A class that is given once for a sequence is that of all its steps.
 
     Raises:
         ValueError: If there are no targets, or they are not like those of training.
@@ -156,20 +271,24 @@ def targets_like(
     if part.y is None:
         advice = "add them, or predict without evaluating"
         raise ValueError(message(f"{part.where} must hold targets to evaluate on", "none", advice))
-    part = classes_by_step(part, target)
+    part = with_known(classes_by_step(part, target))
     target_kind(part, target)
     came = "one per step" if part.per_step else "one per sequence"
     expected, advice = f"one per {'step' if per_step else 'sequence'}, as in training", "give these"
     fits = part.per_step == per_step or (per_step and target == "class")
     require(fits, f"targets in {part.where}", came, expected, advice)
+    if target == "labels":
+        found: NDArray[np.float32] = encode_labels(part, names, part.where)[_rows(part)]
+        return found
     if target == "class":
-        codes = encode_like(np.asarray(part.y), names, part.where)
+        codes = encode_like(known_targets(part), names, part.where)
         return codes if part.per_step == per_step else np.repeat(codes, part.lengths)
     values = float_targets(part)
     expected, advice = f"{width}, as in training", "give the same outputs in the same order"
     found = values.shape[1]
     require(found == width, f"outputs of y in {part.where}", found, expected, advice)
-    return values
+    known: NDArray[np.float32] = values[_rows(part)]
+    return known
 
 
 def _names(y: NDArray[Any] | None) -> tuple[list[str], NDArray[np.int64]]:
@@ -207,6 +326,8 @@ def float_targets(part: Sequences) -> NDArray[np.float32]:
     require(fits, name, list(y.shape), "[N], [N, O] or [N, T, O]", advice)
     with np.errstate(over="ignore"):
         y = np.ascontiguousarray(y, dtype=np.float32)
+    if part.known is not None:
+        y[~part.known] = 0.0
     bad = np.argwhere(~np.isfinite(y))
     if len(bad):
         row, column = (int(i) for i in bad[0])

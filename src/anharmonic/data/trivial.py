@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -32,25 +34,50 @@ def trivial_score(task: Task, loaders: Loaders[Any]) -> float:
     """
     from anharmonic.data.metrics import TaskMetric
 
+    usual = usual_changes(loaders.train(0))
     answer = constant_answer(task, torch.cat([real_targets(batch) for batch in loaders.train(0)]))
 
     def constant(batch: Any) -> Tensor:
         shape = batch.y.shape if task.target != "class" else (*batch.y.shape, task.output_size)
         if isinstance(batch, Batch) and batch.shift is not None:  # what an output of 0 stands for
-            return batch.select(torch.zeros(shape))
+            return batch.select(torch.zeros(shape)) + usual
         return answer.expand(shape)
 
     metric = TaskMetric(task.metric, task.metric_scale)
     for prediction, batch in answers(loaders.test, constant, task.target == "class"):
         metric.update(prediction, batch)
     score = metric.value()
-    if task.seasonal is None:
+    if task.seasonal is None or task.quantiles:
         return score
     again, at = TaskMetric(task.metric, task.metric_scale), 0
     for batch in loaders.test:
         again.update(task.seasonal[at : at + len(batch.y)], batch)
         at += len(batch.y)
     return min(score, again.value())
+
+
+def usual_changes(batches: Iterable[Any]) -> Tensor:
+    """What to add to the last known value for quantiles: those of its changes in training, [O].
+
+    Args:
+        batches: Training data.
+
+    Returns:
+        The changes; 0 where no quantiles are forecast.
+    """
+    changes, quantiles = [], None
+    for batch in batches:
+        if not isinstance(batch, Batch) or batch.quantiles is None:
+            return torch.tensor(0.0)
+        quantiles = batch.quantiles[0]
+        changes.append(batch.y - batch.select(torch.zeros_like(batch.y)))
+    assert quantiles is not None
+    columns = torch.cat(changes)
+    columns = columns.reshape(len(columns), len(quantiles), -1)
+    pairs = zip(quantiles.tolist(), columns.unbind(1), strict=True)
+    return torch.cat(
+        [torch.from_numpy(np.quantile(c.numpy(), q, axis=0)) for q, c in pairs]
+    ).float()
 
 
 def constant_answer(task: Task, targets: Tensor) -> Tensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import itertools
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -168,6 +169,65 @@ def seasonal_values(
     found = np.where(inside[:, :, None], found, np.nan).astype(np.float32)
     made: NDArray[np.float32] = found.reshape(len(owners), -1)[known]
     return made
+
+
+def future_times(part: Sequences, horizon: int) -> NDArray[Any] | None:
+    """When the steps after the end of every series are; None if the series have no times.
+
+    Dates that go on by whole months, from the same day of the month or its last one, do so.
+
+    Args:
+        part: The series.
+        horizon: Steps ahead.
+
+    Returns:
+        Numbers or dates, `[N, horizon]`.
+
+    Example:
+        >>> days = np.array(["2024-01-31", "2024-02-29", "2024-03-31"], "M8[D]")
+        >>> gaps = np.float32([0, 29 * 86400, 31 * 86400])
+        >>> x, month = np.zeros((3, 1), np.float32), 31 * 86400.0
+        >>> part = Sequences(
+        ...     "here", x, np.array([0, 3]), elapsed=gaps, times=days[:1], interval=month
+        ... )
+        >>> future_times(part, 2).astype("M8[D]").tolist()[0][0].isoformat()
+        '2024-04-30'
+    """
+    if part.times is None or part.interval is None or part.times.dtype.kind not in "Mif":
+        return None
+    ahead, made = np.arange(1, horizon + 1), []
+    for row, (first, last) in enumerate(itertools.pairwise(part.offsets.tolist())):
+        steps = np.arange(last - first) * part.interval
+        if part.elapsed is not None:
+            steps = np.cumsum(part.elapsed[first:last], dtype=np.float64) - part.elapsed[first]
+        if part.times.dtype.kind != "M":
+            made.append(part.times[row] + steps[-1] + ahead * part.interval)
+            continue
+        seconds = np.round(steps * 1e3).astype("m8[ms]")
+        clock = part.times[row].astype("M8[ms]") + seconds
+        made.append(_dates_ahead(clock, part.interval, ahead))
+    return np.stack(made)
+
+
+def _dates_ahead(clock: NDArray[Any], interval: float, ahead: Integers) -> NDArray[Any]:
+    months = clock.astype("M8[M]")
+    days = (clock.astype("M8[D]") - months.astype("M8[D]")).astype(np.int64) + 1
+    gaps = np.unique(np.diff(months.astype(np.int64)))
+    lengths = _days_of(months)
+    end = bool((days == lengths).all())
+    if len(clock) > 2 and len(gaps) == 1 and gaps[0] > 0 and (end or len(set(days)) == 1):
+        later = months[-1] + ahead * gaps[0]
+        day = _days_of(later) if end else np.minimum(days[-1], _days_of(later))
+        of_day = clock[-1] - clock[-1].astype("M8[D]")
+        dates: NDArray[Any] = later.astype("M8[D]") + (day - 1) + of_day
+        return dates.astype("M8[ms]")
+    after: NDArray[Any] = clock[-1] + np.round(ahead * interval * 1e3).astype("m8[ms]")
+    return after
+
+
+def _days_of(months: NDArray[Any]) -> NDArray[np.int64]:
+    days = (months + 1).astype("M8[D]") - months.astype("M8[D]")
+    return np.asarray(days.astype(np.int64))
 
 
 def find_season(part: Sequences, horizon: int, channels: tuple[int, ...]) -> int:

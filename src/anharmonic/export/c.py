@@ -101,7 +101,9 @@ def write_c(
     )
     columns = None
     if run is not None:
-        net, preparation, class_names = run.model, run.preparation, run.class_names
+        net, preparation = run.model, run.preparation
+        # (Of labels scores come out: one is predicted where its score is above 0.)
+        class_names = run.class_names if run.target == "class" else ()
         columns = run.columns
     else:
         net = model

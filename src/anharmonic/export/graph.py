@@ -256,11 +256,12 @@ class RunProgram(nn.Module):
 
     variables: tuple[str, ...] = ()
 
-    def __init__(self, model: SequenceModel, prepared: Preprocessing, classes: bool) -> None:
+    def __init__(self, model: SequenceModel, prepared: Preprocessing, target: str) -> None:
         super().__init__()
-        self.model, self.classes = model, classes
+        self.model, self.target = model, target
         self.prepared = Prepared(prepared)
-        size, repeated = model.output_size, prepared.horizon or 1
+        size = model.output_size
+        repeated = (prepared.horizon or 1) * max(1, len(prepared.quantiles))
         self.shift = nn.Buffer(torch.tensor(prepared.target_shift or [0.0] * size))
         scale = list(prepared.target_scale) * repeated
         self.scale = nn.Buffer(torch.tensor(scale or [1.0] * size))
@@ -272,10 +273,17 @@ class RunProgram(nn.Module):
         output = self.model(
             self.prepared(x, steps), elapsed=steps if how.elapsed == "step" else None
         )
-        if self.classes:
+        if self.target == "class":
             return (output.softmax(-1),)
+        if self.target == "labels":
+            return (output.sigmoid(),)
         if how.horizon:
-            return (output * self.scale + self.prepared.last_known(x).repeat(1, how.horizon),)
+            times = self.scale.shape[0] // len(how.forecast)
+            found = output * self.scale + self.prepared.last_known(x).repeat(1, times)
+            if how.quantiles:
+                shape = (-1, len(how.quantiles), how.horizon * len(how.forecast))
+                found = found.reshape(shape).sort(1).values.flatten(1)
+            return (found,)
         return (output * self.scale + self.shift,)
 
     def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
@@ -349,4 +357,4 @@ def _of_run(folder: Path) -> tuple[RunProgram, tuple[str, ...]]:
     fits, advice = not isinstance(run.model, Resonators), "export it as C: --c FOLDER"
     expected = "a network, as resonators have no program in PyTorch"
     _checks.require(fits, "the model of the run", "Resonators", expected, advice)
-    return RunProgram(run.model, run.preparation, bool(run.class_names)), tuple(run.class_names)
+    return RunProgram(run.model, run.preparation, run.target), tuple(run.class_names)

@@ -31,6 +31,7 @@ _NAMES = {
     "rmse": "RMSE",
     "mae": "MAE",
     "r2": "R²",
+    "pinball": "pinball loss",
 }
 _PERCENT = (*PERCENT, "f1_micro")
 
@@ -54,6 +55,10 @@ def metric_rows(*tables: ScoreTable) -> list[Row]:
         if name in first.metrics
     ]
     blank = ("",) * (len(tables) - 1)
+    if first.quantiles:
+        ends = first.quantiles[0].quantile, first.quantiles[-1].quantile
+        name = f"between {ends[0]:g} and {ends[1]:g} (right: {100 * (ends[1] - ends[0]):.3g} %)"
+        rows.append((name, *(f"{table.metrics['coverage']:.4g} %" for table in tables)))
     return rows + [(_NAMES[name], f"- ({why})", *blank) for name, why in first.left_out.items()]
 
 

@@ -11,7 +11,7 @@ from anharmonic.train.folder import BEST, DIAGNOSTICS, run_folder
 from anharmonic.train.losses import DivergedError
 from anharmonic.train.machine import commit, versions
 from anharmonic.train.notices import not_learned
-from anharmonic.train.predict import Predictions, predict
+from anharmonic.train.predict import Ahead, Predictions, predict
 from anharmonic.train.probes import read_diagnostics
 from anharmonic.train.recipe import Recipe, fill, folds_of, recipe, refitted
 from anharmonic.train.results import Result, read_results
@@ -25,6 +25,7 @@ from anharmonic.train.verdict import report
 __all__ = [
     "BEST",
     "DIAGNOSTICS",
+    "Ahead",
     "BestTrial",
     "Comparison",
     "DivergedError",

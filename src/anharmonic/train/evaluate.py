@@ -141,7 +141,11 @@ def _joined(found: Sequence[tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
 
 
 def _table(found: Sequence[tuple[Tensor, Tensor]], task: Task) -> ScoreTable:
-    return score_table(task.target, *_joined(found), task.output_names, task.horizon)
+    prediction, y = _joined(found)
+    if task.quantiles:  # for which targets are repeated
+        y = y[:, : y.shape[1] // len(task.quantiles)]
+    names, horizon, quantiles = task.output_names, task.horizon, task.quantiles
+    return score_table(task.target, prediction, y, names, horizon, quantiles)
 
 
 def _answers_of(prediction: Tensor, batch: Any, target: Target) -> tuple[Tensor, Tensor]:

@@ -20,11 +20,12 @@ from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.readers import file_digest, read_parts
 from anharmonic.data.scores import ScoreTable, score_table
 from anharmonic.data.sequences import Sequences
-from anharmonic.data.targets import encode_like, targets_like
+from anharmonic.data.targets import classes_by_step, encode_like, targets_like, with_known
 from anharmonic.data.windows import forecast_windows, seasonal_values
 from anharmonic.train.learned import has_learned
 from anharmonic.train.predict import (
     Predictions,
+    above_half,
     check_predicts,
     data_file,
     predict_nodes,
@@ -60,8 +61,12 @@ class Evaluation:
         """
         if self.metric in self.scores.metrics:
             return str(self.metric)
+        if self.scores.quantiles:
+            return "pinball"
         if "accuracy" not in self.scores.metrics:
             return "rmse"
+        if not self.scores.confusion:
+            return "f1"
         counts = [one.support for one in self.scores.classes if one.support]
         unbalanced = max(counts, default=0) > 3 * min(counts, default=1)
         balanced = unbalanced and "balanced_accuracy" in self.scores.metrics
@@ -124,15 +129,22 @@ def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256
         per_step = model.readout == "all"
         names = model.class_names
         truth = targets_like(part, model.target, names, model.output_size, per_step)
+        known = with_known(classes_by_step(part, model.target)).known
     inputs = checked_inputs(part.with_targets(None), model.preparation)
     predictions = predict_sequences(model, inputs, batch_size)
     if forecasts:
         return _of_forecasts(predictions, part.with_targets(None), model, batch_size)
     values = predictions.values
     if isinstance(values, list):
-        return _evaluation(predictions, torch.from_numpy(np.concatenate(values)), truth, model)
-    classes = np.array(predictions.class_names)
-    predictions = replace(predictions, targets=classes[truth] if len(classes) else truth)
+        every = np.concatenate(values)
+        every = every if known is None else every[known]
+        return _evaluation(predictions, torch.from_numpy(every), truth, model)
+    classes, targets = np.array(predictions.class_names), truth
+    if model.target == "class":
+        targets = classes[truth]
+    elif model.target == "labels":
+        targets = np.array(above_half(truth, model.class_names))
+    predictions = replace(predictions, targets=targets)
     return _evaluation(predictions, torch.from_numpy(values), truth, model)
 
 
@@ -169,15 +181,17 @@ def _of_forecasts(
     found, last = [], []
     with torch.no_grad():
         for batch in windows.batches(batch_size):
-            found.append(batch.select(model.model(*batch.inputs)))
-            last.append(batch.select(torch.zeros_like(batch.y)))  # what an output of 0 stands for
+            output = model.model(*batch.inputs)
+            found.append(batch.select(output))
+            last.append(batch.select(torch.zeros_like(output)))  # what an output of 0 stands for
     names = prepared.forecast_names
 
     def table(values: Tensor) -> ScoreTable:
-        return score_table("value", values, windows.y, names, prepared.horizon)
+        quantiles = prepared.quantiles
+        return score_table("value", values, windows.y, names, prepared.horizon, quantiles)
 
     trivial, words = table(torch.cat(last)), "the last known value"
-    if prepared.season:
+    if prepared.season and not prepared.quantiles:
         again = torch.from_numpy(seasonal_values(part, part, *ahead, prepared.season))
         seasonal = table(torch.where(again.isnan(), torch.cat(last), again))
         if seasonal.metrics["rmse"] < trivial.metrics["rmse"]:
@@ -195,6 +209,10 @@ def _evaluation(
     if target == "class":
         most = torch.bincount(y, minlength=len(names)).argmax()
         answer, words = functional.one_hot(most, len(names)), f"always {names[most]}"
+    elif target == "labels":
+        # (Scores, as a model has them.)
+        answer, words = y.mean(0) - 0.5, "each label's more frequent value"
+        values = torch.logit(values.double(), eps=1e-7)
     else:
         answer, words = y.mean(0), "their mean"
     scores = score_table(target, values, y, names)

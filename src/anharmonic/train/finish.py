@@ -91,7 +91,7 @@ def by_channel(task: Task, report: ScoreTable | None) -> dict[str, float] | None
         task: Has the metric.
         report: All metrics.
     """
-    if not task.horizon or report is None or len(report.outputs) < 2:
+    if not task.horizon or task.quantiles or report is None or len(report.outputs) < 2:
         return None
     values = {
         one.name: {"rmse": one.rmse, "mse": one.rmse**2, "mae": one.mae} for one in report.outputs

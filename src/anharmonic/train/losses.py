@@ -16,7 +16,8 @@ from torch.nn import functional
 from anharmonic import _checks
 from anharmonic.data.base import Batch, Batches, Task
 from anharmonic.data.graph_batch import GraphBatch
-from anharmonic.data.trivial import real_targets
+from anharmonic.data.metrics import pinball_losses
+from anharmonic.data.trivial import real_targets, usual_changes
 from anharmonic.train.run import Run
 
 # Of probabilities, so that none has the logarithm of 0.
@@ -74,7 +75,7 @@ def share_of(batch: Batch | GraphBatch, rank: int, world: int, loss: str) -> Sha
         >>> [share_of(batch, rank, 2, "squared_error").batch.x.shape[0] for rank in (0, 1)]
         [2, 3]
     """
-    entries = count_entries(batch, loss)
+    entries = max(1, count_entries(batch, loss))  # there may be no target at all
     if world == 1:
         return Share(batch, 1.0 / entries, entries)
     assert isinstance(batch, Batch)  # fit refuses graphs on several devices
@@ -165,6 +166,9 @@ def summed_loss(
         difference = torch.where(valid.to(prediction.device).unsqueeze(2), difference, 0.0)
     if isinstance(batch, Batch) and batch.scale is not None:
         difference = difference / (batch.scale.unsqueeze(1) if y.ndim == 3 else batch.scale)
+    if isinstance(batch, Batch) and batch.quantiles is not None:
+        errors = pinball_losses(difference, batch.quantiles)
+        return (errors if factor is None else errors * factor.unsqueeze(-1)).sum()
     if factor is not None:
         errors = difference.abs() if loss == "absolute_error" else difference.square()
         return (errors * factor.unsqueeze(-1)).sum()
@@ -205,10 +209,11 @@ def trivial_loss(
     else:
         answer = targets.median(0).values if task.loss == "absolute_error" else targets.mean(0)
     total, entries = 0.0, 0
+    usual = usual_changes(held)
     for batch in held:
         prediction = answer.expand(*batch.y.shape[: batch.y.dim() - (task.target != "class")], -1)
         if isinstance(batch, Batch) and batch.shift is not None:  # what an output of 0 stands for
-            prediction = batch.select(torch.zeros_like(batch.y))
+            prediction = batch.select(torch.zeros_like(batch.y)) + usual
         total += float(summed_loss(prediction, batch, task.loss, label_smoothing, class_weights))
         entries += count_entries(batch, task.loss)
     return total / entries

@@ -145,7 +145,7 @@ def check_fitted_task(model: str, task: Task) -> None:
     came, advice = "", "train another model"
     if task.kind != "sequence" or task.readout != "last" or task.tokens:
         came = f"{'a vocabulary, ' * task.tokens}{task.output}"
-    elif task.target == "labels":
+    elif task.target == "labels" or task.quantiles:
         came = task.output
     elif getattr(getattr(task, "preprocessing", None), "elapsed", None) == "step":
         came, advice = 'elapsed="step"', 'set elapsed="channel"'

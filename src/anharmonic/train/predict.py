@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,8 +17,27 @@ from anharmonic.data.files import read_inputs
 from anharmonic.data.graphs.own import GraphFileTask, NodeGraph, node_inputs, read_graph
 from anharmonic.data.own import Inputs
 from anharmonic.data.recordings import holds_recordings
+from anharmonic.data.targets import SEPARATOR
 from anharmonic.train import folder as folders
 from anharmonic.train.trained import Trained, trained
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What the values of a forecast are: steps, channels and quantiles.
+
+    A row of values holds all channels of the first step, then of the second, and so on; of several
+    quantiles all of the first, then of the second.
+    """
+
+    horizon: int
+    """Steps ahead."""
+    channels: tuple[str, ...]
+    """Names of the channels."""
+    quantiles: tuple[float, ...] = ()
+    """What is forecast of each value; empty for its mean."""
+    times: NDArray[Any] | None = None
+    """When the steps are, [N, horizon], as dates or numbers; None if that is not known."""
 
 
 @dataclass(frozen=True)
@@ -30,18 +49,20 @@ class Predictions:
     """
 
     labels: tuple[str, ...] | list[tuple[str, ...]] | None
-    """Name of the likeliest class of every sequence, or of every step of every sequence; None
-    where values are predicted."""
+    """Name of the likeliest class of every sequence, or of every step of every sequence; of labels
+    those above a half, as "a|b"; None where values are predicted."""
     class_names: tuple[str, ...]
-    """Names of the classes, in the order of the columns of ``values``; empty for values."""
+    """Names of classes or labels, in the order of the columns of ``values``; empty for values."""
     values: NDArray[np.float32] | list[NDArray[np.float32]]
-    """Probabilities of the classes [N, C], or values [N, O], or, for a model that predicts at
+    """Probabilities of classes or labels [N, C], or values [N, O], or, for a model that predicts at
     every step, one array [T[i], C] or [T[i], O] per sequence."""
     ids: tuple[str, ...] | None = None
     """What the file calls its sequences, e.g. in a table's column of ids; None if it does not."""
     targets: NDArray[Any] | None = None
     """What the file says is true, names of classes [N] or values [N, O]: of `evaluate_run`, where
     there is one prediction for a sequence; else None."""
+    ahead: Ahead | None = None
+    """What the values of a forecast are; None of other predictions."""
 
 
 def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Predictions:
@@ -144,7 +165,12 @@ def predict_sequences(trained: Trained, inputs: Inputs, batch_size: int) -> Pred
             steps = [rows.shape[1]] * len(rows) if batch.lengths is None else batch.lengths.tolist()
             found.extend(row[:count] for row, count in zip(rows, steps, strict=True))
     ids = None if inputs.ids is None else tuple(str(name) for name in inputs.ids)
-    return _named(trained, _by_sequence(found, inputs, per_step), ids)
+    predictions = _named(trained, _by_sequence(found, inputs, per_step), ids)
+    how = trained.preparation
+    if not how.horizon:
+        return predictions
+    ahead = Ahead(how.horizon, how.forecast_names, how.quantiles, inputs.times)
+    return replace(predictions, ahead=ahead)
 
 
 def _named(
@@ -155,18 +181,22 @@ def _named(
     names = trained.class_names
     if not names:
         return Predictions(None, (), values, ids)
+    said = above_half if trained.target == "labels" else _likeliest
     if isinstance(values, list):
-        return Predictions([_likeliest(rows, names) for rows in values], names, values, ids)
-    return Predictions(_likeliest(values, names), names, values, ids)
+        return Predictions([said(rows, names) for rows in values], names, values, ids)
+    return Predictions(said(values, names), names, values, ids)
 
 
 def _meant(trained: Trained, output: Tensor) -> NDArray[np.float32]:
-    """What a model's outputs mean: probabilities of classes, or values."""
+    """What a model's outputs mean: probabilities of classes or labels, or values."""
     advice = "look for extreme values in the data, or train the run again: its weights may be bad"
     finite = bool(output.isfinite().all())
     _checks.require(finite, "predictions", "NaN or infinite values", "finite", advice)
-    shares = output.softmax(dim=-1) if trained.target == "class" else output
-    return cast("NDArray[np.float32]", shares.numpy())
+    if trained.target == "class":
+        output = output.softmax(dim=-1)
+    elif trained.target == "labels":
+        output = output.sigmoid()
+    return cast("NDArray[np.float32]", output.numpy())
 
 
 def _by_sequence(
@@ -186,3 +216,15 @@ def _by_sequence(
 
 def _likeliest(probabilities: NDArray[np.float32], names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(names[i] for i in probabilities.argmax(axis=1))
+
+
+def above_half(probabilities: NDArray[np.float32], names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the labels whose probability is above a half, as "a|b"; "|" where none is.
+
+    Args:
+        probabilities: [N, L].
+        names: Of the labels.
+    """
+    return tuple(
+        SEPARATOR.join(itertools.compress(names, row)) or SEPARATOR for row in probabilities > 0.5
+    )

@@ -322,8 +322,10 @@ def _training(
         "clip_norm": 1.0,
         "select": "best" if validated else "last",
     }
-    if task.target == "class" and task.readout != "all":
-        fields |= {"readout": "mean", "label_smoothing": 0.1}
+    if task.target != "value" and task.readout != "all":
+        fields |= {"readout": "mean"}
+        if task.target == "class":
+            fields |= {"label_smoothing": 0.1}
         if facts.steps > 1.5 * _PATCHED_STEPS and not task.tokens:
             fields["patch"] = round(facts.steps / _PATCHED_STEPS)
     if few and isinstance(task, SequencesTask):
@@ -334,7 +336,7 @@ def _training(
 def _model(model: str, task: Task, steps: int) -> dict[str, Any]:
     """Width, direction and time step for sequences of so many steps, after patching."""
     options: dict[str, Any] = {"hidden_size": _HIDDEN_SIZE}
-    if task.target == "class" and task.readout != "all":
+    if task.target != "value" and task.readout != "all":
         options["bidirectional"] = True
     if model == "LEM":
         # With 1 gradients explode over some hundred steps, and a seed in a few learns nothing.

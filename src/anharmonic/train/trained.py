@@ -37,7 +37,7 @@ class Trained:
     preparation: Preprocessing
     """What is done to the inputs."""
     class_names: tuple[str, ...]
-    """Names of the classes; empty where values are predicted."""
+    """Names of the classes or labels; empty where values are predicted."""
     columns: Columns | None
     """Which column of a table is what; None where the data were no table."""
 
@@ -109,7 +109,7 @@ def _read_task(path: Path) -> dict[str, Any]:
         fits = all(isinstance(name, str) for name in names) and len(names) in (0, outputs)
         _checks.require(fits, "class_names", list(names)[:5], f"{outputs} strings", "restore them")
         target = _checks.choice("target", content["target"], ("class", "value", "labels"))
-        if target != "class":
+        if target == "value":
             names = ()
         elif not names:
             names = tuple(str(index) for index in range(outputs))

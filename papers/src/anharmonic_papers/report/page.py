@@ -101,6 +101,9 @@ def write_html_pages(
 
 def _table(table: Table, lines: Sequence[Line], results: Path | None) -> dict[str, Any]:
     shown = text.columns(lines)
+    drawn = {
+        name: curves(table.part(name), members) for name, members in text.groups(lines).items()
+    }
     return {
         "id": table.id,
         "title": table.title,
@@ -113,13 +116,14 @@ def _table(table: Table, lines: Sequence[Line], results: Path | None) -> dict[st
                 "points": _image(points(table.part(name), members), in_words(members)),
                 "curves": [
                     pages.image(figure, f"learning curves, {', '.join(_ran(members))}")
-                    for figure in curves(table.part(name), members)
+                    for figure in drawn[name]
                 ],
                 "rows": [row for line in members if _has(line) for row in _rows(line, shown)],
                 "absent": [row for ln in members if not _has(ln) for row in _rows(ln, shown)],
             }
             for name, members in text.groups(lines).items()
         ],
+        "without_curves": any(map(_has, lines)) and not any(drawn.values()),
         "quartiles": table.quartiles,
         "remarks": text.remarks(table, lines),
         "provenance": text.provenance(lines),

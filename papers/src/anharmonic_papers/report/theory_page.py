@@ -55,7 +55,7 @@ def row(statement: Statement, check: Check) -> str:
     Example:
         >>> said = all_statements()["cornn-energy-explicit"]
         >>> row(said, said.example()).split(" | ")[1]
-        '[`cornn-energy-explicit`](../src/anharmonic_papers/theory/bounds/cornn_energy.py#L...)'
+        '[`cornn-energy-explicit`](../src/anharmonic_papers/theory/cornn.py#L...)'
     """
     return f"{without_ratio(statement)} {ratio(check)} | {cell(statement.remark)} |"
 

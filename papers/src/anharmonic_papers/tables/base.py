@@ -12,6 +12,7 @@ from anharmonic.train import Range, Run, with_seed
 from anharmonic_papers.tables.budget import BUDGET, Budget, shrink
 
 Settings = Literal["paper", "published code", "ours"]
+Paper = Literal["cornn", "unicornn", "lem", "graphcon", "g2", "nestaas", "ours"]
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ class Table:
         task: The task's name in words.
         metric: Name of the metric as printed.
         rows: The rows in the order of the paper.
+        paper: The paper that prints it; "ours" for a table of this package.
         unit: The unit of the printed numbers, for example ``"%"`` or ``"x 1e-2"``.
         scale: Our metric times this is the printed number.
         form: Format of our numbers, for example ``".2f"``.
@@ -112,6 +114,7 @@ class Table:
     task: str
     metric: str
     rows: tuple[Row, ...]
+    paper: Paper = "ours"
     unit: str = ""
     scale: float = 1.0
     form: str = ".2f"
@@ -164,7 +167,14 @@ class Table:
         return replace(self, rows=tuple(rows))
 
 
-def join(id: str, title: str, source: str, parts: tuple[Table, ...], note: str = "") -> Table:
+def join(
+    id: str,
+    title: str,
+    source: str,
+    parts: tuple[Table, ...],
+    note: str = "",
+    paper: Paper = "ours",
+) -> Table:
     """One table of several, each with a metric of its own.
 
     Args:
@@ -173,7 +183,8 @@ def join(id: str, title: str, source: str, parts: tuple[Table, ...], note: str =
         source: Where it is from.
         parts: The tables; their titles become the groups of their rows.
         note: What a reader has to know.
+        paper: See ``Table``.
     """
     rows = tuple(replace(row, group=part.title) for part in parts for row in part.rows)
     tasks = ", ".join(part.task for part in parts)
-    return Table(id, title, source, tasks, "", rows, note=note, parts=parts)
+    return Table(id, title, source, tasks, "", rows, paper, note=note, parts=parts)

@@ -28,7 +28,7 @@ import yaml
 
 from anharmonic._checks import choice, listed, message, require
 from anharmonic.train import Range, Run, with_settings
-from anharmonic_papers.tables.base import Row, Settings, Table, join
+from anharmonic_papers.tables.base import Paper, Row, Settings, Table, join
 
 SEARCH_NOTE = (
     "Settings: random search, {trials} trials for this row, judged by validation on {splits} of "
@@ -139,6 +139,8 @@ def _table(content: dict[str, Any], defaults: dict[str, Any], path: Path) -> Tab
     values = _fields("the table", _mapping("the table", content, [*_TABLE, "defaults"]))
     own = _mapping("defaults", values.pop("defaults", {}), _ROW)
     defaults = _merged(defaults, own)
+    if "paper" in values:
+        choice("paper", values["paper"], get_args(Paper))
     if "parts" in values:
         source = {"source": values.get("source")}
         parts = tuple(_table(source | part, defaults, path) for part in values.pop("parts"))

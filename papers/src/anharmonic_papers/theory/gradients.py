@@ -179,3 +179,8 @@ def row_sum(matrices: Tensor) -> Tensor:
 def column_sum(matrices: Tensor) -> Tensor:
     """The largest column sum of absolute values, ‖·‖_1, of each matrix [..., H, H]."""
     return matrices.detach().abs().sum(-2).amax(-1)
+
+
+def order_in_dt(values: list[Tensor]) -> Tensor:
+    """The slope of log(values) over log(dt), dt halved from each value to the next."""
+    return (values[0] / values[-1]).log2() / (len(values) - 1)

@@ -250,7 +250,7 @@ def all_statements() -> dict[str, Statement]:
         >>> all_statements()["cornn-energy-explicit"].number
         'T 2.2.9'
     """
-    for module in pkgutil.walk_packages([str(Path(__file__).parent)], f"{__package__}."):
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)], f"{__package__}."):
         importlib.import_module(module.name)
     ordered = sorted(
         STATEMENTS.values(), key=lambda s: (CHAPTERS.index(s.chapter), _place(s.number))

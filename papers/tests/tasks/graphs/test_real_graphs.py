@@ -31,10 +31,6 @@ TABLE = [
     ("het_squirrel_filtered", "squirrel-filtered", {}, 2223, 65718, None),
     ("het_minesweeper", "minesweeper", {}, 10000, 2 * 39402, None),
     ("het_tolokers", "tolokers", {}, 11758, 2 * 519000, None),
-    ("twitch_de", "twitch-de", {}, 9498, 2 * 153138, None),
-    ("fb100_reed98", "fb100-reed98", {}, 962, 2 * 18812, None),
-    ("fb100_amherst41", "fb100-amherst41", {}, 2235, 2 * 90954, None),
-    ("fb100_johns_hopkins55", "fb100-johns-hopkins55", {}, 5180, 2 * 186586, None),
     ("syn_cora", "synthetic-cora", {"homophily": 0.0}, 1490, 5936, 0.0),
     ("syn_cora", "synthetic-cora", {"homophily": 0.9, "repeat": 2}, 1490, 5936, 0.9),
     ("syn_cora", "synthetic-cora", {"homophily": 0.99, "repeat": 3}, 1490, 5936, 0.987),
@@ -88,7 +84,6 @@ def test_archives_have_their_digest(archive: str, graph_data: Callable[[str], Pa
         ("geom_film", "film", 10),
         ("het_chameleon_filtered", "chameleon-filtered", 10),
         ("het_squirrel_filtered", "squirrel-filtered", 10),
-        ("twitch_de", "twitch-de", 5),
         ("geom_chameleon", "chameleon-traffic", 10),
     ],
 )

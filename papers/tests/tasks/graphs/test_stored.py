@@ -1,7 +1,7 @@
 import pytest
 
 from anharmonic_papers.tasks.graphs.heterophilic import ChameleonFiltered, Texas
-from anharmonic_papers.tasks.graphs.networks import TwitchDE
+from anharmonic_papers.tasks.graphs.networks import Minesweeper
 
 
 def test_sizes_may_depend_on_the_split() -> None:
@@ -13,8 +13,8 @@ def test_sizes_may_depend_on_the_split() -> None:
 def test_errors() -> None:
     with pytest.raises(ValueError, match=r"split must be in \[0, 9\]; got 10; choose a st"):
         Texas(split=10)
-    with pytest.raises(ValueError, match=r"split must be in \[0, 4\]; got 5; choose"):
-        TwitchDE(split=5)
+    with pytest.raises(ValueError, match=r"split must be in \[0, 9\]; got 12; choose"):
+        Minesweeper(split=12)
     with pytest.raises(ValueError, match="split must be an int"):
         Texas(split=-1)
     with pytest.raises(TypeError, match="split must be an int"):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from anharmonic._checks import message, require
 from anharmonic.data.columns import Columns
 from anharmonic.data.sequences import Sequences
-from anharmonic.data.tables.cells import Table, keys, known_labels, labels, numbers, times
+from anharmonic.data.tables.cells import Table, keys, labels, numbers, times
 
 
 def read_long(
@@ -64,12 +64,13 @@ def read_long(
         advice = "name another column with id_column (--id-column), or say --layout wide"
         expected = f"sequences of {table.where} must have more steps than one"
         raise ValueError(message(expected, came, advice))
-    y, per_step = (None, False)
+    y, per_step, known = None, False, None
     if "target" in roles:
-        y, per_step = _targets(steps, roles["target"], given.labels)
+        y, per_step, known = _targets(steps, roles["target"], given.labels)
         if per_step and given.duplicates == "mean" and y is not None and y.dtype.kind == "f":
             every = labels(table, roles["target"])[0][whole.order]
             y = _means(every, kept)[:, None]
+            known = None  # as NaN says
     elapsed, interval = (None, None) if clock is None else _sampling(steps, clock)
     return Sequences(
         table.where,
@@ -82,6 +83,7 @@ def read_long(
         times=None if clock is None else clock[steps.offsets[:-1]],
         channels=tuple(values),
         interval=interval,
+        known=known,
         ids=names[steps.order][steps.offsets[:-1]] if "id" in roles else None,
     )
 
@@ -182,8 +184,12 @@ class _Steps:
         return f"{self.table.place(row)}, id {self.names[row]}"
 
 
-def _targets(steps: _Steps, name: str, wanted: str) -> tuple[NDArray[Any], bool]:
+def _targets(
+    steps: _Steps, name: str, wanted: str
+) -> tuple[NDArray[Any], bool, NDArray[np.bool_] | None]:
     """One target per sequence where it never changes, else one per step, `[sum of lengths, 1]`.
+
+    Of targets per step some may be unknown; the last result says which are known.
 
     Raises:
         ValueError: If a target is missing, or changes within few of several sequences and nobody
@@ -202,8 +208,8 @@ def _targets(steps: _Steps, name: str, wanted: str) -> tuple[NDArray[Any], bool]
             came = f"none in {steps.place(int(steps.offsets[lacking[0]]))}"
             expected = f"every sequence of {steps.table.where} must have a target in {name!r}"
             raise ValueError(message(expected, came, "fill it in, or remove this sequence"))
-        return given[first], False
-    return known_labels(steps.table, name)[steps.order][:, None], True
+        return given[first], False, None
+    return values[:, None], True, None if known.all() else known
 
 
 def _check_changes(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
-from anharmonic._checks import choice, require
+from anharmonic._checks import choice, message, require
 from anharmonic.data.columns import Columns, Layout, by_name, is_role
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.tables.beside import beside, with_channels
-from anharmonic.data.tables.cells import Table, quoted
+from anharmonic.data.tables.cells import Table, numbers, quoted
 from anharmonic.data.tables.facts import is_index
 from anharmonic.data.tables.joined import with_joined_times
 from anharmonic.data.tables.long import read_long
@@ -23,6 +25,7 @@ from anharmonic.data.tables.roles import understand
 from anharmonic.data.tables.steps import StepColumns, step_columns
 from anharmonic.data.tables.text import read_text
 from anharmonic.data.tables.wide import read_nested, read_wide
+from anharmonic.data.targets import SEPARATOR
 
 
 def read_table(path: Path, given: Columns, targets: bool = True) -> Sequences:
@@ -57,6 +60,7 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
     """
     table = tidied(table, given)
     require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
+    table = _with_joined_labels(table, given)
     inputs = beside(table, given)
     bare = table.without({*given.static, *given.categorical})
     table = with_channels(table, inputs)
@@ -140,6 +144,30 @@ def tidied(table: Table, given: Columns) -> Table:
     if searched and given.found and given.id is not None and given.id not in table.names:
         table = names_in_one(table, given.id)
     return table
+
+
+def _with_joined_labels(table: Table, given: Columns) -> Table:
+    """The table with one column of text where the target is several columns of 0 and 1.
+
+    Raises:
+        ValueError: If a cell is something else.
+    """
+    parts = [] if given.target is None else given.target.split(SEPARATOR)
+    if len(parts) < 2 or given.target in table.names or not set(parts) <= set(table.names):
+        return table
+    cells = np.stack([numbers(table, name) for name in parts], axis=1)
+    empty = np.isnan(cells)
+    bad = np.flatnonzero(~(empty.all(axis=1) | np.isin(cells, (0, 1)).all(axis=1)))
+    if len(bad):
+        came = f"{cells[bad[0]].tolist()} in {table.place(int(bad[0]))}"
+        expected = f"the labels {quoted(parts)} of {table.where} must be 0 or 1, or all empty"
+        raise ValueError(message(expected, came, "correct this row"))
+    texts = [
+        None if gaps[0] else SEPARATOR.join(itertools.compress(parts, row)) or SEPARATOR
+        for row, gaps in zip(cells == 1, empty, strict=True)
+    ]
+    arrow = table.without(parts).arrow.append_column(given.target, pa.array(texts, pa.string()))
+    return replace(table, arrow=arrow)
 
 
 def _read_again(

@@ -6,10 +6,6 @@ from anharmonic.data import Source
 
 # SHA-256 of the arrays, see `anharmonic.data.arrays_digest`.
 DIGESTS = {
-    "fb100_amherst41": "30889244951777082061bda330f70e90edb28e5805173c984f91367dda7885a2",
-    "fb100_cornell5": "5ec80216ca237634f5355fc18a263558a004362d248c31bf37642a22d233d064",
-    "fb100_johns_hopkins55": "f4f19e81016f1ae22c07b86a5f2aa430ed52e12530c821b6a8f002984fb00aae",
-    "fb100_reed98": "0831684a70a9d6fe51ac5768a66938c164259c41b8084ea820daf6a138ee31f8",
     "geom_chameleon": "c6e6fa362012fa3b73f0cddc51fe662bf46490de1db448437e1597813f50db28",
     "geom_cornell": "17eac5acc01c16469a1834ec7842fff532fe9b55856860ddf4978c39891eaabd",
     "geom_cornell_old": "316703c3fba02c8e3c8aa398c7ef713454e63d4a7dc87e1a63c90e3522ce3d85",
@@ -24,7 +20,6 @@ DIGESTS = {
     "planetoid_citeseer": "0ac2beec3c9aa01e6168b5a48c656452dd4749ab30088a2b6749e3975cb7a83e",
     "planetoid_pubmed": "bec7602f05dc1be54478f6b480909b9efef8bcfbbc1e7931066c275f2c6b4ad2",
     "syn_cora": "cb5c52e52bad09ca030462bdcb323bed41603bd1e2c027cdaf7077294c2e6acd",
-    "twitch_de": "b5a9db35ca4f4284381c65613c5d8746b2b13c0069865cc479d4dca3223d1bdb",
     "zinc_12k_rebuilt": "ea4eb1c0d72d05ef34fa7b7a8bdc5abc323ea0c4c8c683a4690b710aba7a5a3f",
 }
 

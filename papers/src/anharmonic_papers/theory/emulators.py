@@ -1,0 +1,261 @@
+r"""LEM layers with weights that are written down: they emulate systems given as tanh networks.
+
+With gates that do not look at states or inputs, a step of LEM is two layers of tanh in a row, the
+second of which may move slowly:
+
+.. math::
+    z_n &= (1 - a) \odot z_{n-1} + a \odot \tanh(W_z y_{n-1} + V_z u_n + b_z) \\
+    y_n &= (1 - e) \odot y_{n-1} + e \odot \tanh(W_y z_n + V_y u_n + b_y)
+
+A gate is open (equal to 1 in float64) at a bias of 40, and equal to τ at logit(τ). Both states
+have the same width in ``LEM``; the narrower one is padded with units that stay zero.
+
+Reference: T. K. Rusch, Physics-inspired machine learning, doctoral thesis, ETH Zurich, 5.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from anharmonic import _checks
+from anharmonic.nn import LEM
+from anharmonic_papers.theory.networks import TanhNetwork, identity
+
+OPEN = 40.0  # 1 - sigmoid(40) is below the rounding of float64
+
+
+class Emulator(NamedTuple):
+    """A LEM and where the emulated variables are in its states.
+
+    Args:
+        layer: One layer, float64, dt = 1.
+        slow: For each slow variable, or for φ and an output, the readout of y, [d, H].
+        fast: The readout of the fast variable, or φ, from z, [d, H].
+    """
+
+    layer: LEM
+    slow: tuple[Tensor, ...]
+    fast: Tensor
+
+
+def _layer(
+    inputs: int,
+    W_z: Tensor,
+    W_y: Tensor,
+    *,
+    V_z: Tensor,
+    V_y: Tensor,
+    b_z: Tensor,
+    b_y: Tensor,
+    gate_z: Tensor,
+    gate_y: Tensor,
+) -> LEM:
+    """The LEM with these weights; z and y may have different widths, what is missing is zero."""
+    H = max(len(W_z), len(W_y))
+    layer = LEM(inputs, H, dt=1.0, dtype=torch.float64)
+    W = dict(layer.named_parameters())
+    with torch.no_grad():
+        for weight in W.values():
+            weight.zero_()
+        for block, value in enumerate((gate_z, gate_y, b_z, b_y)):
+            W["bias_l0"][block * H : block * H + len(value)] = value
+        W["weight_ih_l0"][2 * H : 2 * H + len(V_z)] = V_z
+        W["weight_ih_l0"][3 * H : 3 * H + len(V_y)] = V_y
+        W["weight_hh_l0"][2 * H : 2 * H + len(W_z), : W_z.shape[1]] = W_z
+        W["weight_zh_l0"][: len(W_y), : W_y.shape[1]] = W_y
+    return layer
+
+
+def _padded(readout: Tensor, before: int, width: int) -> Tensor:
+    """A readout of some units as one of ``width`` units, ``before`` of which come first."""
+    return torch.nn.functional.pad(readout, (before, width - before - readout.shape[1]))
+
+
+def _gate(units: int, value: float = 1.0, name: str = "gate") -> Tensor:
+    """Biases of gates that are ``value``."""
+    _checks.number(name, value, low=0.0, high=1.0, low_open=True)
+    bias = OPEN if value == 1 else math.log(value / (1 - value))
+    return torch.full((units,), bias, dtype=torch.float64)
+
+
+def emulate_system(f: TanhNetwork, *, scale: float, output: TanhNetwork | None = None) -> Emulator:
+    r"""A LEM that follows φ_n = f(φ_{n-1}, u_n) from φ_0 = 0, theorem 5.2.7.
+
+    .. math::
+        z_n = \tanh(W_1 W_2 y_{n-1}/s + V_1 u_n + b_1), \quad y_n = \tanh(s z_n), \quad
+        \varphi_n \approx W_2 y_n / s
+
+    for f(h, u) = W_2 tanh(W_1 h + V_1 u + b_1). An output o(φ_n) = W_6 tanh(W_5 φ_n + b_5) is read
+    linearly from further units of y.
+
+    Args:
+        f: The system, a network of φ and u.
+        scale: s of the identity, in (0, 1): the error is of order s².
+        output: o, a network of φ; None reads φ itself only.
+
+    Returns:
+        The layer, with the readouts of φ and, if asked for, of o from y, and of φ from z.
+
+    Raises:
+        ValueError: If the sizes do not go together.
+
+    Example:
+        >>> from anharmonic_papers.theory.networks import random_network
+        >>> system = random_network(size=3, hidden=5, inputs=(3, 2))
+        >>> layer, (phi,), _ = emulate_system(system, scale=1e-3)
+        >>> y, _ = layer(torch.zeros(10, 2, dtype=torch.float64))
+        >>> (y @ phi.T).shape
+        torch.Size([10, 3])
+    """
+    _arguments("f", f, [len(f.output), f.inputs[-1].shape[1]])
+    _checks.number("scale", scale, low=0.0, high=1.0, low_open=True)
+    W1, V1 = f.inputs
+    m = len(f.bias)
+    same = identity(m, scale)
+    W_y, b_y = same.inputs[0], same.bias
+    if output is not None:
+        _arguments("output", output, [len(f.output)])
+        W_y = torch.cat([W_y, output.inputs[0] @ f.output])
+        b_y = torch.cat([b_y, output.bias])
+    H = len(W_y)
+    phi = _padded(f.output @ same.output, 0, H)
+    layer = _layer(
+        V1.shape[1],
+        W1 @ phi,
+        W_y,
+        V_z=V1,
+        V_y=torch.zeros(H, V1.shape[1], dtype=V1.dtype),
+        b_z=f.bias,
+        b_y=b_y,
+        gate_z=_gate(m),
+        gate_y=_gate(H),
+    )
+    read = () if output is None else (_padded(output.output, m, H),)
+    return Emulator(layer, (phi, *read), _padded(f.output, 0, H))
+
+
+def emulate_scales(
+    fast: TanhNetwork, slow: Sequence[tuple[TanhNetwork, float]], *, scale: float
+) -> Emulator:
+    r"""A LEM that follows a system with r time scales, theorems 5.2.8 (r = 2) and 5.2.9.
+
+    .. math::
+        \varphi_n &= f(\varphi_{n-1}, \psi^2_{n-1}, \dots, \psi^r_{n-1}, u_n) \\
+        \psi^j_n &= (1 - \tau_j) \psi^j_{n-1}
+            + \tau_j G_j(\varphi_n, \psi^2_{n-1}, \dots, \psi^r_{n-1}, u_n)
+
+    from zero. A right-hand side given as ψ_n = τ g is this with G = g + (1 - 1/τ) ψ, which
+    ``plus_identity`` makes.
+
+    Args:
+        fast: f, a network of φ, every ψ and u.
+        slow: G_j, a network of the same arguments, and τ_j in (0, 1], for each slow variable.
+        scale: s of the identity, in (0, 1): the error is of order s².
+
+    Returns:
+        The layer, with the readouts of the slow variables and of the fast one.
+
+    Raises:
+        ValueError: If there is no slow variable or the sizes do not go together.
+    """
+    if not slow:
+        raise ValueError(
+            _checks.message("slow needs a network", "none", "use emulate_system for one scale")
+        )
+    _checks.number("scale", scale, low=0.0, high=1.0, low_open=True)
+    networks = [network for network, _ in slow]
+    sizes = [len(fast.output), *(len(G.output) for G in networks), fast.inputs[-1].shape[1]]
+    for name, network in (("fast", fast), *((f"slow[{j}]", G) for j, G in enumerate(networks))):
+        _arguments(name, network, sizes)
+    d, D, p = sizes[0], sum(sizes[1:-1]), sizes[-1]
+    m, M = len(fast.bias), sum(len(G.bias) for G in networks)
+    H = max(m + D, M + d)
+    copy_slow, copy_fast = identity(D, scale), identity(d, scale)
+    outputs = torch.block_diag(*(G.output for G in networks))  # type: ignore[no-untyped-call]
+    psi = _padded(outputs, 0, H)  # from y
+    phi_before = _padded(copy_fast.output, M, H)  # from y
+    phi = _padded(fast.output, 0, H)  # from z
+    psi_before = _padded(copy_slow.output, m, H)  # from z
+    on_psi = torch.cat(fast.inputs[1:-1], 1)
+    G_on_phi = torch.cat([G.inputs[0] for G in networks])
+    G_on_psi = torch.cat([torch.cat(G.inputs[1:-1], 1) for G in networks])
+    gates = [_gate(len(G.bias), tau, "tau") for G, tau in slow]
+    layer = _layer(
+        p,
+        torch.cat([on_psi @ psi + fast.inputs[0] @ phi_before, copy_slow.inputs[0] @ psi]),
+        torch.cat([G_on_phi @ phi + G_on_psi @ psi_before, copy_fast.inputs[0] @ phi]),
+        V_z=fast.inputs[-1],
+        V_y=torch.cat([G.inputs[-1] for G in networks]),
+        b_z=fast.bias,
+        b_y=torch.cat([G.bias for G in networks]),
+        gate_z=_gate(m + D),
+        gate_y=torch.cat([*gates, _gate(d)]),
+    )
+    return Emulator(layer, torch.split(psi, sizes[1:-1]), phi)
+
+
+def emulate_multiscale_method(
+    f: TanhNetwork, G: TanhNetwork, *, kappa: float, step: float, scale: float
+) -> Emulator:
+    r"""A LEM that follows the heterogeneous multiscale method, theorem 5.2.10.
+
+    .. math::
+        \varphi_n &= \kappa \varphi_{n-1} + (1 - \kappa) f(\psi_{n-1}) \\
+        \psi_n &= \psi_{n-1} + \Delta g(\varphi_n, \psi_{n-1}), \quad G = g + \psi
+
+    from zero; the first line is what K micro steps of size δt do to the fast variable, with
+    κ = (1 - δt)^K. The gate of z multiplies what is new, so it is 1 - κ (the text has κ).
+
+    Args:
+        f: A network of ψ.
+        G: A network of φ and ψ.
+        kappa: κ in [0, 1).
+        step: Δ in (0, 1].
+        scale: s of the identity, in (0, 1).
+
+    Returns:
+        The layer, which takes inputs of size 1 that it does not look at, with the readouts of ψ
+        and φ.
+
+    Raises:
+        ValueError: If the sizes do not go together or a number is out of range.
+    """
+    d, D = len(f.output), len(G.output)
+    _arguments("f", f, [D])
+    _arguments("G", G, [d, D])
+    _checks.number("scale", scale, low=0.0, high=1.0, low_open=True)
+    _checks.number("kappa", kappa, low=0.0, high=1.0, high_open=True)
+    m, M = len(f.bias), len(G.bias)
+    H = max(m + D, M)
+    copy = identity(D, scale)
+    psi, phi = _padded(G.output, 0, H), _padded(f.output, 0, H)
+    layer = _layer(
+        1,
+        torch.cat([f.inputs[0] @ psi, copy.inputs[0] @ psi]),
+        G.inputs[0] @ phi + G.inputs[1] @ _padded(copy.output, m, H),
+        V_z=torch.zeros(m + D, 1),
+        V_y=torch.zeros(M, 1),
+        b_z=f.bias,
+        b_y=G.bias,
+        gate_z=torch.cat([_gate(m, 1 - kappa, "1 - kappa"), _gate(D)]),
+        gate_y=_gate(M, step, "step"),
+    )
+    return Emulator(layer, (psi,), phi)
+
+
+def _arguments(name: str, network: TanhNetwork, sizes: list[int]) -> None:
+    """Checks the sizes of a network's arguments."""
+    got = [weight.shape[1] for weight in network.inputs]
+    if got != sizes:
+        raise ValueError(
+            _checks.message(
+                f"{name} must take arguments of sizes {sizes}",
+                f"sizes {got}",
+                "give weights for every argument, zeros where it is not used",
+            )
+        )

@@ -1,0 +1,207 @@
+r"""Causal operators as networks of oscillators with explicit weights (thesis, section 4.2).
+
+A bank of oscillators computes the windowed sine transform of its input; the inverse transform is a
+readout of the bank and gives the past of the input back, Lemmas 4.2.6 and 4.2.9; a function of the
+past is a layer of integrators and a further bank, Lemma 4.2.10. Three layers in a row are the
+approximation of Theorem 4.2.1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from anharmonic import _checks
+from anharmonic_papers.theory.networks import TanhNetwork
+from anharmonic_papers.theory.oscillator_networks import (
+    OscillatorLayer,
+    Oscillators,
+    chain,
+    sine_bank,
+)
+
+
+class InverseSine(NamedTuple):
+    """The inverse sine transform at a few frequencies, Lemma 4.2.6.
+
+    Args:
+        frequencies: ω_j.
+        amplitudes: α_j.
+        phases: ϑ_j.
+        smoothing: e: what is read lies e/2 further back in the mean than asked for.
+
+    Shape:
+        Frequencies, amplitudes and phases [n].
+    """
+
+    frequencies: Tensor
+    amplitudes: Tensor
+    phases: Tensor
+    smoothing: float
+
+    def reads(self, delay: float | Tensor) -> Tensor:
+        """Weights of the transforms L_t u(ω_j) whose sum is about u(t - delay).
+
+        Args:
+            delay: τ >= 0, a number or [K].
+
+        Shape:
+            [n], or [K, n].
+        """
+        delays = torch.as_tensor(delay, dtype=self.phases.dtype)[..., None]
+        return self.amplitudes * torch.sin(self.frequencies * delays - self.phases)
+
+
+def inverse_sine(smoothing: float, cutoff: float, neurons: int) -> InverseSine:
+    r"""Frequencies, amplitudes and phases of the inverse sine transform.
+
+    .. math::
+        u(t-\tau) \approx \sum_j \alpha_j L_t u(\omega_j) \sin(\omega_j \tau - \vartheta_j),
+        \quad \alpha_j = \frac{2 \Delta\omega}{\pi} |R(\omega_j)|,
+        \quad \vartheta_j = -\arg R(\omega_j)
+
+    with R the Fourier transform of a bump on [0, e]. What comes out is the mean of u over
+    [t-τ-e, t-τ], weighted with the bump: an error of e/2 times the slope of u.
+
+    The lemma's frequencies are equidistant on [-Λ, Λ], an even number of them. The terms of ω and
+    -ω are equal, so these here are the positive half, counted twice.
+
+    Args:
+        smoothing: e, width of the bump, > 0.
+        cutoff: Λ, the largest frequency, > 0.
+        neurons: n, half the lemma's N. Times and delays up to T need 2T + e < 2π/Δω, where
+            Δω = 2Λ/(2n-1).
+
+    Example:
+        >>> inverse = inverse_sine(0.1, 400, 800)
+        >>> inverse.reads(0.3).shape
+        torch.Size([800])
+    """
+    _checks.number("smoothing", smoothing, low=0.0, low_open=True)
+    _checks.number("cutoff", cutoff, low=0.0, low_open=True)
+    _checks.positive_int("neurons", neurons)
+    spacing = 2 * cutoff / (2 * neurons - 1)
+    frequencies = spacing * (torch.arange(neurons, dtype=torch.float64) + 0.5)
+    points = 200 + math.ceil(smoothing * cutoff)
+    s = (torch.arange(points, dtype=torch.float64) + 0.5) / points
+    bump = torch.exp(-1 / (s * (1 - s)))
+    angles = torch.outer(frequencies, smoothing * s)
+    transform = torch.complex(torch.cos(angles), torch.sin(angles)) @ (bump / bump.sum()).to(
+        torch.complex128
+    )
+    amplitudes = 2 * spacing / math.pi * transform.abs()
+    return InverseSine(frequencies, amplitudes, -transform.angle(), smoothing)
+
+
+def inverse_sine_up_to(end: float, smoothing: float) -> InverseSine:
+    """An inverse sine transform for times and delays up to ``end``, with Λ = 60/e.
+
+    What lies beyond the cut-off is then small enough to be differentiated twice, as Lemma 4.2.10
+    does; its neurons are about 23 end/e.
+
+    Args:
+        end: T > 0.
+        smoothing: e in (0, T/4].
+    """
+    _checks.number("end", end, low=0.0, low_open=True)
+    _checks.number("smoothing", smoothing, low=0.0, high=end / 4, low_open=True)
+    cutoff = 60 / smoothing
+    return inverse_sine(smoothing, cutoff, math.ceil(1.2 * end * cutoff / math.pi))
+
+
+def _linear(inverse: InverseSine, weights: Tensor, scale: float, size: int) -> Oscillators:
+    """A bank for every input and the same combination of its sine transforms for each."""
+    eye = torch.eye(size, dtype=weights.dtype)
+    readout = torch.kron(eye, (weights * inverse.frequencies / scale)[None])
+    return Oscillators(
+        (sine_bank(inverse.frequencies, scale, size),), readout, torch.zeros_like(eye[0])
+    )
+
+
+def delay(inverse: InverseSine, tau: float, scale: float, size: int = 1) -> Oscillators:
+    """A layer of oscillators that gives u(t - τ), Lemma 4.2.9.
+
+    Args:
+        inverse: The inverse sine transform; ``size`` times its neurons are used.
+        tau: τ >= 0.
+        scale: s of the bank, small.
+        size: Inputs p.
+
+    Example:
+        >>> from anharmonic_papers.theory.oscillator_networks import solve
+        >>> network = delay(inverse_sine_up_to(2.0, 0.1), 0.5 - 0.05, scale=1e-4)
+        >>> times, z = solve(network, lambda t: t[:, None] ** 2, dt=1e-3, end=2.0)
+        >>> round(float(z[-1, 0]), 3)  # 1.5²
+        2.25
+    """
+    return _linear(inverse, inverse.reads(tau), scale, size)
+
+
+def running_integral(inverse: InverseSine, end: float, scale: float) -> Oscillators:
+    """A layer of oscillators that gives the integral of u from 0 to t.
+
+    The inverse sine transform of the past is integrated over [0, T]; beyond t it is zero.
+
+    Args:
+        inverse: The inverse sine transform, valid for delays up to T.
+        end: T, the last time it is right at.
+        scale: s of the bank, small.
+    """
+    omega, alpha, theta, _ = inverse
+    return _linear(inverse, alpha * (theta.cos() - (omega * end - theta).cos()) / omega, scale, 1)
+
+
+def function(network: TanhNetwork, inverse: InverseSine, lag: float, scale: float) -> Oscillators:
+    r"""Two layers that give f(u(t)) for f a network with one hidden layer, Lemma 4.2.10.
+
+    .. math::
+        y_1'' = \sigma(\Lambda u + \gamma), \quad y_2'' = \sigma(\gamma), \quad
+        \eta = y_1 - y_2, \quad
+        \frac{\eta(t) - 2 \eta(t - \Delta) + \eta(t - 2\Delta)}{\Delta^2} + \sigma(\gamma)
+
+    The first layer does not oscillate, it integrates twice; the second is a bank from which η is
+    read at three delays. The lemma sums over hidden units; here they are summed with the weights
+    of the network before the bank, so that it needs one bank for each output, not for each unit.
+    What comes out is f(u) averaged over [t - 2Δ - e, t], with mean delay Δ + e/2.
+
+    Args:
+        network: f, of one argument.
+        inverse: The inverse sine transform of the bank.
+        lag: Δ > 0.
+        scale: s of the bank, small.
+    """
+    (inputs,), gamma, output = network.inputs, network.bias, network.output
+    integrators = OscillatorLayer(
+        torch.zeros_like(gamma).repeat(2),
+        torch.cat([inputs, torch.zeros_like(inputs)]),
+        gamma.repeat(2),
+    )
+    difference = torch.tensor([1.0, -2.0, 1.0], dtype=gamma.dtype) / lag**2
+    delays = lag * torch.arange(3, dtype=gamma.dtype)
+    bank = _linear(inverse, difference @ inverse.reads(delays), scale, len(output))
+    eta = Oscillators(
+        (integrators,), torch.cat([output, -output], 1), torch.zeros(len(output), dtype=gamma.dtype)
+    )
+    return chain(eta, bank)._replace(c=output @ torch.tanh(gamma))
+
+
+def function_of_a_point(
+    network: TanhNetwork, inverse: InverseSine, lag: float, scale: float
+) -> Oscillators:
+    """Three layers whose output at t = 2 is F(ξ) for the input u(t) = t ξ, section 4.3.
+
+    They compute F(u(t - 1)). (The paper's operator is (t - 1) F(u(1)) from t = 1 on, which is
+    the same at t = 2.) The delay is shortened by what the layers lag behind in the mean.
+
+    Args:
+        network: F, of one argument.
+        inverse: An inverse sine transform for times up to 2, with e + Δ < 1.
+        lag: Δ > 0.
+        scale: s of the banks, small.
+    """
+    tau = 1 - inverse.smoothing - lag
+    first = delay(inverse, tau, scale, size=network.inputs[0].shape[1])
+    return chain(first, function(network, inverse, lag, scale))

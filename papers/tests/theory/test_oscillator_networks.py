@@ -1,0 +1,147 @@
+"""The solution of oscillator networks against closed forms, and how networks are put together."""
+
+import math
+from itertools import pairwise
+
+import pytest
+import torch
+
+from anharmonic_papers.theory.oscillator_networks import (
+    OscillatorLayer,
+    Oscillators,
+    beside,
+    chain,
+    embedded,
+    sine_bank,
+    sine_transform,
+    solve,
+    time_neuron,
+)
+
+F64 = torch.float64
+
+
+def linear(x):
+    return x
+
+
+def one(t):
+    return torch.ones_like(t)[:, None]
+
+
+def ramp(t):
+    return t[:, None]
+
+
+def random_layers(*widths):
+    torch.manual_seed(0)
+    layers = tuple(
+        OscillatorLayer(
+            -3 * torch.rand(m, dtype=F64),
+            torch.randn(m, below, dtype=F64),
+            torch.randn(m, dtype=F64),
+        )
+        for below, m in pairwise(widths)
+    )
+    return Oscillators(layers, torch.randn(2, widths[-1], dtype=F64), torch.randn(2, dtype=F64))
+
+
+@pytest.mark.parametrize(
+    "scheme, order, limit", [("runge-kutta-nystrom", 4, 1e-7), ("symplectic-euler", 1, 0.05)]
+)
+def test_the_order_of_the_schemes_on_a_forced_oscillator(scheme, order, limit):
+    """From rest under a constant force: y = (1 - cos ωt)/ω²."""
+    omega = torch.tensor([1.0, 3.0], dtype=F64)
+    errors = []
+    for dt in (0.02, 0.01):
+        network = Oscillators((sine_bank(omega, 1.0),), torch.eye(2, dtype=F64), 0 * omega)
+        t, z = solve(network, one, dt=dt, end=3.0, scheme=scheme, activation=linear)
+        errors.append((z - (1 - torch.cos(omega * t[:, None])) / omega**2).abs().max())
+    assert errors[1] < limit
+    assert math.log2(errors[0] / errors[1]) == pytest.approx(order, abs=0.1)
+
+
+def test_both_schemes_end_at_the_same_nonlinear_solution():
+    network = random_layers(1, 4, 3)
+    _, exact = solve(network, lambda t: torch.sin(2 * t)[:, None], dt=0.01, end=2.0)
+    _, z = solve(
+        network, lambda t: torch.sin(2 * t)[:, None], dt=1e-3, end=2.0, scheme="symplectic-euler"
+    )
+    torch.testing.assert_close(z[::10], exact, rtol=0, atol=2e-2)
+    assert (exact - exact[0]).abs().max() > 0.5
+
+
+def test_symplectic_euler_by_hand():
+    """Velocity first; the second layer sees the new state of the first."""
+    (a, b), A, c = network = random_layers(1, 2, 1)
+    y1, v1 = torch.zeros(2, dtype=F64), torch.zeros(2, dtype=F64)
+    y2, v2 = torch.zeros(1, dtype=F64), torch.zeros(1, dtype=F64)
+    dt, found = 0.1, [c]
+    for n in range(1, 6):
+        v1 = v1 + dt * torch.tanh(a.w * y1 + a.V @ torch.tensor([n * dt], dtype=F64) + a.b)
+        y1 = y1 + dt * v1
+        v2 = v2 + dt * torch.tanh(b.w * y2 + b.V @ y1 + b.b)
+        y2 = y2 + dt * v2
+        found.append(A @ y2 + c)
+    _, z = solve(network, ramp, dt=dt, end=0.5, scheme="symplectic-euler")
+    torch.testing.assert_close(z, torch.stack(found))
+
+
+def test_the_time_neuron_is_exact_at_any_step():
+    t, z = solve(time_neuron(3), lambda t: t[:, None].expand(-1, 3), dt=0.5, end=4.0)
+    torch.testing.assert_close(z[:, 0], t**2 / 4, rtol=1e-15, atol=0)
+
+
+def test_a_chain_feeds_one_readout_to_the_next():
+    """The time neuron before a free particle: y'' = t²/4 + c, y = t⁴/48 + c t²/2."""
+    clock = time_neuron()._replace(c=torch.tensor([0.5], dtype=F64))
+    particle = OscillatorLayer(0 * clock.c, torch.ones(1, 1, dtype=F64), 0 * clock.c)
+    network = chain(
+        clock._replace(layers=(clock.layers[0]._replace(b=clock.c),)),
+        Oscillators((particle,), torch.ones(1, 1, dtype=F64), 0 * clock.c),
+    )
+    t, z = solve(network, ramp, dt=0.01, end=2.0, activation=linear)
+    torch.testing.assert_close(z[:, 0], t**4 / 48 + t**2 / 4, rtol=0, atol=1e-9)
+    assert network.neurons == 2
+
+
+def test_networks_beside_each_other_keep_their_outputs():
+    one = sine_transform(torch.tensor([1.0, 2.0], dtype=F64), 0.1)
+    both = beside(one, time_neuron())
+    t, z = solve(both, ramp, dt=0.1, end=1.0)
+    torch.testing.assert_close(z[:, :2], solve(one, ramp, dt=0.1, end=1.0)[1])
+    torch.testing.assert_close(z[:, 2], t**2 / 4)
+
+
+@pytest.mark.parametrize("widths", [(1, 3), (2, 3, 4), (2, 4, 1, 3)])
+def test_layers_are_one_layer_of_the_general_form(widths):
+    network = random_layers(*widths)
+    general = embedded(network)
+    assert general.layers[0].w.shape == (network.neurons, network.neurons)
+
+    def u(t):
+        return torch.sin(t[:, None] * torch.arange(1, widths[0] + 1))
+
+    _, z = solve(network, u, dt=0.05, end=2.0)
+    torch.testing.assert_close(solve(general, u, dt=0.05, end=2.0)[1], z)
+
+
+def test_a_batch_of_inputs_is_each_of_them():
+    network = sine_transform(torch.tensor([1.0, 2.0], dtype=F64), 0.1)
+    _, both = solve(network, lambda t: torch.stack([one(t), ramp(t)], 1), dt=0.1, end=1.0)
+    for k, u in enumerate((one, ramp)):
+        torch.testing.assert_close(both[:, k], solve(network, u, dt=0.1, end=1.0)[1])
+
+
+def test_the_bank_of_several_inputs_keeps_them_apart():
+    omega = torch.tensor([1.0, 2.0, 3.0], dtype=F64)
+    bank = sine_bank(omega, 0.1, size=2)
+    assert bank.V[:3, 1].abs().max() == 0 and bank.V[3:, 0].abs().max() == 0
+    assert torch.equal(bank.w[:3], bank.w[3:])
+
+
+def test_unknown_schemes_and_empty_intervals_are_refused():
+    with pytest.raises(ValueError, match="scheme must be one of"):
+        solve(time_neuron(), ramp, dt=0.1, end=1.0, scheme="euler")
+    with pytest.raises(ValueError, match="end must lie a step or more after start"):
+        solve(time_neuron(), ramp, dt=0.1, end=0.0)

@@ -1,0 +1,148 @@
+"""Several labels of a sequence, and steps without a target: from a file to metrics."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import sklearn.metrics
+
+from anharmonic.data.files import FileTask
+from anharmonic.train import evaluate_run, fill, fit, predict, read_report
+from anharmonic.train.folder import run_folder
+
+SMALL = {
+    "model_options": {"hidden_size": 8},
+    "epochs": 20,
+    "lr": 0.02,
+    "input_noise": 0.0,
+    "amplitude_noise": 0.0,
+}
+
+
+@pytest.fixture
+def train(environment):
+    def make(path, **options):
+        here = dataclasses.replace(environment, file=path)
+        given = {**SMALL, "task_options": {"target": "labels", **options}}
+        made = fill("GRU", "file", given, here)
+        result = fit(made.run, here, made.task)
+        return result, run_folder(made.run, here), made.task
+
+    return make
+
+
+def labelled(count=80, seed=0):
+    """Sequences [N, 10, 2]; a: channel 0 is high, b: channel 1 is."""
+    rng = np.random.default_rng(seed)
+    y = rng.random((count, 2)) < 0.4
+    x = rng.normal(size=(count, 10, 2)) + 2.0 * y[:, None]
+    return x.astype("f4"), y
+
+
+def names_of(y, names="ab"):
+    return ["|".join(np.array(list(names))[row]) or "|" for row in y]
+
+
+def test_labels_in_columns_of_an_array(train, tmp_path):
+    x, y = labelled()
+    np.savez(tmp_path / "mine.npz", x=x, y=y.astype(int))
+    result, folder, task = train(tmp_path / "mine.npz")
+    assert (result.metric, result.run.readout) == ("f1", "mean") and result.test > 80
+    assert task.class_names == ("0", "1") and task.loss == "binary_cross_entropy"
+    report = read_report(folder)
+    assert [one.name for one in report.classes] == ["0", "1"]
+    assert report.metrics["f1_micro"] == pytest.approx(result.test)
+    # What predict says, measured by scikit-learn, is what evaluating says.
+    new, truth = labelled(30, 1)
+    np.savez(tmp_path / "new.npz", x=new, y=truth.astype(int))
+    found = evaluate_run(folder, tmp_path / "new.npz")
+    shares = predict(folder, tmp_path / "new.npz").values
+    metrics = found.scores.metrics
+    assert metrics["f1_micro"] == pytest.approx(
+        100 * sklearn.metrics.f1_score(truth, shares > 0.5, average="micro")
+    )
+    assert metrics["auroc"] == pytest.approx(sklearn.metrics.roc_auc_score(truth, shares))
+    assert found.is_better and found.judged_by == "f1"
+    assert list(found.predictions.labels) == names_of(shares > 0.5, "01")
+
+
+def test_labels_as_text_and_in_columns_of_a_table_are_the_same(train, tmp_path):
+    x, y = labelled(40)
+    head = ",".join(f"{c}_{t}" for c in "uv" for t in range(10))
+    rows = [",".join(f"{v:.4f}" for v in one.T.ravel()) for one in x]
+    texts = names_of(y)
+    text = "\n".join([f"label,{head}", *(f"{t},{r}" for t, r in zip(texts, rows, strict=True))])
+    (tmp_path / "text.csv").write_text(text)
+    lines = [f"{int(a)},{int(b)},{r}" for (a, b), r in zip(y, rows, strict=True)]
+    (tmp_path / "columns.csv").write_text("\n".join([f"a,b,{head}", *lines]))
+    first = FileTask(tmp_path / "text.csv", target="labels")
+    second = FileTask(tmp_path / "columns.csv", target="labels", target_column="a|b")
+    assert first.class_names == second.class_names == ("a", "b")
+    for one, other in zip(first.splits(), second.splits(), strict=True):
+        assert (one.y == other.y).all() and (one.x == other.x).all()
+    assert "labels a " in first.summary()
+    _, folder, _ = train(tmp_path / "columns.csv", target_column="a|b")
+    both = evaluate_run(folder, tmp_path / "columns.csv").scores.count
+    assert both == 40
+    (tmp_path / "none.csv").write_text("\n".join([head, *rows]))
+    assert len(predict(folder, tmp_path / "none.csv").labels) == 40
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        ({"y": [[0, 2], [1, 0]] * 10}, "0 or 1"),
+        ({"y": ["|"] * 20}, "at least one"),
+    ],
+)
+def test_what_are_no_labels(tmp_path, arrays, said):
+    np.savez(tmp_path / "mine.npz", x=np.random.default_rng(0).random((20, 5)), **arrays)
+    with pytest.raises(ValueError, match=said):
+        FileTask(tmp_path / "mine.npz", target="labels")
+
+
+def partly(tmp_path, name, y):
+    """A long table of 12 recordings of 12 steps with a target at two of three."""
+    rng = np.random.default_rng(1)
+    value = y + rng.normal(size=y.shape) * 0.1
+    text = "id,time,a,label\n"
+    for i, row in enumerate(value):
+        for t, v in enumerate(row):
+            text += f"{i},{t},{v:.3f},{'' if t % 3 == 2 else name(y[i, t])}\n"
+    path = tmp_path / "mine.csv"
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["whole", "text", "value"])
+def test_steps_without_a_target_are_left_out(environment, tmp_path, kind):
+    y = np.random.default_rng(0).integers(0, 2, (12, 12))
+    named = {"whole": str, "text": lambda v: "no yes".split()[v], "value": lambda v: f"{v + 0.5}"}
+    path = partly(tmp_path, named[kind], y)
+    here = dataclasses.replace(environment, file=path)
+    made = fill("GRU", "file", SMALL, here)
+    assert "33 % of the steps without a target" in made.task.summary()
+    result = fit(made.run, here, made.task)
+    count = made.task.sizes["test"] * 8
+    report = read_report(run_folder(made.run, here))
+    assert report.count == count == result.tested
+    if kind == "value":
+        assert result.test < 0.45
+    else:
+        assert result.test > 80 and len(made.task.class_names) == 2
+    found = evaluate_run(run_folder(made.run, here), path)
+    assert found.scores.count == 12 * 8
+    values = found.predictions.values
+    assert len(values) == 12 and len(values[0]) == 12  # predicted all the same
+
+
+def test_labels_per_step_may_lack(environment, tmp_path):
+    y = np.random.default_rng(0).integers(0, 2, (12, 12))
+    path = partly(tmp_path, lambda v: "|" if v == 0 else "on|warm", y)
+    here = dataclasses.replace(environment, file=path)
+    made = fill("GRU", "file", {**SMALL, "task_options": {"target": "labels"}}, here)
+    result = fit(made.run, here, made.task)
+    assert made.task.readout == "all" and result.test > 80
+    report = read_report(run_folder(made.run, here))
+    assert report.count == made.task.sizes["test"] * 8
+    assert [one.name for one in report.classes] == ["on", "warm"]
