@@ -150,7 +150,11 @@ def _is_of(value: Any, hint: Any) -> bool:
     if origin is Literal:
         return value in parts
     if origin in (list, tuple):
-        return isinstance(value, list) and all(_is_of(entry, parts[0]) for entry in value)
+        if not isinstance(value, list):
+            return False
+        if origin is tuple and parts[-1] is not Ellipsis:
+            return len(value) == len(parts) and all(map(_is_of, value, parts))
+        return all(_is_of(entry, parts[0]) for entry in value)
     if origin is dict:
         pairs = value.items() if isinstance(value, dict) else [(None, None)]
         return all(_is_of(k, parts[0]) and _is_of(v, parts[1]) for k, v in pairs)

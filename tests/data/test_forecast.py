@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from anharmonic.data.forecast import Windows
 
+from anharmonic.data.options import Windows
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.sequences import Sequences
 

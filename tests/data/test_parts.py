@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -128,3 +129,25 @@ def test_errors() -> None:
 def test_classes_that_training_lacks_are_warned_of() -> None:
     with pytest.warns(UserWarning, match="every class in here .* none of third; split"):
         warn_of_absent_classes(numbered(4), ("even", "odd", "third"))
+
+
+def test_blocks_of_one_recording_are_split_by_time() -> None:
+    lengths = np.array([4, 3, 4, 5, 3, 4, 4, 3, 4, 5])
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    y = np.array(["a", "b"] * 5)
+    blocks = Sequences(
+        "here", np.zeros((offsets[-1], 1), np.float32), offsets, y, times=offsets[:-1] * 0.5,
+        interval=0.5,
+    )  # fmt: skip
+    assert Cut().way(blocks) == "time"
+    assert Cut().describe(blocks) == "by time, as sequences are parts of one recording"
+    made = cut_parts({"all": blocks}, Cut(), ())
+    assert max(made["train"].times) < min(made["valid"].times) < min(made["test"].times)
+    assert Cut("random").way(blocks) == "random"
+    dates = np.datetime64("2024-01-01", "ns") + np.round(blocks.times * 1e9).astype("m8[ns]")
+    assert Cut().way(replace(blocks, times=dates)) == "time"
+    assert Cut().way(replace(blocks, groups=y)) == "groups"
+    # Recordings that begin anew, or with breaks between, are apart.
+    assert Cut().way(replace(blocks, times=blocks.times * 3)) == "random"
+    assert Cut().way(replace(blocks, times=np.zeros(10))) == "random"
+    assert Cut().way(replace(blocks, interval=None)) == "random"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from anharmonic.data.columns import Columns
-from anharmonic.data.readers import read_parts
+from anharmonic.data.readers import file_digest, read_parts
 
 HEADER = "@univariate true\n@classLabel true a b\n@data\n"
 
@@ -30,3 +30,27 @@ def test_unknown_ending_and_hint(tmp_path: Path) -> None:
     (tmp_path / "mine.ts").write_text(HEADER + "1,2:a\n")
     with pytest.raises(ValueError, match=r"mine.ts .*none: .ts has none.*id_column"):
         read_parts(tmp_path / "mine.ts", columns=Columns(id="a"))
+
+
+def test_arrays_with_the_names_of_keys(tmp_path: Path) -> None:
+    x, y = np.random.default_rng(0).random((6, 5)), np.arange(6) % 2
+    np.save(tmp_path / "X.npy", x)
+    with pytest.raises(ValueError, match=r"targets of X.npy must lie beside it; got none; save"):
+        read_parts(tmp_path / "X.npy")
+    alone = file_digest(tmp_path / "X.npy")
+    np.save(tmp_path / "y.npy", y)
+    assert file_digest(tmp_path / "X.npy") != alone
+    for path in (tmp_path, tmp_path / "X.npy"):
+        part = read_parts(path)["all"]
+        assert part.y is not None and part.y.tolist() == y.tolist()
+        assert part.lengths.tolist() == [5] * 6
+    own = tmp_path / "own"
+    own.mkdir()
+    for name in ("train", "test"):
+        np.save(own / f"x_{name}.npy", x)
+        np.save(own / f"y_{name}.npy", y)
+    assert sorted(read_parts(own / "x_train.npy")) == ["test", "train"]
+    assert sorted(read_parts(own)) == ["test", "train"]
+    np.save(tmp_path / "series.npy", np.arange(40.0))
+    part = read_parts(tmp_path / "series.npy", targets=False)["all"]
+    assert part.lengths.tolist() == [40]

@@ -3,6 +3,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from anharmonic.data.sequences import Sequences
 from anharmonic.data.ts import read_ts
 
 CLASSES = """# A comment
@@ -68,7 +69,7 @@ def test_without_labels(tmp_path: Path) -> None:
         (r"line 11 of a.ts must hold numbers separated by commas", "1,2,3", "1,2,"),
         (r"tag in line 2 of a.ts must be one of .*; got 'problem'", "problemName", "problem"),
         (
-            r"@timestamps in line 3 of a.ts must be false; got True; store",
+            r"line 11 of a.ts must hold pairs \(time,value\), as @timestamps says; got 1,2,3; cor",
             "Stamps false",
             "Stamps true",
         ),
@@ -146,3 +147,35 @@ def test_names_in_latin_1_stay_apart(tmp_path):
     text = "@univariate true\n@classLabel true gr\xfcn gr\xf6n\n@data\n1,2:gr\xfcn\n3,4:gr\xf6n\n"
     path.write_bytes(text.encode("latin-1"))
     assert read_ts(path).y.tolist() == ["gr\xfcn", "gr\xf6n"]
+
+
+def timed(tmp_path: Path, *lines: str, head: str = "@classLabel true a b\n") -> Sequences:
+    (tmp_path / "timed.ts").write_text("@timestamps true\n" + head + "@data\n" + "\n".join(lines))
+    return read_ts(tmp_path / "timed.ts")
+
+
+def test_times_of_samples(tmp_path: Path) -> None:
+    part = timed(tmp_path, "(0,1),(0.5,2),(2,?):(0,4),(0.5,5),(2,6):a", "(1,7):(1,8):b")
+    assert part.y is not None and part.y.tolist() == ["a", "b"]
+    assert part.lengths.tolist() == [3, 1] and part.x[0].tolist() == [1, 4]
+    assert part.elapsed is not None and part.elapsed.tolist() == [0, 0.5, 1.5, 0]
+    assert part.times is not None and part.times.tolist() == [0, 1]
+    even = timed(
+        tmp_path, "(2024-01-01 00:00:00, 1),(2024-01-01 00:10:00, 2):a", head="@classLabel true a\n"
+    )
+    assert even.elapsed is None and even.interval == 600
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("1,2:a", r"must hold pairs \(time,value\).*; got 1,2"),
+        ("(0,1),(1,2):(0,1),(2,2):a", "must have equal times"),
+        ("(1,1),(0,2):a", "must rise"),
+        ("(now,1),(then,2):a", "numbers or dates"),
+        ("(0,x):a", "numbers separated by commas"),
+    ],
+)
+def test_times_that_do_not_fit(tmp_path: Path, line: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        timed(tmp_path, line)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.train.checkpoint import (
+from anharmonic.train.folder import (
     _KEYS,
     load_state,
     random_states,

@@ -34,6 +34,7 @@ PROG = "anharmonic train"
 USAGE = (
     f"usage: {PROG} MODEL TASK [OPTIONS]",
     f"       {PROG} MODEL FILE [OPTIONS]            (FILE: {', '.join(FILE_SUFFIXES)})",
+    f"       {PROG} MODEL FOLDER [OPTIONS]          (a file for every recording)",
     f"       {PROG} MODEL {SHARDS_INDEX} [OPTIONS]     (shards: data larger than memory)",
     f"       {PROG} --run RUN.json [OPTIONS OF THE ENVIRONMENT]",
 )
@@ -282,6 +283,11 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
         return name, task.lower(), None
     if path.name == SHARDS_INDEX or (path / SHARDS_INDEX).is_file():
         return name, "shards", path / SHARDS_INDEX if path.is_dir() else path
+    if path.is_dir() and not graph:
+        from anharmonic.data.recordings import holds_recordings  # for folders alone
+
+        if holds_recordings(path):
+            return name, "file", path
     if path.suffix.lower() not in FILE_SUFFIXES:
         if not path.suffix and not path.exists():
             choice("task", task.lower(), known)
@@ -339,9 +345,10 @@ def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Re
     if folder.is_dir():
         lines["run folder"] = str(folder)
         if run.task in OWN_DATA:
-            suffix = environment.file.suffix if environment.file else ""
-            suffix = suffix if suffix in FILE_SUFFIXES else FILE_SUFFIXES[0]
-            words = f"{shlex.quote(str(folder))} DATA{suffix} --output predictions.csv"
+            file = environment.file
+            suffix = file.suffix if file and file.suffix in FILE_SUFFIXES else FILE_SUFFIXES[0]
+            data = "FOLDER" if file and file.is_dir() else f"DATA{suffix}"
+            words = f"{shlex.quote(str(folder))} {data} --output predictions.csv"
             lines["to predict"] = f"anharmonic predict {words}"
     width = max(map(len, lines))
     for name, value in lines.items():

@@ -37,7 +37,13 @@ if TYPE_CHECKING:
     from anharmonic.data.options import DataOptions
     from anharmonic.data.own import FileTask, SequencesTask
     from anharmonic.data.parts import split_indices
-    from anharmonic.data.readers import FILE_SUFFIXES, file_digest, read_parts
+    from anharmonic.data.readers import (
+        FILE_SUFFIXES,
+        Recordings,
+        file_digest,
+        read_parts,
+        read_recordings,
+    )
     from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
     from anharmonic.data.scores import (
         ClassScores,
@@ -76,6 +82,7 @@ __all__ = [
     "OutputScores",
     "QuantileScores",
     "Readout",
+    "Recordings",
     "RemoteFile",
     "ScoreTable",
     "SequenceDataset",
@@ -102,6 +109,7 @@ __all__ = [
     "pyg_source",
     "read_graph",
     "read_parts",
+    "read_recordings",
     "save_graph",
     "save_npz",
     "score_table",

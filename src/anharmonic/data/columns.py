@@ -7,7 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
-from anharmonic._checks import boolean, choice, listed, message, natural, of_hints, require
+from anharmonic._checks import (
+    boolean,
+    choice,
+    listed,
+    message,
+    natural,
+    of_hints,
+    positive_int,
+    require,
+)
 
 _UNITS = frozenset(
     "s sec secs second seconds ms msec msecs millis milliseconds us usec microseconds ns min mins "
@@ -121,6 +130,9 @@ _STEPS = frozenset(
         "sample,tp,timestep"
     ).split(",")
 )
+FULL_MONTHS = tuple(
+    "january february march april may june july august september october november december".split()
+)
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
@@ -233,6 +245,7 @@ ROLES = ("target", "id", "time", "group")
 Duplicates = Literal["refuse", "first", "mean"]
 Labels = Literal["auto", "sequence", "step"]
 NO_TIME = "none"
+_TUPLES = ("values", "ignore", "static", "categorical")
 # Names in lower case, better ones first: a row of words is as good as each other.
 _KNOWN = {"target": TARGETS[:2], "id": IDS, "time": (TIMES,), "group": GROUPS}
 
@@ -262,6 +275,18 @@ class Columns:
         duplicates: What becomes of rows that repeat a time: "refuse", "first" or "mean".
         labels: Whether a row per step has a target per "sequence" or per "step"; "auto" is found
             out.
+        static: Columns with one value per recording that are inputs, too; text as categories.
+        categorical: Columns of categories that are inputs: a channel for each category.
+        categories: The categories of training of every such column.
+        label_pattern: Of a folder, a regular expression that finds the label in the path of a file
+            within the folder: its first group, or all that fits.
+        group_pattern: The same for the group.
+        annotations: Of a folder, the ending of files with labels of the steps: `a.csv` is annotated
+            by `a.labels.csv`.
+        resample: Samples per second to which sounds of a folder are resampled; None for those of
+            the files, which must agree.
+        rate: Samples per second that sounds had; None if not known.
+        folder: How a folder was read, in words.
 
     Example:
         >>> Columns(target="label") == Columns.from_dict(Columns(target="label").to_dict())
@@ -283,6 +308,15 @@ class Columns:
     date_format: str | None = None
     duplicates: Duplicates = "refuse"
     labels: Labels = "auto"
+    static: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    categories: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    label_pattern: str | None = None
+    group_pattern: str | None = None
+    annotations: str = ".labels.csv"
+    resample: int | None = None
+    rate: int | None = None
+    folder: str = ""
 
     def __post_init__(self) -> None:
         choice("layout", self.layout, ("auto", "wide", "long", "nested"))
@@ -293,13 +327,20 @@ class Columns:
         if self.header is not None:
             boolean("header", self.header)
         natural("width", self.width)
-        for field, given in (("values", self.values), ("ignore", self.ignore)):
-            for value in given:
+        for field in ("values", "ignore", "static", "categorical"):
+            for value in getattr(self, field):
                 text, advice = isinstance(value, str), "give strings"
                 require(text, field, value, "names of columns", advice, TypeError)
         text = self.date_format is None or isinstance(self.date_format, str)
         advice = "for example '%d.%m.%Y'"
         require(text, "date_format", self.date_format, "a string", advice, TypeError)
+        for name in ("label_pattern", "group_pattern"):
+            _check_pattern(name, getattr(self, name))
+        for name in ("resample", "rate"):
+            if getattr(self, name) is not None:
+                positive_int(name, getattr(self, name))
+        text, advice = isinstance(self.annotations, str), "for example '.labels.csv'"
+        require(text, "annotations", self.annotations, "a string", advice, TypeError)
         advice = "name what is forecast with forecast=... (--forecast)"
         free = self.found or not self.forecast or self.target is None
         require(free, "target_column with horizon", self.target, "None", advice)
@@ -315,6 +356,9 @@ class Columns:
             once, expected = name not in roles, f"not that of {roles.get(name)}_column"
             require(once, f"{role}_column", name, expected, "name another column")
             roles[name] = role
+        twice = [name for name in (*self.static, *self.categorical) if name in roles]
+        advice = "an input cannot be the target, the id, the time or the group: name it once"
+        require(not twice, "static and categorical", twice, "columns without another role", advice)
 
     def describe(self) -> str:
         """Says in a line what the columns were taken for.
@@ -331,11 +375,28 @@ class Columns:
             said.append("no header row, columns are numbered from 1")
         if self.ignore:
             said.append(f"left out {_shortened(self.ignore)}")
-        return f"read as {self.layout} ({rows.get(self.layout)}): {', '.join(said)}"
+        if numbers := [name for name in self.static if name not in dict(self.categories)]:
+            said.append(f"one value per recording {_shortened(numbers)}")
+        for name, kinds in self.categories:
+            said.append(f"a channel for each of the categories {_shortened(kinds)} of {name!r}")
+        how = self.folder or f"{self.layout} ({rows.get(self.layout)})"
+        return f"read as {how}{': ' * bool(said)}{', '.join(said)}"
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """Channels that are inputs beside the measured values, and never forecast."""
+        kinds = dict(self.categories)
+        return tuple(
+            channel
+            for name in dict.fromkeys((*self.static, *self.categorical))
+            for channel in ([f"{name}={kind}" for kind in kinds[name]] if name in kinds else [name])
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        return asdict(self) | {"values": list(self.values), "ignore": list(self.ignore)}
+        lists = {name: list(getattr(self, name)) for name in _TUPLES}
+        kinds = [[name, list(of)] for name, of in self.categories]
+        return asdict(self) | lists | {"categories": kinds}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Columns:
@@ -349,8 +410,23 @@ class Columns:
         for key in values:
             choice("key of columns", key, [field.name for field in fields(cls)])
         of_hints(cls, values, "columns", advice)
-        tuples = {name: tuple(values.get(name, ())) for name in ("values", "ignore")}
-        return cls(**{**values, **tuples})
+        tuples = {name: tuple(values.get(name, ())) for name in _TUPLES}
+        kinds = tuple((name, tuple(of)) for name, of in values.get("categories", ()))
+        return cls(**{**values, **tuples, "categories": kinds})
+
+
+def _check_pattern(name: str, pattern: str | None) -> None:
+    """Refuses what is no regular expression."""
+    if pattern is None:
+        return
+    advice = r"for example '^([^/]+)/' for the first folder, or '_(\w+)_' for what is between _"
+    text, expected = isinstance(pattern, str), "a regular expression"
+    require(text, name, pattern, expected, advice, TypeError)
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        came = f"{pattern!r} ({error})"
+        raise ValueError(message(f"{name} must be {expected}", came, advice)) from None
 
 
 def _shortened(names: Sequence[str]) -> str:

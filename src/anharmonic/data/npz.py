@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -52,8 +53,23 @@ def read_npz(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
             or arrays that do not fit together.
     """
     path = existing(path)
-    arrays = load_archive(path)
-    arrays = {_known_key(key): array for key, array in arrays.items()}
+    return parts_of(load_archive(path), path, targets=targets)
+
+
+def parts_of(
+    arrays: Mapping[str, NDArray[Any]], path: Path, *, targets: bool = True
+) -> dict[str, Sequences]:
+    """Sequences from arrays by their keys.
+
+    Args:
+        arrays: The arrays, as of `read_npz`.
+        path: Where they come from, for messages.
+        targets: As of `read_npz`.
+
+    Raises:
+        ValueError: If keys are unknown or missing, or arrays do not fit together.
+    """
+    arrays = {known_key(key) or key: array for key, array in arrays.items()}
     for key in arrays:
         choice(f"key in {path.name}", key, _KNOWN)
     parts = [part for part in _PARTS if f"x_{part}" in arrays]
@@ -66,12 +82,38 @@ def read_npz(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
     return {part: _part(path, arrays, f"_{part}", targets) for part in parts}
 
 
-def _known_key(key: str) -> str:
-    """The key that is meant by `X_train`, `Y`, `x_val` and the like."""
+def known_key(key: str) -> str | None:
+    """The key that is meant by `X_train`, `Y`, `x_val` and the like; None if none is.
+
+    Args:
+        key: As it is written.
+
+    Example:
+        >>> known_key("X_val"), known_key("fs")
+        ('x_valid', None)
+    """
     stem, _, part = key.lower().partition("_")
     part = "valid" if part in ("val", "validation") else part
     meant = f"{stem}_{part}" if part else stem
-    return meant if meant in _KNOWN else key
+    return meant if meant in _KNOWN else None
+
+
+def arrays_beside(path: Path) -> dict[str, Path]:
+    """The files of arrays that belong to `x.npy` or `x_train.npy`, by their keys.
+
+    Args:
+        path: One of them; a file of another name is alone, as "x".
+    """
+    if (known_key(path.stem) or "").split("_")[0] != "x":
+        return {"x": path}
+    beside = sorted(path.parent.iterdir())
+    found = {
+        key: other
+        for other in beside
+        if other.suffix.lower() == ".npy" and (key := known_key(other.stem)) is not None
+    }
+    whole = known_key(path.stem) == "x"
+    return {key: other for key, other in found.items() if whole != (key.split("_")[-1] in _PARTS)}
 
 
 def _part(path: Path, arrays: dict[str, NDArray[Any]], suffix: str, targets: bool) -> Sequences:

@@ -173,6 +173,18 @@ class DataOptions:
             "first" keeps the first of them, "mean" their mean.
         labels: Of a table with a row per step, whether a target is one per "sequence" or one per
             "step"; "auto" finds out, and refuses one that changes in few sequences.
+        static: Of a table or of the `labels.csv` of a folder, columns with one value per recording
+            that are inputs: repeated at every step. Text is taken as categories.
+        categorical: Of a table, columns of text or whole numbers that are inputs: every category
+            becomes a channel that is 1 where a cell is of it. A category that training did not
+            have is 0 in all of them.
+        label_pattern: Of a folder, a regular expression that finds the label of a recording in the
+            path of its file within the folder: its first group, or all that fits. "^([^/]+)/" is
+            the first folder. None to take `labels.csv`, a column, or the names of the folders.
+        group_pattern: Of a folder, the same for the subject or machine of a recording.
+        annotations: Of a folder, the ending of the files that label the steps of a recording.
+        resample: Of a folder of sounds, the samples per second to which all are resampled. None to
+            leave them; they must then agree.
         metric: What is measured: of classes "accuracy", "balanced_accuracy" (mean recall of the
             classes) or "cross_entropy", of labels "f1" (micro-averaged), of values "rmse", "mse" or
             "mae"; "auto" is the first of these.
@@ -215,6 +227,12 @@ class DataOptions:
     date_format: str | None = None
     duplicates: Duplicates = "refuse"
     labels: Labels = "auto"
+    static: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    label_pattern: str | None = None
+    group_pattern: str | None = None
+    annotations: str = ".labels.csv"
+    resample: int | None = None
     metric: Metric = "auto"
     season: int | None = None
 
@@ -231,7 +249,7 @@ class DataOptions:
             positive_int("season", self.season)
             advice, cut = "pass horizon too", self.horizon is not None
             require(cut, "season", self.season, "None without horizon", advice)
-        for name in ("test_groups", "forecast", "ignore"):
+        for name in ("test_groups", "forecast", "ignore", "static", "categorical"):
             given, advice = getattr(self, name), "put one name in a list, too"
             several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
             require(several, name, given, "a list of names", advice, TypeError)
@@ -298,4 +316,10 @@ class DataOptions:
             date_format=self.date_format,
             duplicates=self.duplicates,
             labels=self.labels,
+            static=tuple(self.static),
+            categorical=tuple(self.categorical),
+            label_pattern=self.label_pattern,
+            group_pattern=self.group_pattern,
+            annotations=self.annotations,
+            resample=self.resample,
         )

@@ -14,14 +14,13 @@ import torch
 from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
-from anharmonic._files import existing
 from anharmonic.data.answers import Windowed
 from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, counted
 from anharmonic.data.columns import Columns
 from anharmonic.data.options import DataOptions
 from anharmonic.data.parts import cut_parts, warn_of_absent_classes
 from anharmonic.data.preprocessing import Missing, Preprocessing, spread_of_sizes
-from anharmonic.data.readers import checked_digest, read_parts
+from anharmonic.data.readers import checked_digest, existing_data, read_parts
 from anharmonic.data.sequences import Integers, Sequences, check_finite
 from anharmonic.data.targets import (
     classes_by_step,
@@ -428,7 +427,8 @@ class FileTask(SequencesTask):
     Args:
         path: An `.npz` archive (keys as in `read_npz`), a `.ts` file of the UCR and UEA archives,
             or a table: `.csv`, `.tsv`, `.txt` or `.parquet`. Given `NAME_TRAIN.ts` or
-            `NAME_TEST.ts` (or another ending but `.npz`), the other one is read too.
+            `NAME_TEST.ts` (or another ending but `.npz`), the other one is read too. Or a folder
+            with a file for every recording.
         sha256: `file_digest(path)`: another file is refused. Not checked if None.
         options: Fields of `DataOptions`.
 
@@ -466,7 +466,7 @@ class FileTask(SequencesTask):
 
     def __init__(self, path: Path | str, sha256: str | None = None, **options: Any) -> None:
         chosen = DataOptions(**options)
-        self.path = existing(path)
+        self.path = existing_data(path)
         self.digest = checked_digest(self.path, sha256)
         parts = read_parts(self.path, targets=chosen.horizon is None, columns=chosen.columns)
         super().__init__(parts, source=self.path.name, **options)
@@ -489,7 +489,7 @@ def read_inputs(
     """
     parts = read_parts(path, targets=False, columns=columns)
     keys = [f"x_{name}" for name in parts]
-    advice = "store the sequences to predict from as x"
+    advice = "store the sequences to predict from as x, or give the folder of one part"
     require("all" in parts, f"keys of {Path(path).name}", keys, "x", advice)
     return checked_inputs(parts["all"], preprocessing)
 

@@ -28,7 +28,8 @@ class Cut:
     Attributes:
         by: "random" (every class in its share), "groups" (no group in two parts), "time" (the
             earliest sequences train, the latest test), or "auto": by groups where the file has
-            them, else random; windows of fewer than 10 recordings, and forecasts, by time.
+            them, by time where sequences are blocks of one recording, else random; windows of
+            fewer than 10 recordings, and forecasts, by time.
         test_groups: The groups that are the test part; empty to draw them.
         valid_share: Share of the sequences that the validation part gets (of those of the training
             part where the file has a test part), in [0, 1); 0 for none at all. None: the file's own
@@ -78,7 +79,8 @@ class Cut:
             return "steps"
         if self.by == "auto":
             few = self.window is not None and len(part) < FEW_RECORDINGS
-            return "groups" if part.groups is not None else "steps" if few else "random"
+            apart = "time" if follow_each_other(part) else "random"
+            return "groups" if part.groups is not None else "steps" if few else apart
         known = self.by != "groups" or part.groups is not None
         advice = "store groups, one per sequence, or leave out split='groups'"
         require(known, f"groups in {part.where}", None, "known for split='groups'", advice)
@@ -96,8 +98,39 @@ class Cut:
         if way == "groups" or self.test_groups:
             named = f", {listed(self.test_groups)} for test" if self.test_groups else ""
             return f"by groups ({len(np.unique(np.asarray(part.groups)))}{named})"
+        if way == "time" and self.by == "auto":
+            return "by time, as sequences are parts of one recording"
         order = "" if part.times is not None or way == "steps" else ", as the file is ordered"
         return "at random" if way == "random" else f"by time{order}"
+
+
+def follow_each_other(part: Sequences) -> bool:
+    """Whether sequences are blocks of one recording: each begins a step after another ends.
+
+    Neighbours are alike, so that a random split would test on what was nearly trained on.
+
+    Args:
+        part: The sequences.
+
+    Example:
+        >>> x, offsets = np.zeros((6, 1), np.float32), np.array([0, 2, 4, 6])
+        >>> begins = np.array([0.0, 2.0, 4.0])
+        >>> follow_each_other(Sequences("here", x, offsets, times=begins, interval=1.0))
+        True
+        >>> follow_each_other(Sequences("here", x, offsets, times=0 * begins, interval=1.0))
+        False
+    """
+    times, step = part.times, part.interval
+    if times is None or times.dtype.kind not in "iufM" or not step or len(part) < 3:
+        return False
+    order = np.argsort(times, kind="stable")
+    begins = times[order]
+    gaps = np.diff(begins) / (np.timedelta64(1, "s") if begins.dtype.kind == "M" else 1)
+    spans = (part.lengths - 1) * step
+    if part.elapsed is not None:
+        spans = np.add.reduceat(part.elapsed.astype(np.float64), part.offsets[:-1])
+    between = gaps - spans[order][:-1]
+    return bool((np.abs(between - step) <= 0.5 * step).mean() >= 0.9)
 
 
 def cut_parts(
@@ -284,8 +317,8 @@ def warn_of_absent_classes(train: Sequences, class_names: tuple[str, ...]) -> No
     absent = [name for i, name in enumerate(class_names) if i not in held]
     if class_names and len(held) < 2:
         came = f"only {class_names[int(held[0])]!r}, none of {listed(absent[:5])}"
-        advice = "cut it otherwise: give each block of labels its own id or group (--id-column, "
-        advice += "--group-column), or say --split random where there are several sequences"
+        advice = "cut it otherwise: name the recordings or their groups (--id-column, "
+        advice += "--group-column), or say --split random where sequences are no neighbours"
         expected = f"{train.where} must have two classes or more in its training part"
         raise ValueError(message(expected, came, advice))
     if absent:

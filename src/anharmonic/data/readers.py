@@ -5,11 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from anharmonic._checks import choice, message, missing_extra, require
 from anharmonic._files import existing
 from anharmonic.data.columns import ROLES, Columns
-from anharmonic.data.sequences import Sequences
+from anharmonic.data.sequences import Floats, Sequences
 
 
 def read_parts(
@@ -19,13 +23,14 @@ def read_parts(
     columns: Columns | None = None,
     pair: bool = True,
 ) -> dict[str, Sequences]:
-    """Reads the sequences of a file, by the reader of its ending.
+    """Reads the sequences of a file, by the reader of its ending, or of a folder of recordings.
 
     Args:
-        path: The file; of a pair `NAME_TRAIN.ts`, `NAME_TEST.ts` (or another ending of a table)
-            the other one is read too.
+        path: The file or folder; of a pair `NAME_TRAIN.ts`, `NAME_TEST.ts` (or another ending of a
+            table) the other one is read too.
         targets: Whether targets are wanted; else only this file's inputs are read.
-        columns: Of a table, which column is what; what is left open is found.
+        columns: Of a table, which column is what, of a folder, how labels and groups are found;
+            what is left open is found.
         pair: Whether the other file of a pair is wanted too, if targets are.
 
     Returns:
@@ -37,8 +42,19 @@ def read_parts(
             file that has none.
         ImportError: If a table is to be read without pyarrow (extra "train").
     """
-    path = existing(path)
+    path = existing_data(path)
     given = columns or Columns()
+    if path.is_dir():
+        from anharmonic.data.npz import known_key
+        from anharmonic.data.recordings import data_files, read_folder
+
+        # Arrays with the names of an archive's keys, and nothing else, are one.
+        files = [file for file in data_files(path) if file.suffix.lower() in FILE_SUFFIXES]
+        named = {known_key(file.stem): file for file in files if file.suffix.lower() == ".npy"}
+        first = named.get("x", named.get("x_train"))
+        if first is None or None in named or len(named) < len(files):
+            return read_folder(path, given, targets)
+        path = first
     parts: dict[str, Sequences] = {}
     for name, file in _files(path, pair=targets and pair).items():
         read = READERS[_form(path)](file, targets, given)
@@ -47,14 +63,94 @@ def read_parts(
     return parts
 
 
+class Recordings(NamedTuple):
+    """Recordings as estimators take them."""
+
+    x: list[Floats]
+    """The channels of every recording, `[C, T]`."""
+    y: NDArray[Any] | list[NDArray[Any]] | None
+    """The target of every recording, or those of all its steps; None if there are none."""
+    groups: NDArray[Any] | None
+    """The subject or machine of every recording; None if not known."""
+    ids: NDArray[Any] | None
+    """What every recording is called, of a folder its file; None if it has no name."""
+    columns: Columns | None
+    """How they were read: `read_recordings(new, columns=...)` reads others alike."""
+
+
+def read_recordings(
+    path: Path | str, *, columns: Columns | None = None, targets: bool = True
+) -> Recordings:
+    r"""Reads a folder or file for estimators, as the commands read it.
+
+    Args:
+        path: A folder with a file for every recording, or a file as of `FileTask`.
+        columns: How labels and groups are found, or the `columns` of recordings that were read.
+        targets: Whether targets are wanted.
+
+    Raises:
+        FileNotFoundError: If there is no such file or folder.
+        ValueError: If the data are damaged or not clear, or are cut into parts already.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> for name in ("up-1", "up-2", "down-1"):
+        ...     np.save(folder / f"{name}.npy", np.arange(30.0))
+        >>> found = read_recordings(folder, columns=Columns(label_pattern=r"^(\w+)-"))
+        >>> found.x[0].shape, found.y.tolist(), found.ids.tolist()
+        ((1, 30), ['down', 'up', 'up'], ['down-1.npy', 'up-1.npy', 'up-2.npy'])
+    """
+    parts = read_parts(path, targets=targets, columns=columns, pair=False)
+    advice = "read the folder of one part, or use train"
+    require("all" in parts, f"parts of {Path(path).name}", sorted(parts), "one", advice)
+    part, y = parts["all"], parts["all"].y
+    ends = part.offsets[1:-1]
+    return Recordings(
+        [x.T for x in np.split(part.x, ends)],
+        np.split(y, ends) if y is not None and part.per_step else y,
+        part.groups,
+        part.ids,
+        part.columns,
+    )
+
+
+def existing_data(path: Path | str) -> Path:
+    """Checks that a file or folder is there and returns its path.
+
+    Args:
+        path: The file or folder.
+
+    Raises:
+        FileNotFoundError: If not.
+    """
+    path = Path(path).expanduser()
+    return path if path.is_dir() else existing(path)
+
+
 def file_digest(path: Path | str) -> str:
     """SHA-256 of a data file, 64 hexadecimal digits; of a pair `_TRAIN`, `_TEST` both count.
+
+    Of a folder all files count, with their paths.
 
     Raises:
         FileNotFoundError: If a file is missing.
     """
     digests = []
-    for file in _files(existing(path), pair=True).values():
+    path = existing_data(path)
+    if path.is_dir():
+        from anharmonic.data.recordings import data_files
+
+        for file in data_files(path):
+            digests.append(f"{file.relative_to(path).as_posix()} {file_digest(file)}")
+        return hashlib.sha256("\n".join(digests).encode()).hexdigest()
+    files = _files(path, pair=True)
+    if path.suffix.lower() == ".npy":
+        from anharmonic.data.npz import arrays_beside
+
+        files = arrays_beside(path)
+    for file in files.values():
         with file.open("rb") as content:
             digests.append(hashlib.file_digest(content, "sha256").hexdigest())
     if len(digests) == 1:
@@ -95,6 +191,52 @@ def _ts(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
     return {"all": read_ts(path)}
 
 
+def _npy(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    from anharmonic.data.npz import arrays_beside, parts_of
+    from anharmonic.data.recordings import read_one
+    from anharmonic.data.recordings.signals import load_array
+
+    if columns.found and columns.folder:  # a recording, as those of training
+        return {"all": read_one(path, columns)}
+    _without_columns(path, columns)
+    files = arrays_beside(path)
+    arrays = {key: load_array(file) for key, file in files.items()}
+    if targets and not any(key.startswith("y") for key in arrays):
+        expected = f"the targets of {path.name} must lie beside it"
+        advice = "save x.npy and y.npy in one folder, or give a folder with a file per recording"
+        raise ValueError(message(expected, "none", advice))
+    if list(arrays) == ["x"] and arrays["x"].ndim == 1:
+        arrays["x"] = arrays["x"][None]
+    return parts_of(arrays, path, targets=targets)
+
+
+def _mat(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    from anharmonic.data.mat import read_mat
+
+    _without_columns(path, columns)
+    return read_mat(path, targets=targets)
+
+
+def _tsf(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    from anharmonic.data.tsf import read_tsf
+
+    _without_columns(path, columns)
+    if targets:
+        expected, advice = f"series of {path.name} must be forecast", "say how far: --horizon 12"
+        raise ValueError(message(expected, "no horizon", advice))
+    return {"all": read_tsf(path)}
+
+
+def _recording(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
+    from anharmonic.data.recordings import read_one
+
+    expected = f"{path.name} must lie in a folder with a file for every recording"
+    advice = "give the folder: its recordings are found and labelled"
+    if targets:
+        raise ValueError(message(expected, "a file alone", advice))
+    return {"all": read_one(path, columns)}
+
+
 def _table(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
     try:
         from anharmonic.data.tables import read_table
@@ -120,10 +262,14 @@ READERS: dict[str, Callable[[Path, bool, Columns], dict[str, Sequences]]] = {
     ".tsv": _table,
     ".txt": _table,
     ".parquet": _table,
+    ".wav": _recording,
+    ".npy": _npy,
+    ".mat": _mat,
+    ".tsf": _tsf,
 }
 FILE_SUFFIXES = tuple(READERS)
 # Archives' habit: NAME_TRAIN.ts and NAME_TEST.ts are one data set.
-PAIRED = FILE_SUFFIXES[1:]
+PAIRED = (".ts", ".csv", ".tsv", ".txt", ".parquet")
 
 
 def _form(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ _TAGS = (
     "targetlabel",
     "data",
 )
+_PAIR = re.compile(r"\(\s*([^(),]*),\s*([^(),]*)\)")
 _ADVICE = "check that it is a .ts file of the UEA or UCR archive"
 
 
@@ -35,6 +37,7 @@ class _Header:
     dimensions: int | None = None
     classes: tuple[str, ...] | None = None
     targets: bool = False
+    timed: bool = False
     tags: list[str] = field(default_factory=list)
 
     @property
@@ -48,8 +51,10 @@ def read_ts(path: Path | str) -> Sequences:
     Header lines start with `@`, comments with `#`. After `@data` every line is one case: its
     dimensions separated by colons, values by commas, then the class or target value if the header
     says so with `@classLabel true A B ...` or `@targetLabel true`. Cases may have different
-    lengths; the dimensions of one case may not. `?` and `NaN` are missing values (NaN).
-    `@equalLength`, `@seriesLength` and `@missing` are not relied on.
+    lengths; the dimensions of one case may not. With `@timestamps true` values are written
+    `(time,value)`, and the dimensions of a case have the same times, numbers or dates. `?` and
+    `NaN` are missing values (NaN). `@equalLength`, `@seriesLength` and `@missing` are not relied
+    on.
 
     Args:
         path: The file.
@@ -64,9 +69,10 @@ def read_ts(path: Path | str) -> Sequences:
     path = existing(path)
     header = _Header()
     cases: list[Floats] = []
+    clocks: list[NDArray[Any]] = []
     labels: list[str] = []
     started = False
-    with path.open(encoding=_encoding(path), newline=None) as lines:
+    with path.open(encoding=text_encoding(path), newline=None) as lines:
         for number, raw in enumerate(lines, start=1):
             line = raw.strip()
             if not line or line.startswith("#"):
@@ -75,9 +81,12 @@ def read_ts(path: Path | str) -> Sequences:
             if not started:
                 started = _read_tag(header, line, where)
             else:
-                values = line.split(":")
+                values = _dimensions(line, header.timed)
                 if header.labelled:
                     labels.append(_label(header, values.pop().strip(), where))
+                if header.timed:
+                    clock, values = _timed(values, where)
+                    clocks.append(clock)
                 cases.append(_case(header, values, where))
                 size, first = cases[-1].shape[1], cases[0].shape[1]
                 expected = f"{first}, as in the first case"
@@ -88,11 +97,66 @@ def read_ts(path: Path | str) -> Sequences:
         y = np.array(labels) if header.classes is not None else np.array(labels, np.float64)
     flat = np.concatenate(cases) if cases else np.empty((0, 1), np.float32)
     ends = np.cumsum([0, *(len(case) for case in cases)])
-    return Sequences(path.name, flat, ends, y)
+    if not clocks:
+        return Sequences(path.name, flat, ends, y)
+    elapsed, interval = _sampling(clocks)
+    times = np.array([clock[0] for clock in clocks])
+    return Sequences(path.name, flat, ends, y, elapsed=elapsed, times=times, interval=interval)
 
 
-def _encoding(path: Path) -> str:
-    """UTF-8 if all of the file is that, else Latin-1, in which every byte has a letter."""
+def _dimensions(line: str, timed: bool) -> list[str]:
+    """The dimensions of a case and its label; dates within brackets may hold colons."""
+    return re.split(r":(?![^()]*\))", line) if timed else line.split(":")
+
+
+def _timed(dimensions: list[str], where: str) -> tuple[NDArray[Any], list[str]]:
+    """The times of a case, and its dimensions without them."""
+    clocks, values = [], []
+    for text in dimensions:
+        pairs = _PAIR.findall(text)
+        if not pairs or _PAIR.sub("", text).strip(" ,"):
+            expected = f"{where} must hold pairs (time,value), as @timestamps says"
+            raise ValueError(message(expected, text[:40], "correct it"))
+        clocks.append([time.strip() for time, _ in pairs])
+        values.append(",".join(value for _, value in pairs))
+    if any(clock != clocks[0] for clock in clocks):
+        advice = "give all dimensions the same times; a missing value is written ?"
+        came = "others in some of them"
+        raise ValueError(message(f"dimensions in {where} must have equal times", came, advice))
+    try:
+        clock: NDArray[Any] = np.array([float(time) for time in clocks[0]])
+    except ValueError:
+        try:
+            clock = np.array([time.replace(" ", "T") for time in clocks[0]], "M8[ns]")
+        except ValueError as error:
+            expected = f"times in {where} must be numbers or dates like 2024-01-31 12:30:00"
+            raise ValueError(message(expected, str(error)[:80], "correct them")) from error
+    gaps = np.diff(clock)
+    if not (gaps > gaps[:1] * 0).all():
+        came = "some that do not rise"
+        raise ValueError(message(f"times in {where} must rise", came, "sort them"))
+    return clock, values
+
+
+def _sampling(clocks: list[NDArray[Any]]) -> tuple[Floats | None, float | None]:
+    """Time since the sample before, None where samples are equally spaced; and the usual step."""
+    seconds = np.timedelta64(1, "s")
+    gaps = [np.diff(c) / (seconds if c.dtype.kind == "M" else 1) for c in clocks]
+    inner = np.concatenate(gaps)
+    if not len(inner):
+        return None, None
+    usual = float(np.median(inner))
+    if (np.abs(inner - usual) <= 0.01 * usual).all():
+        return None, usual
+    return np.concatenate([[0, *gap] for gap in gaps]).astype(np.float32), usual
+
+
+def text_encoding(path: Path) -> str:
+    """UTF-8 if all of the file is that, else Latin-1, in which every byte has a letter.
+
+    Args:
+        path: The file.
+    """
     try:
         with path.open(encoding="utf-8-sig") as text:
             while text.read(1 << 20):
@@ -109,8 +173,7 @@ def _read_tag(header: _Header, line: str, where: str) -> bool:
     tag = choice(f"tag in {where}", tag.lower(), _TAGS)
     header.tags.append(tag)
     if tag == "timestamps":
-        advice = "store the values alone, or resample them to equal steps"
-        require(not _flag(values, where), f"@timestamps in {where}", True, "false", advice)
+        header.timed = _flag(values, where)
     if tag == "univariate":
         header.univariate = _flag(values, where)
     if tag in ("dimension", "dimensions"):

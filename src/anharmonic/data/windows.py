@@ -285,7 +285,7 @@ def find_season(part: Sequences, horizon: int, channels: tuple[int, ...]) -> int
 
 
 def channel_numbers(part: Sequences, names: tuple[str, ...]) -> tuple[int, ...]:
-    """The places of channels by name or number; all of them if none is named.
+    """The places of channels by name or number; all measured ones if none is named.
 
     Raises:
         ValueError: If there is no such channel.
@@ -301,7 +301,10 @@ def channel_numbers(part: Sequences, names: tuple[str, ...]) -> tuple[int, ...]:
     advice = "name each once"
     require(len(set(names)) == len(names), "forecast", list(names), "different channels", advice)
     chosen = [known[choice(f"channel to forecast of {part.where}", n, known)] for n in names]
-    return tuple(chosen) or tuple(range(part.x.shape[1]))
+    beside = () if part.columns is None else part.columns.beside
+    inputs = {place for place, name in enumerate(part.channels) if name in beside}
+    measured = [place for place in range(part.x.shape[1]) if place not in inputs]
+    return tuple(chosen) or tuple(measured)
 
 
 def _starts(room: Integers, stride: int) -> tuple[Integers, Integers]:

@@ -24,8 +24,8 @@ from anharmonic.nn.registry import model_kind
 from anharmonic.nn.store import save_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train import results
-from anharmonic.train.checkpoint import random_states, restore_random_states
 from anharmonic.train.evaluate import evaluate_fully
+from anharmonic.train.folder import random_states, restore_random_states
 from anharmonic.train.loop import Callback, Loop
 from anharmonic.train.losses import DivergedError, trivial_loss
 from anharmonic.train.optim import learning_rate

@@ -21,13 +21,13 @@ from anharmonic import _checks, _processes
 from anharmonic.data.base import Batch, Batches, Loaders, Task
 from anharmonic.data.metrics import TaskMetric
 from anharmonic.diagnostics import machine
-from anharmonic.train.checkpoint import (
+from anharmonic.train.evaluate import Reader, evaluate
+from anharmonic.train.folder import (
     load_state,
     random_states,
     restore_random_states,
     save_state,
 )
-from anharmonic.train.evaluate import Reader, evaluate
 from anharmonic.train.losses import (
     DivergedError,
     Share,

@@ -64,14 +64,14 @@ class Predictions:
 
 
 def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Predictions:
-    """Predicts from the sequences, or the graph, of a file with a finished run's model.
+    """Predicts from the sequences of a file or folder, or a graph, with a finished run's model.
 
     Inputs are prepared as they were for training: a run on the task "file" keeps the means and
     deviations it measured.
 
     Args:
         run_folder: The run's folder, which holds ``best`` and ``task.json``.
-        data: The file, as for training; targets in it are not looked at.
+        data: The file or folder, as for training; targets in it are not looked at.
         batch_size: Sequences computed together, at least 1.
 
     Raises:
@@ -88,19 +88,21 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
 
 
 def data_file(data: str | Path) -> Path:
-    """The path of a data file.
+    """The path of a data file, or of a folder of recordings.
 
     Args:
         data: As of `predict`.
 
     Raises:
-        FileNotFoundError: If there is no such file.
+        FileNotFoundError: If there is no such file or folder.
     """
+    from anharmonic.data.recordings import holds_recordings
+
     file = Path(data).expanduser()
-    if not file.is_file():
+    if not file.is_file() and not holds_recordings(file):
         raise FileNotFoundError(
             _checks.message(
-                f"the data {file} must be a file",
+                f"the data {file} must be a file, or a folder of recordings",
                 folders.described(file),
                 "check the path",
             )

@@ -1081,6 +1081,45 @@ case(
 case(
     "the World Bank's covid table: no single name", "P,C,Lat,Long,1/22/20,1/23/20,1/24/20\n,Afgh,1,2,0,0,1\n,Alb,3,4,0,1,2\n"
     "NSW,Aus,3,4,0,1,5\nVic,Aus,5,6,1,1,2\n",
-    mode="forecast", layout="wide", lengths=[3] * 4, target=None, per=None,
+    mode="forecast", layout="wide", lengths=[3] * 4, target=None, per=None, id="P C",
     ignored=("P", "C", "Lat", "Long"),
+)  # fmt: skip
+
+# Folders, roles and layouts that a third look added.
+YEARS = "Year,Jan,Feb,Mar,Apr,May,Jun,Jul,Aug,Sep,Oct,Nov,Dec\n"
+case(
+    "months in columns, the last year not over",
+    YEARS + "1999," + ",".join(map(str, range(12))) + "\n2000,12,13,14,15,,,,,,,,\n",
+    mode="forecast", layout="long", time="Year Jan-Dec", lengths=[16], x=range(16),
+    channels=("value",), begins="1999-01-01", target=None, per=None,
+)  # fmt: skip
+case(
+    "months in columns of full names, years from the newest",
+    "year,January,February,March,April,May,June,July,August,September,October,November,December\n"
+    "2001," + ",".join(map(str, range(12, 24))) + "\n2000," + ",".join(map(str, range(12))) + "\n",
+    mode="forecast", layout="long", time="year January-December", lengths=[24], x=range(24),
+    channels=("value",), begins="2000-01-01", target=None, per=None,
+)  # fmt: skip
+case(
+    "months in columns with a label",
+    YEARS.replace("\n", ",label\n") + "1999," + "1," * 12 + "a\n",
+    refuse="--layout",
+)
+case(
+    "static and categorical columns of recordings",
+    T("id", blocks(1, 2, 3), "time", again(count(), 4), "ax", wave(1), "age", blocks(30, 40, 50), "sex",
+      blocks("f", "m", "f"), "label", blocks("x", "y", "x")),
+    **THREE, id="id", time="time", target="label", per="sequence", given={"static": ("age", "sex")},
+    channels=("ax", "age", "sex=f", "sex=m"),
+)  # fmt: skip
+case(
+    "a categorical column beside the steps of a row",
+    T("label", turns("a", "b"), "site", turns("u", "v", "w"), *steps("v", 3)),
+    layout="wide", target="label", per="sequence", lengths=[3] * 12, given={"categorical": ("site",)},
+    channels=("value", "site=u", "site=v", "site=w"),
+)  # fmt: skip
+case(
+    "a categorical column of measurements",
+    T("id", blocks(1, 2, 3), "time", again(count(), 4), "ax", wave(1), "label", blocks("x", "y", "x")),
+    given={"categorical": ("ax",)}, refuse="text or whole numbers",
 )  # fmt: skip

@@ -40,6 +40,8 @@ class Table:
         first_row: The number that people give the first row of cells.
         header: Whether the columns have names that somebody gave.
         date_format: How dates are written, as of `datetime.strptime`; None to find it.
+        starts: Of several files in one table, the row at which each begins.
+        sources: Of several files, the name and `first_row` of each.
     """
 
     arrow: Any
@@ -47,6 +49,8 @@ class Table:
     first_row: int = 1
     header: bool = True
     date_format: str | None = None
+    starts: tuple[int, ...] = ()
+    sources: tuple[tuple[str, int], ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -58,6 +62,10 @@ class Table:
 
     def place(self, row: int) -> str:
         """A row in words."""
+        if self.starts:
+            file = int(np.searchsorted(self.starts, row, side="right")) - 1
+            name, first_row = self.sources[file]
+            return f"row {row - self.starts[file] + first_row} of {name}"
         return f"row {row + self.first_row}"
 
     def column(self, name: str) -> Any:
@@ -72,10 +80,6 @@ class Table:
             words = words.cast(pa.string()) if _is_text(words.type) else words
             column = pa.DictionaryArray.from_arrays(column.indices, words).dictionary_decode()
         return column.cast(pa.string()) if _is_text(column.type) else column
-
-    def select(self, rows: NDArray[np.int64]) -> Table:
-        """These rows only."""
-        return replace(self, arrow=self.arrow.take(rows))
 
     def without(self, names: Collection[str]) -> Table:
         """All columns but these."""

@@ -25,11 +25,14 @@ from anharmonic.data.columns import (
     may_be_time,
 )
 from anharmonic.data.sequences import Sequences
+from anharmonic.data.tables.beside import beside, with_channels
 from anharmonic.data.tables.cells import Table, is_numeric, may_be_dates, numbers, quoted, times
 from anharmonic.data.tables.dates import in_nanoseconds
+from anharmonic.data.tables.facts import is_index
 from anharmonic.data.tables.long import read_long
 from anharmonic.data.tables.parquet import read_parquet
-from anharmonic.data.tables.roles import is_index, understand
+from anharmonic.data.tables.reshaped import months_as_rows, names_in_one
+from anharmonic.data.tables.roles import understand
 from anharmonic.data.tables.text import read_text
 from anharmonic.data.tables.wide import StepColumns, read_nested, read_wide, step_columns
 from anharmonic.data.targets import SEPARATOR
@@ -65,23 +68,31 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
     Raises:
         ValueError: If columns could mean several things or nothing, or cells do not fit.
     """
-    table = _tidy(replace(table, date_format=given.date_format), given)
+    table = tidied(table, given)
     require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
     table = _with_joined_labels(table, given)
+    bare, inputs = table, None
+    if given.static or given.categorical:
+        inputs = beside(table, given)
+        bare = table.without({*given.static, *given.categorical})
+        table = with_channels(table, inputs)
     if given.found:
-        roles, layout, values, ignored = *_read_again(table, given, targets), given.ignore
+        roles, layout, values, ignored = *_read_again(bare, given, targets), given.ignore
         ignored = tuple(ignored)
     else:
-        found = understand(table, given, targets)
+        found = understand(bare, given, targets)
         roles, layout, values = found.roles, found.layout, found.values
         ignored = (*given.ignore, *found.ignored)
     known = dict(roles)
     if not targets:
         roles = {role: name for role, name in roles.items() if role != "target"}
     if layout == "long":
-        part = read_long(table, roles, values, given)
+        further = () if inputs is None else inputs.names
+        part = read_long(table, roles, [*values, *further], given)
+        part = part if inputs is None else inputs.settled(part)
     else:
         part = {"wide": read_wide, "nested": read_nested}[layout](table, roles, values)
+        part = part if inputs is None else inputs.added_to(part)
     if (
         not table.header
         and part.y is not None
@@ -97,18 +108,30 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
         layout,
         values=tuple(values) if table.header or layout != "wide" else (),
         header=table.header,
-        width=len(table.names),
+        width=len(bare.names) + len({*given.static, *given.categorical}),
         found=True,
         ignore=ignored,
         date_format=given.date_format,
         duplicates=given.duplicates,
         labels=given.labels,
+        static=given.static,
+        categorical=given.categorical,
+        categories=() if inputs is None else inputs.categories,
     )
     return replace(part, columns=found_columns)
 
 
-def _tidy(table: Table, given: Columns) -> Table:
-    """Without empty columns that have no name and those to ignore; times in one column."""
+def tidied(table: Table, given: Columns) -> Table:
+    """The table without empty columns that have no name and those to ignore; times in one column.
+
+    Args:
+        table: The table.
+        given: What is known of its columns.
+
+    Raises:
+        ValueError: If a name is given twice, or a column to ignore is not there.
+    """
+    table = replace(table, date_format=given.date_format)
     empty = [
         at
         for at, name in enumerate(table.names)
@@ -127,6 +150,13 @@ def _tidy(table: Table, given: Columns) -> Table:
     if searched and (given.time is None or given.time not in table.names):
         if not given.found or given.time is not None:
             table = with_joined_times(table)
+        monthly = months_as_rows(table) if given.forecast or given.found else table
+        if given.forecast or given.time in monthly.names:
+            table = monthly
+    if searched and given.forecast and given.id is None:
+        table = names_in_one(table)
+    if searched and given.found and given.id is not None and given.id not in table.names:
+        table = names_in_one(table, given.id)
     return table
 
 
@@ -159,7 +189,10 @@ def _read_again(
 ) -> tuple[dict[str, str], Layout, list[str]]:
     """What the columns are of a table like one that was read before."""
     roles = by_name(table.names, given, table.where, targets)
-    if not table.header and len(table.names) < given.width:
+    if (
+        not table.header
+        and len(table.names) + len({*given.static, *given.categorical}) < given.width
+    ):
         roles.pop("target", None)  # columns without names: one less is the one of the targets
     free = [
         name

@@ -22,7 +22,7 @@ _LOOKED_AT = 50  # lines that decide what separates cells
 _ENOUGH = 20_000  # letters of each of them
 
 
-def read_text(path: Path, given: Columns) -> Table:
+def read_text(path: Path, given: Columns, typed: bool = True) -> Table:
     """Reads a text file, every line a row of cells.
 
     What separates cells, whether decimals are written with a comma, and whether the first line
@@ -31,6 +31,7 @@ def read_text(path: Path, given: Columns) -> Table:
     Args:
         path: The file: UTF-8, UTF-16 with its mark, or Windows-1252.
         given: What is known of its columns.
+        typed: Whether cells become numbers and dates where all of a column are such.
 
     Raises:
         ValueError: If it is no text, is empty, or a row has another number of cells than the first.
@@ -72,7 +73,7 @@ def read_text(path: Path, given: Columns) -> Table:
         lines[at] = ""
     header = header or bool(names)
     names = names or [str(number) for number in range(1, len(rows[0]) + 1)]
-    arrow = _parsed(path, "\n".join(lines) + "\n", mark, comma, header, names, given, first)
+    arrow = _parsed(path, "\n".join(lines) + "\n", mark, comma, header, names, given, first, typed)
     return Table(arrow, path.name, 1 + first, header)
 
 
@@ -235,10 +236,11 @@ def _parsed(
     names: list[str],
     given: Columns,
     first: int,
+    typed: bool,
 ) -> pa.Table:
     data = text.encode()
-    kept = {}
-    if header and not comma and not given.forecast:  # "01" and "1.0" may be names
+    kept = {} if typed else dict.fromkeys(names, pa.string())
+    if typed and header and not comma and not given.forecast:  # "01" and "1.0" may be names
         roles = by_name(names, given, path.name, targets=False, searched=("target", "id", "group"))
         kept = {name: pa.string() for role, name in roles.items() if role != "time"}
         kept |= {name: pa.string() for name in names if target_rank(name) == 2}

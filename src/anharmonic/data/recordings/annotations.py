@@ -1,0 +1,170 @@
+"""Labels of the steps of a recording, from a table of times or of intervals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._checks import message
+from anharmonic.data.columns import Columns, is_time, may_be_time, plain, target_rank
+from anharmonic.data.tables.cells import Table, known_labels, numbers, quoted, text_columns, times
+from anharmonic.data.tables.text import read_text
+
+NO_LABEL = "none"
+"""The class of steps that no interval holds."""
+_STARTS = frozenset("start starts begin begins from onset t0 tmin xmin".split())
+_ENDS = frozenset("end ends stop to t1 tmax xmax finish offset".split())
+_DURATIONS = frozenset("duration length dur".split())
+_LABELS = frozenset("annotation event description type symbol text trial stage code aux".split())
+_STEPS = frozenset("sample samples frame step index position".split())
+
+
+def step_labels(path: Path, clock: NDArray[Any]) -> NDArray[Any]:
+    """A label for every step of a recording.
+
+    A table with a start and an end, or a duration, labels intervals: steps from the start on and
+    before the end. Steps in no interval are of the class "none". One with a time labels steps: as
+    many as the recording has, else every step from that time on until the next.
+
+    Args:
+        path: The table.
+        clock: Time of every step as the recording has it, or its number from 0, `[T]`.
+
+    Returns:
+        The labels `[T]`.
+
+    Raises:
+        ValueError: If columns are not clear, intervals overlap, or times are not those of the
+            recording.
+    """
+    table = read_text(path, Columns())
+    begin, end, label = _columns(table)
+    counted = table.header and plain(begin).split(" ")[0] in _STEPS
+    if counted:
+        clock = np.arange(len(clock))
+    if begin == label:  # labels alone, one for every step
+        return _one_each(table, label, clock)
+    starts = times(table, begin)
+    if (starts.dtype.kind == "M") != (clock.dtype.kind == "M"):
+        came = f"{starts[0]} and {clock[0]}"
+        expected = f"times of {path.name} must be of the same kind as those of the recording"
+        raise ValueError(message(expected, came, "write dates in both, or numbers in both"))
+    found = known_labels(table, label)
+    if end is None and len(starts) == len(clock) and _alike(starts, clock):
+        return np.asarray(found)
+    _check_span(table, starts, clock)
+    if end is None:
+        return _from_points(starts, found, clock)
+    ends = _ends(table, starts, end)
+    if (ends == starts).all():
+        return _from_points(starts, found, clock)
+    return _from_intervals(table, starts, ends, found, clock)
+
+
+def _columns(table: Table) -> tuple[str, str | None, str]:
+    """The columns of the start or time, of the end if there is one, and of the label."""
+    names = table.names
+    if not table.header:
+        if len(names) == 3:
+            return names[0], names[1], names[2]
+        if len(names) in (1, 2):
+            return names[0], None, names[-1]
+        _unclear(table)
+    words = {name: plain(name) for name in names}
+    first = {name: word.split(" ")[0] for name, word in words.items()}
+    ends = [n for n in names if first[n] in _ENDS | _DURATIONS]
+    starts = [n for n in names if first[n] in _STARTS and n not in ends]
+    ranked = [(rank, n) for n in names if (rank := target_rank(n)) is not None]
+    labels = [n for rank, n in sorted(ranked, key=lambda pair: pair[0])][:1]
+    labels = labels or [n for n in names if first[n] in _LABELS]
+    labels = labels or [n for n in text_columns(table, names) if not is_time(n)]
+    starts = starts or [n for n in names if (is_time(n) or may_be_time(n)) and n not in labels]
+    if len(names) == 1:
+        return names[0], None, names[0]
+    if len(labels) != 1 or not starts or len(ends) > 1:
+        _unclear(table)
+    return starts[0], ends[0] if ends else None, labels[0]
+
+
+def _unclear(table: Table) -> NoReturn:
+    expected = f"{table.where} must have a start, an end and a label, or a time and a label"
+    came = f"the columns {quoted(table.names)}"
+    raise ValueError(message(expected, came, "name its columns start, end, label or time, label"))
+
+
+def _alike(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    if first.dtype.kind == "M":
+        return bool((first == second).all())
+    return bool(np.allclose(first, second.astype(np.float64), rtol=1e-6, atol=1e-9))
+
+
+def _one_each(table: Table, label: str, clock: NDArray[Any]) -> NDArray[Any]:
+    found = known_labels(table, label)
+    if len(found) != len(clock):
+        expected = f"{table.where} must have {len(clock)} labels, one for every step"
+        advice = "add them, or give every label a time"
+        raise ValueError(message(expected, f"{len(found)}", advice))
+    return np.asarray(found)
+
+
+def _ends(table: Table, starts: NDArray[Any], name: str) -> NDArray[Any]:
+    if plain(name).split(" ")[0] not in _DURATIONS:
+        ends = times(table, name)
+    else:
+        spans = numbers(table, name)
+        if starts.dtype.kind == "M":
+            spans = np.round(spans * 1e9).astype("m8[ns]")
+        ends = starts + spans
+    wrong = np.flatnonzero(~(ends >= starts))
+    if len(wrong):
+        row = int(wrong[0])
+        came = f"{starts[row]} to {ends[row]} in {table.place(row)}"
+        raise ValueError(message(f"intervals of {table.where} must end later", came, "correct it"))
+    return np.asarray(ends)
+
+
+def _check_span(table: Table, starts: NDArray[Any], clock: NDArray[Any]) -> None:
+    late = np.flatnonzero(starts > clock[-1])
+    if len(late) and (len(late) == len(starts) or starts.max() - clock[0] > 2 * np.ptp(clock)):
+        row = int(late[0])
+        came = f"{starts[row]} in {table.place(row)}, of a recording from {clock[0]} to {clock[-1]}"
+        advice = "write them in its unit; a column called sample counts steps"
+        expected = f"times of {table.where} must be those of the recording"
+        raise ValueError(message(expected, came, advice))
+
+
+def _from_points(starts: NDArray[Any], found: NDArray[Any], clock: NDArray[Any]) -> NDArray[Any]:
+    order = np.argsort(starts, kind="stable")
+    places = np.searchsorted(starts[order], clock, side="right") - 1
+    return _with_none(found[order], places)
+
+
+def _from_intervals(
+    table: Table,
+    starts: NDArray[Any],
+    ends: NDArray[Any],
+    found: NDArray[Any],
+    clock: NDArray[Any],
+) -> NDArray[Any]:
+    order = np.argsort(starts, kind="stable")
+    starts, ends, found = starts[order], ends[order], found[order]
+    clash = np.flatnonzero((starts[1:] < ends[:-1]) & (found[1:] != found[:-1]))
+    if len(clash):
+        row = int(clash[0])
+        came = f"{found[row]} until {ends[row]} and {found[row + 1]} from {starts[row + 1]} on"
+        expected = f"intervals of {table.where} must not overlap"
+        raise ValueError(message(expected, came, "keep one of them"))
+    places = np.searchsorted(starts, clock, side="right") - 1
+    inside = (places >= 0) & (clock < ends[np.maximum(places, 0)])
+    return _with_none(found, np.where(inside, places, -1))
+
+
+def _with_none(found: NDArray[Any], places: NDArray[np.int64]) -> NDArray[Any]:
+    """The labels at the places; "none" where the place is -1."""
+    if (places >= 0).all():
+        return found[places]
+    words = found.astype(np.str_)
+    return np.where(places < 0, NO_LABEL, words[np.maximum(places, 0)])

@@ -1,0 +1,372 @@
+"""Which files of a folder are recordings, and what their paths and `labels.csv` say of them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._checks import listed, message, missing_extra, require
+from anharmonic.data.columns import GROUPS, Columns, plain
+from anharmonic.data.recordings.signals import Signal, read_array, read_sound, resampled
+from anharmonic.data.sequences import Sequences
+
+SIGNALS: dict[str, Callable[[Path], Signal]] = {".wav": read_sound, ".npy": read_array}
+"""Readers of files of one recording that are no tables, by their ending."""
+TABLES = (".csv", ".tsv", ".txt", ".parquet")
+_LABELS = ("labels.csv", "labels.tsv", "labels.txt")
+_PARTS = {
+    "train": "train", "training": "train", "test": "test", "testing": "test", "valid": "valid",
+    "val": "valid", "validation": "valid",
+}  # fmt: skip
+_REMARKS = re.compile(r"(readme|licen[cs]e|changelog|about)\b", re.IGNORECASE)
+_FIRST_FOLDER = "'^([^/]+)/'"
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """The files of one part of a folder."""
+
+    root: Path
+    files: tuple[Path, ...]
+    annotations: Mapping[Path, Path]
+    labels: Path | None
+
+    @property
+    def where(self) -> str:
+        return self.root.resolve().name
+
+    @property
+    def kind(self) -> str:
+        return self.files[0].suffix.lower()
+
+    @property
+    def names(self) -> list[str]:
+        """The path of every file within the folder."""
+        return [path.relative_to(self.root).as_posix() for path in self.files]
+
+
+def data_files(root: Path) -> list[Path]:
+    """All files of a folder that could matter, in the order of their paths.
+
+    Args:
+        root: The folder.
+    """
+    found = []
+    for path in sorted(root.rglob("*")):
+        parts = path.relative_to(root).parts
+        if path.is_file() and not any(part.startswith((".", "__")) for part in parts):
+            found.append(path)
+    return found
+
+
+def holds_recordings(root: Path) -> bool:
+    """Whether a path is a folder with files that may be recordings.
+
+    Args:
+        root: The path.
+    """
+    kinds = (*SIGNALS, *TABLES)
+    return root.is_dir() and any(path.suffix.lower() in kinds for path in data_files(root))
+
+
+def read_folder(root: Path, given: Columns, targets: bool) -> dict[str, Sequences]:
+    """Reads a folder with a file for every recording.
+
+    Args:
+        root: The folder. If it holds `train` and `test`, and perhaps `valid`, these are the parts.
+        given: How labels and groups are found, and what the columns of tables are.
+        targets: Whether targets are wanted; else `y` is None.
+
+    Returns:
+        The recordings, by part: "all", or "train", "test" and perhaps "valid".
+
+    Raises:
+        ValueError: If there are no recordings, files are damaged or of several kinds, or it is not
+            clear what labels them. Names the files or the flags that decide.
+    """
+    parts: dict[str, Sequences] = {}
+    for name, folder in _parts(root).items():
+        parts[name] = _read(_found(folder, given), given, targets)
+        given = parts[name].columns or given  # all parts are read alike
+    return parts
+
+
+def read_one(path: Path, given: Columns) -> Sequences:
+    """Reads a file that holds one recording and is no table.
+
+    Args:
+        path: The file.
+        given: How the recordings of training were read.
+
+    Raises:
+        ValueError: If it is damaged, or unlike those of training.
+    """
+    return _signals(_Folder(path.parent, (path,), {}, None), given)[0]
+
+
+def _parts(root: Path) -> dict[str, Path]:
+    """The folders of the parts; "all" where the folder is not divided."""
+    below = [path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    named = {_PARTS[path.name.lower()]: path for path in below if path.name.lower() in _PARTS}
+    own = len(named) == len(below) and {"train", "test"} <= set(named)
+    return {n: named[n] for n in ("train", "valid", "test") if n in named} if own else {"all": root}
+
+
+def _found(root: Path, given: Columns) -> _Folder:
+    """The recordings of a folder, all of one kind."""
+    files = data_files(root)
+    labels = next((path for path in files if path.name.lower() in _LABELS), None)
+    marked = [path for path in files if path.name.endswith(given.annotations)]
+    rest = [path for path in files if path != labels and path not in marked]
+    rest = [path for path in rest if not _REMARKS.match(path.name)]
+    kinds = Counter(path.suffix.lower() for path in rest)
+    signals = [kind for kind in SIGNALS if kinds[kind]]
+    tables = [kind for kind in TABLES if kinds[kind]]
+    # Beside sounds and arrays text is a remark.
+    known = signals or tables
+    kinds_known = listed([*SIGNALS, *TABLES], "or")
+    expected = f"{root.resolve().name} must hold recordings of one kind, {kinds_known}"
+    if len(known) != 1:
+        came = listed([f"{kinds[kind]} {kind}" for kind in known]) or "none"
+        raise ValueError(message(expected, came, "move the others elsewhere, or check the path"))
+    chosen = tuple(path for path in rest if path.suffix.lower() == known[0])
+    stems = {str(path)[: -len(given.annotations)]: path for path in marked}
+    annotations = {
+        path: stems.pop(key) for path in chosen if (key := str(path.with_suffix(""))) in stems
+    }
+    lonely = [path.name for path in stems.values()]
+    advice = "name an annotation as its recording, or say their ending with --annotations"
+    name = f"annotations of {root.resolve().name} without a recording"
+    require(not lonely, name, lonely[:_SHOWN], "none", advice)
+    return _Folder(root, chosen, annotations, labels)
+
+
+def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
+    table = _listed(folder) if targets or given.static or given.categorical else None
+    labels, source = (None, "") if not targets else _labels_outside(folder, given, table)
+    inside = _without_listed(folder, given, table)
+    if folder.kind in SIGNALS:
+        part, clocks = _signals(folder, inside)
+    else:
+        part, clocks, own = _tables(folder, inside, targets and labels is None)
+        if own and labels is not None and source.endswith("folders"):
+            _refuse_two(folder, own)
+        source = source or (f"label from the column {own!r}" if own else "")
+    if table is not None:
+        from anharmonic.data.recordings.listed import listed_inputs
+
+        part = listed_inputs(table, part, given)
+    if targets and folder.annotations:
+        part, source = _annotated(folder, part, clocks), "labels of steps from annotations"
+    elif labels is not None:
+        part = part.with_targets(labels)
+    if targets and part.y is None:
+        _refuse_none(folder)
+    groups, by = _groups(folder, given, table) if targets else (None, "")
+    columns = part.columns
+    assert columns is not None
+    said = [f"a folder of {len(folder.files)} {folder.kind} files"]
+    said += [f"{columns.rate} samples per second"] if columns.rate else []
+    columns = replace(columns, folder=", ".join([*said, *filter(None, [source, by])]))
+    return replace(
+        part,
+        groups=part.groups if groups is None else groups,
+        ids=np.array(folder.names),
+        columns=columns,
+    )
+
+
+def _without_listed(folder: _Folder, given: Columns, table: Any) -> Columns:
+    """What is known of the files themselves: without the inputs that `labels.csv` has."""
+    names = () if table is None else tuple(table.names)
+    static = tuple(name for name in given.static if name not in names)
+    categorical = tuple(name for name in given.categorical if name not in names)
+    kinds = tuple(one for one in given.categories if one[0] not in names)
+    if folder.kind in SIGNALS and (lacking := (*static, *categorical)):
+        came = listed([repr(name) for name in names]) or "no such file"
+        expected = f"labels.csv of {folder.where} must have the column {lacking[0]!r}"
+        raise ValueError(message(expected, came, "add it, with a row for every file"))
+    return replace(given, static=static, categorical=categorical, categories=kinds)
+
+
+def _signals(folder: _Folder, given: Columns) -> tuple[Sequences, list[NDArray[Any]]]:
+    """Sounds or arrays, and the times of their steps: seconds, or numbers from 0."""
+    signals: list[Signal] = []
+    errors: list[tuple[str, Exception]] = []
+    for path in folder.files:
+        try:
+            signals.append(SIGNALS[folder.kind](path))
+        except ValueError as error:
+            errors.append((path.name, error))
+    if errors:
+        others = f" (also {listed([n for n, _ in errors[1:_SHOWN]])})" if len(errors) > 1 else ""
+        raise ValueError(f"{str(errors[0][1]).rstrip('.')}{others}.")
+    rate = _rate(folder, signals, given)
+    if rate is not None:
+        signals = [resampled(signal, rate) for signal in signals]
+    width = signals[0].x.shape[1]
+    for path, signal in zip(folder.files, signals, strict=True):
+        if signal.x.shape[1] != width:
+            came = f"{signal.x.shape[1]} in {path.name}"
+            advice = "give all files the same channels; arrays are [T] or [T, F]"
+            expected = f"channels of {folder.where} must be {width}, as in {folder.files[0].name}"
+            raise ValueError(message(expected, came, advice))
+    offsets = np.cumsum([0, *(len(signal.x) for signal in signals)], dtype=np.int64)
+    part = Sequences(
+        folder.where,
+        np.concatenate([signal.x for signal in signals]),
+        offsets,
+        interval=None if rate is None else 1 / rate,
+        columns=replace(given, found=True, rate=rate),
+    )
+    return part, [np.arange(len(signal.x)) / (rate or 1) for signal in signals]
+
+
+def _rate(folder: _Folder, signals: Sequence[Signal], given: Columns) -> int | None:
+    """The samples per second of all recordings; None if not known."""
+    if given.resample is not None:
+        return given.resample if signals[0].rate is not None else None
+    rates = Counter(signal.rate for signal in signals)
+    usual = given.rate or rates.most_common(1)[0][0]
+    for path, signal in zip(folder.files, signals, strict=True):
+        if signal.rate != usual:
+            came = f"{signal.rate} in {path.name}"
+            known = ", as in training" if given.rate else ""
+            expected = f"samples per second of {folder.where} must be {usual}{known}"
+            advice = f"resample it, or have all resampled in training with --resample {usual}"
+            raise ValueError(message(expected, came, advice))
+    return usual
+
+
+def _tables(
+    folder: _Folder, given: Columns, targets: bool
+) -> tuple[Sequences, list[NDArray[Any]], str | None]:
+    """Recordings that are tables, the times of their steps, and their column of targets."""
+    try:
+        from anharmonic.data.tables.recordings import read_recordings
+    except ModuleNotFoundError as error:
+        raise missing_extra("pyarrow", "train", f"reading {folder.kind} files") from error
+    wanted = targets and not folder.annotations
+    part, clocks = read_recordings(folder.files, folder.where, given, False)
+    assert part.columns is not None
+    own = part.columns.target
+    if wanted and own is not None:
+        part, clocks = read_recordings(folder.files, folder.where, given, True)
+    return part, clocks, own
+
+
+# Labels and groups.
+
+
+def _labels_outside(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] | None, str]:
+    """The label of every file that its path or `labels.csv` says, and which of them."""
+    named = given.target is not None and (table is None or given.target not in table.names)
+    if folder.annotations or named:
+        return None, ""
+    if given.label_pattern is not None:
+        found = _by_pattern(folder, given.label_pattern, "label_pattern")
+        return found, f"label from the path by {given.label_pattern!r}"
+    if table is not None:
+        from anharmonic.data.recordings.listed import listed_labels
+
+        return listed_labels(table, given)[0], f"label from {table.where}"
+    above = [Path(name).parent.as_posix() for name in folder.names]
+    if "." in above or len(set(above)) < 2:
+        return None, ""
+    depths = {len(Path(name).parts) for name in above}
+    advice = f"say which with label_pattern (--label-pattern {_FIRST_FOLDER} for the first folder)"
+    flat = depths == {1}
+    came = f"{above[0]!r}, folders in folders"
+    if not flat:
+        raise ValueError(message(f"labels of {folder.where} must be clear", came, advice))
+    if all(_may_be_group(name) for name in above):
+        came = f"folders such as {above[0]!r}, which may be groups"
+        advice += f" or group_pattern (--group-pattern {_FIRST_FOLDER})"
+        if given.group_pattern is None:
+            raise ValueError(message(f"labels of {folder.where} must be clear", came, advice))
+        return None, ""
+    return np.array(above), "label from the names of the folders"
+
+
+def _may_be_group(name: str) -> bool:
+    words = re.fullmatch(r"(.*?)[ _-]?\d+", name)
+    known = {word for rank in GROUPS for word in rank}
+    return words is not None and plain(words[1]) in known
+
+
+def _groups(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] | None, str]:
+    """The group of every file, and where it comes from."""
+    if given.group_pattern is not None:
+        found = _by_pattern(folder, given.group_pattern, "group_pattern")
+        return found, f"group from the path by {given.group_pattern!r}"
+    if table is not None and not folder.annotations and given.label_pattern is None:
+        from anharmonic.data.recordings.listed import listed_labels
+
+        groups = listed_labels(table, given)[1]
+        return groups, "" if groups is None else f"group from {table.where}"
+    return None, ""
+
+
+def _by_pattern(folder: _Folder, pattern: str, option: str) -> NDArray[Any]:
+    """What a pattern finds in the paths."""
+    found = []
+    for name in folder.names:
+        match = re.search(pattern, name)
+        word = "" if match is None else (match[1] if match.re.groups else match[0]) or ""
+        if not word:
+            flag = f"--{option.replace('_', '-')}"
+            advice = f"correct {option} ({flag}); its first group, in brackets, is taken"
+            expected = f"{option} {pattern!r} must fit all files of {folder.where}"
+            raise ValueError(message(expected, f"{name}, where it finds nothing", advice))
+        found.append(word)
+    return np.array(found)
+
+
+def _listed(folder: _Folder) -> Any:
+    """What `labels.csv` says of every recording, as a table; None if there is none."""
+    if folder.labels is None:
+        return None
+    try:
+        from anharmonic.data.recordings.listed import listed as read
+    except ModuleNotFoundError as error:
+        raise missing_extra("pyarrow", "train", f"reading {folder.labels.name}") from error
+    return read(folder.labels, folder.names)
+
+
+def _annotated(folder: _Folder, part: Sequences, clocks: Sequence[NDArray[Any]]) -> Sequences:
+    """The recordings with a label for every step."""
+    try:
+        from anharmonic.data.recordings.annotations import step_labels
+    except ModuleNotFoundError as error:
+        raise missing_extra("pyarrow", "train", "reading annotations") from error
+    lacking = [path.name for path in folder.files if path not in folder.annotations]
+    advice = "add them, or move these recordings elsewhere"
+    name = f"recordings of {folder.where} without annotations"
+    require(not lacking, name, lacking[:_SHOWN], "none", advice)
+    found = [
+        step_labels(folder.annotations[path], clock)
+        for path, clock in zip(folder.files, clocks, strict=True)
+    ]
+    return replace(part, y=np.concatenate(found)[:, None], per_step=True)
+
+
+def _refuse_two(folder: _Folder, column: str) -> None:
+    expected = f"labels of {folder.where} must come from one place"
+    came = f"folders of several names and the column {column!r}"
+    advice = f"say --target-column {column!r}, or --label-pattern {_FIRST_FOLDER} for the folders"
+    raise ValueError(message(expected, came, advice))
+
+
+def _refuse_none(folder: _Folder) -> None:
+    expected = f"recordings of {folder.where} must have labels"
+    advice = "put each class into a folder of its name, add labels.csv (file,label), or say where "
+    advice += r"the label is in the names with --label-pattern '^(\w+)-'"
+    raise ValueError(message(expected, f"files such as {folder.names[0]}", advice))

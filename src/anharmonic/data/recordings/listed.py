@@ -1,0 +1,134 @@
+"""The table beside recordings that says what each of them is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from anharmonic._checks import message, require
+from anharmonic.data.columns import Columns, by_name
+from anharmonic.data.sequences import Sequences
+from anharmonic.data.tables.beside import beside
+from anharmonic.data.tables.cells import Table, keys, known_labels, quoted
+from anharmonic.data.tables.text import read_text
+
+_SHOWN = 5
+
+
+def listed(path: Path, names: Sequence[str]) -> Table:
+    """Reads what a table says of recordings.
+
+    One column names the files, by path within the folder, name, or name without its ending.
+
+    Args:
+        path: The table.
+        names: The path of every recording within its folder.
+
+    Returns:
+        The other columns, a row for every recording in the order of the names.
+
+    Raises:
+        ValueError: If no column names the files, or a recording has no row.
+    """
+    table = read_text(path, Columns(), typed=False)
+    column, rows = _rows(table, names)
+    if column is None and not table.header:
+        table = read_text(path, Columns(header=True), typed=False)
+        column, rows = _rows(table, names)
+    if column is None:
+        came = f"{quoted(table.names)} with cells such as {_first(table)!r}"
+        advice = f"write a column with the names of the files, such as {names[0]}"
+        raise ValueError(message(f"{path.name} must name the files", came, advice))
+    lacking = [name for name in names if name not in rows]
+    advice = "add their rows, or move these files elsewhere"
+    name = f"files without a row in {path.name}"
+    require(not lacking, name, lacking[:_SHOWN], "none", advice)
+    table = table.without([column])
+    return replace(table, arrow=table.arrow.take([rows[name] for name in names]))
+
+
+def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    """Labels and groups of recordings.
+
+    The label is called so, or is the only column; one called group, subject or the like groups.
+
+    Args:
+        table: As of `listed`.
+        given: May name the columns.
+
+    Returns:
+        The labels `[N]` and the groups `[N]`, None if there are none.
+
+    Raises:
+        ValueError: If no column is the label, or one lacks.
+    """
+    beside = (*given.static, *given.categorical)
+    table = table.without([name for name in table.names if name in beside])
+    named = Columns(target=given.target, group=given.group)
+    roles = by_name(table.names, named, table.where, True, ("target", "group"))
+    free = [name for name in table.names if name != roles.get("group")]
+    if "target" not in roles:
+        target = free[0] if free and (len(free) == 1 or not table.header) else None
+        if target is None:
+            came, advice = quoted(free), "call it label, or say which with --target-column"
+            raise ValueError(
+                message(f"one column of {table.where} must be the label", came, advice)
+            )
+        roles["target"] = target
+        if not table.header and len(free) == 2:  # file, label, group
+            roles["group"] = free[1]
+    groups = keys(table, roles["group"], "group") if "group" in roles else None
+    return known_labels(table, roles["target"]), groups
+
+
+def listed_inputs(table: Table, part: Sequences, given: Columns) -> Sequences:
+    """Recordings with further channels from columns of the table that are inputs.
+
+    Args:
+        table: As of `listed`.
+        part: The recordings.
+        given: Names the columns; those that the table lacks are left out.
+
+    Raises:
+        ValueError: If a column is neither numbers nor categories.
+    """
+    static = tuple(name for name in given.static if name in table.names)
+    categorical = tuple(name for name in given.categorical if name in table.names)
+    found = beside(table, replace(given, static=static, categorical=categorical))
+    assert part.columns is not None
+    kinds = (*part.columns.categories, *(one for one in found.categories))
+    columns = replace(
+        part.columns, static=given.static, categorical=given.categorical, categories=kinds
+    )
+    return replace(found.added_to(part), columns=columns)
+
+
+def _first(table: Table) -> str:
+    return str(table.column(table.names[0])[0].as_py())
+
+
+def _rows(table: Table, names: Sequence[str]) -> tuple[str | None, dict[str, int]]:
+    """The column that names files, and the row of each file."""
+    known: dict[str, str] = {}
+    for name in names:
+        path = Path(name)
+        for word in (path.stem, path.name, path.with_suffix("").as_posix(), name):
+            known[word] = name if known.get(word, name) == name or word == name else ""
+    best: tuple[str | None, dict[str, int]] = (None, {})
+    for column in table.names:
+        found: dict[str, int] = {}
+        for row, cell in enumerate(table.column(column).to_pylist()):
+            name = known.get((cell or "").strip().replace("\\", "/").removeprefix("./"), "")
+            if not name:
+                continue
+            if name in found:
+                found = {}
+                break  # it comes again, as labels do
+            found[name] = row
+        if len(found) > len(best[1]):
+            best = (column, found)
+    return best if best[1] else (None, {})

@@ -1,0 +1,155 @@
+"""Files of one recording that are no tables: sounds and arrays."""
+
+from __future__ import annotations
+
+import importlib
+import struct
+import wave
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._checks import message
+from anharmonic.data.sequences import Floats
+
+_SCIPY = "install scipy, which reads it (pip install scipy), or write whole numbers of 16 bits"
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One recording.
+
+    Attributes:
+        x: The samples, float32 `[T, F]`.
+        rate: Samples per second; None if not known.
+    """
+
+    x: Floats
+    rate: int | None = None
+
+
+def read_sound(path: Path) -> Signal:
+    """Reads a `.wav` file: whole numbers of 8 to 32 bits, divided by the largest, or floats.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ValueError: If it is damaged, empty or compressed.
+        ImportError: If it holds floats and scipy is not installed.
+    """
+    try:
+        with wave.open(str(path), "rb") as file:
+            width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
+            raw = file.readframes(file.getnframes())
+    except wave.Error as error:
+        if "unknown format" not in str(error):
+            raise _bad(path, "a sound .wav file", error) from error
+        return _float_sound(path)
+    except (EOFError, OSError, ValueError, OverflowError, MemoryError) as error:
+        raise _bad(path, "a sound .wav file", error) from error
+    usable = len(raw) - len(raw) % (width * channels)
+    samples = _whole(raw[:usable], width).reshape(-1, channels)
+    return _checked(path, samples, rate)
+
+
+def _whole(raw: bytes, width: int) -> Floats:
+    """Samples in [-1, 1) from whole numbers of so many bytes."""
+    if width == 1:  # the only ones without a sign
+        return np.asarray((np.frombuffer(raw, np.uint8) - 128.0) / 128, np.float32)
+    if width == 3:
+        parts = np.frombuffer(raw, np.uint8).reshape(-1, 3)
+        filled = np.zeros((len(parts), 4), np.uint8)
+        filled[:, 1:] = parts
+        return (filled.reshape(-1).view("<i4") / 2**31).astype(np.float32)
+    whole = np.frombuffer(raw, f"<i{width}")
+    return (whole / 2.0 ** (8 * width - 1)).astype(np.float32)
+
+
+def _float_sound(path: Path) -> Signal:
+    try:
+        wavfile = importlib.import_module("scipy.io.wavfile")
+    except ModuleNotFoundError as error:
+        expected = f"{path.name} must hold whole numbers (PCM)"
+        came = "another kind of samples, such as floats"
+        raise ImportError(message(expected, came, _SCIPY)) from error
+    try:
+        rate, samples = wavfile.read(path)
+    except (ValueError, OSError, EOFError, TypeError, struct.error) as error:
+        raise _bad(path, "a .wav file of numbers that are not compressed", error) from error
+    values = np.asarray(samples)
+    if values.dtype.kind in "iu":
+        half = 2.0 ** (8 * values.dtype.itemsize - 1)
+        values = (values - (half if values.dtype.kind == "u" else 0)) / half
+    return _checked(path, values.astype(np.float32), int(rate))
+
+
+def read_array(path: Path) -> Signal:
+    """Reads a `.npy` file: `[T]` or `[T, F]`.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ValueError: If it is damaged, holds no numbers, or has another shape.
+    """
+    values = load_array(path)
+    if values.ndim not in (1, 2) or values.dtype.kind not in "biuf":
+        came = f"{values.dtype} {list(values.shape)}"
+        expected = f"{path.name} must hold the numbers of one recording, [T] or [T, F]"
+        raise ValueError(message(expected, came, "reshape or convert it"))
+    with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
+        return _checked(path, values.astype(np.float32))
+
+
+def load_array(path: Path) -> NDArray[Any]:
+    """The array of a `.npy` file.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ValueError: If it is damaged or holds Python objects.
+    """
+    try:
+        # As a map, so that a header cannot ask for more memory than the file has.
+        return np.array(np.load(path, mmap_mode="r", allow_pickle=False))
+    except (ValueError, OSError, EOFError, SyntaxError, TypeError, MemoryError) as error:
+        raise _bad(path, "a .npy file of one array, without Python objects", error) from error
+
+
+def _checked(path: Path, samples: NDArray[Any], rate: int | None = None) -> Signal:
+    x = samples[:, None] if samples.ndim == 1 else samples
+    if x.size == 0:
+        raise ValueError(message(f"{path.name} must hold samples", "none", "remove it"))
+    return Signal(np.ascontiguousarray(x, np.float32), rate)
+
+
+def _bad(path: Path, kind: str, error: Exception) -> ValueError:
+    came = f"{type(error).__name__}: {str(error).rstrip('.')[:200]}"
+    return ValueError(message(f"{path.name} must be {kind}", came, "write it again, or remove it"))
+
+
+def resampled(signal: Signal, rate: int) -> Signal:
+    """A sound at another rate, without frequencies that this rate cannot hold.
+
+    Args:
+        signal: The sound.
+        rate: Samples per second.
+
+    Example:
+        >>> second = np.sin(2 * np.pi * 5 * np.arange(100) / 100)[:, None].astype(np.float32)
+        >>> half = resampled(Signal(second, 100), 50).x
+        >>> half.shape, bool(np.allclose(half, second[::2], atol=1e-6))
+        ((50, 1), True)
+    """
+    if signal.rate in (rate, None):
+        return signal
+    before = len(signal.x)
+    after = max(1, round(before * rate / signal.rate))
+    spectrum = np.fft.rfft(signal.x.astype(np.float64), axis=0)
+    made = np.fft.irfft(spectrum[: after // 2 + 1], n=after, axis=0) * (after / before)
+    return replace(signal, x=made.astype(np.float32), rate=rate)

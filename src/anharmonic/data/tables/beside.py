@@ -1,0 +1,176 @@
+"""Columns beside the measured values that are inputs: one value per recording, and categories."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anharmonic._checks import choice, message
+from anharmonic.data.columns import Columns
+from anharmonic.data.sequences import Sequences
+from anharmonic.data.tables.cells import MISSING, Table, numbers, quoted, text_columns
+
+_MOST_CATEGORIES = 50
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Inputs beside the measured values, a row for every row of the table.
+
+    Attributes:
+        names: Name of every channel; of a category `column=category`.
+        values: `[rows, K]`; NaN where a cell is empty.
+        static: Whether a channel has one value per recording, `[K]`.
+        categories: The categories of every column that has some.
+    """
+
+    names: tuple[str, ...]
+    values: NDArray[np.float64]
+    static: NDArray[np.bool_]
+    categories: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def added_to(self, part: Sequences) -> Sequences:
+        """Sequences with these as further channels, the same at every step.
+
+        Args:
+            part: As many sequences as there are rows.
+        """
+        width = part.x.shape[1]
+        named = part.channels or tuple(
+            "value" if width == 1 else f"value {place}" for place in range(1, width + 1)
+        )
+        steps = np.repeat(self._known(self.values), part.lengths, axis=0).astype(np.float32)
+        x = np.concatenate([part.x, steps], axis=1)
+        return replace(part, x=x, channels=(*named, *self.names))
+
+    def settled(self, part: Sequences) -> Sequences:
+        """Sequences whose last channels are these, with one value per recording where it must be.
+
+        Args:
+            part: The sequences.
+
+        Raises:
+            ValueError: If such a value changes within a recording.
+        """
+        x = part.x.copy()
+        first = x.shape[1] - len(self.names)
+        begins = part.offsets[:-1]
+        for place in np.flatnonzero(self.static):
+            channel = x[:, first + place]
+            gaps = np.isnan(channel)
+            low = np.minimum.reduceat(np.where(gaps, np.inf, channel), begins)
+            high = np.maximum.reduceat(np.where(gaps, -np.inf, channel), begins)
+            wrong = np.flatnonzero(low < high)
+            if len(wrong):
+                at = int(wrong[0])
+                column = self.names[place].partition("=")[0]
+                recording = at if part.ids is None else part.ids[at]
+                came = f"several values in recording {recording}"
+                advice = f"leave {column!r} out of --static, or correct it"
+                expected = f"static column {column!r} of {part.where} must not change"
+                raise ValueError(message(expected, came, advice))
+            x[:, first + place] = np.repeat(np.where(low > high, np.nan, low), part.lengths)
+        x[:, first:] = self._known(x[:, first:])
+        return replace(part, x=x)
+
+    def _known(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values where an empty cell is of no category."""
+        coded = np.array(["=" in name for name in self.names])
+        return np.where(np.isnan(values) & coded, 0.0, values)
+
+
+def beside(table: Table, given: Columns) -> Beside:
+    """Makes channels of the columns that have one value per recording, and of categories.
+
+    A column of categories, or of text with one value per recording, becomes a channel for every
+    category of training, 1 where a cell is of it. A cell that is empty or of another category is 0
+    in all of them.
+
+    Args:
+        table: The table; columns that it lacks are left out.
+        given: Names the columns, and of a new table the categories of training.
+
+    Raises:
+        UserWarning: If a new table has categories that training had not.
+        ValueError: If a column is not there, has no or too many categories, or holds no numbers.
+    """
+    known = dict(given.categories)
+    names: list[str] = []
+    columns: list[NDArray[np.float64]] = []
+    static: list[bool] = []
+    categories: list[tuple[str, tuple[str, ...]]] = []
+    for name in dict.fromkeys((*given.static, *given.categorical)):
+        option = "static" if name in given.static else "categorical"
+        choice(f"{option} column of {table.where}", name, table.names)
+        fixed = name in given.static
+        if name in known or name in given.categorical or name in text_columns(table, [name]):
+            cells = _words(table, name)
+            kinds = known[name] if given.found else _categories(table, name, cells)
+            _warn_of_unknown(table, name, cells, kinds)
+            empty = np.array([cell is None for cell in cells])
+            for kind in kinds:
+                here = np.array([cell == kind for cell in cells], dtype=np.float64)
+                columns.append(np.where(empty, np.nan, here))
+                names.append(f"{name}={kind}")
+                static.append(fixed)
+            categories.append((name, kinds))
+            continue
+        columns.append(numbers(table, name))
+        names.append(name)
+        static.append(fixed)
+    values = np.stack(columns, axis=1)
+    return Beside(tuple(names), values, np.array(static, dtype=bool), tuple(categories))
+
+
+def with_channels(table: Table, found: Beside) -> Table:
+    """The table with these as columns of numbers, in place of what they were made of."""
+    arrow = table.arrow
+    for name, column in zip(found.names, found.values.T, strict=True):
+        if name in arrow.column_names:
+            arrow = arrow.drop_columns([name])
+        arrow = arrow.append_column(name, pa.array(column))
+    return replace(table, arrow=arrow)
+
+
+def _words(table: Table, name: str) -> list[str | None]:
+    """Cells as words; None where one is empty."""
+    column = table.column(name)
+    if pa.types.is_floating(column.type):  # whole numbers with a gap, or none that are categories
+        values = numbers(table, name)
+        here = values[~np.isnan(values)]
+        if (here % 1 != 0).any():
+            came = f"{here[here % 1 != 0][0]} in column {name!r}"
+            expected = f"categories of {table.where} must be text or whole numbers"
+            raise ValueError(message(expected, came, "leave it a number, or name another column"))
+        return [None if np.isnan(value) else str(int(value)) for value in values]
+    cells = column.cast(pa.string()).to_pylist()
+    words = [None if cell is None else cell.strip() for cell in cells]
+    return [None if word is None or word in MISSING else word for word in words]
+
+
+def _categories(table: Table, name: str, cells: list[str | None]) -> tuple[str, ...]:
+    kinds = tuple(sorted({cell for cell in cells if cell is not None}))
+    if not 0 < len(kinds) <= _MOST_CATEGORIES:
+        came = f"{len(kinds)} in column {name!r}"
+        expected = (
+            f"categories of {table.where} must be at most {_MOST_CATEGORIES}, and one or more"
+        )
+        raise ValueError(message(expected, came, "join rare ones, or leave the column out"))
+    return kinds
+
+
+def _warn_of_unknown(
+    table: Table, name: str, cells: list[str | None], kinds: tuple[str, ...]
+) -> None:
+    others = sorted({cell for cell in cells if cell is not None} - set(kinds))
+    if others:
+        text = (
+            f"Column {name!r} of {table.where} holds {quoted(others, 5)}, which training did not. "
+            "All its channels are 0 there."
+        )
+        warnings.warn(text, stacklevel=2)

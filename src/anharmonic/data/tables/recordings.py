@@ -1,0 +1,99 @@
+"""Tables of one recording each, read as one table."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from anharmonic._checks import message
+from anharmonic.data.columns import Columns
+from anharmonic.data.sequences import Sequences
+from anharmonic.data.tables.cells import Table, quoted, times
+from anharmonic.data.tables.parquet import read_parquet
+from anharmonic.data.tables.read import sequences_of, tidied
+from anharmonic.data.tables.text import read_text
+
+FILE = "(file)"
+"""The column that says of which file a row is."""
+
+
+def read_recordings(
+    paths: Sequence[Path], where: str, given: Columns, targets: bool
+) -> tuple[Sequences, list[NDArray[Any]]]:
+    """Reads tables with a row per step.
+
+    Args:
+        paths: A table of every recording, all with the same columns.
+        where: The folder, for messages.
+        given: What is known of the columns.
+        targets: As of `sequences_of`.
+
+    Returns:
+        The recordings in the order of the paths, and the time of every step of each: its number
+        from 0 where there is no column of times. `id` is open in their `columns`, so that a
+        file alone is read by them, too.
+
+    Raises:
+        ValueError: If a table is damaged, or its columns are others.
+    """
+    given = replace(given, layout="long", id=None)
+    tables: list[Table] = []
+    for path in paths:
+        parquet = path.suffix.lower() == ".parquet"
+        table = read_parquet(path) if parquet else read_text(path, given)
+        if not len(table):
+            raise ValueError(message(f"{path.name} must hold rows", "none", "remove it"))
+        if tables and sorted(table.names) != sorted(tables[0].names):
+            came = f"{quoted(table.names)} in {path.name}"
+            advice = "give all files the same columns, or remove this file"
+            expected = (
+                f"columns of {where} must be {quoted(tables[0].names)}, as in {paths[0].name}"
+            )
+            raise ValueError(message(expected, came, advice))
+        tables.append(table)
+    whole = tidied(_joined(tables, where), given)
+    given = replace(given, id=FILE, width=given.width + given.found)
+    # What was to be left out is so by now, and no column of this name may come again.
+    part = sequences_of(whole, replace(given, ignore=()) if not given.found else given, targets)
+    columns = part.columns
+    assert columns is not None
+    ignored = tuple(dict.fromkeys((*given.ignore, *columns.ignore)))
+    clocks = [np.arange(steps) for steps in part.lengths]
+    if columns.time is not None:
+        clock, rows = times(whole, columns.time), np.cumsum([0, *map(len, tables)])
+        clocks = [np.unique(clock[a:b]) for a, b in itertools.pairwise(rows)]
+    columns = replace(columns, id=None, ignore=ignored, width=columns.width - 1)
+    return replace(part, ids=None, columns=columns), clocks
+
+
+def _joined(tables: Sequence[Table], where: str) -> Table:
+    """All rows in one table, with a column that numbers the files."""
+    first = tables[0]
+    try:
+        arrow = pa.concat_tables(
+            [table.arrow.select(first.names) for table in tables], promote_options="permissive"
+        )
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        arrow = None
+    if arrow is None:  # name the file whose cells are of another kind
+        for table in tables[1:]:
+            for name in first.names:
+                kinds = [str(one.arrow.column(name).type) for one in (first, table)]
+                if kinds[0] != kinds[1] and "string" in kinds:
+                    came = f"{kinds[1]} in column {name!r} of {table.where}"
+                    expected = f"columns of {where} must hold {kinds[0]}, as in {first.where}"
+                    raise ValueError(message(expected, came, "correct this file"))
+        raise ValueError(message(f"files of {where} must be alike", "others", "correct them"))
+    counts = [len(table) for table in tables]
+    files = np.repeat(np.arange(len(tables)), counts)
+    starts = tuple(np.cumsum([0, *counts[:-1]]).tolist())
+    sources = tuple((table.where, table.first_row) for table in tables)
+    arrow = arrow.append_column(FILE, pa.array(files))
+    return replace(first, arrow=arrow, where=where, starts=starts, sources=sources)

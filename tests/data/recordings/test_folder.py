@@ -1,0 +1,259 @@
+"""Folders of recordings: files, labels, groups, parts, and errors that name files."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anharmonic.data import Columns, FileTask, file_digest, read_recordings
+from anharmonic.data.readers import read_parts
+
+sys.path.insert(0, str(Path(__file__).parent))
+from test_signals import WAVE, write_sound
+
+pytest.importorskip("pyarrow")
+
+
+def sounds(folder, *names, **how):
+    for number, name in enumerate(names):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        write_sound(folder / name, np.tile(WAVE, number + 2), **how)
+
+
+def tables(folder, **files):
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / f"{name}.csv").write_text(text)
+
+
+def whole(folder, targets=True, **given):
+    return read_parts(folder, targets=targets, columns=Columns(**given))["all"]
+
+
+def test_labels_from_the_names_of_folders(tmp_path):
+    sounds(tmp_path, "yes/b.wav", "no/a.wav", "yes/a.wav")
+    (tmp_path / ".DS_Store").write_text("x")
+    (tmp_path / "__MACOSX").mkdir()
+    (tmp_path / "__MACOSX" / "a.wav").write_text("x")
+    (tmp_path / "notes.txt").write_text("text beside sounds")
+    part = whole(tmp_path)
+    assert part.ids.tolist() == ["no/a.wav", "yes/a.wav", "yes/b.wav"]
+    assert part.y.tolist() == ["no", "yes", "yes"]
+    assert part.lengths.tolist() == [15, 20, 10]
+    assert part.interval == 1 / 8000
+    assert part.groups is None
+    said = part.columns.describe()
+    assert "3 .wav files, 8000 samples per second, label from the names of the folders" in said
+
+
+def test_labels_and_groups_from_patterns(tmp_path):
+    sounds(tmp_path, "7_ann_0.wav", "8_bob_0.wav", "7_bob_1.wav")
+    part = whole(tmp_path, label_pattern=r"^\d", group_pattern="_([a-z]+)_")
+    assert part.y.tolist() == ["7", "7", "8"]
+    assert part.groups.tolist() == ["ann", "bob", "bob"]
+    with pytest.raises(ValueError, match=r"must fit all files .*; got 7_ann_0.wav, .*--group-pat"):
+        whole(tmp_path, label_pattern=r"^\d", group_pattern="ann_0|_([a-z]+)'")
+    with pytest.raises(ValueError, match="label_pattern must be a regular expression"):
+        Columns(label_pattern="(")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "file,label,speaker\na.wav,up,7\nb.wav,down,8\nother.wav,up,9\n",
+        "a.wav,up,7\nb.wav,down,8\n",
+        "label;subject;path\nup;7;./a.wav\ndown;8;./b.wav\n",
+        "name,emotion\na,up\nb,down\n",
+    ],
+)
+def test_labels_from_a_table(tmp_path, text):
+    sounds(tmp_path, "b.wav", "a.wav")
+    (tmp_path / "labels.csv").write_text(text)
+    given = {"group": "speaker"} if "speaker" in text else {}
+    part = whole(tmp_path, **given)
+    assert part.y.tolist() == ["up", "down"]
+    assert (part.groups is None) == ("7" not in text)
+
+
+def test_numbers_in_the_table_of_labels_are_values(tmp_path):
+    sounds(tmp_path, "01.wav", "02.wav")
+    (tmp_path / "labels.csv").write_text("file,age\n01,20.5\n02,30\n")
+    assert whole(tmp_path).y.tolist() == [20.5, 30.0]
+
+
+def test_the_table_of_labels_names_every_file(tmp_path):
+    sounds(tmp_path, "a.wav", "b.wav", "c.wav")
+    (tmp_path / "labels.csv").write_text("file,label\na.wav,up\nb.wav,down\n")
+    with pytest.raises(ValueError, match=r"files without a row in labels.csv .*'c.wav'"):
+        whole(tmp_path)
+    (tmp_path / "labels.csv").write_text("what,label\nx,up\ny,down\n")
+    with pytest.raises(ValueError, match=r"labels.csv must name the files.*such as a.wav"):
+        whole(tmp_path)
+    assert whole(tmp_path, targets=False).y is None
+
+
+def test_what_labels_must_be_clear(tmp_path):
+    sounds(tmp_path / "flat", "a.wav", "b.wav")
+    with pytest.raises(ValueError, match=r"must have labels; got files such as a.wav.*--label-pat"):
+        whole(tmp_path / "flat")
+    sounds(tmp_path / "deep", "ann/up/a.wav", "bob/down/b.wav")
+    with pytest.raises(ValueError, match=r"folders in folders.*--label-pattern"):
+        whole(tmp_path / "deep")
+    part = whole(tmp_path / "deep", label_pattern="/(.*)/", group_pattern="^([^/]+)/")
+    assert part.y.tolist() == ["up", "down"] and part.groups.tolist() == ["ann", "bob"]
+    sounds(tmp_path / "people", "subject1/a.wav", "subject2/b.wav")
+    with pytest.raises(ValueError, match=r"may be groups; .*--group-pattern"):
+        whole(tmp_path / "people")
+
+
+def test_kinds_of_files(tmp_path):
+    sounds(tmp_path, "a.wav")
+    np.save(tmp_path / "b.npy", WAVE)
+    with pytest.raises(ValueError, match=r"recordings of one kind.*got 1 \.wav and 1 \.npy"):
+        whole(tmp_path, targets=False)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"recordings of one kind.*got none"):
+        whole(tmp_path / "empty")
+
+
+def test_bad_files_are_named(tmp_path):
+    sounds(tmp_path, "a/a.wav", "b/b.wav")
+    (tmp_path / "a" / "cut.wav").write_bytes(b"RIFF")
+    (tmp_path / "b" / "no.wav").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"cut\.wav must be .*\(also no\.wav\)"):
+        whole(tmp_path)
+
+
+def test_rates_agree_or_are_resampled(tmp_path):
+    sounds(tmp_path, "a/a.wav", "a/c.wav")
+    sounds(tmp_path, "b/b.wav", rate=16000)
+    with pytest.raises(ValueError, match=r"must be 8000; got 16000 in b\.wav; .*--resample 8000"):
+        whole(tmp_path)
+    part = whole(tmp_path, resample=8000)
+    assert part.lengths.tolist() == [10, 15, 5]
+    # New files at another rate are treated as those of training.
+    again = read_parts(tmp_path / "b", targets=False, columns=part.columns)["all"]
+    assert np.array_equal(again.x, part.x[-5:])
+    alone = read_parts(tmp_path / "b" / "b.wav", targets=False, columns=part.columns)["all"]
+    assert np.array_equal(alone.x, part.x[-5:])
+    known = read_parts(tmp_path / "a", targets=False)["all"].columns
+    with pytest.raises(ValueError, match=r"must be 8000, as in training; got 16000 in b.wav"):
+        read_parts(tmp_path / "b", targets=False, columns=known)
+
+
+def test_channels_agree(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((9, 2)))
+    np.save(tmp_path / "b.npy", np.ones((9, 3)))
+    with pytest.raises(ValueError, match=r"must be 2, as in a.npy; got 3 in b.npy"):
+        whole(tmp_path, targets=False)
+
+
+def test_a_file_alone_needs_a_folder_for_its_label(tmp_path):
+    sounds(tmp_path, "a.wav")
+    with pytest.raises(ValueError, match=r"a.wav must lie in a folder .*; give the folder"):
+        read_parts(tmp_path / "a.wav")
+
+
+def test_own_parts(tmp_path):
+    sounds(tmp_path, "train/up/a.wav", "train/down/b.wav", "Test/up/c.wav", "Test/down/d.wav")
+    parts = read_parts(tmp_path)
+    assert list(parts) == ["train", "test"]
+    assert parts["test"].y.tolist() == ["down", "up"]
+    assert parts["test"].columns == parts["train"].columns or parts["test"].columns.found
+    assert FileTask(tmp_path, valid_share=0.0).sizes == {"train": 2, "valid": 0, "test": 2}
+
+
+def test_tables_with_labels_from_folders(tmp_path):
+    text = "time,ax,ay\n0.0,1,2\n0.1,3,4\n0.2,5,6.5\n"
+    for name in ("walk/a", "walk/b", "rest/c"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.csv").write_text(text)
+    part = whole(tmp_path)
+    assert part.y.tolist() == ["rest", "walk", "walk"]
+    assert part.channels == ("ax", "ay") and part.columns.time == "time"
+    assert part.lengths.tolist() == [3, 3, 3] and part.interval == pytest.approx(0.1)
+    alone = read_parts(tmp_path / "walk" / "a.csv", targets=False, columns=part.columns)["all"]
+    assert np.array_equal(alone.x, part.x[:3])
+
+
+def test_tables_with_a_column_of_labels(tmp_path):
+    rows = "".join(f"{i / 10},{i % 3},{'rest' if i < 5 else 'walk'}\n" for i in range(10))
+    tables(tmp_path / "data", a="t,ax,label\n" + rows, b="t,ax,label\n" + rows)
+    part = whole(tmp_path / "data")
+    assert part.per_step and part.y[:10, 0].tolist() == ["rest"] * 5 + ["walk"] * 5
+    assert "label from the column 'label'" in part.columns.describe()
+    for name in ("x", "y"):
+        (tmp_path / "both" / name).mkdir(parents=True)
+        (tmp_path / "both" / name / "a.csv").write_text("t,ax,label\n" + rows)
+    with pytest.raises(ValueError, match=r"from one place.*--target-column 'label', or --label-p"):
+        whole(tmp_path / "both")
+    assert whole(tmp_path / "both", target="label").per_step
+    first = whole(tmp_path / "both", label_pattern="^([^/]+)/")
+    assert first.y.tolist() == ["x", "y"] and first.channels == ("ax",)
+
+
+def test_tables_that_differ_are_named(tmp_path):
+    tables(tmp_path, a="t,ax\n0,1\n1,2\n", b="t,az\n0,1\n1,2\n")
+    with pytest.raises(ValueError, match=r"as in a.csv; got 't' and 'az' in b.csv"):
+        whole(tmp_path, targets=False)
+    tables(tmp_path, b="t,ax\n0,1\n1,high\n")
+    with pytest.raises(ValueError, match=r"b\.csv"):
+        whole(tmp_path, targets=False)
+    tables(tmp_path, a="t,ax,ay\n0,1,3\n1,2,\n", b="t,ay,ax\n0,1,3\n0,2,2\n")
+    with pytest.raises(ValueError, match=r"twice \(row 3 of b\.csv"):
+        whole(tmp_path, targets=False)
+
+
+def test_forecasts_of_a_folder(tmp_path):
+    for name in "ab":
+        rows = "".join(f"2024-01-{i + 1:02d},{i},{i * i}\n" for i in range(20))
+        tables(tmp_path, **{name: "date,load,price\n" + rows})
+    task = FileTask(tmp_path, horizon=2, window=3)
+    assert task.forecast_channels == ("load", "price")
+
+
+def test_the_digest_counts_names_and_contents(tmp_path):
+    sounds(tmp_path / "a", "x/1.wav", "y/2.wav")
+    sounds(tmp_path / "b", "x/1.wav", "y/2.wav")
+    assert file_digest(tmp_path / "a") == file_digest(tmp_path / "b")
+    (tmp_path / "b" / "y").rename(tmp_path / "b" / "z")
+    assert file_digest(tmp_path / "a") != file_digest(tmp_path / "b")
+
+
+def test_recordings_for_estimators(tmp_path):
+    np.save(tmp_path / "a.npy", np.ones((9, 2)))
+    np.save(tmp_path / "b.npy", np.ones((7, 2)))
+    (tmp_path / "labels.csv").write_text("file,label,group\na,1,x\nb,2,y\n")
+    found = read_recordings(tmp_path)
+    assert [x.shape for x in found.x] == [(2, 9), (2, 7)]
+    assert found.y.tolist() == [1, 2] and found.groups.tolist() == ["x", "y"]
+    again = read_recordings(tmp_path, columns=found.columns, targets=False)
+    assert again.y is None and len(again.x) == 2
+
+
+def test_training_predicting_and_exporting_from_a_folder(tmp_path, capsys):
+    from anharmonic.cli.main import main
+    from anharmonic.train import predict
+
+    rng = np.random.default_rng(0)
+    for number in range(24):
+        label = "low" if number % 2 else "high"
+        wave = np.sin(np.arange(40 + number) * (0.3 if number % 2 else 1.2)) / 2
+        path = tmp_path / "sounds" / label / f"{number}.wav"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_sound(path, wave + rng.normal(0, 0.02, len(wave)))
+    out = ["--out", str(tmp_path), "--results", str(tmp_path / "results.jsonl"), "--no-progress"]
+    small = ["--hidden-size", "4", "--epochs", "2", "--threads", "1"]
+    assert main(["train", "lem", str(tmp_path / "sounds"), *small, *out]) == 0
+    assert "anharmonic predict" in capsys.readouterr().out
+    (run,) = tmp_path.glob("file-LEM-*")
+    new = tmp_path / "sounds" / "low"
+    assert main(["predict", str(run), str(new), "--output", str(tmp_path / "p.csv")]) == 0
+    found = predict(run, new)
+    rows = [line.split(",") for line in (tmp_path / "p.csv").read_text().splitlines()[1:]]
+    assert [row[1] for row in rows] == list(found.ids)
+    assert [row[2] for row in rows] == list(found.labels)
+    assert [float(row[3]) for row in rows] == pytest.approx(found.values[:, 0], abs=1e-5)
+    one = predict(run, new / "1.wav")
+    assert one.values[0] == pytest.approx(found.values[0], abs=1e-6)

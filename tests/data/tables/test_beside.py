@@ -1,0 +1,161 @@
+"""Static and categorical columns as inputs."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from anharmonic.data import Columns, FileTask, sequences_from
+from anharmonic.data.own import read_inputs
+from anharmonic.data.readers import read_parts
+
+pytest.importorskip("pyarrow")
+LONG = (
+    "id,time,ax,surface,age,sex,label\n"
+    "1,0,0.5,grass,30,f,up\n1,1,0.7,sand,30,f,up\n"
+    "2,0,0.1,sand,41,m,down\n2,1,0.2,,41,m,down\n"
+)
+
+
+def read(folder, text, targets=True, columns=None, **given):
+    (folder / "a.csv").write_text(text)
+    chosen = columns if columns is not None else Columns(**given)
+    return read_parts(folder / "a.csv", targets=targets, columns=chosen)["all"]
+
+
+def test_long(tmp_path):
+    part = read(tmp_path, LONG, static=("age", "sex"), categorical=("surface",))
+    assert part.channels == (
+        "ax", "age", "sex=f", "sex=m", "surface=grass", "surface=sand",
+    )  # fmt: skip
+    assert part.channels[1:] == part.columns.beside
+    assert part.x[:, 1:].tolist() == [
+        [30, 1, 0, 1, 0], [30, 1, 0, 0, 1], [41, 0, 1, 0, 1], [41, 0, 1, 0, 0],
+    ]  # fmt: skip
+    assert part.columns.target == "label"
+    said = part.columns.describe()
+    assert "one value per recording 'age'" in said
+    assert "categories 'f' and 'm' of 'sex'" in said
+    assert Columns.from_dict(part.columns.to_dict()) == part.columns
+
+
+def test_new_tables_are_coded_as_in_training(tmp_path):
+    columns = read(tmp_path, LONG, static=("age", "sex"), categorical=("surface",)).columns
+    new = "surface,id,time,ax,sex,age\nsand,9,0,1,m,20\nsnow,9,1,2,m,20\n"
+    with pytest.warns(
+        UserWarning, match=r"'surface' of a.csv holds 'snow', which training did not"
+    ):
+        part = read(tmp_path, new, targets=False, columns=columns)
+    assert part.x.tolist() == [[1, 20, 0, 1, 0, 1], [2, 20, 0, 1, 0, 0]]
+    with pytest.raises(ValueError, match=r"static column of a.csv must be one of .*'sex'"):
+        read(tmp_path, "surface,id,time,ax,sex\nsand,9,0,1,m\n", targets=False, columns=columns)
+
+
+def test_wide(tmp_path):
+    rows = "".join(
+        f"{'ab'[i % 2]},{20 + i},{'fm'[i % 2]},{i % 3},{i},{i + 1},{i + 2}\n" for i in range(12)
+    )
+    text = "label,age,sex,site,v0,v1,v2\n" + rows
+    part = read(tmp_path, text, static=("age", "sex"), categorical=("site",))
+    assert part.columns.layout == "wide" and part.columns.target == "label"
+    assert part.channels == ("value", "age", "sex=f", "sex=m", "site=0", "site=1", "site=2")
+    assert part.lengths.tolist() == [3] * 12
+    assert part.x[3].tolist() == [1, 21, 0, 1, 0, 1, 0]
+    new = read(tmp_path, text.replace("label,", "what,"), targets=False, columns=part.columns)
+    assert np.array_equal(new.x, part.x)
+
+
+def test_one_value_is_given_once_or_in_every_row_but_never_twice(tmp_path):
+    text = "id,time,ax,age,label\n1,0,0.5,30,up\n1,1,0.7,,up\n2,0,1,,down\n2,1,1,,down\n"
+    part = read(tmp_path, text, static=("age",))
+    assert part.x[:2, 1].tolist() == [30, 30] and np.isnan(part.x[2:, 1]).all()
+    with pytest.raises(ValueError, match=r"static column 'age' .*must not change.*recording 1"):
+        read(tmp_path, text.replace(",,up", ",31,up"), static=("age",))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"static": ("agee",)}, "did you mean 'age'"),
+        ({"categorical": ("ax",)}, "text or whole numbers; got 0.5 in column 'ax'"),
+        ({"static": ("label",), "target": "label"}, "name it once"),
+        ({"static": ("age",), "ignore": ("age",)}, "static column of a.csv must be one of"),
+    ],
+)
+def test_errors(tmp_path, given, said):
+    with pytest.raises(ValueError, match=said):
+        read(tmp_path, LONG, **given)
+
+
+def test_too_many_categories(tmp_path):
+    rows = "".join(f"1,{i},{i / 7},w{i}\n" for i in range(60))
+    with pytest.raises(ValueError, match=r"at most 50.*got 60 in column 'word'"):
+        read(tmp_path, "id,time,ax,word\n" + rows, targets=False, categorical=("word",))
+
+
+def test_forecasts_leave_inputs_alone(tmp_path):
+    rows = "".join(
+        f"2024-01-{i + 1:02d},{shop},{i + len(shop)},{('sun', 'rain')[i % 2]},{len(shop)}\n"
+        for shop in ("north", "s")
+        for i in range(25)
+    )
+    (tmp_path / "a.csv").write_text("date,shop,sales,weather,size\n" + rows)
+    task = FileTask(
+        tmp_path / "a.csv", horizon=2, window=4, static=["size"], categorical=["weather"]
+    )
+    assert task.forecast_channels == ("sales",)
+    assert task.input_size == 4 and task.output_size == 2
+    inputs = read_inputs(tmp_path / "a.csv", task.preprocessing, task.columns)
+    assert inputs.dataset.x.shape == (2, 4, 4)
+
+
+def test_frames():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({
+        "id": [1, 1, 2, 2], "time": [0, 1, 0, 1], "ax": [0.1, 0.2, 0.3, 0.4],
+        "kind": pandas.Categorical(["x", "y", "x", "x"]), "label": ["a", "a", "b", "b"],
+    })  # fmt: skip
+    part = sequences_from(frame, columns=Columns(categorical=("kind",)))
+    assert part.channels == ("ax", "kind=x", "kind=y")
+
+
+def test_inputs_beside_sounds(tmp_path):
+    for name in "ab":
+        np.save(tmp_path / f"{name}.npy", np.arange(4.0))
+    (tmp_path / "labels.csv").write_text("file,label,age,sex\na,up,30,f\nb,down,41,m\n")
+    given = Columns(static=("age", "sex"))
+    part = read_parts(tmp_path, columns=given)["all"]
+    assert part.channels == ("value", "age", "sex=f", "sex=m")
+    assert part.x[4].tolist() == [0, 41, 0, 1] and part.y.tolist() == ["up", "down"]
+    (tmp_path / "labels.csv").write_text("file,sex,age\nb,x,41\na,f,30\n")
+    with pytest.warns(UserWarning, match="'x'"):
+        new = read_parts(tmp_path, targets=False, columns=part.columns)["all"]
+    assert new.x[0].tolist() == [0, 30, 1, 0] and new.x[4].tolist() == [0, 41, 0, 0]
+    (tmp_path / "labels.csv").unlink()
+    with pytest.raises(ValueError, match=r"labels.csv of .* must have the column 'age'"):
+        read_parts(tmp_path, targets=False, columns=part.columns)
+
+
+def test_training_and_predicting_agree(tmp_path):
+    from anharmonic.cli.main import main
+    from anharmonic.train import predict
+
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{i},{t},{rng.normal():.3f},{('mild', 'hot')[t % 2]},{i % 5},{'ab'[i % 2]}"
+        for i in range(24)
+        for t in range(6)
+    ]
+    path = tmp_path / "a.csv"
+    path.write_text("id,time,ax,air,age,label\n" + "\n".join(rows) + "\n")
+    small = ["--hidden-size", "4", "--epochs", "2", "--threads", "1", "--no-progress"]
+    roles = ["--static", "age", "--categorical", "air", "--out", str(tmp_path)]
+    assert main(["train", "lem", str(path), *small, *roles, "--streaming"]) == 0
+    (run,) = tmp_path.glob("file-LEM-*")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert main(["predict", str(run), str(path), "--output", str(tmp_path / "p.csv")]) == 0
+        found = predict(run, path)
+    lines = [line.split(",") for line in (tmp_path / "p.csv").read_text().splitlines()[1:]]
+    assert [float(line[3]) for line in lines] == pytest.approx(found.values[:, 0], abs=1e-5)
+    assert main(["export", str(run), "--c", str(tmp_path / "model")]) == 0
