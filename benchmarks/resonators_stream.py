@@ -1,20 +1,19 @@
 """What a sample of a stream costs: resonators, and MiniRocket on a sliding window.
 
-    OMP_NUM_THREADS=1 python benchmarks/resonators_stream.py [--write]
+    OMP_NUM_THREADS=1 python benchmarks/resonators_stream.py
 
 Runs in an environment with aeon and this package, on one thread. A stream of 1,000 resonators takes
 a sample with ``update`` and answers with ``predict_proba`` whenever it is asked. MiniRocket needs
 its whole window for an answer: what an answer costs is the transform and the linear model of one
-window. Numbers of noise will do, as neither looks at them. ``--write`` puts the table into
-docs/resonators.md and the numbers into resonators.json.
+window. Numbers of noise will do, as neither looks at them. Prints a table.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import platform
 import statistics
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -25,7 +24,6 @@ import torch
 
 import anharmonic as ah
 from anharmonic.estimators import ResonatorClassifier
-from resonators import write
 
 CASES = ((1, 250), (6, 250), (6, 1000))
 """Channels and steps of a window."""
@@ -80,12 +78,9 @@ def table(found: dict[str, dict[str, float]]) -> str:
 
 
 def main() -> None:
-    """Measures, prints and perhaps writes."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--write", action="store_true")
-    asked = parser.parse_args()
+    """Measures and prints."""
     if os.environ.get("OMP_NUM_THREADS") != "1":
-        parser.error("set OMP_NUM_THREADS=1: NumPy reads it when it starts")
+        sys.exit("set OMP_NUM_THREADS=1: NumPy reads it when it starts")
     warnings.filterwarnings("ignore", module="sklearn")  # fewer series than features
     torch.set_num_threads(1)
     found = {f"{c} channels, {t} steps": measure(c, t) for c, t in CASES}
@@ -93,9 +88,7 @@ def main() -> None:
         f"Microseconds, medians, one thread; {platform.machine()}, {os.cpu_count()} cores, load "
         f"average {os.getloadavg()[0]:.1f}; anharmonic {ah.__version__}, 1,000 resonators."
     )
-    print(text := f"{table(found)}\n\n{about}")
-    if asked.write:
-        write("stream", text, found)
+    print(f"{table(found)}\n\n{about}")
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@ import torch
 from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor
 from anharmonic.export import write_c
 from anharmonic.export.resonators import resonator_outputs, resonator_plan
+from anharmonic.nn.resonators.draw import POOLS
 
-ALL = ("share", "excess", "run", "position", "largest", "rms", "end")
+ALL = POOLS
 MODELS = {
     "default": {},
     "running": {"scaling": "running", "pools": ("rms", "largest", "end")},
@@ -14,6 +15,11 @@ MODELS = {
     "excess": {"pools": ("excess",), "num_biases": 1},
     "rms": {"pools": ("rms",)},
     "largest": {"pools": ("largest",)},
+    "run": {"pools": ("run",)},
+    "crossings": {"pools": ("crossings", "smallest")},
+    "stretches": {"pools": ("stretches",), "num_biases": 1},
+    "competition": {"pools": ("competition",)},
+    "length": {"pools": ("length", "rms")},
 }
 
 
@@ -26,6 +32,7 @@ def series(number=30, steps=60):
 
 def fitted(name, kind=ResonatorClassifier, classes=3):
     x, y = series()
+    x = [row[:, : 40 + i % 21] for i, row in enumerate(x)]
     return kind(11, random_state=0, **MODELS[name]).fit(x, y % classes)
 
 

@@ -206,7 +206,8 @@ static void resonators(source *s) {
     c.frequency = numbers(s, K, 8, 1, 0), c.q = numbers(s, K, 8, 1, 0);
     if (below(s, 2)) c.elapsed = numbers(s, S, 8, 1, 0);
     c.state = numbers(s, N * 2 * K, R, 0, 0);
-    if (below(s, 2)) c.pools = numbers(s, N * 2 * (2 * B + 5) * K, R, 0, 0);
+    if (below(s, 2)) c.scale = numbers(s, 2 * K, R, 0, 0);
+    if (below(s, 2)) c.pools = numbers(s, N * 2 * (6 * B + 6) * K, R, 0, 0);
     if (below(s, 2)) c.output = hold(s, (size_t)(S * 2 * K * R));
     if (an_resonate(&c) != AN_OK) abort();
 }

@@ -36,6 +36,31 @@ def example(*, dtype=F64, oscillators=37, biases=2, elapsed=False, lengths=(5, 0
     return driven, torch.randn(2, biases, oscillators, generator=g, dtype=F64).to(dtype)
 
 
+def scales(oscillators, dtype=F64):
+    return torch.linspace(0.5, 2, 2 * oscillators, dtype=dtype).view(2, oscillators)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("oscillators", [1, 16, 21, 37, 300])
+def test_every_group_has_one_largest_and_one_smallest_response(backend, oscillators):
+    driven, bias = example(oscillators=oscillators)
+    scale = scales(oscillators)
+    responses = respond(driven, backend=backend)[0] * scale
+    pools = Pools.of(pool(driven, bias, scale=scale, backend=backend)[1])
+    S = -(-oscillators // 16)
+    numbers = torch.arange(oscillators)
+    group = numbers // (8 * S) * S + numbers % S
+    for name in group.unique():
+        members = (group == name).nonzero()[:, 0]
+        for kind, start, end in ((0, 5, 95), (1, 5, 95)):  # the third sequence
+            found = responses[start:end, kind][:, members]
+            for counts, winner in ((pools.most, found.argmax(1)), (pools.least, found.argmin(1))):
+                assert (
+                    counts[2, kind, members].tolist()
+                    == winner.bincount(minlength=len(members)).tolist()
+                )
+
+
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_step_up_is_answered_as_the_closed_form_says(backend):
     w, q, T = 0.2, 3.0, 150
@@ -59,7 +84,12 @@ def test_a_step_up_is_answered_as_the_closed_form_says(backend):
         over = r > b
         runs = [len(part) for part in "".join("01"[int(v)] for v in over).split("0")]
         assert pools.above[0, row, 0, 0] == over.sum()
-        assert pools.longest[0, row, 0] == max(runs)
+        assert pools.longest[0, row, 0, 0] == max(runs)
+        gaps = [len(part) for part in "".join("01"[int(v)] for v in over).split("1")]
+        assert pools.longest_below[0, row, 0, 0] == max(gaps)
+        assert pools.crossings[0, row, 0, 0] == (over[1:] & ~over[:-1]).sum()
+        assert pools.smallest[0, row, 0].item() == pytest.approx(r.min().item())
+        assert pools.most[0, row, 0] == pools.least[0, row, 0] == 0
         assert pools.position[0, row, 0] == torch.arange(T)[over].sum()
         assert pools.largest[0, row, 0].item() == pytest.approx(r.max().item())
         assert pools.square[0, row, 0].item() == pytest.approx(r.square().sum().item())
@@ -73,8 +103,11 @@ def test_a_step_up_is_answered_as_the_closed_form_says(backend):
 @pytest.mark.parametrize("oscillators", [1, 16, 37])
 def test_the_library_agrees_with_the_reference(oscillators, biases, elapsed):
     driven, bias = example(oscillators=oscillators, biases=biases, elapsed=elapsed)
+    scale = scales(oscillators)
     for a, b in zip(
-        pool(driven, bias, backend="native"), pool(driven, bias, backend="reference"), strict=True
+        pool(driven, bias, scale=scale, backend="native"),
+        pool(driven, bias, scale=scale, backend="reference"),
+        strict=True,
     ):
         torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
     for a, b in zip(
@@ -97,7 +130,8 @@ def test_float32_is_as_near_as_float32_is():
 @pytest.mark.parametrize("elapsed", [False, True])
 def test_parts_and_one_sequence_alone_give_the_bits_of_the_whole(backend, elapsed):
     driven, bias = example(dtype=torch.float32, elapsed=elapsed)
-    state, pooled = pool(driven, bias, backend=backend)
+    scale = scales(37, F32)
+    state, pooled = pool(driven, bias, scale=scale, backend=backend)
     start, end = driven.offsets[2:4]
 
     def part(first, last):
@@ -105,12 +139,12 @@ def test_parts_and_one_sequence_alone_give_the_bits_of_the_whole(backend, elapse
         own = torch.tensor([0, last - first])
         return driven._replace(x=driven.x[first:last], offsets=own, elapsed=gaps)
 
-    alone = pool(part(start, end), bias, backend=backend)
+    alone = pool(part(start, end), bias, scale=scale, backend=backend)
     assert torch.equal(alone[0][0], state[2]) and torch.equal(alone[1][0], pooled[2])
     memory = (None, None)
     for t in range(start, end):
         before = torch.tensor([t - start])
-        memory = pool(part(t, t + 1), bias, *memory, before, backend=backend)
+        memory = pool(part(t, t + 1), bias, *memory, before, scale, backend=backend)
     assert torch.equal(memory[0][0], state[2]) and torch.equal(memory[1][0], pooled[2])
 
 
@@ -122,7 +156,7 @@ def test_threads_change_no_bit():
         found = []
         for threads in (1, 2, 5):
             torch.set_num_threads(threads)
-            found.append(pool(driven, bias, backend="native"))
+            found.append(pool(driven, bias, scale=scales(100, F32), backend="native"))
     finally:
         torch.set_num_threads(before)
     for state, pooled in found[1:]:
@@ -187,6 +221,9 @@ def test_what_the_library_cannot_do_is_said():
         ("pooled", lambda t: t.to(F32), TypeError),
         ("before", lambda t: t[:-1], ValueError),
         ("before", lambda t: t.int(), TypeError),
+        ("scale", lambda t: t[:1], ValueError),
+        ("scale", lambda t: t[:, :-1], ValueError),
+        ("scale", lambda t: t.to(F32), TypeError),
     ],
 )
 def test_a_wrong_tensor_is_refused_by_its_name(name, wrong, error):
@@ -197,6 +234,7 @@ def test_a_wrong_tensor_is_refused_by_its_name(name, wrong, error):
         "state": at_rest(4, driven),
         "pooled": no_pools(4, biases),
         "before": torch.zeros(4, dtype=torch.int64),
+        "scale": scales(37),
     }
     in_place(driven, **more)  # all are right
     if name in more:
@@ -206,6 +244,6 @@ def test_a_wrong_tensor_is_refused_by_its_name(name, wrong, error):
     for run in (pool, in_place):
         with pytest.raises(error, match=rf"^{name}\S* must .*; got "):
             run(driven, **more)
-    if name not in ("biases", "pooled", "before"):
+    if name not in ("biases", "pooled", "before", "scale"):
         with pytest.raises(error, match=rf"^{name}\S* must .*; got "):
             respond(driven, more["state"])

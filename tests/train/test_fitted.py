@@ -10,6 +10,7 @@ import pytest
 
 import anharmonic as ah
 from anharmonic.data import make_task
+from anharmonic.nn.resonators.draw import DEFAULT_POOLS
 from anharmonic.train import (
     Run,
     RunEnvironment,
@@ -23,6 +24,8 @@ from anharmonic.train import (
 )
 from anharmonic.train.comparison import plan
 from anharmonic.train.fitted import fit_at_once
+from anharmonic.train.options import frozen_defaults
+from anharmonic.train.results import read_old_fitted
 
 pytest.importorskip("sklearn")
 
@@ -194,10 +197,12 @@ def test_fewer_oscillators_for_many_sequences(monkeypatch):
     monkeypatch.setattr(module, "_MOST_RESPONSES", 100_000)
     made = module.recipe("resonators", make_task("digits"))
     facts = make_task("digits").sizes["train"]
-    assert made.run.model_options == {"num_oscillators": max(50, 100_000 // facts)}
+    number = max(50, 100_000 // facts)
+    assert made.run.model_options == {"num_oscillators": number, "pools": list(DEFAULT_POOLS)}
+    assert made.chosen["num_oscillators"] == number and "pools" not in made.chosen
 
 
-def test_a_line_of_version_0_1_counts_in_a_comparison(environment):
+def test_a_line_of_version_0_1_counts_for_the_pools_of_that_version(environment):
     run = plan("file", environment, models=["resonators"], seeds=[0]).rows[0].run
     options = {**run.task_options, "difference": False}
     settings = {"num_oscillators": 1000, "at_most": 10_000_000}
@@ -211,7 +216,9 @@ def test_a_line_of_version_0_1_counts_in_a_comparison(environment):
     path = environment.results_path.with_name("results-others.jsonl")
     path.parent.mkdir()
     path.write_text(json.dumps(line) + '\n{"hash": "cut sh')
-    found = quick(environment)
-    assert found.standings[0].test.mean == 12.5
-    assert not environment.results_path.exists()
-    assert quick(environment, seeds=[1]).standings[0].test.mean != 12.5
+    old = dataclasses.replace(run, model_options={})  # the frozen defaults are those of 0.1
+    pools = frozen_defaults("model", "Resonators")["pools"]
+    assert pools == ["share", "run", "position", "largest", "end"]
+    assert [one.test for one in read_old_fitted(environment.results_path, [old, run])] == [12.5]
+    assert read_old_fitted(environment.results_path, [dataclasses.replace(old, seed=1)]) == []
+    assert quick(environment).standings[0].test.mean != 12.5

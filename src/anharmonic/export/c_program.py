@@ -13,6 +13,7 @@ from anharmonic.export.fixed_cells import FixedLayer
 from anharmonic.export.fixed_model import FixedModel
 from anharmonic.export.plan import Array, Plan
 from anharmonic.export.write import Program, array, defines, matrices
+from anharmonic.ops.resonator import COMPETITORS, number_of_groups
 
 if TYPE_CHECKING:
     from anharmonic.export.resonators import ResonatorPlan
@@ -132,16 +133,22 @@ def fixed_program(model: FixedModel) -> Program:
 def resonator_program(plan: ResonatorPlan) -> Program:
     """Resonators in floating point."""
     biases, slow = plan.bank.biases.numpy(), plan.bank.slow.numpy()
-    pools = set(plan.pools) - (set() if len(slow) else {"end"})
+    bank, pools = plan.bank, set(plan.pools)
+    pools -= {name for name, size in plan.sizes.items() if size == 0}
     numbers = {"CHANNELS": plan.channels, "OUTPUTS": len(plan.bias)}
     numbers |= {"OSCILLATORS": len(plan.bank.frequency), "BIASES": biases.shape[1]}
     made = Program(plan.description, numbers, {"RESONATORS"})
     made.name_classes(plan.class_names)
     made.flags |= {f"POOL_{name.upper()}" for name in pools}
-    if pools - {"end"}:
+    if pools - {"competition", "end", "length"}:
         made.flags.add("POOLS")
-    if pools - {"largest", "end"}:
+    if pools - {"largest", "smallest", "end"}:
         made.flags.add("AVERAGES")
+    if pools & {"run", "stretches", "crossings"}:
+        made.flags.add("RUNS")
+        numbers["RUNS"] = biases.shape[1] if pools & {"stretches", "crossings"} else 1
+    if pools & {"run", "stretches"}:
+        made.flags.add("LONGEST")
     if plan.constants is None:
         made.flags.add("RUNNING_SCALE")
     else:
@@ -152,8 +159,17 @@ def resonator_program(plan: ResonatorPlan) -> Program:
     made.arrays += [array("short", "reads", reads), array("short", "reads_end", ends)]
     for name, values in zip("abc", plan.coefficients, strict=True):
         made.arrays.append(array("model_real", f"step_{name}", values))
-    if pools & {"share", "excess", "run", "position"}:
+    if pools & {"share", "excess", "run", "stretches", "crossings", "position"}:
         made.arrays.append(array("model_real", "level", biases.transpose(0, 2, 1)))
+    if "competition" in pools:
+        assert bank.scale is not None
+        made.constants["COMPETITORS"] = COMPETITORS
+        numbers["GROUPS"] = number_of_groups(len(bank.frequency))
+        made.arrays.append(array("model_real", "response_scale", bank.scale.numpy()))
+    if "length" in pools:
+        made.constants["LENGTHS"] = bank.lengths.shape[1]
+        for name, values in zip(("length", "length_width"), bank.lengths.numpy(), strict=True):
+            made.arrays.append(array("model_real", name, values))
     if "end" in pools:
         made.constants["SLOW"] = len(slow)
         made.arrays.append(array("short", "slow", slow))

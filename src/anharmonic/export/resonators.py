@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from anharmonic._checks import require
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.export.plan import Array
-from anharmonic.nn.resonators.draw import POOLS, Bank
+from anharmonic.nn.resonators.draw import POOLS, Bank, num_features
 from anharmonic.nn.resonators.model import Resonators
 from anharmonic.nn.resonators.scaling import RunningScale
-from anharmonic.ops.resonator import at_rest, no_pools, pool, propagator
+from anharmonic.ops.resonator import pool, propagator
 from anharmonic.train import Trained
 
 
@@ -69,19 +69,22 @@ class ResonatorPlan:
         return np.array(reads), np.array(ends)
 
     @property
+    def sizes(self) -> dict[str, int]:
+        """How many features each pool gives."""
+        slow, lengths = len(self.bank.slow), self.bank.lengths.shape[1]
+        _, B, K = self.bank.biases.shape
+        return {name: num_features(name, K, B, slow, lengths) for name in self.pools}
+
+    @property
     def weights_in_order(self) -> Array:
         """The weights [O, D] in the order in which a program makes features: that of POOLS."""
-        _, B, K = self.bank.biases.shape
-        counted = ("share", "excess")
-        sizes = dict.fromkeys(counted, 2 * B * K)
-        sizes |= {"position": 2 * (-(-K // 2)), "end": 2 * len(self.bank.slow)}
+        K = len(self.bank.frequency)
         found, start = {}, 0
-        for name in self.pools:
-            size = sizes.get(name, 2 * K)
+        for name, size in self.sizes.items():
             part = self.weight[:, start : start + size]
-            if name in counted:
-                part = part.reshape(-1, 2, B, K).transpose(0, 1, 3, 2).reshape(len(part), -1)
-            found[name] = part
+            if name in ("share", "excess", "stretches", "crossings", "competition"):
+                part = part.reshape(len(part), 2, -1, K).transpose(0, 1, 3, 2)
+            found[name] = part.reshape(len(part), -1)
             start += size
         return np.concatenate([found[name] for name in POOLS if name in found], axis=1)
 
@@ -158,7 +161,9 @@ def _plan(
 
 def _in(dtype: torch.dtype, bank: Bank) -> Bank:
     weight, frequency, q, biases = (value.to(dtype) for value in bank[:4])
-    return Bank(weight, frequency, q, biases, bank.slow, propagator(frequency, q))
+    scale = None if bank.scale is None else bank.scale.to(dtype)
+    step = propagator(frequency, q)
+    return Bank(weight, frequency, q, biases, bank.slow, step, scale, bank.lengths.to(dtype))
 
 
 def resonator_outputs(
@@ -192,6 +197,6 @@ def resonator_outputs(
     changes = torch.cat([torch.zeros_like(samples[:1]), samples.diff(dim=0)])
     bank = _in(dtype, plan.bank)
     driven = bank.driven(torch.cat([samples, changes], dim=1), torch.tensor([0, len(x)]))
-    found = pool(driven, bank.biases, at_rest(1, driven), no_pools(1, bank.biases))
+    found = pool(driven, bank.biases, scale=bank.scale)
     made = bank.features(*found, torch.tensor([len(x)]), plan.pools)
     return np.asarray(plan.bias + plan.weight @ made[0].astype(np.float64))

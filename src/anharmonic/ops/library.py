@@ -66,7 +66,7 @@ class ResonatorCall(ctypes.Structure):
     _fields_: ClassVar[Any] = [
         *_fields(ctypes.c_int64, "real_bytes threads sequences inputs oscillators biases"),
         *_fields(ctypes.c_void_p, "offsets before x weight steps elapsed frequency q"),
-        *_fields(ctypes.c_void_p, "bias state pools output"),
+        *_fields(ctypes.c_void_p, "bias scale state pools output"),
     ]
 
 

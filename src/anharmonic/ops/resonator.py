@@ -21,9 +21,9 @@ from anharmonic.ops.equation import State
 from anharmonic.ops.library import ResonatorCall
 from anharmonic.ops.native import dense, invoke
 
-OTHERS = 5
-"""Pools that do not come once for each bias."""
 _MOST_BIASES = 16  # AN_MOST_BIASES of csrc/anharmonic.h
+COMPETITORS = 8
+"""The oscillators of a group whose responses compete; MEMBERS of csrc/resonator.h."""
 
 
 class Propagator(NamedTuple):
@@ -117,46 +117,67 @@ class Driven(NamedTuple):
 
 
 class Pools(NamedTuple):
-    """What was pooled of y and z so far: views of one tensor [N, 2, 2 B + 5, K].
+    """What was pooled of y and z so far: views of one tensor [N, 2, 6 B + 6, K].
 
     Attributes:
         above: How many samples lay above each bias.
         excess: The sum of what was above it.
-        run: How many in a row, up to now, lay above the first bias.
-        longest: The longest such run.
+        run: How many samples in a row, up to now, lay above it; negative: below it.
+        longest: The longest run above it.
+        longest_below: The longest run below it.
+        crossings: How often the response rose from below it to above it.
         position: The sum of the numbers, from 0, of the samples above the first bias.
         largest: The largest response, -inf before the first sample.
+        smallest: The smallest response, inf before the first sample.
         square: The sum of squares.
+        most: How often the response was the largest of its group.
+        least: How often it was the smallest of its group.
 
     Shape:
-        above and excess [N, 2, B, K]; the others [N, 2, K].
+        The first six [N, 2, B, K]; the others [N, 2, K].
     """
 
     above: Tensor
     excess: Tensor
     run: Tensor
     longest: Tensor
+    longest_below: Tensor
+    crossings: Tensor
     position: Tensor
     largest: Tensor
+    smallest: Tensor
     square: Tensor
+    most: Tensor
+    least: Tensor
 
     @classmethod
     def of(cls, pooled: Tensor) -> Pools:
-        """The parts of a tensor [N, 2, 2 B + 5, K]."""
-        biases = (pooled.shape[2] - OTHERS) // 2
-        above, excess = pooled[:, :, :biases], pooled[:, :, biases : 2 * biases]
-        return cls(above, excess, *pooled[:, :, 2 * biases :].unbind(2))
+        """The parts of a tensor [N, 2, 6 B + 6, K]."""
+        biases = pooled.shape[2] // 6 - 1
+        each = torch.split(pooled[:, :, : 6 * biases], biases, dim=2)
+        return cls(*each, *pooled[:, :, -6:].unbind(2))
 
     def joined(self) -> Tensor:
         """One tensor again."""
-        return torch.cat([self.above, self.excess, torch.stack(self[2:], dim=2)], dim=2)
+        return torch.cat([*self[:6], torch.stack(self[6:], dim=2)], dim=2)
+
+
+def pool_rows(biases: int) -> int:
+    """The number of rows of ``Pools`` for so many biases."""
+    return 6 * biases + 6
+
+
+def number_of_groups(oscillators: int) -> int:
+    """Return S: of K oscillators, k competes with k + S, k + 2 S, ..., in two blocks of 8 S."""
+    return -(-oscillators // (2 * COMPETITORS))
 
 
 def no_pools(number: int, biases: Tensor) -> Tensor:
     """The pools of ``number`` sequences before the first sample, for biases [2, B, K]."""
     _, B, K = biases.shape
-    pooled = biases.new_zeros(number, 2, 2 * B + OTHERS, K)
+    pooled = biases.new_zeros(number, 2, pool_rows(B), K)
     Pools.of(pooled).largest.fill_(-torch.inf)
+    Pools.of(pooled).smallest.fill_(torch.inf)
     return pooled
 
 
@@ -171,6 +192,7 @@ def pool(
     state: Tensor | None = None,
     pooled: Tensor | None = None,
     before: Tensor | None = None,
+    scale: Tensor | None = None,
     *,
     backend: str = "auto",
 ) -> tuple[Tensor, Tensor]:
@@ -185,12 +207,15 @@ def pool(
         state: y and z before the first sample; 0 if None.
         pooled: What was pooled before; nothing if None.
         before: How many samples that was; 0 if None.
+        scale: Factors on responses before they compete; None: ``most`` and ``least`` stay as they
+            are. Eight oscillators compete, k, k + S, k + 2 S, ... with S = K / 16, rounded up,
+            among the first 8 S oscillators and among the others.
         backend: ``"auto"`` or one of ``available_backends("resonator_pool")``. The compiled one has
             no gradients and at most 16 biases.
 
     Shape:
-        biases [2, B, K]; state [N, 2, K]; pooled [N, 2, 2 B + 5, K], its parts are ``Pools.of``;
-        before int64 [N]. Returns state and pooled.
+        biases [2, B, K]; state [N, 2, K]; pooled [N, 2, 6 B + 6, K], its parts are ``Pools.of``;
+        before int64 [N]; scale [2, K]. Returns state and pooled.
 
     Raises:
         TypeError: If a tensor has the wrong dtype.
@@ -206,32 +231,37 @@ def pool(
         >>> Pools.of(pooled).above[:, 0, 0, 0]
         tensor([2., 3.])
     """
-    _check(driven, biases, state, pooled, before)
+    _check(driven, biases, state, pooled, before, scale)
     number = len(driven.offsets) - 1
     state = at_rest(number, driven) if state is None else state
     pooled = no_pools(number, biases) if pooled is None else pooled
     before = driven.offsets.new_zeros(number) if before is None else before
     if _chosen_for_pools(driven, biases, state, pooled, backend) == "reference":
-        return _pool(driven, biases, state, pooled, before)
+        return _pool(driven, biases, state, pooled, before, scale)
     state, pooled = dense(state).clone(), dense(pooled).clone()
-    _prepared(driven, biases, state, pooled, before)()
+    _prepared(driven, biases, state, pooled, before, scale)()
     return state, pooled
 
 
 def in_place(
-    driven: Driven, biases: Tensor, state: Tensor, pooled: Tensor, before: Tensor
+    driven: Driven,
+    biases: Tensor,
+    state: Tensor,
+    pooled: Tensor,
+    before: Tensor,
+    scale: Tensor | None = None,
 ) -> Callable[[], None]:
     """Return ``pool`` for a stream: each call of it reads all arguments anew.
 
     It changes state and pools; the next samples are written into the x of ``driven``, and whoever
     calls counts ``before``.
     """
-    _check(driven, biases, state, pooled, before)
+    _check(driven, biases, state, pooled, before, scale)
     if _chosen_for_pools(driven, biases, state, pooled, "auto") == "native":
-        return _prepared(driven, biases, state, pooled, before)
+        return _prepared(driven, biases, state, pooled, before, scale)
 
     def run() -> None:
-        new_state, new_pooled = _pool(driven, biases, state, pooled, before)
+        new_state, new_pooled = _pool(driven, biases, state, pooled, before, scale)
         state.copy_(new_state)
         pooled.copy_(new_pooled)
 
@@ -262,7 +292,7 @@ def respond(
     if choose("resonator_respond", backend, reals, not_native=_unfit(reals)) == "native":
         state = dense(state).clone()
         no_biases = state.new_zeros(2, 0, state.shape[-1])
-        _prepared(driven, no_biases, state, None, None, output)()
+        _prepared(driven, no_biases, state, None, None, output=output)()
         return output, state
     for running, at, now in _walk(driven, state):
         output = output.index_put((at[running],), now[running])
@@ -285,6 +315,7 @@ def _check(
     state: Tensor | None = None,
     pooled: Tensor | None = None,
     before: Tensor | None = None,
+    scale: Tensor | None = None,
 ) -> None:
     """Check every tensor of a call, because the C library trusts their sizes."""
     x, offsets, weight, frequency = driven[:4]
@@ -312,7 +343,8 @@ def _check(
         ("step.c", c, (K,), "oscillators"),
         ("biases", biases, (2, B, K), "y and z, biases, oscillators"),
         ("state", state, (N, 2, K), "sequences, y and z, oscillators"),
-        ("pooled", pooled, (N, 2, 2 * B + OTHERS, K), "sequences, y and z, pools, oscillators"),
+        ("pooled", pooled, (N, 2, pool_rows(B), K), "sequences, y and z, pools, oscillators"),
+        ("scale", scale, (2, K), "y and z, oscillators"),
     ):
         if value is not None:
             has_shape(name, value, shape, f"its sizes are {sizes}")
@@ -374,27 +406,54 @@ def _walk(driven: Driven, state: Tensor) -> Iterator[tuple[Tensor, Tensor, Tenso
 
 
 def _pool(
-    driven: Driven, biases: Tensor, state: Tensor, pooled: Tensor, before: Tensor
+    driven: Driven,
+    biases: Tensor,
+    state: Tensor,
+    pooled: Tensor,
+    before: Tensor,
+    scale: Tensor | None,
 ) -> tuple[Tensor, Tensor]:
     """``pool`` after its checks."""
     for t, (running, _, response) in enumerate(_walk(driven, state)):
         pools = Pools.of(pooled)
         over = response.unsqueeze(2) - biases
         is_over = (over > 0).to(over.dtype)
-        first = is_over[:, :, 0]
-        run = (pools.run + 1) * first
+        run = torch.where(over > 0, pools.run.clamp(min=0) + 1, pools.run.clamp(max=0) - 1)
+        most, least = pools.most, pools.least
+        if scale is not None:
+            largest, smallest = _competition(response * scale)
+            most, least = most + largest, least + smallest
         new = Pools(
             pools.above + is_over,
             pools.excess + over.clamp(min=0),
             run,
             torch.maximum(pools.longest, run),
-            pools.position + first * (before + t)[:, None, None],
+            torch.maximum(pools.longest_below, -run),
+            pools.crossings + is_over * (pools.run < 0),
+            pools.position + is_over[:, :, 0] * (before + t)[:, None, None],
             torch.maximum(pools.largest, response),
+            torch.minimum(pools.smallest, response),
             pools.square + response * response,
+            most,
+            least,
         )
         pooled = torch.where(running[:, None, None, None], new.joined(), pooled)
         state = response
     return state, pooled
+
+
+def _competition(responses: Tensor) -> tuple[Tensor, Tensor]:
+    """Return which responses [N, 2, K] are the largest and the smallest of their groups."""
+    K = responses.shape[-1]
+    groups = number_of_groups(K)
+    found = []
+    for sign in (1, -1):
+        padding = (0, 2 * COMPETITORS * groups - K)
+        padded = torch.nn.functional.pad(sign * responses, padding, value=-torch.inf)
+        blocks = padded.view(*padded.shape[:-1], 2, COMPETITORS, groups)
+        is_most = blocks >= blocks.amax(dim=-2, keepdim=True)
+        found.append(is_most.flatten(-3)[..., :K].to(responses.dtype))
+    return found[0], found[1]
 
 
 # ---- the C library
@@ -407,15 +466,17 @@ def _unfit(tensors: Sequence[Tensor]) -> str | None:
 
 def _prepared(
     driven: Driven, biases: Tensor, state: Tensor, pooled: Tensor | None, before: Tensor | None,
-    output: Tensor | None = None,
+    scale: Tensor | None = None, output: Tensor | None = None,
 ) -> Callable[[], None]:  # fmt: skip
     """Return a call that reads x, elapsed and before as they are then, and changes the rest."""
     x, offsets, weight = map(dense, driven[:3])
     steps = torch.stack(driven.step or propagator(driven.frequency, driven.q))
     frequency, q, biases = driven.frequency.double(), driven.q.double(), dense(biases)
+    scale = None if scale is None else dense(scale)
     elapsed = None if driven.elapsed is None else dense(driven.elapsed).double()
     tensors = (
-        offsets, before, x, weight, steps, elapsed, frequency, q, biases, state, pooled, output
+        offsets, before, x, weight, steps, elapsed, frequency, q, biases, scale, state, pooled,
+        output,
     )  # fmt: skip
     call = ResonatorCall(
         x.element_size(), torch.get_num_threads(), len(offsets) - 1, x.shape[1], len(frequency),

@@ -21,6 +21,7 @@ from anharmonic.data.base import Task
 from anharmonic.data.own import FileTask, SequencesTask
 from anharmonic.data.registry import make_task
 from anharmonic.nn.registry import canonical_name, model_kind
+from anharmonic.nn.resonators.draw import DEFAULT_POOLS
 from anharmonic.train.options import (
     HIDDEN_SIZE,
     check_fitted_task,
@@ -42,8 +43,8 @@ _STEPS = 2000
 _PATCHED_STEPS = 600
 # Above this ratio of large to small sequences each is scaled by itself.
 _MOST_SPREAD = 20.0
-# Features of more sequences would not fit into memory: about 10 for an oscillator, in float64.
-_OSCILLATORS, _FEWEST, _MOST_RESPONSES = 1000, 50, 10_000_000
+# Features of more sequences would not fit into memory: about 26 for an oscillator, in float64.
+_OSCILLATORS, _FEWEST, _MOST_RESPONSES = 1000, 50, 4_000_000
 FILLED_OPTIONS = frozenset(
     {
         "hidden_size",
@@ -55,6 +56,7 @@ FILLED_OPTIONS = frozenset(
         "damping",
         "timescale_range",
         "num_oscillators",
+        "pools",
         "difference",
         "scale_each",
         "elapsed",
@@ -200,7 +202,9 @@ def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Re
         **(fields | given),
     )
     for kind, found in (("model_options", model_options), ("task_options", task_options)):
-        chosen |= {key: value for key, value in found.items() if key not in options[kind]}
+        # "pools" is the same for all data.
+        fixed = {"pools", *options[kind]}
+        chosen |= {key: value for key, value in found.items() if key not in fixed}
     return Recipe(run, task, chosen, why)
 
 
@@ -316,7 +320,7 @@ def _fitted(
     if isinstance(task, SequencesTask):
         task_options = _preparation(task, facts, given)
         del task_options["difference"]  # oscillators read differences by themselves
-    options = {}
+    options: dict[str, Any] = {"pools": list(DEFAULT_POOLS)}  # the frozen default is older
     if facts.sequences * _OSCILLATORS > _MOST_RESPONSES:
         options["num_oscillators"] = max(_FEWEST, _MOST_RESPONSES // facts.sequences)
     return options, task_options

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from anharmonic.nn import ResonatorFeatures
+from anharmonic.nn.resonators.draw import POOLS
 
 RNG = np.random.default_rng(0)
 SERIES = [RNG.normal(size=(length, 2)) for length in (7, 40, 1, 23)]
@@ -96,7 +97,7 @@ def test_uneven_times_stream_and_batch_alike():
 
 
 def test_every_pool_can_be_asked_for():
-    names = ("share", "excess", "run", "position", "largest", "rms", "end")
+    names = POOLS
     whole = ResonatorFeatures(30, pools=names).fit(SERIES)
     widths = [ResonatorFeatures(30, pools=[n]).fit(SERIES).transform(SERIES) for n in names]
     np.testing.assert_array_equal(np.concatenate(widths, axis=1), whole.transform(SERIES))
@@ -104,3 +105,15 @@ def test_every_pool_can_be_asked_for():
         ResonatorFeatures(pools=["meen"])
     with pytest.raises(ValueError, match="pools"):
         ResonatorFeatures(pools=[])
+
+
+def test_lengths_are_features_where_they_differ():
+    pools = ["share", "length"]
+    features = ResonatorFeatures(30, pools=pools).fit(SERIES)
+    assert features.num_features == 30 * (4 + 1)
+    found = features.transform([np.zeros((length, 2)) for length in (1, 7, 23, 40)])[:, 120:]
+    rising, bumps = found[:, ::2], found[:, 1::2]
+    assert (np.diff(rising, axis=0) > 0).all()
+    assert set(bumps.max(axis=0)) == {1.0}  # each is at the length of one of the series
+    even = ResonatorFeatures(30, pools=pools).fit([np.ones((5, 2)), np.zeros((5, 2))])
+    assert even.num_features == 30 * 4

@@ -6,8 +6,10 @@ import torch
 
 import anharmonic as ah
 from anharmonic.nn import Resonators
+from anharmonic.nn.resonators.draw import DEFAULT_POOLS
 
 pytest.importorskip("sklearn")
+OLD_POOLS = ("share", "run", "position", "largest", "end")
 
 
 @pytest.fixture
@@ -20,7 +22,9 @@ def waves():
     return (x + 0.3 * rng.normal(size=x.shape)).astype(np.float32), kind
 
 
-@pytest.mark.parametrize("pools", [("share", "end"), ("excess", "rms", "position")])
+@pytest.mark.parametrize(
+    "pools", [("share", "end"), ("excess", "rms", "position"), DEFAULT_POOLS, OLD_POOLS]
+)
 @pytest.mark.parametrize("scaling", ["train", "series", "running"])
 def test_a_saved_model_says_the_same_to_the_last_bit(waves, tmp_path, pools, scaling):
     x, y = waves
@@ -57,3 +61,14 @@ def test_one_class_is_refused(waves):
     x, y = waves
     with pytest.raises(ValueError, match=r"classes of training must be two or more; got \[0\]"):
         Resonators(2, 3, num_oscillators=5).fit(x, 0 * y, seed=0)
+
+
+def test_lengths_are_saved_along(waves, tmp_path):
+    x, y = waves
+    cut = [one[: 30 + 2 * kind + i % 2] for i, (one, kind) in enumerate(zip(x, y, strict=True))]
+    model = Resonators(2, 3, num_oscillators=25, pools=["length"]).fit(cut, y, seed=1)
+    ah.save_pretrained(model, tmp_path / "saved")
+    inputs, lengths = torch.from_numpy(x), torch.tensor([len(one) for one in cut])
+    found = ah.from_pretrained(tmp_path / "saved")(inputs, lengths)
+    assert (found == model(inputs, lengths)).all()
+    assert (found.argmax(1).numpy() == y).mean() > 0.9

@@ -45,8 +45,18 @@ typedef struct {
 #if POOL_EXCESS
     model_real excess[2 * MODEL_OSCILLATORS * MODEL_BIASES];
 #endif
-#if POOL_RUN
-    long run[2 * MODEL_OSCILLATORS], longest[2 * MODEL_OSCILLATORS];
+#if RUNS
+    /* Samples in a row above a level up to now; negative: below it. */
+    long run[2 * MODEL_OSCILLATORS * MODEL_RUNS];
+#endif
+#if LONGEST
+    long longest[2 * MODEL_OSCILLATORS * MODEL_RUNS];
+#endif
+#if POOL_STRETCHES
+    long longest_below[2 * MODEL_OSCILLATORS * MODEL_RUNS];
+#endif
+#if POOL_CROSSINGS
+    long crossings[2 * MODEL_OSCILLATORS * MODEL_RUNS];
 #endif
 #if POOL_POSITION
     long count[2 * MODEL_OSCILLATORS];
@@ -54,6 +64,12 @@ typedef struct {
 #endif
 #if POOL_LARGEST
     model_real largest[2 * MODEL_OSCILLATORS];
+#endif
+#if POOL_SMALLEST
+    model_real smallest[2 * MODEL_OSCILLATORS];
+#endif
+#if POOL_COMPETITION
+    long most[2 * MODEL_OSCILLATORS], least[2 * MODEL_OSCILLATORS];
 #endif
 #if POOL_RMS
     model_real square[2 * MODEL_OSCILLATORS];

@@ -26,9 +26,25 @@ static void pool(model_state *s, int i, model_real now) {
         if (now > level[i * MODEL_BIASES + b])
             s->excess[i * MODEL_BIASES + b] += now - level[i * MODEL_BIASES + b];
 #endif
-#if POOL_RUN
-    s->run[i] = now > level[i * MODEL_BIASES] ? s->run[i] + 1 : 0;
-    if (s->run[i] > s->longest[i]) s->longest[i] = s->run[i];
+#if RUNS
+    for (int b = 0; b < MODEL_RUNS; b++) {
+        int at = i * MODEL_RUNS + b, is_over = now > level[i * MODEL_BIASES + b];
+        long run = s->run[at];
+#if POOL_CROSSINGS
+        s->crossings[at] += is_over && run < 0;
+#endif
+        if (is_over)
+            run = run > 0 ? run + 1 : 1;
+        else
+            run = run < 0 ? run - 1 : -1;
+        s->run[at] = run;
+#if LONGEST
+        if (run > s->longest[at]) s->longest[at] = run;
+#endif
+#if POOL_STRETCHES
+        if (-run > s->longest_below[at]) s->longest_below[at] = -run;
+#endif
+    }
 #endif
 #if POOL_POSITION
     if (now > level[i * MODEL_BIASES]) {
@@ -38,6 +54,9 @@ static void pool(model_state *s, int i, model_real now) {
 #endif
 #if POOL_LARGEST
     if (s->steps == 0 || now > s->largest[i]) s->largest[i] = now;
+#endif
+#if POOL_SMALLEST
+    if (s->steps == 0 || now < s->smallest[i]) s->smallest[i] = now;
 #endif
 #if POOL_RMS
     s->square[i] += now * now;
@@ -49,6 +68,36 @@ static void pool(model_state *s, int i, model_real now) {
 #endif
 }
 
+#if POOL_COMPETITION
+/* Counts which responses of a group, every MODEL_GROUPS-th before `end`, are its largest and its
+ * smallest. */
+static void compete(model_state *s, int first, int end) {
+    model_real scaled[COMPETITORS], high = 0, low = 0;
+    int members = 0;
+    for (int i = first; i < end; i += MODEL_GROUPS, members++) {
+        model_real now = s->response[i] * response_scale[i];
+        scaled[members] = now;
+        if (i == first || now > high) high = now;
+        if (i == first || now < low) low = now;
+    }
+    for (int m = 0; m < members; m++) {
+        s->most[first + m * MODEL_GROUPS] += scaled[m] >= high;
+        s->least[first + m * MODEL_GROUPS] += scaled[m] <= low;
+    }
+}
+
+/* In two blocks of groups, the second of which may be shorter. */
+static void compete_all(model_state *s) {
+    int block = COMPETITORS * MODEL_GROUPS;
+    for (int kind = 0; kind < 2; kind++)
+        for (int start = 0; start < MODEL_OSCILLATORS; start += block)
+            for (int g = 0; g < MODEL_GROUPS; g++) {
+                int end = start + block < MODEL_OSCILLATORS ? start + block : MODEL_OSCILLATORS;
+                compete(s, kind * MODEL_OSCILLATORS + start + g, kind * MODEL_OSCILLATORS + end);
+            }
+}
+
+#endif
 /* Adds a feature times its weights; where the next weights stand. */
 static const MODEL_FLASH model_real *take(model_real value, const MODEL_FLASH model_real *w,
                                           model_real *outputs) {
@@ -83,6 +132,9 @@ void model_step(model_state *s, const model_real x[MODEL_CHANNELS]) {
         pool(s, i, y);
         pool(s, MODEL_OSCILLATORS + i, z);
     }
+#if POOL_COMPETITION
+    compete_all(s);
+#endif
     s->steps++;
 }
 
@@ -101,7 +153,20 @@ void model_output(const model_state *s, model_real outputs[MODEL_OUTPUTS]) {
         w = take(s->excess[i] / n, w, outputs);
 #endif
 #if POOL_RUN
-    for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++) w = take(s->longest[i] / n, w, outputs);
+    for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++)
+        w = take(s->longest[i * MODEL_RUNS] / n, w, outputs);
+#endif
+#if POOL_STRETCHES
+    for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++) {
+        for (int b = 0; b < MODEL_RUNS; b++)
+            w = take(s->longest[i * MODEL_RUNS + b] / n, w, outputs);
+        for (int b = 0; b < MODEL_RUNS; b++)
+            w = take(s->longest_below[i * MODEL_RUNS + b] / n, w, outputs);
+    }
+#endif
+#if POOL_CROSSINGS
+    for (int i = 0; i < 2 * MODEL_OSCILLATORS * MODEL_RUNS; i++)
+        w = take(s->crossings[i] / n, w, outputs);
 #endif
 #if POOL_POSITION
     for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++)
@@ -111,13 +176,28 @@ void model_output(const model_state *s, model_real outputs[MODEL_OUTPUTS]) {
 #if POOL_LARGEST
     for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++) w = take(s->largest[i], w, outputs);
 #endif
+#if POOL_SMALLEST
+    for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++) w = take(s->smallest[i], w, outputs);
+#endif
 #if POOL_RMS
     for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++)
         w = take(MODEL_SQRT(s->square[i] / n), w, outputs);
+#endif
+#if POOL_COMPETITION
+    for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++) {
+        w = take(s->most[i] / n, w, outputs);
+        w = take(s->least[i] / n, w, outputs);
+    }
 #endif
 #if POOL_END
     for (int i = 0; i < 2; i++)
         for (int j = 0; j < SLOW; j++)
             w = take(s->response[i * MODEL_OSCILLATORS + slow[j]], w, outputs);
+#endif
+#if POOL_LENGTH
+    for (int i = 0; i < LENGTHS; i++) {
+        model_real gap = (n - length[i]) / length_width[i], size = gap < 0 ? -gap : gap;
+        w = take(i % 2 ? 1 / (1 + gap * gap) : gap / (1 + size), w, outputs);
+    }
 #endif
 }

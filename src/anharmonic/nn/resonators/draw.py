@@ -17,12 +17,51 @@ Array = np.ndarray[Any, np.dtype[Any]]
 SLOW = 0.2
 """The end of a series is read from oscillators with a period of at least this part of it."""
 _MOST_CHANNELS = 9
-POOLS = ("share", "excess", "run", "position", "largest", "rms", "end")
-"""What can be pooled, in the order of the features."""
+# The width of a comparison of lengths, in standard deviations of their logarithm.
+_LENGTH_WIDTH = 0.4
+POOLS = (
+    "share", "excess", "run", "stretches", "crossings", "position", "largest", "smallest", "rms",
+    "competition", "end", "length",
+)  # fmt: skip
+"""What can be pooled."""
+DEFAULT_POOLS = (
+    "share", "stretches", "crossings", "position", "largest", "smallest", "competition", "end",
+    "length",
+)  # fmt: skip
+"""What is pooled unless other names are given."""
+
+
+def num_features(name: str, oscillators: int, biases: int, slow: int, lengths: int) -> int:
+    """Return how many features a pool gives.
+
+    Args:
+        name: One of ``POOLS``.
+        oscillators: K.
+        biases: B.
+        slow: How many oscillators are slow.
+        lengths: How many features the length of a series has.
+    """
+    each = {"share": biases, "excess": biases, "crossings": biases, "stretches": 2 * biases}
+    counts = {"position": 2 * (-(-oscillators // 2)), "end": 2 * slow, "length": lengths}
+    return counts.get(name, 2 * oscillators * (each | {"competition": 2}).get(name, 1))
 
 
 class Bank(NamedTuple):
-    """Resonators: weight [2 C, K], frequency [K], q [K], biases [2, B, K], slow (indices), step."""
+    """Resonators, and what is pooled of them is compared with.
+
+    Attributes:
+        weight: What each reads of channels and of their first differences.
+        frequency: In radians per sample.
+        q: Quality.
+        biases: Of y and z.
+        slow: The numbers of the oscillators whose last value is a feature.
+        step: ``propagator(frequency, q)``.
+        scale: Factors on y and z before they compete; None if they do not.
+        lengths: Lengths with which that of a series is compared, and the width of each comparison.
+
+    Shape:
+        weight [2 C, K]; frequency and q [K]; biases [2, B, K]; scale [2, K]; lengths [2, L].
+    """
 
     weight: Tensor
     frequency: Tensor
@@ -30,6 +69,8 @@ class Bank(NamedTuple):
     biases: Tensor
     slow: Tensor
     step: Propagator
+    scale: Tensor | None = None
+    lengths: Tensor = torch.zeros(2, 0)
 
     def driven(self, read: Tensor, offsets: Tensor, elapsed: Tensor | None = None) -> Driven:
         """The resonators with what drives them."""
@@ -40,7 +81,7 @@ class Bank(NamedTuple):
     ) -> Array:
         """Return features [N, D] of sequences, from what was pooled of so many steps >= 1.
 
-        state [N, 2, K] holds y and z at the end; pooled is [N, 2, 2 B + 5, K], steps [N].
+        state [N, 2, K] holds y and z at the end; pooled is [N, 2, 6 B + 6, K], steps [N].
         """
         pools, n = Pools.of(pooled), steps.to(pooled.dtype)[:, None, None]
         half = slice(None, None, 2)
@@ -48,15 +89,26 @@ class Bank(NamedTuple):
         made: dict[str, Callable[[], Tensor]] = {
             "share": lambda: pools.above / n[..., None],
             "excess": lambda: pools.excess / n[..., None],
-            "run": lambda: pools.longest / n,
+            "run": lambda: pools.longest[:, :, 0] / n,
+            "stretches": lambda: torch.cat([pools.longest, pools.longest_below], 2) / n[..., None],
+            "crossings": lambda: pools.crossings / n[..., None],
             "position": lambda: torch.where(
                 above > 0, pools.position[..., half] / (above.clamp(min=1) * n), -1.0
             ),
             "largest": lambda: pools.largest,
+            "smallest": lambda: pools.smallest,
+            "competition": lambda: torch.stack([pools.most, pools.least], 2) / n[..., None],
             "rms": lambda: (pools.square / n).sqrt(),
             "end": lambda: state[:, :, self.slow],
+            "length": lambda: self._length_features(steps.to(pooled.dtype)),
         }
         return torch.cat([made[name]().flatten(1) for name in names], dim=1).numpy()
+
+    def _length_features(self, steps: Tensor) -> Tensor:
+        """Return features [N, L]: in turns a soft step and a bump at the lengths."""
+        x = (steps[:, None] - self.lengths[0]) / self.lengths[1]
+        is_step = torch.arange(x.shape[1]) % 2 == 0
+        return torch.where(is_step, x / (1 + x.abs()), 1 / (1 + x * x))
 
 
 class Ranges(NamedTuple):
@@ -117,6 +169,18 @@ def draw_quantiles(rng: np.random.Generator, sample: Tensor, number: int) -> Ten
     """
     at = torch.from_numpy(rng.integers(len(sample), size=(number, *sample.shape[1:])))
     return sample.gather(0, at).transpose(0, 1).contiguous()
+
+
+def draw_lengths(rng: np.random.Generator, lengths: Array, number: int) -> Tensor:
+    """Draw lengths of training series, and the widths of comparisons with them, [2, L].
+
+    L is 0 where all series are of one length.
+    """
+    spread = _LENGTH_WIDTH * float(np.log(lengths).std())
+    if spread == 0:
+        return torch.zeros(2, 0)
+    drawn = torch.from_numpy(rng.choice(lengths, number)).float()
+    return torch.stack([drawn, spread * drawn])
 
 
 def _log_uniform(rng: np.random.Generator, low: float, high: float, size: int) -> Array:

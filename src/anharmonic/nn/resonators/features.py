@@ -11,7 +11,14 @@ import torch
 from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic.nn.resonators.draw import POOLS, Ranges, draw_bank, draw_quantiles
+from anharmonic.nn.resonators.draw import (
+    DEFAULT_POOLS,
+    POOLS,
+    Ranges,
+    draw_bank,
+    draw_lengths,
+    draw_quantiles,
+)
 from anharmonic.nn.resonators.scaling import (
     SCALINGS,
     Array,
@@ -21,8 +28,10 @@ from anharmonic.nn.resonators.scaling import (
     scaled_running,
 )
 from anharmonic.nn.resonators.stream import ResonatorStream
-from anharmonic.ops.resonator import OTHERS, at_rest, in_place, no_pools, respond
+from anharmonic.ops.resonator import at_rest, in_place, no_pools, pool_rows, respond
 
+# A response without variation wins no competition by being divided by its deviation.
+_LEAST_DEVIATION = 1e-6
 _SERIES_FOR_BIASES, _SAMPLES_FOR_BIASES = 32, 32
 # Oscillators of all streams together: 4 GB.
 _MOST_STREAMED = 50_000_000
@@ -39,11 +48,17 @@ class ResonatorFeatures:
     pooled, while it runs:
 
     - "share": the share of time above each of its biases;
-    - "run": the longest stretch of time above the first bias;
-    - "position": when, on average, it was above that (every second oscillator);
-    - "largest": the largest value;
+    - "stretches": the longest stretches of time above and below each bias;
+    - "crossings": how often it rises above each bias, per sample;
+    - "position": when, on average, it was above the first bias (every second oscillator);
+    - "largest" and "smallest": the largest and the smallest value;
+    - "competition": the shares of time in which it was the largest, and the smallest, of the
+      responses of eight oscillators, each in units of its deviation in training;
     - "end": the last value (oscillators with a period above a fifth of a series);
-    - "excess", the mean excess above each bias, and "rms", the root mean square, on demand.
+    - "length": the length of the series compared with random training series, if theirs differ.
+      Leave it out for streams that are asked before their end;
+    - on request "excess", the mean excess above each bias, "rms", the root mean square, and "run",
+      the longest stretch above the first bias alone.
 
     A linear model of the standardised features is a good classifier of small data sets, without
     anything to tune.
@@ -82,7 +97,7 @@ class ResonatorFeatures:
         num_biases: int = 2,
         scaling: str = "train",
         seed: int = 0,
-        pools: Sequence[str] = ("share", "run", "position", "largest", "end"),
+        pools: Sequence[str] = DEFAULT_POOLS,
         periods: tuple[float, float] = (2.5, 1.0),
         q: tuple[float, float] = (0.7, 10.0),
     ) -> None:
@@ -126,6 +141,12 @@ class ResonatorFeatures:
         self._bank = draw_bank(rng, self.num_channels, self.num_oscillators, length, ranges)
         sample = self._sampled_responses(x, offsets, rng)
         self._bank = self._bank._replace(biases=draw_quantiles(rng, sample, self.num_biases))
+        if "competition" in self.pools:
+            scale = 1 / (sample.std(dim=0, correction=0) + _LEAST_DEVIATION)
+            self._bank = self._bank._replace(scale=scale)
+        if "length" in self.pools:
+            lengths = draw_lengths(rng, np.diff(offsets), self.num_oscillators)
+            self._bank = self._bank._replace(lengths=lengths)
         return self
 
     def transform(
@@ -159,14 +180,15 @@ class ResonatorFeatures:
         x, offsets = _packed(sequences, self.num_channels)
         times = None if elapsed is None else _packed_times(elapsed, offsets)
         biases = self._bank.biases
-        pooled_each = self.num_oscillators * 2 * (2 * self.num_biases + OTHERS)
+        pooled_each = self.num_oscillators * 2 * pool_rows(self.num_biases)
         for first, last in _parts(offsets, max(1, _POOLED_AT_ONCE // pooled_each)):
             part = slice(offsets[first], offsets[last])
             own = torch.from_numpy(offsets[first : last + 1] - offsets[first])
             gaps = None if times is None else times[part]
             driven = self._bank.driven(self._read(x[part], own.numpy()), own, gaps)
             state, pooled = at_rest(last - first, driven), no_pools(last - first, biases)
-            in_place(driven, biases, state, pooled, torch.zeros(last - first, dtype=torch.int64))()
+            before = torch.zeros(last - first, dtype=torch.int64)
+            in_place(driven, biases, state, pooled, before, self._bank.scale)()
             yield self._bank.features(state, pooled, own.diff(), self.pools)
 
     def fit_transform(self, sequences: Sequence[Array] | Array) -> Array:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks
-from anharmonic.nn.resonators.draw import Bank
+from anharmonic.nn.resonators.draw import DEFAULT_POOLS, Bank, num_features
 from anharmonic.nn.resonators.features import ResonatorFeatures
 from anharmonic.nn.resonators.ridge import fit_ridge
 from anharmonic.nn.resonators.scaling import SCALINGS
@@ -89,7 +89,7 @@ class Resonators(Stored):
         num_oscillators: int = 1000,
         num_biases: int = 2,
         scaling: Literal["train", "series", "running"] = "train",
-        pools: Sequence[str] = ("share", "run", "position", "largest", "end"),
+        pools: Sequence[str] = DEFAULT_POOLS,
         alphas: Sequence[float] | None = None,
         device: Any = None,
         dtype: Any = None,
@@ -120,6 +120,10 @@ class Resonators(Stored):
             "intercept": ((output_size,), double),
             "sharpness": ((), double),
         }
+        if "competition" in self.pools:
+            shapes["response_scale"] = ((2, K), single)
+        if "length" in self.pools:
+            shapes["lengths"] = ((2, K), single)
         for name, (shape, kind) in shapes.items():
             self.register_buffer(name, torch.zeros(shape, dtype=kind, device=device))
         self.fitted: Readout | None = None
@@ -136,6 +140,8 @@ class Resonators(Stored):
         readout: Tensor
         intercept: Tensor
         sharpness: Tensor
+        response_scale: Tensor
+        lengths: Tensor
 
     @property
     def num_fitted(self) -> int:
@@ -158,6 +164,8 @@ class Resonators(Stored):
             self.biases,
             self.is_slow.nonzero()[:, 0],
             propagator(self.frequency, self.quality),
+            self.response_scale if "competition" in self.pools else None,
+            self.lengths[:, self._has_lengths()] if "length" in self.pools else torch.zeros(2, 0),
         )
         return made
 
@@ -194,6 +202,10 @@ class Resonators(Stored):
             self.quality.copy_(bank.q)
             self.biases.copy_(bank.biases)
             self.is_slow.zero_()[bank.slow] = True
+            if bank.scale is not None:
+                self.response_scale.copy_(bank.scale)
+            if "length" in self.pools:
+                self.lengths.zero_()[:, : bank.lengths.shape[1]] = bank.lengths
             self.channel_mean.copy_(torch.from_numpy(drawn._mean))
             self.channel_deviation.copy_(torch.from_numpy(drawn._deviation))
         found = drawn.transform(sequences)
@@ -243,15 +255,18 @@ class Resonators(Stored):
     def _sizes(self, slow: int) -> NDArray[np.int64]:
         """How many features each pool gives, where so many oscillators are slow."""
         K, B = self.num_oscillators, self.num_biases
-        sizes = {"share": 2 * B * K, "excess": 2 * B * K, "position": 2 * (-(-K // 2))}
-        sizes["end"] = 2 * slow
-        return np.array([sizes.get(name, 2 * K) for name in self.pools])
+        return np.array([num_features(name, K, B, slow, K) for name in self.pools])
+
+    def _has_lengths(self) -> Tensor:
+        """Which features of the length there are: all, or none if all series are equally long."""
+        return self.lengths[1] > 0
 
     def _used(self) -> Tensor:
         """Which of all possible features there are: an oscillator's end counts if it is slow."""
         K = self.num_oscillators
+        some = {"end": lambda: self.is_slow.repeat(2), "length": self._has_lengths}
         parts = [
-            self.is_slow.repeat(2) if name == "end" else torch.ones(int(size), dtype=torch.bool)
+            some[name]() if name in some else torch.ones(int(size), dtype=torch.bool)
             for name, size in zip(self.pools, self._sizes(K), strict=True)
         ]
         return torch.cat(parts)

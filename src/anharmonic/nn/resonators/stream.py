@@ -62,7 +62,9 @@ class ResonatorStream:
 
     def _step(self, gaps: Tensor | None) -> Callable[[], None]:
         driven = self._bank.driven(self._read, self._each, gaps)
-        return in_place(driven, self._bank.biases, self._state, self._pooled, self._before)
+        return in_place(
+            driven, self._bank.biases, self._state, self._pooled, self._before, self._bank.scale
+        )
 
     def update(self, x_t: Array, elapsed: float | None = None) -> None:
         """Takes the next sample of each stream.

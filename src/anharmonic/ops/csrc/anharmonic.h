@@ -111,8 +111,9 @@ typedef struct {
     const double *elapsed;           /* [S], or NULL: always the same */
     const double *frequency, *q;     /* [K], read with `elapsed` */
     const void *bias;                /* [2, B, K], for y and z */
+    const void *scale;               /* [2, K]: factors where responses compete, or NULL: none do */
     void *state;                     /* [N, 2, K]: y and z */
-    void *pools;                     /* [N, 2, 2B + 5, K] (see resonator.h), or NULL */
+    void *pools;                     /* [N, 2, 6B + 6, K] (see resonator.h), or NULL */
     void *output;                    /* [S, 2, K]: y and z after every sample, or NULL */
 } an_resonator_call;
 

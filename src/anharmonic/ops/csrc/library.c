@@ -125,8 +125,9 @@ const an_field *an_resonator_call_fields(void) {
         FIELD(an_resonator_call, x), FIELD(an_resonator_call, weight),
         FIELD(an_resonator_call, steps), FIELD(an_resonator_call, elapsed),
         FIELD(an_resonator_call, frequency), FIELD(an_resonator_call, q),
-        FIELD(an_resonator_call, bias), FIELD(an_resonator_call, state),
-        FIELD(an_resonator_call, pools), FIELD(an_resonator_call, output),
+        FIELD(an_resonator_call, bias), FIELD(an_resonator_call, scale),
+        FIELD(an_resonator_call, state), FIELD(an_resonator_call, pools),
+        FIELD(an_resonator_call, output),
         {"", sizeof(an_resonator_call)},
     };
     return fields;

@@ -1,9 +1,10 @@
 /* Damped oscillators that are driven by sequences, and pooled while they run:
  *   e = u - y,   y += a e + b z,   z += b e - c z,   u = sum over the inputs of weight * x.
  *
- * A vector of oscillators runs through a whole sequence with its states and sums in registers.
- * Every lane is on its own and every sum runs in the order of time, so that results depend neither
- * on threads nor on what else runs, and a sequence may come in parts of any length. */
+ * Oscillators that compete run side by side: MEMBERS vectors go through a whole sequence together,
+ * and lane i of each competes with lane i of the others. Every sum runs in the order of time, so
+ * that results depend neither on threads nor on what else runs, and a sequence may come in parts of
+ * any length. */
 #ifndef AN_RESONATOR_H
 #define AN_RESONATOR_H
 
@@ -11,16 +12,26 @@
 
 #include "graph.h"
 
-/* What is pooled of y and of z, behind the sums for each bias: `above` [B] and `excess` [B]. */
-enum { RUN, LONGEST, POSITION, LARGEST, SQUARE, OTHER_POOLS };
+/* What is pooled of y and of z: rows [B] each, then single rows. A run is the number of samples in
+ * a row up to now, counted above 0 above the bias and below 0 below it. */
+enum { ABOVE, EXCESS, RUN, LONGEST, LONGEST_BELOW, CROSSINGS, BIAS_POOLS };
+enum { POSITION, LARGEST, SMALLEST, SQUARE, MOST, LEAST, OTHER_POOLS };
+/* The oscillators are two blocks of groups: oscillator k of a block competes with k + S, k + 2S,
+ * ..., MEMBERS in all, where S = oscillators / (2 MEMBERS), rounded up. */
+enum { MEMBERS = 8, ALL_ROWS = BIAS_POOLS * AN_MOST_BIASES + OTHER_POOLS };
+/* Samples that go together, and inputs whose weights are loaded once for them. */
+enum { TILE = 32, KNOWN = 16 };
 
 typedef struct {
     vec a, b, c;
 } propagator;
 
+/* A vector of oscillators. `part` of its lanes exist, or all if that is 0. */
 typedef struct {
-    vec above[AN_MOST_BIASES], excess[AN_MOST_BIASES], other[OTHER_POOLS];
-} pools;
+    int64_t at, part;
+    propagator step;
+    vec y, z, absent; /* absent: -infinity in lanes that do not exist, 0 in others */
+} member;
 
 /* Some lanes of memory: all, or the first `part` if that is not 0. */
 AN_INLINE vec take(const real *p, int64_t part) {
@@ -59,21 +70,59 @@ static propagator propagator_of(const double *frequency, const double *q, double
     return (propagator){load(a), load(b), load(c)};
 }
 
-AN_INLINE void pool(pools *p, vec r, const vec *bias, const int B, vec t) {
+/* Pools some responses; the first is sample number `before`. */
+AN_INLINE void pool(vec *rows, const vec *response, int64_t samples, int64_t before,
+                    const vec *biases, const int B) {
     const vec zero = splat(0), one = splat(1);
-    for (int i = 0; i < B; i++) {
-        const vec over = r - bias[i];
-        const whole_vec is_over = over > zero;
-        p->above[i] += choose(is_over, one, zero);
-        p->excess[i] += most(over, zero);
-        if (i == 0) {
-            p->other[RUN] = choose(is_over, p->other[RUN] + one, zero);
-            p->other[LONGEST] = most(p->other[RUN], p->other[LONGEST]);
-            p->other[POSITION] += choose(is_over, t, zero);
+    vec bias[AN_MOST_BIASES], p[ALL_ROWS], *other = p + BIAS_POOLS * B;
+    for (int i = 0; i < B; i++) bias[i] = biases[i];
+    for (int i = 0; i < BIAS_POOLS * B + OTHER_POOLS; i++) p[i] = rows[i];
+    for (int64_t sample = 0; sample < samples; sample++) {
+        const vec r = response[sample], t = splat((real)(before + sample));
+        for (int i = 0; i < B; i++) {
+            const vec over = r - bias[i], last = p[RUN * B + i];
+            const whole_vec is_over = over > zero;
+            const vec run = choose(is_over, most(last, zero) + one, least(last, zero) - one);
+            p[ABOVE * B + i] += choose(is_over, one, zero);
+            p[EXCESS * B + i] += most(over, zero);
+            p[RUN * B + i] = run;
+            p[LONGEST * B + i] = most(run, p[LONGEST * B + i]);
+            p[LONGEST_BELOW * B + i] = most(-run, p[LONGEST_BELOW * B + i]);
+            p[CROSSINGS * B + i] += choose(is_over & (last < zero), one, zero);
+            if (i == 0) other[POSITION] += choose(is_over, t, zero);
+        }
+        other[LARGEST] = most(r, other[LARGEST]);
+        other[SMALLEST] = least(r, other[SMALLEST]);
+        other[SQUARE] += r * r;
+    }
+    for (int i = 0; i < BIAS_POOLS * B + OTHER_POOLS; i++) rows[i] = p[i];
+}
+
+/* Counts which response is the largest of its group, and which the smallest. */
+AN_INLINE void compete(const member *m, const int members, vec response[][TILE], int64_t samples,
+                       const vec *scale, vec *sums, int64_t stride) {
+    const vec zero = splat(0), one = splat(1);
+    vec most_often[MEMBERS], least_often[MEMBERS], scaled[MEMBERS];
+    for (int i = 0; i < members; i++) {
+        most_often[i] = sums[i * stride + MOST];
+        least_often[i] = sums[i * stride + LEAST];
+    }
+    for (int64_t sample = 0; sample < samples; sample++) {
+        vec high, low;
+        for (int i = 0; i < members; i++) {
+            scaled[i] = response[i][sample] * scale[i];
+            high = i ? most(scaled[i] + m[i].absent, high) : scaled[i] + m[i].absent;
+            low = i ? least(scaled[i] - m[i].absent, low) : scaled[i] - m[i].absent;
+        }
+        for (int i = 0; i < members; i++) {
+            most_often[i] += choose(scaled[i] >= high, one, zero);
+            least_often[i] += choose(scaled[i] <= low, one, zero);
         }
     }
-    p->other[LARGEST] = most(r, p->other[LARGEST]);
-    p->other[SQUARE] += r * r;
+    for (int i = 0; i < members; i++) {
+        sums[i * stride + MOST] = most_often[i];
+        sums[i * stride + LEAST] = least_often[i];
+    }
 }
 
 AN_INLINE void move_row(vec *row, int64_t part, real *memory, int save) {
@@ -83,84 +132,123 @@ AN_INLINE void move_row(vec *row, int64_t part, real *memory, int save) {
         *row = take(memory, part);
 }
 
-/* Between memory, [2B + OTHER_POOLS] rows, and registers. */
-AN_INLINE void move_pools(pools *p, const int B, int64_t part, real *memory, int64_t K, int save) {
-    for (int i = 0; i < B; i++) move_row(p->above + i, part, memory + i * K, save);
-    memory += B * K;
-    for (int i = 0; i < B; i++) move_row(p->excess + i, part, memory + i * K, save);
-    memory += B * K;
-    for (int i = 0; i < OTHER_POOLS; i++) move_row(p->other + i, part, memory + i * K, save);
+/* Between memory and what a member sums, of y and then of z. */
+AN_INLINE void move_sums(const an_resonator_call *c, const member *m, int64_t n, vec *sums,
+                         int64_t rows, int save) {
+    const int64_t K = c->oscillators;
+    real *memory = (real *)c->pools + n * 2 * rows * K + m->at;
+    for (int64_t i = 0; i < 2 * rows; i++) move_row(sums + i, m->part, memory + i * K, save);
 }
 
-AN_INLINE void resonate(const an_resonator_call *c, int64_t n, int64_t at, const int B,
-                        int64_t part) {
-    const int64_t K = c->oscillators, F = c->inputs, from = c->offsets[n], to = c->offsets[n + 1];
-    const int64_t rows = 2 * B + OTHER_POOLS;
-    const real *weight = (const real *)c->weight + at, *steps = (const real *)c->steps + at;
-    real *state = (real *)c->state + n * 2 * K + at;
-    real *memory = c->pools ? (real *)c->pools + n * 2 * rows * K + at : NULL;
-    vec y = take(state, part), z = take(state + K, part), bias[2][AN_MOST_BIASES];
-    pools of_y, of_z;
-    propagator w = {0};
-    if (!c->elapsed)
-        w = (propagator){take(steps, part), take(steps + K, part), take(steps + 2 * K, part)};
-    if (memory) {
-        const real *p = (const real *)c->bias + at;
-        for (int s = 0; s < 2; s++)
-            for (int i = 0; i < B; i++) bias[s][i] = take(p + (s * B + i) * K, part);
-        move_pools(&of_y, B, part, memory, K, 0);
-        move_pools(&of_z, B, part, memory + rows * K, K, 0);
-    }
-    for (int64_t sample = from; sample < to; sample++) {
+/* A member through some samples, the first of which is sample `from` of sequence n. */
+AN_INLINE void respond(const an_resonator_call *c, int64_t n, member *m, int64_t from,
+                       int64_t samples, vec *y, vec *z) {
+    const int64_t K = c->oscillators, F = c->inputs, known = F < KNOWN ? F : KNOWN;
+    const real *weight = (const real *)c->weight + m->at;
+    vec weights[KNOWN], last_y = m->y, last_z = m->z;
+    propagator w = m->step;
+    for (int64_t f = 0; f < known; f++) weights[f] = take(weight + f * K, m->part);
+    for (int64_t i = 0; i < samples; i++) {
+        const int64_t sample = from + i;
         const real *x = (const real *)c->x + sample * F;
-        if (c->elapsed && (sample == from || c->elapsed[sample] != c->elapsed[sample - 1]))
-            w = propagator_of(c->frequency + at, c->q + at, c->elapsed[sample],
-                              part ? part : LANES);
-        vec u = splat(x[0]) * take(weight, part);
-        for (int64_t f = 1; f < F; f++) u += splat(x[f]) * take(weight + f * K, part);
-        const vec e = u - y, before = z;
-        y += w.a * e + w.b * before;
-        z += w.b * e - w.c * before;
-        if (memory) {
-            const vec t = splat((real)(c->before[n] + sample - from));
-            pool(&of_y, y, bias[0], B, t);
-            pool(&of_z, z, bias[1], B, t);
-        }
+        if (c->elapsed && (sample == c->offsets[n] || c->elapsed[sample] != c->elapsed[sample - 1]))
+            w = propagator_of(c->frequency + m->at, c->q + m->at, c->elapsed[sample],
+                              m->part ? m->part : LANES);
+        vec u = splat(x[0]) * weights[0];
+        for (int64_t f = 1; f < known; f++) u += splat(x[f]) * weights[f];
+        for (int64_t f = known; f < F; f++) u += splat(x[f]) * take(weight + f * K, m->part);
+        const vec e = u - last_y, before = last_z;
+        last_y += w.a * e + w.b * before;
+        last_z += w.b * e - w.c * before;
+        y[i] = last_y;
+        z[i] = last_z;
         if (c->output) {
-            real *out = (real *)c->output + sample * 2 * K + at;
-            store_columns(out, y, part);
-            store_columns(out + K, z, part);
+            real *out = (real *)c->output + sample * 2 * K + m->at;
+            store_columns(out, last_y, m->part);
+            store_columns(out + K, last_z, m->part);
         }
     }
-    store_columns(state, y, part);
-    store_columns(state + K, z, part);
-    if (memory) {
-        move_pools(&of_y, B, part, memory, K, 1);
-        move_pools(&of_z, B, part, memory + rows * K, K, 1);
+    m->y = last_y, m->z = last_z, m->step = w;
+}
+
+/* The members through sequence n, some samples after the other: what is pooled of one response in
+ * them stays in registers. */
+AN_INLINE void resonate(const an_resonator_call *c, int64_t n, member *m, const int members,
+                        const int B) {
+    const int64_t K = c->oscillators, start = c->offsets[n], end = c->offsets[n + 1];
+    const int64_t rows = BIAS_POOLS * B + OTHER_POOLS;
+    const int pools = c->pools != NULL, competing = pools && c->scale;
+    const real *bias = c->bias, *scale = c->scale;
+    vec sums[MEMBERS * 2 * ALL_ROWS], biases[MEMBERS * 2 * AN_MOST_BIASES], factor[2][MEMBERS];
+    vec response[2][MEMBERS][TILE];
+    for (int i = 0; i < members; i++) {
+        if (pools) move_sums(c, m + i, n, sums + i * 2 * rows, rows, 0);
+        for (int s = 0; pools && s < 2 * B; s++)
+            biases[i * 2 * B + s] = take(bias + s * K + m[i].at, m[i].part);
+        for (int s = 0; competing && s < 2; s++)
+            factor[s][i] = take(scale + s * K + m[i].at, m[i].part);
+    }
+    for (int64_t from = start; from < end; from += TILE) {
+        const int64_t samples = end - from < TILE ? end - from : TILE;
+        for (int i = 0; i < members; i++) {
+            respond(c, n, m + i, from, samples, response[0][i], response[1][i]);
+            for (int s = 0; pools && s < 2; s++)
+                pool(sums + (i * 2 + s) * rows, response[s][i], samples,
+                     c->before[n] + from - start, biases + (i * 2 + s) * B, B);
+        }
+        for (int s = 0; competing && s < 2; s++)
+            compete(m, members, response[s], samples, factor[s], sums + s * rows + BIAS_POOLS * B,
+                    2 * rows);
+    }
+    for (int i = 0; i < members; i++) {
+        real *state = (real *)c->state + n * 2 * K + m[i].at;
+        store_columns(state, m[i].y, m[i].part);
+        store_columns(state + K, m[i].z, m[i].part);
+        if (pools) move_sums(c, m + i, n, sums + i * 2 * rows, rows, 1);
     }
 }
 
-/* One vector of oscillators through one sequence. The usual numbers of biases are constants, so
- * that their sums can stay in registers. */
-static void resonate_one(void *context, int64_t index) {
+static int64_t groups_of(const an_resonator_call *c) {
+    return (c->oscillators + 2 * MEMBERS - 1) / (2 * MEMBERS);
+}
+
+/* Some groups of one block through one sequence. The usual numbers of biases and of members are
+ * constants, so that loops over them unroll. */
+static void resonate_some(void *context, int64_t index) {
     const an_resonator_call *c = context;
-    const int64_t vectors = (c->oscillators + LANES - 1) / LANES;
-    const int64_t n = index / vectors, at = index % vectors * LANES;
-    const int64_t part = at + LANES <= c->oscillators ? 0 : c->oscillators - at;
-    if (part)
-        resonate(c, n, at, (int)c->biases, part);
-    else if (c->biases == 1)
-        resonate(c, n, at, 1, 0);
-    else if (c->biases == 2)
-        resonate(c, n, at, 2, 0);
+    const int64_t K = c->oscillators, groups = groups_of(c), vectors = (groups + LANES - 1) / LANES;
+    const int64_t n = index / (2 * vectors), block = index / vectors % 2 * MEMBERS * groups;
+    const int64_t first = index % vectors * LANES;
+    member m[MEMBERS];
+    int members = 0;
+    for (; members < MEMBERS; members++) {
+        const int64_t at = block + members * groups + first;
+        const int64_t group_lanes = groups - first < LANES ? groups - first : LANES;
+        const int64_t lanes = K - at < group_lanes ? K - at : group_lanes;
+        if (lanes <= 0) break;
+        const int64_t part = lanes < LANES ? lanes : 0;
+        const real *state = (const real *)c->state + n * 2 * K + at;
+        const real *step = (const real *)c->steps + at;
+        real absent[LANES];
+        for (int64_t i = 0; i < LANES; i++) absent[i] = i < lanes ? 0 : -(real)INFINITY;
+        m[members] = (member){.at = at, .part = part, .y = take(state, part)};
+        m[members].z = take(state + K, part), m[members].absent = load(absent);
+        if (!c->elapsed)
+            m[members].step =
+                (propagator){take(step, part), take(step + K, part), take(step + 2 * K, part)};
+    }
+    if (members == MEMBERS && c->biases == 2)
+        resonate(c, n, m, MEMBERS, 2);
+    else if (members == MEMBERS && c->biases == 1)
+        resonate(c, n, m, MEMBERS, 1);
     else
-        resonate(c, n, at, (int)c->biases, 0);
+        resonate(c, n, m, members, (int)c->biases);
 }
 
 static void run_resonators(const an_resonator_call *c) {
-    const int64_t vectors = (c->oscillators + LANES - 1) / LANES;
+    const int64_t vectors = (groups_of(c) + LANES - 1) / LANES;
     const int64_t work = c->offsets[c->sequences] * c->oscillators;
-    an_parallel(c->sequences * vectors, work < SMALL ? 1 : (int)c->threads, resonate_one,
+    an_parallel(c->sequences * 2 * vectors, work < SMALL ? 1 : (int)c->threads, resonate_some,
                 (void *)c);
 }
 

@@ -1,0 +1,320 @@
+"""Resonators and their rivals on a folder of UCR data sets.
+
+    OMP_NUM_THREADS=1 python benchmarks/ucr.py FOLDER [--methods NAME ...] [--seeds 3] [--write]
+
+FOLDER holds one ``NAME.npz`` for each set (x_train, y_train, x_test, y_test; shorter series end in
+NaN) or the archive's folders ``NAME/NAME_TRAIN.tsv``. Each result is a line of ``ucr.jsonl``, and
+results that are there already are not measured again. Gaps within a series are interpolated. Ours
+read series of their own lengths; rivals, which need one length, read zeros after the end.
+
+The rivals need aeon. It needs an older pandas than this package: run this script in an environment
+of its own with ``pip install aeon torch``, and this package installed there with
+``pip install --no-deps``. Without aeon only ours are measured, and the script says so.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import platform
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.stats
+import torch
+
+import anharmonic as ah
+from anharmonic.estimators import ResonatorClassifier
+
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "resonators.md"
+PICTURE = HERE.parent / "docs" / "pictures" / "ucr-ranks.png"
+METHODS = ("resonators", "MiniRocket", "MultiRocketHydra", "QUANT")
+OLD_POOLS = ("share", "run", "position", "largest", "end")
+SHORTEST = 9
+"""The rivals take no shorter series."""
+Series = list[np.ndarray]
+Parts = dict[str, tuple[Series, np.ndarray]]
+
+
+def names_in(folder: Path) -> list[str]:
+    """The data sets of a folder, in alphabetical order."""
+    stored = {path.stem for path in folder.glob("*.npz")}
+    return sorted(stored | {path.parent.name for path in folder.glob("*/*_TRAIN.tsv")})
+
+
+def load(folder: Path, name: str) -> Parts:
+    """The series and classes of both parts of a data set."""
+    parts: Parts = {}
+    stored = folder / f"{name}.npz"
+    for part in ("train", "test"):
+        if stored.exists():
+            with np.load(stored) as data:
+                rows, classes = data[f"x_{part}"], data[f"y_{part}"]
+        else:
+            table = np.loadtxt(folder / name / f"{name}_{part.upper()}.tsv", delimiter="\t")
+            rows, classes = table[:, 1:], table[:, 0].astype(int)
+        parts[part] = ([without_gaps(row) for row in rows.astype(np.float32)], classes)
+    return parts
+
+
+def without_gaps(row: np.ndarray) -> np.ndarray:
+    """The series of a row: without NaN at its end, and with interpolated values for other NaN."""
+    known = np.flatnonzero(~np.isnan(row))
+    if not len(known):
+        return np.zeros(1, np.float32)
+    at = np.arange(known[-1] + 1)
+    return np.interp(at, known, row[known]).astype(np.float32)
+
+
+def padded(parts: Parts) -> dict[str, np.ndarray]:
+    """Arrays [N, 1, T] with zeros after the end of shorter series."""
+    longest = max(SHORTEST, *(len(one) for series, _ in parts.values() for one in series))
+    found = {}
+    for part, (series, _) in parts.items():
+        found[part] = np.zeros((len(series), 1, longest), np.float32)
+        for row, one in zip(found[part], series, strict=True):
+            row[0, : len(one)] = one
+    return found
+
+
+def classifiers() -> dict[str, Callable[[int], Any]]:
+    """A function from a seed to a classifier for each method that can run here."""
+    found: dict[str, Callable[[int], Any]] = {
+        "resonators": lambda seed: ResonatorClassifier(random_state=seed, n_jobs=1),
+        "resonators 0.1": lambda seed: ResonatorClassifier(
+            pools=OLD_POOLS, random_state=seed, n_jobs=1
+        ),
+    }
+    try:
+        from aeon.classification.convolution_based import (
+            MiniRocketClassifier,
+            MultiRocketHydraClassifier,
+        )
+        from aeon.classification.interval_based import QUANTClassifier
+    except ImportError as error:
+        print(f"The rivals are left out, because aeon cannot be imported: {error}.")
+        return found
+    return found | {
+        "MiniRocket": lambda seed: MiniRocketClassifier(random_state=seed, n_jobs=1),
+        "MultiRocketHydra": lambda seed: MultiRocketHydraClassifier(random_state=seed, n_jobs=1),
+        "QUANT": lambda seed: QUANTClassifier(random_state=seed),
+    }
+
+
+def measure(make: Callable[[int], Any], own_lengths: bool, parts: Parts, seed: int) -> dict:
+    """The test accuracy, and CPU seconds of fit and predict."""
+    x = {part: series for part, (series, _) in parts.items()} if own_lengths else padded(parts)
+    model = make(seed)
+    began = time.process_time()
+    model.fit(x["train"], parts["train"][1])
+    is_right = model.predict(x["test"]) == parts["test"][1]
+    seconds = time.process_time() - began
+    return {"accuracy": float(np.mean(is_right)), "seconds": round(seconds, 3)}
+
+
+def warm_up(make: Callable[[int], Any], own_lengths: bool) -> None:
+    """Let a method compile what its first call compiles."""
+    rng = np.random.default_rng(0)
+    series = [rng.normal(size=50).astype(np.float32) for _ in range(20)]
+    parts = {part: (series, np.arange(20) % 2) for part in ("train", "test")}
+    measure(make, own_lengths, parts, 0)
+
+
+def machine() -> str:
+    """What the results were measured with."""
+    versions = [f"anharmonic {ah.__version__}", f"torch {torch.__version__}"]
+    try:
+        import aeon
+
+        versions.append(f"aeon {aeon.__version__}")
+    except ImportError:
+        pass
+    return f"{platform.machine()}, {os.cpu_count()} cores, {', '.join(versions)}"
+
+
+def read_results(path: Path) -> list[dict]:
+    """The results so far; a last line that was cut off is left out."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def matrix(results: list[dict], methods: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Sets on which every method was measured; accuracies and seconds, means of seeds."""
+    found: dict[tuple[str, str], list[dict]] = {}
+    for one in results:
+        found.setdefault((one["method"], one["set"]), []).append(one)
+    names = sorted({name for _, name in found})
+    names = [name for name in names if all((method, name) in found for method in methods)]
+    accuracy, seconds = (
+        np.array(
+            [[np.mean([one[key] for one in found[m, name]]) for m in methods] for name in names]
+        ).reshape(len(names), len(methods))
+        for key in ("accuracy", "seconds")
+    )
+    return names, accuracy, seconds
+
+
+def mean_ranks(accuracy: np.ndarray) -> np.ndarray:
+    """The mean rank of each method, 1 for the best; equals share theirs."""
+    return np.asarray(scipy.stats.rankdata(-accuracy.round(6), axis=1).mean(axis=0))
+
+
+def different(accuracy: np.ndarray, level: float = 0.05) -> np.ndarray:
+    """Which pairs differ by Wilcoxon's signed-rank test, corrected after Holm."""
+    number = accuracy.shape[1]
+    pairs = list(itertools.combinations(range(number), 2))
+    p = []
+    for i, j in pairs:
+        gap = (accuracy[:, i] - accuracy[:, j]).round(6)
+        p.append(scipy.stats.wilcoxon(gap).pvalue if gap.any() else 1.0)
+    found = np.zeros((number, number), bool)
+    for place, at in enumerate(np.argsort(p)):
+        if p[at] > level / (len(p) - place):
+            break
+        i, j = pairs[at]
+        found[i, j] = found[j, i] = True
+    return found
+
+
+def summary(methods: list[str], accuracy: np.ndarray, seconds: np.ndarray) -> str:
+    """A Markdown table with a method a line."""
+    ranks, first = mean_ranks(accuracy), accuracy[:, :1]
+    lines = [
+        "| method | mean accuracy | mean rank | wins, draws, losses of resonators | CPU seconds |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for i, method in enumerate(methods):
+        gap = (first[:, 0] - accuracy[:, i]).round(6)
+        against = f"{(gap > 0).sum()}, {(gap == 0).sum()}, {(gap < 0).sum()}" if i else ""
+        lines.append(
+            f"| {method} | {100 * accuracy[:, i].mean():.2f} % | {ranks[i]:.2f} | {against} "
+            f"| {seconds[:, i].sum():,.0f} |"
+        )
+    return "\n".join(lines)
+
+
+def furthest(names: list[str], methods: list[str], accuracy: np.ndarray, number: int = 5) -> str:
+    """Where resonators lose most against the best rival, and where they win most."""
+    gap = 100 * (accuracy[:, 0] - accuracy[:, 1:].max(axis=1))
+    order = np.argsort(gap)
+    losses = [f"{names[i]} {gap[i]:+.0f}" for i in order[:number] if gap[i] < 0]
+    wins = [f"{names[i]} {gap[i]:+.0f}" for i in order[::-1][:number] if gap[i] > 0]
+    return (
+        f"Points against the best of the others: losses {', '.join(losses) or 'none'}; "
+        f"wins {', '.join(wins) or 'none'}."
+    )
+
+
+def draw(path: Path, methods: list[str], accuracy: np.ndarray) -> None:
+    """A critical-difference diagram: mean ranks, and bars that join what is not different."""
+    import matplotlib.pyplot as plt
+
+    ranks, apart = mean_ranks(accuracy), different(accuracy)
+    order = np.argsort(ranks)
+    figure, axes = plt.subplots(figsize=(7, 1.2 + 0.3 * len(methods)))
+    low, high = 1, len(methods)
+    axes.set_xlim(low - 0.8, high + 0.8)
+    axes.set_ylim(-0.6 * len(methods) - 0.3, 0.5)
+    axes.hlines(0, low, high, color="black")
+    for rank in range(low, high + 1):
+        axes.vlines(rank, 0, 0.1, color="black")
+        axes.text(rank, 0.15, str(rank), ha="center", va="bottom")
+    half = (len(methods) + 1) // 2
+    for place, i in enumerate(order):
+        is_left = place < half
+        depth = 0.55 * (place if is_left else len(methods) - 1 - place) + 0.9
+        end = low - 0.1 if is_left else high + 0.1
+        axes.plot([ranks[i], ranks[i], end], [0, -depth, -depth], color="black", lw=1)
+        label = f"{methods[i]} {ranks[i]:.2f}"
+        axes.text(end, -depth, f" {label} ", ha="right" if is_left else "left", va="center")
+    depth, last = 0.2, -1
+    for start in range(len(order)):
+        end = max(
+            e for e in range(start, len(order))
+            if not apart[np.ix_(order[start : e + 1], order[start : e + 1])].any()
+        )  # fmt: skip
+        if end > start and end > last:
+            ends = ranks[order[start]] - 0.03, ranks[order[end]] + 0.03
+            axes.hlines(-depth, *ends, color="black", lw=4)
+            depth, last = depth + 0.18, end
+    axes.axis("off")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150, bbox_inches="tight")
+    plt.close(figure)
+
+
+def report(results: list[dict], methods: list[str]) -> str:
+    """The summary, as it stands in the docs."""
+    names, accuracy, seconds = matrix(results, methods)
+    seeds = [len({one["seed"] for one in results if one["method"] == m}) for m in methods]
+    about = (
+        f"{len(names)} sets, official splits; seeds: "
+        + ", ".join(f"{method} {number}" for method, number in zip(methods, seeds, strict=True))
+        + f". CPU seconds of fit and predict for all sets, mean of seeds, one thread. "
+        f"{results[-1]['machine']}."
+    )
+    lines = [summary(methods, accuracy, seconds), about]
+    if len(methods) > 1:
+        lines.append(furthest(names, methods, accuracy))
+    return "\n\n".join(lines)
+
+
+def write(text: str) -> None:
+    """Puts the summary into the page."""
+    start, end = "<!-- ucr -->\n", "<!-- /ucr -->"
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(start)
+    PAGE.write_text(before + start + text + "\n" + end + rest.partition(end)[2], encoding="utf-8")
+
+
+def main() -> None:
+    """Measures what is missing, prints the summary and perhaps writes it."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--methods", nargs="+", default=list(METHODS))
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--only", nargs="+", help="names of sets")
+    parser.add_argument("--results", type=Path, default=HERE / "ucr.jsonl")
+    parser.add_argument("--picture", type=Path, help="where to draw ranks, without --write")
+    parser.add_argument("--write", action="store_true", help="table and picture into the docs")
+    options = parser.parse_args()
+    if os.environ.get("OMP_NUM_THREADS") != "1":
+        parser.error("set OMP_NUM_THREADS=1: NumPy reads it when it starts")
+    warnings.filterwarnings("ignore")  # of the rivals and of scikit-learn
+    torch.set_num_threads(1)
+    makers = classifiers()
+    known = {(one["set"], one["method"], one["seed"]) for one in read_results(options.results)}
+    names = [n for n in names_in(options.folder) if not options.only or n in options.only]
+    is_warm: set[str] = set()
+    for name, method in itertools.product(names, options.methods):
+        missing = [s for s in range(options.seeds) if (name, method, s) not in known]
+        if not missing or method not in makers:
+            continue
+        parts, own_lengths = load(options.folder, name), method.startswith("resonators")
+        if method not in is_warm:
+            warm_up(makers[method], own_lengths)
+            is_warm.add(method)
+        for seed in missing:
+            found = measure(makers[method], own_lengths, parts, seed)
+            line = {"set": name, "method": method, "seed": seed, **found, "machine": machine()}
+            with options.results.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+            print(name, method, seed, found, flush=True)
+    results = [one for one in read_results(options.results) if one["set"] in names]
+    methods = [m for m in options.methods if any(one["method"] == m for one in results)]
+    print(text := report(results, methods))
+    if options.write:
+        write(f"{text}\n\n![Mean ranks](pictures/{PICTURE.name})")
+    if options.write or options.picture:
+        _, accuracy, _ = matrix(results, methods)
+        draw(PICTURE if options.write else options.picture, methods, accuracy)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""The benchmark on UCR sets: reading, ranks, and what counts as different."""
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import ucr
+
+pytest.importorskip("sklearn")
+
+
+def test_archive_files_and_stored_arrays_are_read_alike(tmp_path):
+    rows = np.array([[1, 0.5, np.nan, 1.5, np.nan], [2, 3.0, 4.0, 5.0, 6.0]])
+    (tmp_path / "Text").mkdir()
+    for part in ("TRAIN", "TEST"):
+        np.savetxt(tmp_path / "Text" / f"Text_{part}.tsv", rows, delimiter="\t")
+    arrays = {f"x_{part}": rows[:, 1:] for part in ("train", "test")}
+    np.savez(tmp_path / "Arrays.npz", **arrays, y_train=rows[:, 0], y_test=rows[:, 0])
+    assert ucr.names_in(tmp_path) == ["Arrays", "Text"]
+    for name in ("Arrays", "Text"):
+        series, classes = ucr.load(tmp_path, name)["test"]
+        assert [one.tolist() for one in series] == [[0.5, 1.0, 1.5], [3.0, 4.0, 5.0, 6.0]]
+        assert classes.tolist() == [1, 2]
+
+
+def test_ranks_share_places_and_clear_differences_are_found():
+    rng = np.random.default_rng(0)
+    good = rng.uniform(0.7, 0.9, 40)
+    accuracy = np.stack([good + 0.05, good, good + rng.normal(0, 0.001, 40)], axis=1)
+    assert ucr.mean_ranks(np.array([[0.9, 0.8, 0.9]])).tolist() == [1.5, 3, 1.5]
+    apart = ucr.different(accuracy)
+    assert apart[0, 1] and apart[0, 2] and not apart[1, 2]
+
+
+def test_results_are_measured_once_and_summed_up(tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    y = np.arange(20) % 2
+    x = np.sin(np.where(y, 0.3, 0.9)[:, None] * np.arange(30)) + 0.1 * rng.normal(size=(20, 30))
+    np.savez(tmp_path / "Waves.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    results, picture = tmp_path / "ucr.jsonl", tmp_path / "ranks.png"
+    argv = ["ucr.py", str(tmp_path), "--seeds", "1", "--results", str(results)]
+    argv += ["--methods", "resonators", "resonators 0.1", "--picture", str(picture)]
+    monkeypatch.setattr("sys.argv", argv)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    threads = torch.get_num_threads()
+    for _ in range(2):
+        ucr.main()
+        torch.set_num_threads(threads)
+        lines = [json.loads(line) for line in results.read_text().splitlines()]
+        assert [one["method"] for one in lines] == ["resonators", "resonators 0.1"]
+    assert all(one["accuracy"] > 0.9 for one in lines)
+    assert "| resonators 0.1 | 100.00 % | 1.50 | 0, 1, 0 |" in capsys.readouterr().out
+    assert picture.stat().st_size > 1000
