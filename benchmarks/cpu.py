@@ -1,7 +1,7 @@
 r"""How fast the layers are on this CPU, beside ``torch.nn.LSTM`` and others.
 
 python benchmarks/cpu.py --json benchmarks/cpu.json --markdown benchmarks/cpu.md \
-    --readme README.md benchmarks/README.md --history
+    --readme benchmarks/README.md --history
 """
 
 from __future__ import annotations

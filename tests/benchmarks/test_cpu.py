@@ -1,9 +1,13 @@
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 import cpu
 from harness import speed
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -57,3 +61,14 @@ def test_wrong_use(bench, capsys):
     assert "'lem-b23'" in capsys.readouterr().err
     with pytest.raises(FileNotFoundError, match=r"missing\.json"):
         bench("--from-json", "missing.json")
+
+
+def test_speeds_in_the_readme_are_those_of_the_table():
+    measured = json.loads((ROOT / "benchmarks" / "cpu.json").read_text("utf-8"))["measurements"]
+    training = [one for one in measured if one["target"] and "one step" not in one["title"]]
+    readme = (ROOT / "README.md").read_text("utf-8")
+    for name in ("CoRNN", "UnICORNN", "LEM"):
+        ratios = [one["ratios"]["anharmonic"] for one in training if one["title"].startswith(name)]
+        said = re.search(rf"\| `{name}` \|[^|]*\| ([\d.]+) to ([\d.]+) \|", readme)
+        assert said is not None
+        assert list(said.groups()) == [f"{min(ratios):.1f}", f"{max(ratios):.1f}"]
