@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import torch
+
 from anharmonic.ops.compiler import build
 from anharmonic.ops.compiler.recurrence import explain, recurrence
 
@@ -30,7 +31,7 @@ def same_as_loop(step, batch=4):
     return torch.allclose(found, right, atol=1e-6), run._kernel is not None
 
 
-# ---- the four that a prototype got wrong ----------------------------------------------------------
+# ---- the four that a prototype got wrong ----
 def test_batch_size_as_a_number():
     def step(u, h, w):
         return h * w["a"] + u / h.shape[0]
@@ -88,7 +89,7 @@ def test_second_backward_after_another_forward():
     assert torch.equal(first, second)
 
 
-# ---- others ------------------------------------------------------------------------------------------
+# ---- others ----
 def _cumulative(u, h, w):
     return torch.cumsum(h * w["a"], 1) + u
 
@@ -208,7 +209,7 @@ def test_explain(capsys):
     assert "saved for every step: 1 tanh [8]" in capsys.readouterr().out
 
 
-# ---- the compiler and its folder -------------------------------------------------------------------
+# ---- the compiler and its folder ----
 PROGRAM = """
 import torch, warnings
 from anharmonic.ops.compiler.recurrence import recurrence

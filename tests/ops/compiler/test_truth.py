@@ -6,6 +6,7 @@ from typing import NamedTuple
 import pytest
 import torch
 import torch.nn.functional as F
+
 from anharmonic.ops import (
     CoRNNEquation,
     LEMEquation,
@@ -33,7 +34,6 @@ def of_equation(equation, variables=2):
     return Cell(step, own.shapes, variables)
 
 
-
 def fastgrnn_joined(u, state, w):
     shared = F.linear(u, w["V"])
     (h,) = state
@@ -44,7 +44,7 @@ def fastgrnn_joined(u, state, w):
     return ((zeta * (1 - z) + nu) * torch.tanh(recurrent + u_h) + z * h,)
 
 
-# ---- rivals of the papers -------------------------------------------------------------------------
+# ---- rivals of the papers ----
 def indrnn(u, state, w):
     bounded = w["w"].clamp(-1.01, 1.01)
     return (torch.relu(torch.addcmul(F.linear(u, w["V"], w["b"]), bounded, state[0])),)
@@ -78,7 +78,7 @@ def lipschitz(u, state, w):
     return (h + 0.05 * (h @ A.t() + torch.tanh(h @ W.t() + F.linear(u, w["V"], w["b"]))),)
 
 
-# ---- invented ones --------------------------------------------------------------------------------
+# ---- invented ones ----
 def gru(u, state, w):
     (h,) = state
     i_r, i_z, i_n = F.linear(u, w["V"], w["b"]).chunk(3, 1)
@@ -113,10 +113,6 @@ def delayed(u, state, w):
     h, before = state
     mix = torch.softmax(h @ w["W"].t() + F.linear(u, w["V"], w["b"]), dim=-1)
     return torch.sin(h + mix * before) + 0.1 * before.abs().sqrt(), h
-
-
-def square(*names):
-    return lambda F, H: dict.fromkeys(names, (H, H))
 
 
 def shapes(V=1, W=None, b=1, **others):
@@ -177,7 +173,7 @@ def call(cell, sizes, dtype, compiled, memory):
         weight = torch.cos(torch.arange(value.numel()) * 1.3 + k).to(dtype)
         loss = loss + (value * weight.view_as(value)).sum()
     leaves = [x, *state, *w.values()]
-    grads = torch.autograd.grad(loss, leaves)
+    grads = torch.autograd.grad(loss, leaves, materialize_grads=True)
     return [v.detach() for v in (output, *end)] + list(grads)
 
 

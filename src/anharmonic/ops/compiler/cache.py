@@ -18,9 +18,7 @@ from anharmonic.ops import library
 from anharmonic.ops.compiler.kernel import ALL, STARTS, Cut, Kernel
 from anharmonic.ops.compiler.trace import Example, Unsupported, compare_with, record
 
-Loop = Callable[
-    [list[Tensor], list[Tensor], list[Tensor]], tuple[Tensor, Sequence[Tensor]]
-]
+Loop = Callable[[list[Tensor], list[Tensor], list[Tensor]], tuple[Tensor, Sequence[Tensor]]]
 """``loop(inputs, state, weights)`` -> outputs [T, B, H] and the last state, in plain PyTorch."""
 
 _MOST_STEPS = 512
@@ -62,6 +60,14 @@ def find(example: Example, batch: int, loop: Loop, name: str, *, exactly: bool) 
     Raises:
         Unsupported: If the step is not compiled; the message says why.
     """
+    random = torch.get_rng_state()  # a step that draws is run once more than the loop runs it
+    try:
+        return _found(example, batch, loop, name, exactly)
+    finally:
+        torch.set_rng_state(random)
+
+
+def _found(example: Example, batch: int, loop: Loop, name: str, exactly: bool) -> Kernel:
     entries, outside = record(example)
     sizes = (
         name, tuple(example.state), tuple(example.inputs), example.dtype, library.instruction_set(),
@@ -81,9 +87,7 @@ def find(example: Example, batch: int, loop: Loop, name: str, *, exactly: bool) 
     return kernel
 
 
-def _known(
-    key: Any, sizes: Any, outside: list[Tensor], example: Example, batch: int
-) -> _Entry:
+def _known(key: Any, sizes: Any, outside: list[Tensor], example: Example, batch: int) -> _Entry:
     """The entry of a key, for which this number of sequences was traced."""
     entry = _entries.get(key)
     if entry is None:
@@ -154,7 +158,7 @@ def check(kernel: Kernel, example: Example, loop: Loop) -> None:
             def compiled(
                 inputs: list[Tensor], state: list[Tensor], weights: list[Tensor], cut: Cut = cut
             ) -> tuple[Tensor, Sequence[Tensor]]:
-                return walk(exact, cut, True, inputs, state, weights)  # type: ignore[return-value]
+                return walk(exact, cut, True, inputs, state, weights)
 
             found = _results(compiled, exact_example.needs, inputs, state, weights)
             finite |= _agree(found, expected, 1e-9 if precise else 1e-4)
@@ -210,9 +214,7 @@ def _results(
     return [*(value.detach() for value in results), *found]
 
 
-def _agree(
-    found: Sequence[Tensor | None], expected: Sequence[Tensor | None], most: float
-) -> bool:
+def _agree(found: Sequence[Tensor | None], expected: Sequence[Tensor | None], most: float) -> bool:
     """Raise if results differ by more than ``most`` of the largest entry; say if any was finite."""
     finite = False
     for value, right in zip(found, expected, strict=True):
@@ -271,6 +273,10 @@ class _Walk(torch.autograd.Function):
         )
         flat = [grad for group in grads for grad in group]
         wanted = ctx.needs_input_grad[4:]
-        return None, None, None, None, *(
-            grad if needs else None for grad, needs in zip(flat, wanted, strict=True)
+        return (
+            None,
+            None,
+            None,
+            None,
+            *(grad if needs else None for grad, needs in zip(flat, wanted, strict=True)),
         )

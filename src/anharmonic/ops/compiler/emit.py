@@ -94,13 +94,9 @@ class _Writer:
         leaving = {v: tables.buffer(v.width, STEP) for v in _flat(plan.grad_state)}
         places = self._backward({**old, **new, **inputs}, arriving, leaving)
         outers, sums = self._after_steps(places)
-        grads = [
-            (places[v], v, k) for k, group in enumerate(plan.grad_inputs) for v in group
-        ]
+        grads = [(places[v], v, k) for k, group in enumerate(plan.grad_inputs) for v in group]
         text = self._text(old, inputs, arriving, leaving, grads, outers, sums, places)
-        return Source(
-            text, tables, outers, [(k, low, v.width) for k, low, v in sums], self.regions
-        )
+        return Source(text, tables, outers, [(k, low, v.width) for k, low, v in sums], self.regions)
 
     # ---- the five functions -------------------------------------------------------------------
     def _forward(
@@ -115,9 +111,7 @@ class _Writer:
         saved_early = [v for v in plan.saved if v in early_set]
         frontier = [v for v in early if v in read]
         hoisted = {v: tables.buffer(v.width, TILE) for v in frontier}
-        self._function(
-            "forward_tile", hoisted, inputs, whole_tile=True, keep=saved_early
-        )
+        self._function("forward_tile", hoisted, inputs, whole_tile=True, keep=saved_early)
         # A state that is nothing but the input's is copied in every step.
         reads = [arg for value in late for arg in value.args]
         once = {v for v in frontier if reads.count(v) == 1 and v not in plan.saved and v not in new}
@@ -162,7 +156,9 @@ class _Writer:
             if in_step[arg]
         ]
         carried += [v for v in wanted if in_step[v]]
-        carried = [v for v in dict.fromkeys(carried) if v not in given and (v.args or v in arriving)]
+        carried = [
+            v for v in dict.fromkeys(carried) if v not in given and (v.args or v in arriving)
+        ]
         targets = set(_flat(plan.grad_inputs))
         places = self._side_by_side(carried, [*leaving, *wanted], everywhere, targets)
         for value in carried:
@@ -242,8 +238,8 @@ class _Writer:
         self._write_function(name, region.lines)
 
     _ARGUMENTS = {
-        "forward_tile": "int64_t n, const int keep",
-        "forward_step": "int64_t s, const int keep",
+        "forward_tile": "int64_t n",
+        "forward_step": "int64_t s",
         "again_step": "int64_t s",
         "backward_step": "int64_t s",
         "backward_tile": "int64_t n",
@@ -361,4 +357,4 @@ def _flat(groups: Sequence[Sequence[Value]]) -> list[Value]:
 def nodes_of(source: Source) -> list[fx.Node]:
     """The nodes that the call hands over as matrices and vectors."""
     keys = [*source.tables.matrices, *source.tables.vectors]
-    return list(dict.fromkeys(key[0] for key in keys))  # type: ignore[index]
+    return list(dict.fromkeys(key[0] for key in keys))

@@ -16,7 +16,7 @@ from anharmonic.ops.compiler import build
 from anharmonic.ops.compiler.emit import emit, nodes_of
 from anharmonic.ops.compiler.plan import Plan
 from anharmonic.ops.compiler.sections import Sections
-from anharmonic.ops.compiler.trace import Example, trace
+from anharmonic.ops.compiler.trace import Example, Unsupported, trace
 from anharmonic.ops.memory import resolve
 from anharmonic.ops.native import dense, dense_rows, like_in_time, rows_summed_together, workspace
 
@@ -82,9 +82,13 @@ class Kernel:
         begin = time.perf_counter()
         self.example = example
         self.trace = trace(example, batch)
-        self._sections = Sections(self.trace, example.dtype)
-        self.plan = Plan(self._sections)
-        self.source = emit(self.plan)
+        try:
+            self._sections = Sections(self.trace, example.dtype)
+            self.plan = Plan(self._sections)
+            self.source = emit(self.plan)
+        except (LookupError, ValueError, TypeError, AttributeError, AssertionError) as error:
+            # A form of the graph that nobody has thought of: the loop can run it.
+            raise Unsupported(f"its graph has an unknown form ({error!r})") from error
         traced = time.perf_counter()
         real = "float" if example.dtype is torch.float32 else "double"
         self._library = build.load(self.source.text, real, level)
@@ -97,10 +101,10 @@ class Kernel:
         """What every call says alike."""
         tables, index = self.source.tables, {node: k for k, node in enumerate(self._nodes)}
         matrices: list[int] = []
-        for node, (k0, k1), (n0, n1) in tables.matrices:  # type: ignore[misc]
+        for node, (k0, k1), (n0, n1) in tables.matrices:
             matrices += [index[node], node.meta["val"].shape[1], k0, k1, n0, n1]
         vectors: list[int] = []
-        for node, low, high in tables.vectors:  # type: ignore[misc]
+        for node, low, high in tables.vectors:
             vectors += [index[node], low, high]
         outers: list[int] = []
         for outer in self.source.outers:

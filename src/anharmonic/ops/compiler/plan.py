@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from torch import fx
 
 from anharmonic.ops.compiler.sections import Root, Sections
-from anharmonic.ops.compiler.values import Value, needed
+from anharmonic.ops.compiler.values import Value, Values, needed
 
 
 class Plan:
@@ -41,7 +41,7 @@ class Plan:
 
         def own(groups: Sequence[Sequence[Value]]) -> list[list[Value]]:
             """The fused values; each output is a value that no other output is."""
-            found = []
+            found: list[list[Value]] = []
             for group in groups:
                 found.append([])
                 for value in group:
@@ -140,13 +140,12 @@ def _factors(root: Root) -> list[Value]:
     return [*root.left, *(root.right or [])]
 
 
-def _fuse(values: object, outputs: Sequence[Value]) -> dict[Value, Value]:
+def _fuse(make: Values, outputs: Sequence[Value]) -> dict[Value, Value]:
     """Turn sums with products into products that add to what is there.
 
     Of the terms of a sum, products of the latest kind come last (inputs before states before
     gradients), so that what the input alone says is one value, computed for a whole tile.
     """
-    make = values  # Values
     live = needed(outputs)
     users: dict[Value, int] = {}
     for value in live:

@@ -90,9 +90,7 @@ class Recurrence:
             if reason is not None:
                 raise Unsupported(reason)
             gradient = needs_gradient((*tensors, *form.weights))
-            kernel = find(
-                form.example(), form.batch, form.loop, _name(self.step), exactly=gradient
-            )
+            kernel = find(form.example(), form.batch, form.loop, _name(self.step), exactly=gradient)
         except Unsupported as error:
             self._kernel, self._reason = None, str(error)
             if self.compiled is True:
@@ -140,10 +138,10 @@ def recurrence(step: Callable[..., Any], *, compiled: bool | str = "auto") -> Re
 
     Example:
         >>> import torch
-        >>> from anharmonic.ops.compiler.recurrence import recurrence
+        >>> import anharmonic as ah
         >>> def leaky(u, h, w):
         ...     return torch.lerp(h, torch.tanh(u @ w["V"] + h @ w["W"] + w["b"]), 0.1)
-        >>> run = recurrence(leaky, compiled=False)
+        >>> run = ah.recurrence(leaky, compiled=False)
         >>> w = {"V": torch.ones(2, 3), "W": torch.eye(3), "b": torch.zeros(3)}
         >>> output, h = run(torch.ones(5, 4, 2), torch.zeros(4, 3), w)
         >>> output.shape, torch.equal(output[-1], h)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from anharmonic.ops.compiler.values import (
     BINARY,
@@ -61,12 +61,12 @@ class Tables:
         groups: Sections that lie side by side in one buffer: the buffer and their position.
     """
 
-    matrices: dict[object, int]
+    matrices: dict[Any, int]
     saved: list[Value]
     widths: dict[int, int] = field(default_factory=dict)
     buffers: list[tuple[str, int]] = field(default_factory=list)
     numbers: dict[str, int] = field(default_factory=dict)
-    vectors: dict[object, int] = field(default_factory=dict)
+    vectors: dict[Any, int] = field(default_factory=dict)
     groups: dict[Value, tuple[int, int]] = field(default_factory=dict)
 
     def width(self, width: int) -> int:
@@ -89,14 +89,16 @@ class Tables:
         if value.op == "number":
             if value.extra in _LITERAL and not (value.extra == 0 and str(value.extra) == "-0.0"):
                 return f"splat({text_of(value.extra)})"
-            return f"splat(c->number[{self.numbers.setdefault(repr(value.extra), len(self.numbers))}])"
+            return (
+                f"splat(c->number[{self.numbers.setdefault(repr(value.extra), len(self.numbers))}])"
+            )
         if value.op == "scalar":
             return f"splat(*c->vector[{self.vector((value.extra, 0, 1))}])"
         if value.op == "vector" and value.width == 1:
             return f"splat(*c->vector[{self.vector(value.extra)}])"
         return None
 
-    def vector(self, key: object) -> int:
+    def vector(self, key: Any) -> int:
         """Return the number of a vector."""
         return self.vectors.setdefault(key, len(self.vectors))
 
@@ -232,7 +234,7 @@ class Region:
         i = 0
         while i < len(sections):
             section, matrix, end = sections[i], matrices[i], i + 1
-            node, (low, high), columns = keys[matrix]  # type: ignore[misc]
+            node, (low, high), columns = keys[matrix]
             group = self._tables.groups.get(section)
             while group and end < len(sections):  # sections side by side are one operand
                 after = self._tables.groups.get(sections[end])
@@ -283,7 +285,7 @@ class Region:
         def keep(value: Value) -> None:
             if value in self._keep:
                 place = self._tables.saved_place(value)
-                lines.append(f"if (keep) store({place.at()} + j, {name(value)});")
+                lines.append(f"store({place.at()} + j, {name(value)});")
 
         for value in values:
             args = [name(arg) for arg in value.args]

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch import Tensor, fx
@@ -24,6 +24,8 @@ from torch import Tensor, fx
 from anharmonic.ops.compiler.trace import Trace, Unsupported
 from anharmonic.ops.compiler.values import BINARY, COMPARISONS, UNARY, Value, Values
 
+Node: TypeAlias = Any
+"""A node of the graph; the arguments of ``fx.Node`` have no types that help."""
 FIXED, ROWS, TURNED, SUMMED = "fixed", "rows", "turned", "summed"
 
 _SAME = {
@@ -40,7 +42,7 @@ _PARTS = {"split", "split_with_sizes", "unbind", "chunk"}
 _NAMES = {
     "bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_not": "logical_not",
     "logical_xor": "ne", "bitwise_xor": "ne", "true_divide": "div", "multiply": "mul",
-    "subtract": "sub", "negative": "neg", "special_erf": "erf", "clamp_min": "maximum",
+    "subtract": "sub", "negative": "neg", "sgn": "sign", "special_erf": "erf", "clamp_min": "maximum",
     "clamp_max": "minimum",
 }  # fmt: skip
 # The sum of their results is not their result for the sum.
@@ -59,7 +61,7 @@ class Root(NamedTuple):
         right: The right factor's, if it is the sum of products of columns.
     """
 
-    node: fx.Node
+    node: Node
     left: list[Value]
     right: list[Value] | None
 
@@ -84,13 +86,13 @@ class Sections:
         self.trace, self._dtype = trace, dtype
         self.values = Values()
         self.matrices: dict[Any, int] = {}
-        self._kinds: dict[fx.Node, str] = {}
-        self._root_nodes: list[fx.Node] = []
+        self._kinds: dict[Node, str] = {}
+        self._root_nodes: list[Node] = []
         for node in trace.graph.nodes:
             if node.op != "output":
                 self._kinds[node] = self._kind(node)
         self._cuts = self._find_cuts()
-        self._of: dict[fx.Node, list[Value]] = {}
+        self._of: dict[Node, list[Value]] = {}
         for kind, nodes in (
             ("state", trace.state),
             ("input", trace.inputs),
@@ -110,9 +112,7 @@ class Sections:
         self.grad_inputs = self._all(trace.grad_inputs, trace.inputs)
         self.roots = [self._root(node) for node in self._root_nodes]
 
-    def _all(
-        self, nodes: Sequence[fx.Node | None], like: Sequence[fx.Node] = ()
-    ) -> list[list[Value]]:
+    def _all(self, nodes: Sequence[Node | None], like: Sequence[Node] = ()) -> list[list[Value]]:
         """The sections of some rows; zeros in the form of ``like`` where there is no node."""
         found = []
         for k, node in enumerate(nodes):
@@ -126,7 +126,7 @@ class Sections:
         return found
 
     # ---- what a node is ------------------------------------------------------------------------
-    def _width(self, node: fx.Node) -> int | None:
+    def _width(self, node: Node) -> int | None:
         """How many columns a node has, if it has a row for every sequence."""
         shape = list(node.meta["val"].shape)
         while len(shape) > 2 and shape[0] == 1:
@@ -135,19 +135,19 @@ class Sections:
             return None
         return int(shape[1]) if len(shape) == 2 else 1
 
-    def _columns(self, node: fx.Node) -> int:
+    def _columns(self, node: Node) -> int:
         width = self._width(node)
         if width is None:
             raise _refusal(node, f"makes rows of the shape {list(node.meta['val'].shape)}")
         return width
 
-    def _axis(self, node: fx.Node, dim: int) -> int:
+    def _axis(self, node: Node, dim: int) -> int:
         """-2 for the axis of the sequences of a node, -1 for that of its columns."""
         shape = node.meta["val"].shape
         axis = dim if dim < 0 else dim - len(shape)
         return axis - 1 if shape[-1] == self.trace.batch and len(shape) == 1 else axis
 
-    def _kind(self, node: fx.Node) -> str:
+    def _kind(self, node: Node) -> str:
         if node.op == "get_attr":
             return FIXED
         if node.op == "placeholder":
@@ -156,7 +156,9 @@ class Sections:
         if name in _FILLED or name in _FILLED_WITH:
             return ROWS if _is_tensor(node) and self._width(node) is not None else FIXED
         if SUMMED in kinds:
-            summed = [isinstance(arg, fx.Node) and self._kinds[arg] == SUMMED for arg in node.args[:2]]
+            summed = [
+                isinstance(arg, fx.Node) and self._kinds[arg] == SUMMED for arg in node.args[:2]
+            ]
             curved = name in _NOT_LINEAR or (
                 (name in ("mul", "mm") and all(summed)) or (name == "div" and summed[1])
             )
@@ -202,7 +204,7 @@ class Sections:
             raise _refusal(node, f"computes rows in {value.dtype}")
         return ROWS
 
-    def _sums_rows(self, node: fx.Node) -> bool:
+    def _sums_rows(self, node: Node) -> bool:
         """Whether a sum runs over the sequences (and perhaps over columns, too)."""
         dims = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
         source = node.args[0]
@@ -211,11 +213,11 @@ class Sections:
         return -2 in [self._axis(source, dim) for dim in dims]
 
     # ---- where columns are cut ------------------------------------------------------------------
-    def _bounds(self, node: fx.Node) -> list[tuple[int, int]]:
+    def _bounds(self, node: Node) -> list[tuple[int, int]]:
         cuts = sorted({0, self._columns(node), *self._cuts[node]})
         return list(zip(cuts, cuts[1:], strict=False))
 
-    def _offset(self, node: fx.Node) -> int:
+    def _offset(self, node: Node) -> int:
         """The first column of its argument that a slice, a part or a selection begins with."""
         name, source = _name(node), node.args[0]
         if name == "getitem":
@@ -226,7 +228,7 @@ class Sections:
         start = start or 0
         return min(start + width if start < 0 else start, width)
 
-    def _inset(self, node: fx.Node) -> tuple[int, int]:
+    def _inset(self, node: Node) -> tuple[int, int]:
         """The columns that ``slice_scatter`` or ``select_scatter`` replaces."""
         width = self._columns(node)
         given = [*node.args[3:], None, None]
@@ -238,13 +240,13 @@ class Sections:
         end = end + width if end < 0 else end
         return min(start, width), min(end, width)
 
-    def _find_cuts(self) -> dict[fx.Node, set[int]]:
+    def _find_cuts(self) -> dict[Node, set[int]]:
         """Where the columns of every node of rows are cut, by what it is made of and made into."""
         rows = [n for n, kind in self._kinds.items() if kind == ROWS and _is_tensor(n)]
-        cuts: dict[fx.Node, set[int]] = {node: set() for node in rows}
-        links: list[tuple[fx.Node, int, fx.Node, int, int]] = []
+        cuts: dict[Node, set[int]] = {node: set() for node in rows}
+        links: list[tuple[Node, int, Node, int, int]] = []
 
-        def whole(a: fx.Node, b: fx.Node) -> None:
+        def whole(a: Node, b: Node) -> None:
             if self._columns(a) == self._columns(b):
                 links.append((a, 0, b, 0, self._columns(a)))
 
@@ -291,7 +293,7 @@ class Sections:
                         changed = True
         return cuts
 
-    def _check_axis(self, node: fx.Node, source: fx.Node) -> None:
+    def _check_axis(self, node: Node, source: Node) -> None:
         """Refuse what takes some sequences out of the batch."""
         name = _name(node)
         if name == "getitem":
@@ -304,7 +306,7 @@ class Sections:
         if name == "select" or node.meta["val"].shape != source.meta["val"].shape:
             raise _refusal(node, "takes sequences out of the batch")
 
-    def _check_cat(self, node: fx.Node) -> None:
+    def _check_cat(self, node: Node) -> None:
         dim = node.args[1] if len(node.args) > 1 else 0
         if self._axis(node, dim) != -1 or any(self._kinds[a] != ROWS for a in node.args[0]):
             raise _refusal(node, "joins rows with something else")
@@ -324,7 +326,7 @@ class Sections:
             return self._of[arg][0]
         return dict(zip(self._bounds(arg), self._of[arg], strict=True))[low, high]
 
-    def _fixed(self, node: fx.Node, low: int, high: int) -> Value:
+    def _fixed(self, node: Node, low: int, high: int) -> Value:
         """What is the same in every row."""
         shape = list(node.meta["val"].shape)
         while len(shape) > 1 and shape[0] == 1:
@@ -335,7 +337,7 @@ class Sections:
             raise _refusal(node, f"stands beside rows in the shape {shape}")
         return self.values.exactly("vector", (), high - low, (node, low, high))
 
-    def _sections(self, node: fx.Node) -> list[Value]:
+    def _sections(self, node: Node) -> list[Value]:
         """The values of a node of rows."""
         name, bounds, make = _name(node), self._bounds(node), self.values.make
         source = node.args[0] if node.args else None
@@ -384,7 +386,7 @@ class Sections:
             return [self._over_columns(node, name)]
         return [self._single(node, _NAMES.get(name, name), low, high) for low, high in bounds]
 
-    def _product(self, node: fx.Node) -> list[Value]:
+    def _product(self, node: Node) -> list[Value]:
         left, right = node.args
         if self._kinds[right] != FIXED or self._kinds[left] != ROWS:
             raise _refusal(node, "multiplies rows with rows")
@@ -401,11 +403,11 @@ class Sections:
                 found.append(self.values.number(0.0, high - low))
         return found
 
-    def matrix(self, node: fx.Node, rows: tuple[int, int], columns: tuple[int, int]) -> int:
+    def matrix(self, node: Node, rows: tuple[int, int], columns: tuple[int, int]) -> int:
         """Return the number of a part of a matrix."""
         return self.matrices.setdefault((node, rows, columns), len(self.matrices))
 
-    def _over_columns(self, node: fx.Node, name: str) -> Value:
+    def _over_columns(self, node: Node, name: str) -> Value:
         source, make = node.args[0], self.values.make
         dims = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim")
         if not dims or [self._axis(source, d) for d in dims] != [-1]:
@@ -424,7 +426,7 @@ class Sections:
             total = make("div", (total, self.values.number(self._columns(source), 1)), 1)
         return total
 
-    def _single(self, node: fx.Node, name: str, low: int, high: int) -> Value:
+    def _single(self, node: Node, name: str, low: int, high: int) -> Value:
         """Columns of the result of an operation on single numbers."""
         width, make = high - low, self.values.make
         args = [
@@ -462,7 +464,7 @@ class Sections:
             return make(name, args, width)
         raise _refusal(node, "is not compiled")
 
-    def _optional(self, node: fx.Node, name: str, low: int, high: int) -> Value | None:
+    def _optional(self, node: Node, name: str, low: int, high: int) -> Value | None:
         value = node.kwargs.get(name)
         return None if value is None else self._operand(value, low, high)
 
@@ -481,19 +483,17 @@ class Sections:
                 return make("reciprocal", (base,), width)
         return make("pow", (base, exponent), width)
 
-    def _root(self, node: fx.Node) -> Root:
+    def _root(self, node: Node) -> Root:
         if _name(node) == "mm":
             turned, right = node.args
             return Root(node, self._of[turned.args[0]], self._of[right])
         return Root(node, self._of[node.args[0]], None)
 
     # ---- what PyTorch does around the loop --------------------------------------------------------
-    def evaluate(
-        self, nodes: Iterable[fx.Node | None], known: dict[fx.Node, Any]
-    ) -> list[Any]:
+    def evaluate(self, nodes: Iterable[Node | None], known: dict[Node, Any]) -> list[Any]:
         """Compute nodes from known ones; ``known`` gains what was computed on the way."""
         wanted = list(nodes)
-        missing: set[fx.Node] = set()
+        missing: set[Node] = set()
         stack = [node for node in wanted if node is not None]
         while stack:
             node = stack.pop()
@@ -515,25 +515,25 @@ class Sections:
         return [None if node is None else known[node] for node in wanted]
 
 
-def _is_tensor(node: fx.Node) -> bool:
+def _is_tensor(node: Node) -> bool:
     return isinstance(node.meta.get("val"), Tensor)
 
 
-def _name(node: fx.Node) -> str:
+def _name(node: Node) -> str:
     """The name of a node's operator, without its overload."""
     if node.op != "call_function":
         return str(node.op)
     return str(getattr(node.target, "__name__", node.target)).split(".")[0]
 
 
-def _fill(node: fx.Node) -> float | None:
+def _fill(node: Node) -> float | None:
     """The number that a node fills a tensor with; None if it does something else."""
     name = _name(node)
     if name in _FILLED:
         return _FILLED[name]
     if name in ("full", "full_like", "new_full", "fill"):
         number = node.args[_FILLED_WITH[name]]
-        return number if isinstance(number, (int, float, bool)) else None  # type: ignore[return-value]
+        return number if isinstance(number, (int, float, bool)) else None
     return None
 
 
@@ -547,6 +547,6 @@ def _part_width(value: Tensor) -> int:
     return int(value.shape[-1]) if value.dim() > 1 else 1
 
 
-def _refusal(node: fx.Node, what: str) -> Unsupported:
+def _refusal(node: Node, what: str) -> Unsupported:
     name = _name(node)
     return Unsupported(f"{name} {what}")

@@ -323,12 +323,44 @@ def _compare(one: Trace, other: Trace) -> None:
             raise Unsupported(message)
         if a.op != b.op or not (constant or a.op == "placeholder" or a.target == b.target):
             raise Unsupported(message)
-        if not (same(a.args, b.args) and same(a.kwargs, b.kwargs)):
+        pairs = zip(a.args, b.args, strict=False)
+        alike = len(a.args) == len(b.args) and all(same(p, q) for p, q in pairs)
+        if not (alike and same(a.kwargs, b.kwargs)):
             raise Unsupported(message)
 
 
 def _lerp(start: Tensor, end: Tensor, weight: Any) -> Tensor:
     return start + weight * (end - start)
+
+
+def _layer_norm(
+    x: Tensor, shape: Any, weight: Any, bias: Any, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    dims = list(range(-len(shape), 0))
+    mean = x.mean(dims, keepdim=True)
+    centred = x - mean
+    scale = torch.rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
+    normed = centred * scale
+    normed = normed if weight is None else normed * weight
+    return normed if bias is None else normed + bias, mean, scale
+
+
+def _var_mean(
+    x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    dim = list(range(x.dim())) if dim is None else dim
+    count = 1
+    for axis in dim:
+        count *= x.shape[axis]
+    mean = x.mean(dim, keepdim=True)
+    centred = x - mean
+    divisor = max(0, count - (1 if correction is None else correction))
+    var = (centred * centred).sum(dim, keepdim=keepdim) / divisor
+    return var, mean if keepdim else mean.reshape(var.shape)
+
+
+def _var(x: Tensor, dim: Any = None, **options: Any) -> Tensor:
+    return _var_mean(x, dim, **options)[0]
 
 
 def _decompositions() -> dict[Any, Any]:
@@ -356,4 +388,6 @@ def _decompositions() -> dict[Any, Any]:
     )  # fmt: skip
     for overload in (aten.lerp.Tensor, aten.lerp.Scalar):
         table[overload] = _lerp
+    table[aten.native_layer_norm.default] = _layer_norm
+    table[aten.var_mean.correction], table[aten.var.correction] = _var_mean, _var
     return dict(table)

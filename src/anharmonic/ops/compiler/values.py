@@ -153,9 +153,7 @@ class Values:
         value.reads = frozenset({kind})
         return value
 
-    def product(
-        self, start: Value | None, terms: Iterable[tuple[Value, int]], width: int
-    ) -> Value:
+    def product(self, start: Value | None, terms: Iterable[tuple[Value, int]], width: int) -> Value:
         """Return a value and products with matrices on top of it."""
         terms = list(terms)
         first = () if start is None else (start,)

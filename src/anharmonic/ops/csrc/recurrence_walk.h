@@ -95,7 +95,7 @@ static void lay_out_sums(const context *c, block *b, arena *a) {
 }
 
 typedef struct {
-    real *starts, *values; /* of one chunk that is walked again */
+    real *starts, *values; /* of one chunk that is walked again; values of a tile if not kept */
 } chunk;
 
 static void lay_out_block(const context *c, block *b, chunk *again, arena *a) {
@@ -107,6 +107,8 @@ static void lay_out_block(const context *c, block *b, chunk *again, arena *a) {
         real *to = carve(a, steps * b->rows * c->pitch[buffer_shapes[i].width], sizeof(real));
         if (a->base) b->buffer[i] = to;
     }
+    if (!k->backward && k->keep != KEEP_ALL)
+        again->values = carve(a, k->tile * b->rows * c->saved_row, sizeof(real));
     if (!k->backward || k->keep != KEEP_STARTS) return;
     again->starts =
         carve(a, starts_in(k->every, k->tile) * b->rows * c->start_row, sizeof(real));
@@ -258,15 +260,12 @@ static void carry_over(block *b, int64_t n) {
     }
 }
 
-static void walk_tile(block *b, int64_t t, int64_t n, int keep) {
+/* Writes to b->saved, which is scratch where nothing is kept: one code for all policies, so that
+ * all give the same bits. */
+static void walk_tile(block *b, int64_t t, int64_t n) {
     load_inputs(b, t, n);
-    if (keep) {
-        forward_tile(b, n, 1);
-        for (int64_t s = 0; s < n; s++) forward_step(b, s, 1);
-    } else {
-        forward_tile(b, n, 0);
-        for (int64_t s = 0; s < n; s++) forward_step(b, s, 0);
-    }
+    forward_tile(b, n);
+    for (int64_t s = 0; s < n; s++) forward_step(b, s);
 }
 
 /* What is saved of a block: its starts, and behind them its values. */
@@ -282,9 +281,10 @@ static void forward_block(void *shared, int64_t index) {
     context *c = shared;
     const recurrence_call *k = c->call;
     block b;
-    chunk unused;
-    char *memory = begin_block(c, index, &b, &unused);
+    chunk scratch = {NULL, NULL};
+    char *memory = begin_block(c, index, &b, &scratch);
     if (!memory) return;
+    b.saved = scratch.values;
     load_state(&b, state_pieces, k->starts);
     for (int64_t t = 0; t < k->steps; t += k->tile) {
         const int64_t n = smaller(k->tile, k->steps - t);
@@ -293,7 +293,7 @@ static void forward_block(void *shared, int64_t index) {
             b.saved = saved_values(&b) + t * b.rows * c->saved_row;
         } else if (k->keep == KEEP_STARTS && t % k->every == 0)
             keep_start(&b, saved_starts(&b) + t / k->every * b.rows * c->start_row);
-        walk_tile(&b, t, n, k->keep == KEEP_ALL);
+        walk_tile(&b, t, n);
         for (int i = 0; k->output && i < STATE_PIECES; i++)
             if (state_pieces[i].variable == 0)
                 store_rows(&b, state_pieces, i, 1, k->output, k->output_time, k->output_batch, t, n);
@@ -357,7 +357,7 @@ static void backward_block(void *shared, int64_t index) {
                 const int64_t n = smaller(k->tile, end - t);
                 keep_start(&b, again.starts + (t - from) / k->tile * b.rows * c->start_row);
                 b.saved = values + (t - from) * b.rows * c->saved_row;
-                walk_tile(&b, t, n, 1);
+                walk_tile(&b, t, n);
                 carry_over(&b, n);
             }
             starts = again.starts;
