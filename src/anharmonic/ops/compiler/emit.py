@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from torch import fx
 
@@ -237,7 +237,7 @@ class _Writer:
         self.regions[name] = region.order
         self._write_function(name, region.lines)
 
-    _ARGUMENTS = {
+    _ARGUMENTS: ClassVar[dict[str, str]] = {
         "forward_tile": "int64_t n",
         "forward_step": "int64_t s",
         "again_step": "int64_t s",
@@ -280,14 +280,16 @@ class _Writer:
         for k, (_, _, value) in enumerate(sums):
             place = places[value]
             lines.append(
-                f"sum_rows({place.at('0')}, {place.row}, n * b->rows, W{tables.width(value.width)}, "
+                f"sum_rows({place.at('0')}, {place.row}, n * b->rows, "
+                f"W{tables.width(value.width)}, "
                 f"b->sum[{k}]);"
             )
         for k, outer in enumerate(outers):
             wide, thin = places[outer.wide], places[outer.thin]
             lines.append(
                 f"add_outer_product({thin.at('0')}, {thin.row}, W{tables.width(outer.thin.width)}, "
-                f"{wide.at('0')}, {wide.row}, S{tables.width(outer.wide.width)}, n, b->rows, b->rows, "
+                f"{wide.at('0')}, {wide.row}, S{tables.width(outer.wide.width)}, "
+                "n, b->rows, b->rows, "
                 f"b->outer[{k}]);"
             )
         self._write_function("sum_tile", lines)

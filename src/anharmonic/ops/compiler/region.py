@@ -249,7 +249,8 @@ class Region:
             place = self._place(section)
             inner = self._tables.width(high - low)
             lines.append(
-                f"product({place.at('0')}, {place.row}, {self._rows}, c->matrix[{matrix}], W{inner}, "
+                f"product({place.at('0')}, {place.row}, {self._rows}, "
+                f"c->matrix[{matrix}], W{inner}, "
                 f"S{width}, {to.at('0')}, {to.row}, {int(add)}, {start});"
             )
             add, start, i = True, "0", end

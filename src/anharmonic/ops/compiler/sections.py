@@ -14,6 +14,7 @@ cuts, and every section is a value of its own.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -42,8 +43,8 @@ _PARTS = {"split", "split_with_sizes", "unbind", "chunk"}
 _NAMES = {
     "bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_not": "logical_not",
     "logical_xor": "ne", "bitwise_xor": "ne", "true_divide": "div", "multiply": "mul",
-    "subtract": "sub", "negative": "neg", "sgn": "sign", "special_erf": "erf", "clamp_min": "maximum",
-    "clamp_max": "minimum",
+    "subtract": "sub", "negative": "neg", "sgn": "sign", "special_erf": "erf",
+    "clamp_min": "maximum", "clamp_max": "minimum",
 }  # fmt: skip
 # The sum of their results is not their result for the sum.
 _NOT_LINEAR = {
@@ -215,7 +216,7 @@ class Sections:
     # ---- where columns are cut ------------------------------------------------------------------
     def _bounds(self, node: Node) -> list[tuple[int, int]]:
         cuts = sorted({0, self._columns(node), *self._cuts[node]})
-        return list(zip(cuts, cuts[1:], strict=False))
+        return list(itertools.pairwise(cuts))
 
     def _offset(self, node: Node) -> int:
         """The first column of its argument that a slice, a part or a selection begins with."""
@@ -340,7 +341,7 @@ class Sections:
     def _sections(self, node: Node) -> list[Value]:
         """The values of a node of rows."""
         name, bounds, make = _name(node), self._bounds(node), self.values.make
-        source = node.args[0] if node.args else None
+        source: Any = node.args[0] if node.args else None
         rows = isinstance(source, fx.Node) and self._kinds[source] == ROWS
         if name in _FILLED:
             return [self.values.number(_FILLED[name], high - low) for low, high in bounds]
@@ -370,7 +371,7 @@ class Sections:
         if name == "cat":
             return [value for part in node.args[0] for value in self._of[part]]
         if name in ("slice_scatter", "select_scatter"):
-            low, high = self._inset(node)
+            low, _ = self._inset(node)
             dim = node.args[2] if len(node.args) > 2 else 0
             if self._axis(node, dim) != -1:
                 if node.args[1].meta["val"].shape != node.meta["val"].shape:
@@ -489,7 +490,7 @@ class Sections:
             return Root(node, self._of[turned.args[0]], self._of[right])
         return Root(node, self._of[node.args[0]], None)
 
-    # ---- what PyTorch does around the loop --------------------------------------------------------
+    # ---- what PyTorch does around the loop ----
     def evaluate(self, nodes: Iterable[Node | None], known: dict[Node, Any]) -> list[Any]:
         """Compute nodes from known ones; ``known`` gains what was computed on the way."""
         wanted = list(nodes)

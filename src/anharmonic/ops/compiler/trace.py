@@ -72,11 +72,11 @@ class Trace(NamedTuple):
 
 
 # ---- what a step does, in short ---------------------------------------------------------------
-class _Recorder(TorchDispatchMode):
+class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Writes down every operator with all of its arguments."""
 
     def __init__(self, known: Sequence[Tensor]) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.entries: list[Any] = []
         self.outside: list[Tensor] = []  # kept, so that no other tensor gets their id
         self._names = {id(tensor): number for number, tensor in enumerate(known)}
@@ -330,7 +330,8 @@ def _compare(one: Trace, other: Trace) -> None:
 
 
 def _lerp(start: Tensor, end: Tensor, weight: Any) -> Tensor:
-    return start + weight * (end - start)
+    result: Tensor = start + weight * (end - start)
+    return result
 
 
 def _layer_norm(
