@@ -42,6 +42,7 @@ links: $(READY)
 lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/clang-format --dry-run --Werror src/anharmonic/ops/csrc/*.[ch] src/anharmonic/export/runtime/*.[ch]
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

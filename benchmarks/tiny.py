@@ -144,9 +144,13 @@ def weight_bytes(folder: Path) -> int:
     """Bytes of all constants of model.c that training decided, but for the scaling of samples."""
     sizes = {"int8_t": 1, "short": 2, "int16_t": 2, "int32_t": 4, "model_real": 4}
     arrays = re.findall(r"const MODEL_FLASH (\w+) (\w+)\[(\d+)\]", (folder / "model.c").read_text())
-    skipped = ("tanh_table", "mean", "scale", "mean_rest")
+    # Formats of whole numbers, which a compiler turns into code where there is one layer.
+    formats = r"\w+_[sm]|target(_[yz])?"
+    skipped = re.compile(rf"tanh_table|mean|scale|mean_rest|{formats}")
     return sum(
-        sizes[kind] * int(n) for kind, name, n in arrays if kind in sizes and name not in skipped
+        sizes[kind] * int(n)
+        for kind, name, n in arrays
+        if kind in sizes and not skipped.fullmatch(name)
     )
 
 
@@ -196,17 +200,12 @@ def measure_network(name: str, out: Path, data: Any) -> dict[str, Any]:
     return row | {"torch": exact, "test": whole}
 
 
-def measure_resonators(data: Any, weights: str) -> dict[str, Any]:
+def measure_resonators(data: Any) -> dict[str, Any]:
     splits, _, _ = data
     parts = [
         (part.x.numpy().transpose(0, 2, 1), part.y)
         for part in (splits.train, splits.valid, splits.test)
     ]
-    calibration = list(splits.train.x[::8].numpy())
-
-    def written(model: ResonatorClassifier, here: Path, number: int) -> None:
-        given = None if weights == "float" else calibration[:: len(calibration) // number]
-        write_c(model, here, weights=weights, calibration=given)
 
     def fits(size: int, pools: tuple[str, ...], seed: int) -> bool:
         # The oscillators, and so the bytes, are the same for any data of this length.
@@ -216,7 +215,7 @@ def measure_resonators(data: Any, weights: str) -> dict[str, Any]:
         )
         model.fit(parts[0][0][few], parts[0][1].numpy()[few])
         with tempfile.TemporaryDirectory() as here:
-            written(model, Path(here), 8)
+            write_c(model, here)
             return weight_bytes(Path(here)) <= BUDGET
 
     def fitted(pools: tuple[str, ...], seed: int) -> ResonatorClassifier:
@@ -230,7 +229,7 @@ def measure_resonators(data: Any, weights: str) -> dict[str, Any]:
     choices = [("rms",), ("largest",), ("share",), ("excess",), ("run",), ("rms", "end"),
                ("rms", "largest"), ("rms", "share")]  # fmt: skip
     pools = max(choices, key=lambda choice: score(fitted(choice, 100), 1))
-    row: dict[str, Any] = {"model": "resonators", "weights": weights, "setting": {"pools": pools}}
+    row: dict[str, Any] = {"model": "resonators", "weights": "float", "setting": {"pools": pools}}
     row |= {"valid": [], "torch": [], "test": []}
     x, y = splits.test.x.numpy(), splits.test.y
     for seed in range(SEEDS):
@@ -238,8 +237,8 @@ def measure_resonators(data: Any, weights: str) -> dict[str, Any]:
         row["valid"].append(score(model, 1))
         row["torch"].append(score(model, 2))
         with tempfile.TemporaryDirectory() as place:
-            written(model, Path(place), len(calibration))
-            sources = Sources(Path(place), weights, 6, 7)
+            write_c(model, place)
+            sources = Sources(Path(place), "float", 6, 7)
             program = Here(sources)
             row["test"].append(macro_f1(y, np.stack([program(one) for one in x])))
             if seed == 0:
@@ -273,9 +272,8 @@ def measure(out: Path, update: bool) -> None:
         if (out / f"{name}-seed{SEEDS - 1}.pt").exists():
             rows.append(measure_network(name, out, data))
             print(rows[-1], flush=True)
-    for weights in ("int8", "float"):
-        rows.append(measure_resonators(data, weights))
-        print(rows[-1], flush=True)
+    rows.append(measure_resonators(data))
+    print(rows[-1], flush=True)
     (HERE / "tiny.json").write_text(json.dumps(rows, indent=1) + "\n")
     print(table(rows))
     if update:

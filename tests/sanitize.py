@@ -68,10 +68,8 @@ def native(name: str, flags: str, only: list[str]) -> None:
         f"assert l.library(), l.why_not(); assert str(l.path()).startswith({str(package)!r})"
     )
     run(sys.executable, "-S", "-c", check, **environment)
-    names = ("memory", "elapsed", "backend", "stream", "adjacency", "edges")
+    names = "memory elapsed backend stream graph library native gate resonator".split()
     tests = [TESTS / f"test_{name}.py" for name in names]
-    tests += [TESTS / f"test_{name}.py" for name in ("library", "native")]
-    tests += [TESTS / name / f"test_{name}.py" for name in ("gate", "resonator")]
     for word in only:
         tests = [test for test in tests if word in test.name]
     if not tests:

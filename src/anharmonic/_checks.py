@@ -243,6 +243,20 @@ def number(
     return float(value)
 
 
+def probability(name: str, value: float) -> float:
+    """Checks for a number in [0, 1) and returns it.
+
+    Raises:
+        TypeError: If it is no number.
+        ValueError: If it is outside.
+
+    Example:
+        >>> probability("input_dropout", 0)
+        0.0
+    """
+    return number(name, value, low=0.0, high=1.0, high_open=True)
+
+
 def boolean(name: str, value: Any) -> bool:
     """Checks for True or False and returns it.
 

@@ -113,3 +113,32 @@ def test_a_model_that_is_not_better_is_called_so():
     nothing = Predictions(None, (), np.zeros((2, 1), "f4"))
     assert "NOT better" in evaluation_text(Evaluation(nothing, scores, trivial, "their mean"))
     assert "NOT better" not in evaluation_text(Evaluation(nothing, trivial, scores, "their mean"))
+
+
+@pytest.mark.parametrize("word", ["=1+1", "@SUM(A1)", "+cmd|x", "-cmd|x", "\t=1"])
+def test_spreadsheets_compute_nothing(word):
+    found = Predictions((word,), (word, "b"), np.array([[0.75, 0.25]], "f4"), ids=(word,))
+    assert rows(csv_text(found))[1][1:3] == [f"'{word}", f"'{word}"]
+
+
+@pytest.mark.parametrize("word", ["a\rb", "a\0b"])
+def test_characters_that_break_tables_are_blanks(word):
+    found = Predictions((word,), (word, "b"), np.array([[0.75, 0.25]], "f4"), ids=(word,))
+    head, first = rows(csv_text(found))
+    assert first[1:3] == ["a b", "a b"] and head[3] == "p_a b"
+
+
+@pytest.mark.parametrize("word", ["-1", "+2.5", "-1e-3", "plain", "a=b"])
+def test_numbers_and_words_stay(word):
+    found = Predictions((word,), (word, "b"), np.array([[0.75, 0.25]], "f4"), ids=(word,))
+    assert rows(csv_text(found))[1][1:3] == [word, word]
+
+
+def test_the_data_are_not_replaced(cli, tmp_path):
+    path, link = tmp_path / "n.csv", tmp_path / "link.csv"
+    path.write_text("id,a\n1,2\n")
+    link.symlink_to(path)
+    for output in (path, link):
+        code, _, err = cli("predict", tmp_path, path, "--output", output)
+        assert code == 2 and "--output must be another file than the data" in err
+    assert path.read_text() == "id,a\n1,2\n"

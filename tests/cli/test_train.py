@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from anharmonic.cli.train import names, read
+from anharmonic.cli.train import names, read, train
 from anharmonic.data.files import file_digest
 from anharmonic.data.registry import list_tasks, task_class
 from anharmonic.nn.registry import list_models
@@ -30,6 +30,23 @@ def test_flags_of_run_model_and_task_make_the_run():
         "seed": 3,
     }
     assert vars(asked.environment) == vars(RunEnvironment()) and asked.seeds == ()
+
+
+@pytest.mark.parametrize("checkpoint", [True, False])
+def test_a_checkpoint_lets_freed_memory_go(checkpoint, monkeypatch):
+    class Trained(Exception):
+        pass
+
+    def fit(*arguments):
+        raise Trained
+
+    returned = []
+    monkeypatch.setattr("anharmonic.cli.train.fit", fit)
+    monkeypatch.setattr("anharmonic.cli.train.return_large_blocks", lambda: returned.append(1))
+    run = Run("cora", "GraphCON", model_options={"checkpoint": checkpoint})
+    with pytest.raises(Trained):
+        train(run, RunEnvironment())
+    assert bool(returned) == checkpoint
 
 
 def test_what_was_not_typed_is_left_open():

@@ -176,3 +176,13 @@ def test_classes_per_step_are_counted_without_padding(name: str) -> None:
     whole = TaskMetric(name)
     whole.update(scores[:1], Batch(torch.zeros(1, 3, 1), y[:1], None))
     assert whole.value() >= 0
+
+
+def test_balanced_accuracy_is_the_mean_recall_over_all_batches():
+    metric = TaskMetric("balanced_accuracy")
+    scores = torch.tensor([[2.0, 0, 0], [2, 0, 0], [0, 2, 0], [2, 0, 0]])
+    for rows, y in ((scores[:2], [0, 0]), (scores[2:], [1, 1])):
+        metric.update(rows, Batch(torch.zeros(2, 1, 1), torch.tensor(y), None))
+    assert metric.value() == 75.0 and metric.higher_is_better  # of the classes that occur
+    metric.update(scores[:1] * math.nan, Batch(torch.zeros(1, 1, 1), torch.tensor([0]), None))
+    assert math.isnan(metric.value())

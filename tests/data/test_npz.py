@@ -76,7 +76,7 @@ X, Y = np.zeros((2, 3)), np.array([0, 1])
 @pytest.mark.parametrize(
     ("arrays", "text"),
     [
-        ({"X": X, "y": Y}, r"key in mine.npz must be one of 'x', .*; got 'X'"),
+        ({"inputs": X, "y": Y}, r"key in mine.npz must be one of 'x', .*; got 'inputs'"),
         ({"x": X, "y": Y, "lenghts": Y}, r"got 'lenghts'; did you mean 'lengths'\?"),
         ({"y": Y}, r"must be either x, or x_train and x_test; got ..y..; name"),
         ({"x_train": X, "y_train": Y}, r"either x, or x_train and x_test; got ..x_train., .y"),

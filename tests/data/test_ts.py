@@ -139,3 +139,10 @@ def test_contradictions_and_numbers_of_python_are_refused(tmp_path, text, words)
     (tmp_path / "a.ts").write_text(text)
     with pytest.raises(ValueError, match=words):
         read_ts(tmp_path / "a.ts")
+
+
+def test_names_in_latin_1_stay_apart(tmp_path):
+    path = tmp_path / "a.ts"
+    text = "@univariate true\n@classLabel true gr\xfcn gr\xf6n\n@data\n1,2:gr\xfcn\n3,4:gr\xf6n\n"
+    path.write_bytes(text.encode("latin-1"))
+    assert read_ts(path).y.tolist() == ["gr\xfcn", "gr\xf6n"]

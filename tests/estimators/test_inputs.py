@@ -90,3 +90,12 @@ def test_wrong_use_is_said():
         read_sequences(reader, np.zeros((4, 3)), reset=True, wanted=True)
     with pytest.raises(ValueError, match="sequences of X must be at least 2"):
         read_sequences(reader, np.zeros((1, 2, 3)), reset=True, least=2)
+
+
+def test_missing_values_name_the_way_out():
+    x = np.zeros((4, 3))
+    x[1, 1] = np.nan
+    with pytest.raises(ValueError, match=r'contains NaN.*missing="forward"'):
+        read_sequences(Reader(missing="error"), x, reset=True)
+    part, _ = read_sequences(Reader(missing="forward"), np.ma.masked_invalid(x), reset=True)
+    assert np.isnan(part.x).sum() == 1

@@ -7,13 +7,10 @@ import pytest
 import torch
 
 import anharmonic as ah
-from anharmonic.estimators import ResonatorClassifier
 from anharmonic.export import write_c
 from anharmonic.export.c import prepare
 from anharmonic.export.fixed_model import FixedModel
-from anharmonic.export.fixed_resonators import FixedResonators
 from anharmonic.export.plan import plan
-from anharmonic.export.resonators import resonator_plan
 
 CHIP = "atmega1284p"
 MAIN = """
@@ -47,25 +44,19 @@ int main(void) {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "layer", ["LEM", "CoRNN", "UnICORNN", "LSTM", "GRU", "FastGRNN", "resonators"]
-)
-def test_an_8_bit_processor_says_the_same_to_the_bit(tmp_path, layer):
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("layer", ["LEM", "CoRNN", "UnICORNN", "LSTM", "GRU", "FastGRNN"])
+def test_an_8_bit_processor_says_the_same_to_the_bit(tmp_path, layer, layers):
     """Its ints have 16 bits, and its constants lie in another memory."""
     if not (shutil.which("avr-gcc") and shutil.which("simavr")):
         pytest.skip("needs avr-gcc with avr-libc, and simavr")
     x = np.random.default_rng(0).normal(size=(6, 25, 2)).astype(np.float32)
-    if layer == "resonators":
-        pools = ("share", "excess", "run", "position", "largest", "rms", "end")
-        made = ResonatorClassifier(4, pools=pools, random_state=0)
-        model = made.fit(x.transpose(0, 2, 1), np.arange(6) % 3)
-        fixed = FixedResonators(resonator_plan(model), list(x), 8)
-    else:
-        torch.manual_seed(0)
-        model = ah.SequenceModel(layer, 2, 3, hidden_size=5, readout="mean").requires_grad_(False)
-        described = plan(model)
-        prepared = [prepare(described.preparation, v) for v in x]
-        fixed = FixedModel(described, prepared, model.eval(), 8)
+    torch.manual_seed(0)
+    options = {"hidden_size": 5, "num_layers": layers, "readout": "mean"}
+    model = ah.SequenceModel(layer, 2, 3, **options).requires_grad_(False)
+    described = plan(model)
+    prepared = [prepare(described.preparation, v) for v in x]
+    fixed = FixedModel(described, prepared, model.eval(), 8)
     write_c(model, tmp_path, weights="int8", calibration=list(x))
     samples = fixed.samples(x[0])
     text = MAIN.replace("SAMPLES", ", ".join(str(v) for v in samples.ravel()))

@@ -82,7 +82,8 @@ def test_a_table_stands_for_the_mathematics_library(tmp_path, check, name):
 def test_the_check_can_fail(tmp_path, check):
     write_c(model("LEM"), tmp_path)
     text = (tmp_path / "model.c").read_text()
-    (tmp_path / "model.c").write_text(text.replace("R(0.5) *", "R(0.4) *", 1))
+    assert "#define DT 0.5" in text
+    (tmp_path / "model.c").write_text(text.replace("#define DT 0.5", "#define DT 0.4"))
     done = check(tmp_path)
     assert done.returncode == 1 and "DIFFERS" in done.stdout
 
@@ -137,9 +138,12 @@ def test_uneven_times_and_forecasts_are_refused(tmp_path):
     for wrong in ({"elapsed": "step"}, {"horizon": 2, "forecast": (0,)}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             write_c(model("LEM"), tmp_path, preparation=Preprocessing(**base, **wrong))
+    each = {"level_shift": (0.0,) * 6, "level_scale": (1.0,) * 6}
+    with pytest.raises(ValueError, match=r"scale_each .*known at its end.*--streaming"):
+        write_c(model("LEM", 9), tmp_path, preparation=Preprocessing(**base, **each))
     # What must be trained otherwise is said at once.
     both = ah.SequenceModel("LEM", 3, 4, hidden_size=5, bidirectional=True)
-    with pytest.raises(ValueError, match="--bidirectional False --elapsed ignore"):
+    with pytest.raises(ValueError, match="train with --streaming"):
         write_c(both, tmp_path, preparation=Preprocessing(**base, elapsed="step"))
 
 

@@ -7,9 +7,8 @@ import torch
 import anharmonic as ah
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.sequences import Sequences
-from anharmonic.export.onnx import _export
+from anharmonic.export.graph import RunProgram, _export
 from anharmonic.export.prepared import Prepared
-from anharmonic.export.programs import RunProgram
 from anharmonic.ops import use_backend
 from anharmonic.ops.reference import as_scan
 

@@ -88,4 +88,19 @@ def test_what_has_no_form_is_refused(tmp_path):
         write_c(ResonatorClassifier(5, scaling="series", random_state=0).fit(x, y), tmp_path)
     with pytest.raises(ValueError, match=r"model .*fitted.*ResonatorClassifier.*fit"):
         write_c(ResonatorClassifier(5), tmp_path)
+    with pytest.raises(ValueError, match=r"weights .*'float' for resonators.*int8.*network"):
+        write_c(fitted("rms"), tmp_path, weights="int8", calibration=[x[0].T])
+    with pytest.raises(ValueError, match=r"lut .*False for resonators"):
+        write_c(fitted("rms"), tmp_path, lut=True)
     assert not list(tmp_path.iterdir())
+
+
+def test_the_order_of_pools_does_not_matter(tmp_path, program):
+    x, y = series()
+    pools = ("rms", "end", "excess", "largest")
+    for n, order in enumerate((pools, pools[::-1])):
+        model = ResonatorClassifier(5, pools=order, random_state=0).fit(x, y)
+        write_c(model, tmp_path / str(n))
+        run = program(tmp_path / str(n), 3, "-DMODEL_DOUBLE", sample=np.float64, value=np.float64)
+        exact = resonator_outputs(resonator_plan(model), x[0].T)
+        np.testing.assert_allclose(run(x[0].T), exact, atol=1e-9)

@@ -1,5 +1,6 @@
 import json
 import os
+import stat
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,7 @@ def test_a_failed_save_leaves_the_old_model(saved, monkeypatch):
     def full(*_args, **_words):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("anharmonic.nn.store.save_file", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
         ah.save_pretrained(ah.CoRNN(3, 4), saved)
     assert (saved / WEIGHTS).read_bytes() == before
@@ -179,3 +180,14 @@ def test_a_config_of_another_kind_is_refused(saved, text):
     (saved / CONFIG).write_text(text)
     with pytest.raises(ValueError, match=r"RecursionError|device is no argument that is saved"):
         ah.from_pretrained(saved)
+
+
+@pytest.mark.parametrize("mask", [0o077, 0o022])
+def test_saved_models_follow_the_umask(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        ah.save_pretrained(ah.LEM(2, 3), tmp_path / "lem")
+    finally:
+        os.umask(before)
+    modes = [(tmp_path / "lem" / name).stat().st_mode for name in ("", CONFIG, WEIGHTS)]
+    assert [stat.S_IMODE(mode) for mode in modes] == [0o777 & ~mask, *[0o666 & ~mask] * 2]

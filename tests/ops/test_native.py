@@ -511,6 +511,14 @@ class TestOperators:
             native.invoke("an_forward", call)
         assert kept
 
+    def test_the_grid_is_refused_by_models_without_one(self):
+        call = library.Call(
+            model=native.MODELS.index("lem"), real_bytes=4, steps=1, batch=1, inputs=1, hidden=1,
+            layers=1, block=1, sum_rows=1, tile=1, grid=1,
+        )  # fmt: skip
+        with pytest.raises(RuntimeError, match="status 3"):
+            native.invoke("an_forward", call)
+
     def test_the_first_step_does_not_import_the_compiler(self):
         code = (
             "import sys, torch, anharmonic as ah\n"

@@ -38,3 +38,17 @@ def test_colours_are_for_terminals(monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     table = pages.grid(["model", "ours"], [["LEM", "1"]], strong=["ours"])
     assert "\x1b[1m" in pages.text(table)
+
+
+def test_the_narrowest_terminal_gets_text(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "1")
+    text = pages.text(WORDS, pages.grid(["model", "loss"], [["LEM", "0.1"]]))
+    assert "rather" in text and "LEM" in text
+
+
+@pytest.mark.parametrize("name", ["\x1b[2Jcleared", "a\x00b", "back\x08", "\x9b31m", "new\rline"])
+def test_names_do_not_command_the_terminal(name):
+    made = [pages.grid([name], [[name]]), pages.bullets([name]), pages.unwrapped(name), name]
+    text = pages.text(*made)
+    assert not set(text) & {"\x1b", "\x00", "\x08", "\x9b", "\r"}
+    assert text.count(r"\x") >= 5

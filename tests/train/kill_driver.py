@@ -22,7 +22,7 @@ from pathlib import Path
 import lightning.pytorch  # noqa: F401
 import torch
 
-import anharmonic.train.files as files
+import anharmonic._files as files
 from anharmonic.data.base import Batches, Loaders
 from anharmonic.data.registry import make_task
 from anharmonic.train import Run, RunEnvironment, fit

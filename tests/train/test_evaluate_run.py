@@ -9,6 +9,7 @@ import sklearn.metrics
 from anharmonic.data.files import file_digest
 from anharmonic.train import evaluate_run, fit, predict
 from anharmonic.train.folder import run_folder
+from anharmonic.train.results import Result
 
 
 @pytest.fixture
@@ -92,15 +93,16 @@ def test_classes_per_step_of_ragged_sequences(trained, stored):
 
 def test_a_table_and_its_target_column(trained, tmp_path):
     rng = np.random.default_rng(0)
-    head = "a,b,c,outcome\n"
+    head = "v0,v1,v2,outcome\n"
     rows = [",".join([*(f"{v:.3f}" for v in rng.random(3)), kind]) for kind in ["yes", "no"] * 15]
     folder = trained(name="mine.csv", text=head + "\n".join(rows))
     new = tmp_path / "new.csv"
     new.write_text(head + "\n".join(rows[:5]))
     assert [one.support for one in evaluate_run(folder, new).scores.classes] == [2, 3]
-    new.write_text("a,b,c\n0.1,0.2,0.3\n")
+    new.write_text("v0,v1,v2\n0.1,0.2,0.3\n")
     with pytest.raises(
-        ValueError, match=r"new.csv must have the target column 'outcome'.*got the columns a, b, c;"
+        ValueError,
+        match=r"new.csv must have the target column 'outcome'.*got the columns v0, v1, v2;",
     ):
         evaluate_run(folder, new)
 
@@ -117,6 +119,30 @@ def test_forecasts_are_compared_with_the_last_known_value(trained, stored):
         np.sqrt(np.square(errors).mean()), rel=1e-5
     )
     assert found.predictions.values.shape == (1, 2)
+
+
+def test_forecasts_are_compared_with_the_season_and_by_channel(trained, tmp_path):
+    rng = np.random.default_rng(0)
+    again = np.tile(rng.normal(size=12) * 5, 30)
+    text = "\n".join(["a,b", *(f"{v:.3f},{100 * v:.1f}" for v in again + rng.normal(size=360))])
+    folder = trained({"horizon": 2, "window": 6}, name="mine.csv", text=text)
+    (tmp_path / "new.csv").write_text(text)
+    found = evaluate_run(folder, tmp_path / "new.csv")
+    assert found.trivial_answer == "the value 12 steps before"
+    first, second = found.trivial.channels
+    assert (first.name, second.name) == ("a", "b")
+    assert second.rmse == pytest.approx(100 * first.rmse, rel=1e-2)
+    assert first.rmse == pytest.approx(np.sqrt(2), rel=0.2)
+    assert list(Result.from_json((folder / "result.json").read_text()).by_channel) == ["a", "b"]
+
+
+def test_rare_classes_are_judged_by_balanced_accuracy(trained, stored):
+    y = np.array(["rest"] * 27 + ["fall"] * 3)
+    folder = trained(x=sequences(30), y=y)
+    found = evaluate_run(folder, stored(x=sequences(30), y=y))
+    assert found.judged_by == "balanced_accuracy"
+    assert found.trivial.metrics["balanced_accuracy"] == 50
+    assert dataclasses.replace(found, metric="accuracy").judged_by == "accuracy"
 
 
 def test_nodes_of_the_test_mask(trained, tmp_path):

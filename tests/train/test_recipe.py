@@ -144,3 +144,16 @@ def test_other_tasks_keep_their_defaults():
 def test_a_given_value_out_of_range_is_refused(name):
     with pytest.raises(ValueError, match=f"{name} must be an int >= 1; got .*=0"):
         recipe("LEM", make_task("digits"), {name: 0})
+
+
+def test_unbalanced_classes_are_judged_by_balanced_accuracy(tmp_path):
+    y = np.array(["rest"] * 50 + ["fall"] * 10)
+    np.savez(tmp_path / "mine.npz", x=np.random.default_rng(0).normal(size=(60, 9)), y=y)
+    made = filled("LSTM", tmp_path / "mine.npz")
+    assert made.chosen["metric"] == made.run.task_options["metric"] == "balanced_accuracy"
+    said = filled("LSTM", tmp_path / "mine.npz", task_options={"metric": "accuracy"})
+    assert said.run.task_options["metric"] == "accuracy" and "metric" not in said.chosen
+
+
+def test_balanced_classes_keep_the_accuracy(waves):
+    assert "metric" not in filled("LSTM", waves()).run.task_options

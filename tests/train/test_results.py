@@ -1,5 +1,6 @@
 import dataclasses
 import os
+from pathlib import Path
 
 import pytest
 
@@ -104,3 +105,13 @@ def test_the_hash_is_the_runs_whatever_the_line_says(tmp_path):
     append(path, result(hash="0123456789ab"))
     assert '"hash":"0123456789ab"' in path.read_text()
     assert read_results(path) == [result()]
+
+
+@pytest.mark.parametrize("kind", ["device", "pipe", "folder"])
+def test_only_files_hold_results(tmp_path, kind):
+    path = tmp_path if kind == "folder" else Path("/dev/full")
+    if kind == "pipe":
+        path = tmp_path / "pipe"
+        os.mkfifo(path)
+    with pytest.raises(ValueError, match="--results must be a file of results"):
+        read_results(path)

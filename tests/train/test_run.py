@@ -192,6 +192,7 @@ def test_bad_json(text, message):
         ({"device": "tpu"}, ValueError, "device must be one of 'cpu', 'cuda', 'auto'"),
         ({"devices": 0}, ValueError, "devices must be"),
         ({"threads": 0}, ValueError, "threads must be"),
+        ({"threads": 100_000}, ValueError, "threads must be <= 1024"),
         ({"out": None}, TypeError, "out must be a path"),
         ({"data_dir": 3}, TypeError, "data_dir must be a path"),
         ({"progress": "yes"}, TypeError, "progress must be True or False"),

@@ -1,5 +1,6 @@
 import pytest
 
+from anharmonic_papers.cli.theory import _named
 from anharmonic_papers.theory import all_statements
 
 FEW = ("graphcon-energy", "graphcon-energy-printed", "g2-poincare", "ode-cross-product")
@@ -43,6 +44,30 @@ def test_theory_takes_the_numbers_of_the_documents(cli):
     assert code == 0 and sorted(heads) == ["g2-poincare", "g2-poincare-printed"]
 
 
+@pytest.mark.parametrize(
+    ("number", "names"),
+    [
+        ("L 4.2", "lem-gradient"),
+        ("T 5.2.2", "lem-gradient"),
+        ("T 5.2.2 = L 4.2", "lem-gradient"),
+        ("C C.1", "cornn-sensitivity-implicit-sharp"),
+        ("T 7.2.2", "similarity-subadditive"),
+        ("u 3", "unicornn-"),
+        ("N A.1", "ode-"),
+        ("(7.9)", "graphcon-right-stochastic-gcn"),
+    ],
+)
+def test_theory_takes_every_number_of_a_statement(number, names):
+    found = _named(number, all_statements())
+    assert found and any(name.startswith(names) for name in found)
+
+
+def test_statements_say_where_their_code_is():
+    for said in all_statements().values():
+        file, line = said.place
+        assert f'"{said.id}"' in "\n".join(file.read_text("utf-8").splitlines()[line - 1 :][:3])
+
+
 def test_theory_of_one_chapter(cli, few):
     out = cli("theory", "--chapter", "GraphCON")[1]
     assert [line.split()[0] for line in out.splitlines()] == list(FEW[:2])
@@ -54,7 +79,7 @@ def test_theory_writes_the_page(cli, few, tmp_path):
     assert code == 0
     assert out.splitlines() == ["wrote new/pictures/theory-graphcon.svg", "wrote new/theory.md"]
     page = (tmp_path / "new/theory.md").read_text("utf-8")
-    assert all(f"| `{name}` |" in page for name in FEW)
+    assert all(f"| [`{name}`](../src/" in page for name in FEW)
 
 
 def test_theory_refuses_what_it_does_not_know(cli):

@@ -4,7 +4,6 @@ ANHARMONIC_PAPERS names a folder with two files, facts read from the papers and 
 ``experiments.yaml`` (by the id of our tables) and ``published-settings.yaml``.
 """
 
-import inspect
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ import pytest
 import yaml
 
 from anharmonic.data import task_options
+from anharmonic.nn.arguments import constructor_arguments
 from anharmonic.nn.registry import model_class
 from anharmonic_papers.tables import list_tables, registry, table
 
@@ -23,7 +23,15 @@ pytestmark = pytest.mark.skipif(
     not FOLDER, reason="ANHARMONIC_PAPERS does not name the folder of the papers' numbers"
 )
 
-OURS = {"demo", "spoken-digits", "cornn-watch-imu", "short-psmnist", "short-smnist", "short-ncifar"}
+OURS = {
+    "demo",
+    "spoken-digits",
+    "worms",
+    "cornn-watch-imu",
+    "short-psmnist",
+    "short-smnist",
+    "short-ncifar",
+}
 TABLES = [name for name in list_tables() if name not in OURS]
 RETRAINED = {"cornn-retraining-statistics", "unicornn-retraining-statistics"}
 # Our labels where the papers print others.
@@ -210,7 +218,7 @@ def value_in(run, name):
     known = vars(run) | run.task_options | run.model_options
     if name in known:
         return known[name]
-    model = inspect.signature(model_class(run.model)).parameters
+    model = constructor_arguments(model_class(run.model))
     # (What neither has is not done.)
     return model[name].default if name in model else task_options(run.task).get(name, False)
 

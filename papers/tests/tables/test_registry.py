@@ -65,7 +65,15 @@ PAPERS = {
     "nestaas-regression",
     "nestaas-classification",
 }
-OURS = {"demo", "spoken-digits", "cornn-watch-imu", "short-psmnist", "short-smnist", "short-ncifar"}
+OURS = {
+    "demo",
+    "spoken-digits",
+    "worms",
+    "cornn-watch-imu",
+    "short-psmnist",
+    "short-smnist",
+    "short-ncifar",
+}
 
 
 def test_no_table_is_missing():

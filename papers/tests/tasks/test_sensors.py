@@ -12,6 +12,7 @@ from anharmonic_papers.tasks.sensors import (
     RespiratoryRate,
     SmartphoneActivity,
     SpeechCommands,
+    UCRWorms,
     WatchActivity,
     Worms,
 )
@@ -79,6 +80,23 @@ def test_worms(stand_in, rng, monkeypatch):
         Worms(last=5, random=5)
     with pytest.raises(ValueError, match=r"last must be in \[1, 50\]"):
         Worms(last=51)
+
+
+def test_worms_of_the_ucr_archive(tmp_path, rng, monkeypatch):
+    monkeypatch.setattr(UCRWorms, "archive", replace(UCRWorms.archive, digest=None))
+    monkeypatch.setattr(UCRWorms, "steps", 9)
+    x, y = rng.standard_normal((258, 9)).astype(np.float32), rng.integers(1, 6, 258)
+    (tmp_path / "ucr").mkdir()
+    arrays = {"x_train": x[:181], "y_train": y[:181], "x_test": x[181:], "y_test": y[181:]}
+    np.savez(tmp_path / "ucr" / "Worms.npz", **arrays)
+    splits = UCRWorms(data_dir=tmp_path).splits()
+    assert [len(part) for part in splits] == [180, 39, 39] and splits.test.x.shape[1:] == (9, 1)
+    strain = {row.tobytes(): label - 1 for row, label in zip(x, y, strict=True)}
+    for part in splits:
+        found = [strain.pop(row[:, 0].numpy().tobytes()) for row in part.x]
+        assert found == part.y.tolist()
+    assert not strain
+    assert torch.equal(UCRWorms(last=4, data_dir=tmp_path).splits().test.x, splits.test.x[:, -4:])
 
 
 @pytest.mark.parametrize("kind", [HeartRate, RespiratoryRate])

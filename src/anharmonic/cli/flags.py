@@ -9,7 +9,7 @@ import dataclasses
 import inspect
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 T = TypeVar("T")
 AUTO = "auto"
@@ -140,6 +140,8 @@ def options_of(
     options.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
     options.__annotations__ = {parameter.name: parameter.annotation for parameter in given}
     described = argument_descriptions(kind)
+    if (fields := getattr(kind, "options_class", None)) is not None:
+        described |= argument_descriptions(fields)
     entries = "".join(
         f"    {name}: {described[name]}\n" for name in parameters if name in described
     )
@@ -148,7 +150,7 @@ def options_of(
 
 
 def _or_auto(hint: Any) -> Any:
-    return hint | Literal["auto"]
+    return hint if AUTO in get_args(hint) else hint | Literal["auto"]
 
 
 def _with_default(value: Any) -> Any:

@@ -13,10 +13,10 @@ import numpy as np
 from tyro.conf import Positional
 
 from anharmonic._checks import require
+from anharmonic._files import write_atomically
 from anharmonic.cli.flags import run_command
 from anharmonic.data.scores import accuracy_interval
 from anharmonic.train.evaluate_run import Evaluation, evaluate_run
-from anharmonic.train.files import write_atomically
 from anharmonic.train.predict import Predictions, predict
 
 # A wider matrix of what was taken for what would not fit a terminal.
@@ -66,6 +66,13 @@ def write_predictions(
         f"make the folder {output.parent} first or choose another",
         FileNotFoundError,
     )
+    require(
+        not (output.exists() and data.exists() and output.samefile(data)),
+        "--output",
+        str(output),
+        "another file than the data",
+        "choose another name: the data would be lost",
+    )
     found = evaluate_run(run, data, batch_size) if evaluate else None
     predictions = predict(run, data, batch_size) if found is None else found.predictions
     text = csv_text(predictions)
@@ -74,7 +81,7 @@ def write_predictions(
     if str(output) == "-":
         sys.stdout.write(text)
         return 0
-    done = "replaced" if output.exists() else "wrote"
+    done = "replaced" if output.is_file() else "wrote"
     write_atomically(output, text)
     print(f"{done} {output}: {len(predictions.values)} sequences")
     return 0
@@ -95,7 +102,16 @@ def evaluation_text(found: Evaluation) -> str:
         low, high = accuracy_interval(found.scores.metrics["accuracy"], found.scores.count)
         parts.append(f"95 % interval of the accuracy: {low:.3g} to {high:.3g} %")
     if not found.is_better:
-        parts.append("The model is NOT better than the trivial answer.")
+        by = found.judged_by.replace("_", " ")
+        parts.append(f"The model is NOT better than the trivial answer, judged by {by}.")
+    if found.scores.channels:
+        pairs = zip(found.scores.channels, found.trivial.channels, strict=True)
+        errors = [
+            (mine.name, *(f"{v:.5g}" for v in (mine.rmse, other.rmse, mine.mae, other.mae)))
+            for mine, other in pairs
+        ]
+        heads = ("channel", "RMSE", "trivial", "MAE", "trivial")
+        parts += ["", grid(heads, errors, fixed=heads[1:])]
     if found.scores.classes:
         parts += ["", grid(CLASS_HEAD, class_rows(found.scores), fixed=CLASS_HEAD[1:])]
     if 0 < len(found.scores.confusion) <= _MOST_CLASSES:
@@ -119,7 +135,7 @@ def csv_text(predictions: Predictions) -> str:
     labels, values, names = predictions.labels, predictions.values, predictions.class_names
     width = values[0].shape[-1] if len(values) else 1
     if labels is not None:
-        columns = ["prediction", *(f"p_{name}" for name in names)]
+        columns = ["prediction", *(_inert(f"p_{name}") for name in names)]
         aimed = ["target"]
     else:
         columns, aimed = (
@@ -132,15 +148,28 @@ def csv_text(predictions: Predictions) -> str:
     writer.writerow([*place, *aimed * (targets is not None), *columns])
     for index, found in enumerate(values):
         for step, row in enumerate(found if per_step else [found]):
-            place = [index, *([] if ids is None else [ids[index]]), *([step] if per_step else [])]
+            named = [] if ids is None else [_inert(ids[index])]
+            place = [index, *named, *([step] if per_step else [])]
             if targets is not None:
                 place += [
-                    f"{true:.9g}" if labels is None else str(true)
+                    f"{true:.9g}" if labels is None else _inert(str(true))
                     for true in np.ravel(targets[index])
                 ]
             if labels is None:
                 writer.writerow([*place, *(f"{value:.9g}" for value in row)])
             else:
                 label = labels[index][step] if per_step else labels[index]
-                writer.writerow([*place, label, *(f"{p:.6g}" for p in row)])
+                writer.writerow([*place, _inert(str(label)), *(f"{p:.6g}" for p in row)])
     return text.getvalue()
+
+
+def _inert(word: str) -> str:
+    """A word that a spreadsheet takes for text; an apostrophe precedes what it would compute."""
+    word = word.replace("\0", " ").replace("\r", " ")  # neither survives a table
+    if word[:1] not in ("=", "+", "-", "@", "\t"):
+        return word
+    try:
+        float(word)
+    except ValueError:
+        return f"'{word}"
+    return word

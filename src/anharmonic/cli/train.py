@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from anharmonic._checks import choice, distinct, listed, message, require, text_of
+from anharmonic._processes import return_large_blocks
 from anharmonic.cli.flags import fields_of, open_fields_of, options_of, run_command, typed
 from anharmonic.data.files import FileTask, file_digest
 from anharmonic.data.graphs.own import GraphFileTask
@@ -29,6 +30,8 @@ from anharmonic.train.options import (
 from anharmonic.train.recipe import FILLED_OPTIONS, fill, folds_of, refitted
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.streaming import no_stream, streaming_options
+from anharmonic.train.verdict import PERCENT
 
 PROG = "anharmonic train"
 USAGE = (
@@ -108,6 +111,7 @@ def train_anything(
     seeds: tuple[int, ...] = (),
     folds: int | None = None,
     refit: bool = False,
+    streaming: bool = False,
 ) -> int:
     """Options of every run. `anharmonic train MODEL TASK --help` adds those of the two.
 
@@ -123,6 +127,8 @@ def train_anything(
             standard deviation.
         refit: Of your own file: in the end trains on training and validation data together, for
             as many epochs as were best.
+        streaming: Trains a model that can run sample by sample, and be exported to C: one that
+            reads forwards only.
     """
     return 0
 
@@ -185,6 +191,7 @@ def read(words: Sequence[str]) -> Asked:
         seeds: tuple[int, ...] = (),
         folds: int | None = None,
         refit: bool = False,
+        streaming: bool = False,
     ) -> Asked:
         known = [field.name for field in dataclasses.fields(Run) if field.name not in named]
         options = {"task_options": {**task_options, **digest}, "model_options": model_options}
@@ -195,7 +202,10 @@ def read(words: Sequence[str]) -> Asked:
         if folds is not None:
             options["task_options"]["folds"] = folds
         distinct("seeds", seeds)
-        return Asked(model, task, typed(run, known) | options, environment, seeds, folds, refit)
+        given = typed(run, known) | options
+        if streaming:
+            given = streaming_options(model, task, given)
+        return Asked(model, task, given, environment, seeds, folds, refit)
 
     settings.__doc__ = f"Trains {model} on the task {task}.\n\n{_arguments(train_anything)}"
     return run_command(settings, words[2:], f"{PROG} {words[0]} {words[1]}")
@@ -281,9 +291,11 @@ def train(run: Run, environment: RunEnvironment) -> Result:
         run: The run.
         environment: Where it is trained.
     """
+    if run.model_options.get("checkpoint"):
+        return_large_blocks()
     result = fit(run, environment)
     folder = environment.out / run.folder_name
-    unit = " %" if result.metric == "accuracy" else ""
+    unit = " %" if result.metric in PERCENT else ""
     lines = {f"test {result.metric}": f"{result.test:.6g}{unit} (seed {run.seed}{_sure(result)})"}
     if result.trivial is not None:
         lines["trivial answer"] = f"{result.trivial:.6g}{unit}{_not_better(result)}"
@@ -296,6 +308,8 @@ def train(run: Run, environment: RunEnvironment) -> Result:
         "parameters": str(result.parameters),
         "seconds": f"{result.seconds:.1f}",
     }
+    if said := no_stream(run):
+        lines["streaming"] = said
     # A result may be known from the results file while its folder is elsewhere or deleted.
     if folder.is_dir():
         lines["run folder"] = str(folder)
@@ -304,6 +318,8 @@ def train(run: Run, environment: RunEnvironment) -> Result:
             suffix = suffix if suffix in FILE_SUFFIXES else FILE_SUFFIXES[0]
             words = f"{folder} DATA{suffix} --output predictions.csv"
             lines["to predict"] = f"anharmonic predict {words}"
+    for channel, error in (result.by_channel or {}).items():
+        lines[f"  {channel}"] = f"{error:.6g}"
     width = max(map(len, lines))
     for name, value in lines.items():
         print(f"{name.ljust(width)}  {value}")

@@ -29,6 +29,7 @@ from anharmonic.data.graphs.cora import CitationTask
 from anharmonic.data.graphs.edges import coalesce, to_undirected
 from anharmonic.data.graphs.own import GraphFileTask, read_graph, save_graph
 from anharmonic.data.graphs.pyg import pyg_source
+from anharmonic.data.options import DataOptions
 from anharmonic.data.own import SequencesTask
 from anharmonic.data.readers import FILE_SUFFIXES, read_parts
 from anharmonic.data.registry import list_tasks, make_task, task_class, task_options
@@ -47,6 +48,7 @@ __all__ = [
     "CitationTask",
     "ClassScores",
     "Columns",
+    "DataOptions",
     "Dataset",
     "DownloadError",
     "FileTask",

@@ -48,9 +48,7 @@ def load_archive(path: Path) -> dict[str, NDArray[Any]]:
     try:
         with zipfile.ZipFile(path) as archive:
             total = sum(_declared(archive, member) for member in archive.infolist())
-            shrunk = total / max(1, path.stat().st_size)
-            if total > _HARMLESS_BYTES and shrunk > _MOST_SHRUNK:
-                raise ValueError(f"{total} bytes of arrays in a file of {path.stat().st_size}")
+            judge_size(total, path)
             for member in archive.infolist():
                 with archive.open(member) as file:
                     key = member.filename.removesuffix(".npy")
@@ -76,6 +74,21 @@ def load_archive(path: Path) -> dict[str, NDArray[Any]]:
             )
         ) from error
     return arrays
+
+
+def judge_size(content: int, path: Path) -> None:
+    """Refuses a file that would fill much more memory than its size lets expect.
+
+    Args:
+        content: Bytes that its arrays take in memory, by what it declares.
+        path: The file.
+
+    Raises:
+        ValueError: If they are more than 256 MB and more than 150 times the file's size.
+    """
+    size = path.stat().st_size
+    if content > _HARMLESS_BYTES and content > _MOST_SHRUNK * size:
+        raise ValueError(f"{content} bytes of arrays in a file of {size}")
 
 
 class _Objects(Exception):

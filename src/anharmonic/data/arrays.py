@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import missing_extra, require
+from anharmonic._files import replacing
 from anharmonic.data.columns import Columns
 from anharmonic.data.sequences import Sequences
 
@@ -101,13 +100,13 @@ def _from_table(x: Any, columns: Columns, targets: bool) -> Sequences:
 def _sequences(x: Any, channels_first: bool) -> list[NDArray[Any]]:
     """Every sequence as `[T, F]`."""
     if not isinstance(x, list | tuple):
-        x = np.asarray(x)
+        x = without_mask(x)
         expected, advice = "[N, T] or [N, T, F], or a list of arrays", "reshape it"
         fits = x.ndim in (2, 3) or (x.dtype == object and x.ndim > 0)
         require(fits, "shape of x", list(x.shape), expected, advice)
     made: list[NDArray[Any]] = []
     for number, values in enumerate(x):
-        sequence = np.asarray(values)
+        sequence = without_mask(values)
         name = f"sequence {number} of x"
         if sequence.ndim not in (1, 2) or sequence.dtype.kind not in "biuf":
             came = f"{sequence.dtype} {list(sequence.shape)}"
@@ -122,6 +121,24 @@ def _sequences(x: Any, channels_first: bool) -> list[NDArray[Any]]:
         require(width == first, f"channels of {name}", width, f"{first}, as in the first", advice)
         made.append(sequence)
     return made
+
+
+def without_mask(values: Any) -> NDArray[Any]:
+    """An array of numbers; what a masked array hides is NaN.
+
+    Args:
+        values: The array.
+
+    Example:
+        >>> without_mask(np.ma.array([1, 2], mask=[False, True])).tolist()
+        [1.0, nan]
+    """
+    array: NDArray[Any] = np.asarray(values)
+    if isinstance(values, np.ma.MaskedArray):
+        hidden = np.ma.getmaskarray(values)
+        if hidden.any():
+            return np.where(hidden, np.nan, array.astype(np.float64))
+    return array
 
 
 def _targets(y: Any, sizes: list[int]) -> tuple[NDArray[Any], bool]:
@@ -152,6 +169,9 @@ def _per_step(name: str, values: Any, sizes: list[int]) -> NDArray[Any]:
 
 def _plain(name: str, values: Any) -> NDArray[Any]:
     """An array of numbers, text or dates; objects that are text become text."""
+    hidden = isinstance(values, np.ma.MaskedArray) and bool(values.mask.any())
+    advice = "leave out these sequences"
+    require(not hidden, f"masked entries of {name}", "some", "none", advice)
     array: NDArray[Any] = np.asarray(values)
     if array.dtype == object and all(isinstance(value, str) for value in array.flat):
         array = array.astype(np.str_)
@@ -175,6 +195,7 @@ def save_npz(path: Path | str, data: Sequences | Mapping[str, Sequences]) -> Pat
         ValueError: If the path or the names of the parts are others.
 
     Example:
+        >>> import tempfile
         >>> folder = tempfile.mkdtemp()
         >>> x = np.random.default_rng(0).random((20, 50))
         >>> save_npz(Path(folder) / "mine.npz", sequences_from(x, x.mean(1) > 0.5)).name
@@ -206,12 +227,6 @@ def save_npz(path: Path | str, data: Sequences | Mapping[str, Sequences]) -> Pat
     (named,) = channels
     if named:
         arrays["channels"] = np.array(named)
-    handle, temporary = tempfile.mkstemp(suffix=".npz", prefix=f".{path.stem}-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, allow_pickle=False, **arrays)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with replacing(path) as file:
+        np.savez(file, allow_pickle=False, **arrays)
     return path

@@ -32,7 +32,7 @@ Target = Literal["class", "value", "labels"]
 Readout = Literal["last", "all", "node", "graph", "row"]
 Loss = Literal["cross_entropy", "binary_cross_entropy", "squared_error", "absolute_error"]
 MetricName = Literal[
-    "accuracy", "f1", "cross_entropy", "bits_per_character", "perplexity",
+    "accuracy", "balanced_accuracy", "f1", "cross_entropy", "bits_per_character", "perplexity",
     "mse", "rmse", "nrmse", "nmse", "mae",
 ]  # fmt: skip
 AnyPart = TypeVar("AnyPart")
@@ -114,8 +114,12 @@ class Task(ABC):
             of the vocabulary.
         reading: Arguments of `anharmonic.SequenceModel` with which it reads the inputs, such as
             `embedding_size`.
+        seasonal: Of forecasts, the values a season before those of the test part, `[N, O]`; None if
+            there is no season.
         carries_state: Whether each batch goes on where the one before ended: the model's state is
             carried from batch to batch, gradients end there, and an epoch begins anew.
+        options_class: The dataclass whose fields the constructor takes as ``**options``; None where
+            the constructor names all of its options.
     """
 
     name: ClassVar[str]
@@ -135,7 +139,9 @@ class Task(ABC):
     class_weights: tuple[float, ...] | None = None
     tokens: ClassVar[bool] = False
     reading: Mapping[str, Any] = {}
+    seasonal: torch.Tensor | None = None
     carries_state: ClassVar[bool] = False
+    options_class: ClassVar[type | None] = None
     _splits: Splits[Any] | None = None
 
     @property

@@ -7,22 +7,15 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
 from anharmonic._checks import boolean, choice, listed, message, natural, require
+from anharmonic.data.names import GROUPS, IDS, TARGETS, TIMES, plain
 
 Layout = Literal["auto", "wide", "long", "nested"]
 ROLES = ("target", "id", "time", "group")
+Duplicates = Literal["refuse", "first", "mean"]
+Labels = Literal["auto", "sequence", "step"]
+NO_TIME = "none"
 # Names in lower case, better ones first: a row of words is as good as each other.
-_KNOWN: dict[str, tuple[tuple[str, ...], ...]] = {
-    "target": (("target", "label", "labels", "class", "outcome"), ("y",)),
-    "id": (
-        ("id", "series", "series_id", "sequence", "sequence_id", "case", "case_id"),
-        ("unique_id", "item_id", "trial", "trial_id", "sample_id"),
-    ),
-    "time": (("time", "timestamp", "datetime", "date"), ("t", "ds", "timestep", "time_step")),
-    "group": (
-        ("group", "subject", "patient", "participant", "person", "recording"),
-        ("group_id", "subject_id", "patient_id", "participant_id", "person_id", "recording_id"),
-    ),
-}
+_KNOWN = {"target": TARGETS[:2], "id": IDS, "time": (TIMES,), "group": GROUPS}
 
 
 @dataclass(frozen=True)
@@ -32,17 +25,24 @@ class Columns:
     Attributes:
         target: What is predicted.
         id: Which sequence a row is of.
-        time: When a row was measured (of a row per sequence: when the sequence begins).
+        time: When a row was measured (of a row per sequence: when the sequence begins); "none" for
+            no column at all: rows are then in the order of the file.
         group: The subject or recording.
         layout: "wide" (a row is a sequence, its columns are the steps), "long" (a row is a step),
             "nested" (a row is a sequence, its cells are lists); "auto" is found out.
-        values: The columns of the channels, where they have names.
+        values: The columns of the channels, where they have names; of a row per sequence those of
+            its steps.
         header: Whether a text file begins with the names of its columns; None is found out.
         width: Number of columns; 0 if not known.
         windows: Whether sequences are to be cut: rows without ids are then steps of one recording,
             if columns do not number the steps.
         forecast: Whether values are forecast: then a column of numbers is no target by its name.
         found: Whether this was found in a table: then a role without a column has none.
+        ignore: Columns that are left out.
+        date_format: How dates are written, as of `datetime.strptime`; None is found out.
+        duplicates: What becomes of rows that repeat a time: "refuse", "first" or "mean".
+        labels: Whether a row per step has a target per "sequence" or per "step"; "auto" is found
+            out.
 
     Example:
         >>> Columns(target="label") == Columns.from_dict(Columns(target="label").to_dict())
@@ -60,23 +60,27 @@ class Columns:
     found: bool = False
     windows: bool = False
     forecast: bool = False
+    ignore: tuple[str, ...] = ()
+    date_format: str | None = None
+    duplicates: Duplicates = "refuse"
+    labels: Labels = "auto"
 
     def __post_init__(self) -> None:
         choice("layout", self.layout, ("auto", "wide", "long", "nested"))
+        choice("duplicates", self.duplicates, ("refuse", "first", "mean"))
+        choice("labels", self.labels, ("auto", "sequence", "step"))
         for name in ("windows", "forecast", "found"):
             boolean(name, getattr(self, name))
         if self.header is not None:
             boolean("header", self.header)
         natural("width", self.width)
-        for value in self.values:
-            require(
-                isinstance(value, str),
-                "values",
-                value,
-                "names of columns",
-                "give strings",
-                TypeError,
-            )
+        for field, given in (("values", self.values), ("ignore", self.ignore)):
+            for value in given:
+                text, advice = isinstance(value, str), "give strings"
+                require(text, field, value, "names of columns", advice, TypeError)
+        text = self.date_format is None or isinstance(self.date_format, str)
+        advice = "for example '%d.%m.%Y'"
+        require(text, "date_format", self.date_format, "a string", advice, TypeError)
         advice = "name what is forecast with forecast=... (--forecast)"
         free = self.found or not self.forecast or self.target is None
         require(free, "target_column with horizon", self.target, "None", advice)
@@ -102,18 +106,17 @@ class Columns:
         """
         rows = {"wide": "a row per sequence", "long": "a row per step", "nested": "lists in cells"}
         said = [f"{role} column {name!r}" for role in ROLES if (name := getattr(self, role))]
-        if self.values:
-            shown = [repr(name) for name in self.values]
-            if len(shown) > 8:
-                shown = [*shown[:6], "...", shown[-1]]
-            said.append(f"values {listed(shown)}")
+        if self.values and self.layout != "wide":
+            said.append(f"values {_shortened(self.values)}")
         if self.header is False:
             said.append("no header row, columns are numbered from 1")
+        if self.ignore:
+            said.append(f"left out {_shortened(self.ignore)}")
         return f"read as {self.layout} ({rows.get(self.layout)}): {', '.join(said)}"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values."""
-        return asdict(self) | {"values": list(self.values)}
+        return asdict(self) | {"values": list(self.values), "ignore": list(self.ignore)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Columns:
@@ -125,7 +128,13 @@ class Columns:
         """
         for key in values:
             choice("key of columns", key, [field.name for field in fields(cls)])
-        return cls(**{**values, "values": tuple(values.get("values", ()))})
+        tuples = {name: tuple(values.get(name, ())) for name in ("values", "ignore")}
+        return cls(**{**values, **tuples})
+
+
+def _shortened(names: Sequence[str]) -> str:
+    shown = [repr(name) for name in names]
+    return listed([*shown[:6], "...", shown[-1]] if len(shown) > 8 else shown)
 
 
 def is_role(name: str, given: Columns) -> bool:
@@ -136,12 +145,16 @@ def is_role(name: str, given: Columns) -> bool:
         (True, False, True)
     """
     said = name in [getattr(given, role) for role in ROLES]
-    return said or any(
-        name.strip().lower() in words for known in _KNOWN.values() for words in known
-    )
+    return said or any(plain(name) in words for known in _KNOWN.values() for words in known)
 
 
-def by_name(names: Sequence[str], given: Columns, where: str, targets: bool) -> dict[str, str]:
+def by_name(
+    names: Sequence[str],
+    given: Columns,
+    where: str,
+    targets: bool,
+    searched: Sequence[str] = ROLES,
+) -> dict[str, str]:
     """The columns that have a role: the given ones, else those with a name known for it.
 
     Args:
@@ -149,6 +162,7 @@ def by_name(names: Sequence[str], given: Columns, where: str, targets: bool) -> 
         given: What the user said, or what was found in the table of training.
         where: The table, for messages.
         targets: Whether the target has to be there if it is given.
+        searched: The roles to look for by name.
 
     Raises:
         ValueError: If a given column is not there, or several could have one role.
@@ -156,7 +170,7 @@ def by_name(names: Sequence[str], given: Columns, where: str, targets: bool) -> 
     roles: dict[str, str] = {}
     for role in ROLES:
         name = getattr(given, role)
-        if name is None:
+        if name is None or (role == "time" and name == NO_TIME and name not in names):
             continue
         if name in names:
             roles[role] = name
@@ -168,12 +182,12 @@ def by_name(names: Sequence[str], given: Columns, where: str, targets: bool) -> 
             choice(f"{role}_column in {where}", name, names)
     if given.found:
         return roles
-    for role in ROLES:
+    for role in searched:
         if role in roles or getattr(given, role) is not None:
             continue
         free = [name for name in names if name not in roles.values()]
         for known in _KNOWN[role]:
-            could = [name for name in free if name.strip().lower() in known]
+            could = [name for name in free if plain(name) in known]
             if role == "target" and {"x", "y", "z"} <= {name.lower() for name in free}:
                 could = [name for name in could if name.lower() != "y"]  # three axes of space
             if could:

@@ -85,6 +85,7 @@ class Batches(Generic[AnyBatch]):
     Args:
         count: Number of batches.
         make: Gives the batch of an index in `[0, count)`; the same batch whenever it is asked.
+        windows: Which recordings the entries are windows of, as `Windowed`; None if they are none.
 
     Example:
         >>> make = lambda i: Batch(torch.full((1, 2, 1), float(i)), torch.zeros(1, 1), None)
@@ -93,9 +94,15 @@ class Batches(Generic[AnyBatch]):
         (3, [0.0, 1.0, 2.0], 2.0)
     """
 
-    def __init__(self, count: int, make: Callable[[int], AnyBatch]) -> None:
+    def __init__(
+        self,
+        count: int,
+        make: Callable[[int], AnyBatch],
+        windows: tuple[Tensor, Tensor] | None = None,
+    ) -> None:
         self._count = count
         self._make = make
+        self.windows = windows
 
     def __len__(self) -> int:
         return self._count
@@ -111,7 +118,13 @@ class Batches(Generic[AnyBatch]):
 
 
 class Dataset(ABC, Generic[AnyBatch]):
-    """Samples and targets in memory, from which batches are cut."""
+    """Samples and targets in memory, from which batches are cut.
+
+    Attributes:
+        windows: Which recordings the samples are windows of, as `Windowed`; None if they are none.
+    """
+
+    windows: tuple[Tensor, Tensor] | None = None
 
     @abstractmethod
     def __len__(self) -> int:
@@ -130,7 +143,8 @@ class Dataset(ABC, Generic[AnyBatch]):
         """
         positive_int("batch_size", batch_size)
         parts = torch.split(torch.arange(len(self)) if order is None else order, batch_size)
-        return Batches(len(parts), lambda i: self.take(parts[i]))
+        windows = self.windows if order is None else None
+        return Batches(len(parts), lambda i: self.take(parts[i]), windows)
 
 
 class SequenceDataset(Dataset[Batch]):

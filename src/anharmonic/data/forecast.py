@@ -8,7 +8,13 @@ from dataclasses import dataclass, replace
 from anharmonic._checks import positive_int, require
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.sequences import Sequences
-from anharmonic.data.windows import channel_numbers, cut_windows, forecast_windows
+from anharmonic.data.windows import (
+    Pieces,
+    channel_numbers,
+    covering_windows,
+    cut_windows,
+    forecast_windows,
+)
 
 
 @dataclass(frozen=True)
@@ -54,8 +60,11 @@ class Windows:
 
     def cut(
         self, preprocessing: Preprocessing, parts: Mapping[str, Sequences], window: int
-    ) -> tuple[Preprocessing, dict[str, Sequences]]:
-        """The windows of every part, and their preprocessing.
+    ) -> tuple[Preprocessing, dict[str, Sequences], dict[str, Pieces]]:
+        """The windows of every part, their preprocessing, and whose windows are tested.
+
+        Training learns from windows every `stride` steps; the other parts are predicted for as new
+        data are, from windows side by side.
 
         Args:
             preprocessing: That of the training part.
@@ -64,9 +73,13 @@ class Windows:
         """
         if self.horizon is None:
             stride = self.stride or window
-            made = {name: cut_windows(part, window, stride) for name, part in parts.items()}
-            return replace(preprocessing, window=window), made
+            tested = {
+                n: covering_windows(part, window) for n, part in parts.items() if n != "train"
+            }
+            made = {name: pieces.part for name, pieces in tested.items()}
+            made = {"train": cut_windows(parts["train"], window, stride), **made}
+            return replace(preprocessing, window=window), made, tested
         channels = channel_numbers(parts["train"], self.forecast)
         ahead = (window, self.stride or 1, self.horizon, channels)
         made = {name: forecast_windows(part, *ahead) for name, part in parts.items()}
-        return preprocessing.forecasting(made["train"], window, self.horizon, channels), made
+        return preprocessing.forecasting(made["train"], window, self.horizon, channels), made, {}

@@ -24,7 +24,8 @@ class TaskMetric:
 
     Args:
         name: "accuracy": share of sequences, nodes or graphs whose highest score is their class, in
-            percent; "f1": micro-averaged F1 of yes-or-no labels, 2 TP / (2 TP + FP + FN) in
+            percent; "balanced_accuracy": mean over the classes that occur of the share of theirs,
+            in percent; "f1": micro-averaged F1 of yes-or-no labels, 2 TP / (2 TP + FP + FN) in
             percent, a label being predicted where its score is above 0; "cross_entropy": its mean
             in nats; "bits_per_character": the same in bits; "perplexity": its exponential;
             "mse", "rmse", "mae": errors over all samples, real steps and outputs; "nrmse":
@@ -48,7 +49,8 @@ class TaskMetric:
 
     def __init__(self, name: str, scale: float = 1.0) -> None:
         self.name = choice("metric", name, _INPUTS)
-        self.higher_is_better = name in ("accuracy", "f1")
+        self.higher_is_better = name in ("accuracy", "balanced_accuracy", "f1")
+        self._by_class: list[Tensor] = []
         self._scale = number("scale", scale, low=0.0, low_open=True)
         try:
             from torchmetrics import MeanAbsoluteError, MeanSquaredError, SumMetric
@@ -77,6 +79,8 @@ class TaskMetric:
         Raises:
             ValueError: If the shapes do not fit.
         """
+        if self.name == "balanced_accuracy":
+            self._by_class.append(_hits_by_class(*real_scores(prediction.detach(), batch)))
         inputs = _INPUTS[self.name](prediction.detach(), batch)
         if len(self._metrics) == 1:
             self._metrics[0].update(*inputs)
@@ -92,6 +96,9 @@ class TaskMetric:
         """
         count = self._metrics[0].update_count
         require(count > 0, self.name, count, "fed with a prediction", "call update(...) first")
+        if self._by_class:
+            hits, entries = torch.stack(self._by_class).sum(0)
+            return self._scale * 100.0 * float((hits / entries)[entries > 0].mean())
         value, *rest = (float(metric.compute()) for metric in self._metrics)
         if rest:
             value = _FACTORS.get(self.name, 1.0) * value / rest[0] if rest[0] else math.nan
@@ -106,6 +113,14 @@ def _hits(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int]:
     scores, y = real_scores(scores, batch)
     hits = (scores.argmax(1) == y).sum()
     return _unless_nan(hits, scores), len(scores)
+
+
+def _hits_by_class(scores: Tensor, y: Tensor) -> Tensor:
+    """Hits and entries of every class, `[2, C]`; NaN where a score is NaN."""
+    hits = (scores.argmax(1) == y).double()
+    hits = torch.where(scores.isnan().any(), math.nan, hits)
+    classes = functional.one_hot(y, scores.shape[1]).double()
+    return torch.stack([hits @ classes, classes.sum(0)]).cpu()
 
 
 def _log_losses(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int]:
@@ -170,6 +185,7 @@ _LARGEST = 700.0  # whose exponential is a number
 # What is measured: predictions and targets, or the two sums of a quotient.
 _INPUTS: dict[str, Callable[[Tensor, Batch | GraphBatch], tuple[Tensor, Tensor | int]]] = {
     "accuracy": _hits,
+    "balanced_accuracy": _hits,
     "f1": _label_hits,
     "cross_entropy": _log_losses,
     "bits_per_character": _log_losses,

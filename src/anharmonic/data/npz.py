@@ -34,7 +34,8 @@ def read_npz(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
         times: Optional, numbers, dates (datetime64) or strings that sort `[N]`: when a sequence
             begins.
 
-    Instead, all of these may come with `_train`, `_test` and optionally `_valid` at the end.
+    Instead, all of these may come with `_train`, `_test` and optionally `_valid` at the end, also
+    written as `X_train` or `x_val`.
     `channels`, optional strings `[F]`, names the channels of all of them.
 
     Args:
@@ -51,6 +52,7 @@ def read_npz(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
     """
     path = existing(path)
     arrays = load_archive(path)
+    arrays = {_known_key(key): array for key, array in arrays.items()}
     for key in arrays:
         choice(f"key in {path.name}", key, _KNOWN)
     parts = [part for part in _PARTS if f"x_{part}" in arrays]
@@ -61,6 +63,14 @@ def read_npz(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
     expected = "either x, or x_train and x_test"
     require(fits, f"keys of {path.name}", sorted(arrays), expected, advice)
     return {part: _part(path, arrays, f"_{part}", targets) for part in parts}
+
+
+def _known_key(key: str) -> str:
+    """The key that is meant by `X_train`, `Y`, `x_val` and the like."""
+    stem, _, part = key.lower().partition("_")
+    part = "valid" if part in ("val", "validation") else part
+    meant = f"{stem}_{part}" if part else stem
+    return meant if meant in _KNOWN else key
 
 
 def existing(path: Path | str) -> Path:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from anharmonic._checks import boolean, choice, require
+from anharmonic._checks import require
+from anharmonic.data.answers import Windowed
 from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, counted
-from anharmonic.data.forecast import Windows
-from anharmonic.data.parts import Cut, SplitBy, cut_parts, warn_of_absent_classes
-from anharmonic.data.preprocessing import Elapsed, Missing, Preprocessing, spread_of_sizes
+from anharmonic.data.options import DataOptions
+from anharmonic.data.parts import cut_parts, warn_of_absent_classes
+from anharmonic.data.preprocessing import Missing, Preprocessing, spread_of_sizes
 from anharmonic.data.sequences import Integers, Sequences, check_finite
 from anharmonic.data.targets import (
     classes_by_step,
@@ -22,6 +25,7 @@ from anharmonic.data.targets import (
     output_width,
     target_kind,
 )
+from anharmonic.data.windows import Pieces, find_season, seasonal_values
 
 __all__ = ["Inputs", "SequencesTask", "inputs_of"]
 
@@ -37,10 +41,12 @@ class SequencesTask(Task):
             them.
         source: What messages call the data.
         class_weights: Factors on the classes in the loss, as `class_names`; None for 1.
+        options: Fields of `DataOptions`.
 
-    The other options, the shapes and the split are those of `FileTask`.
+    The shapes and the split are those of `FileTask`.
 
     Attributes:
+        options: The `DataOptions`.
         preprocessing: What was done to the inputs; the same is done to new data.
         columns: What the columns of a table were taken for; None if the data are no table.
         has_times: Whether the data say the time between samples.
@@ -59,89 +65,131 @@ class SequencesTask(Task):
 
     name = "file"
     licence = "yours"
+    options_class = DataOptions
 
     def __init__(
         self,
         parts: Mapping[str, Sequences],
         *,
-        target: Literal["auto", "class", "value"] = "auto",
-        standardise: bool = True,
-        missing: Missing = "error",
-        split_seed: int = 1234,
-        split: SplitBy = "auto",
-        test_groups: Sequence[str] = (),
-        valid_share: float | None = None,
-        folds: int | None = None,
-        fold: int = 0,
-        difference: bool = False,
-        elapsed: Elapsed = "ignore",
-        scale_target: bool = False,
-        scale_each: bool = False,
-        window: int | None = None,
-        stride: int | None = None,
-        horizon: int | None = None,
-        forecast: Sequence[str] = (),
         source: str = "memory",
         class_weights: Sequence[float] | None = None,
+        **options: Any,
     ) -> None:
-        choice("target", target, ("auto", "class", "value"))
-        boolean("standardise", standardise)
-        boolean("difference", difference)
-        boolean("scale_target", scale_target)
-        boolean("scale_each", scale_each)
-        advice = "leave one of them out"
-        fits = horizon is None or not scale_each
-        require(fits, "scale_each with horizon", horizon, "None", advice)
-        choice("elapsed", elapsed, get_args(Elapsed))
-        choice("missing", missing, get_args(Missing))
-        self.windows = Windows(window, stride, horizon, tuple(str(name) for name in forecast))
-        groups = tuple(str(group) for group in test_groups)
-        cut = Cut(split, groups, valid_share, folds, fold, split_seed, window, horizon)
         self.source = source
+        self._parts = dict(parts)
         self.columns = next(iter(parts.values())).columns
         self.has_times = any(part.elapsed is not None for part in parts.values())
-        if horizon is None:
-            parts = self._labelled(parts, target)
-        else:
-            parts = {name: part.with_targets(None) for name, part in parts.items()}
-            self.target, self.readout, self.metric = "value", "last", "rmse"
-            cut = replace(cut, window=self.windows.length(parts))
-        for part in parts.values():
-            # Before the cut: it names the file's places.
-            check_finite(part, part.x, missing != "error")
-        labels = self.class_names if self.readout == "last" else ()
-        cuts = cut_parts(parts, cut, labels)
-        self._facts = self._understood(parts, cuts, missing)
-        if set(parts) != set(cuts):
-            cut_by = cut.describe(parts["all" if "all" in parts else "train"])
-            self._facts.append(f"split {cut_by}")
-        warn_of_absent_classes(cuts["train"], self.class_names)
-        self.preprocessing = Preprocessing.fit(
-            cuts["train"],
-            standardise,
-            missing,
-            difference=difference,
-            elapsed=elapsed,
-            scale_target=scale_target and self.target == "value" and horizon is None,
-            scale_each=scale_each,
-        )
-        self.spread_of_sizes = spread_of_sizes(cuts["train"])
-        if cut.window is not None:
-            count = sum(len(part) for part in parts.values())
-            self._facts.insert(0, f"windows of {cut.window} steps of {counted(count, 'recording')}")
-            self.preprocessing, cuts = self.windows.cut(self.preprocessing, cuts, cut.window)
-        if horizon is not None:
-            self.output_size = np.asarray(cuts["train"].y).shape[1]
-        self.sizes = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}
-        self.input_size = self.preprocessing.size
-        made = {name: self.preprocessing.dataset(part) for name, part in cuts.items()}
-        self._splits = Splits(made["train"], made.get("valid"), made["test"])
+        self._prepare(DataOptions(**options))
         if class_weights is not None:
             came = len(class_weights) if self.target == "class" else self.target
             fits, expected = came == self.output_size, f"{self.output_size} numbers, one per class"
             advice = "give one for every class, in the order of class_names"
             require(fits, "class_weights", list(class_weights), expected, advice)
             self.class_weights = tuple(float(weight) for weight in class_weights)
+
+    def with_options(self, options: Mapping[str, Any]) -> Self:
+        """The same data, cut and prepared in another way; nothing is read again.
+
+        Args:
+            options: Fields of `DataOptions`; those left out have their defaults.
+
+        Raises:
+            ValueError: If they say that other columns are to be read.
+
+        Example:
+            >>> from anharmonic.data.arrays import sequences_from
+            >>> part = sequences_from(np.random.default_rng(0).random((20, 50)), ["a", "b"] * 10)
+            >>> SequencesTask({"all": part}).with_options({"valid_share": 0.0}).sizes
+            {'train': 17, 'valid': 0, 'test': 3}
+        """
+        changed = DataOptions(**options)
+        if changed == self.options:
+            return self
+        columns, advice = self.options.columns, "read the data again"
+        fits = changed.columns == columns
+        require(fits, "columns of data that were read", changed.columns, str(columns), advice)
+        made = copy.copy(self)
+        made._prepare(changed)
+        return made
+
+    def _prepare(self, options: DataOptions) -> None:
+        """Cuts the data into parts and prepares them."""
+        parts: Mapping[str, Sequences] = self._parts
+        self.options, self.windows, cut = options, options.windows, options.cut
+        self.class_names, self.hint = (), ""
+        if options.horizon is None:
+            parts = self._labelled(parts, options.target)
+        else:
+            parts = {name: part.with_targets(None) for name, part in parts.items()}
+            self.target, self.readout = "value", "last"
+            self.metric = options.metric_of("value")
+            cut = replace(cut, window=self.windows.length(parts))
+        for part in parts.values():
+            # Before the cut: it names the file's places.
+            check_finite(part, part.x, options.missing != "error")
+        labels = self.class_names if self.readout == "last" else ()
+        cuts = cut_parts(parts, cut, labels)
+        self._facts = self._understood(parts, cuts, options.missing)
+        if set(parts) != set(cuts):
+            cut_by = cut.describe(parts["all" if "all" in parts else "train"])
+            self._facts.append(f"split {cut_by}")
+        warn_of_absent_classes(cuts["train"], self.class_names)
+        self._facts += odd_channels(cuts["train"])
+        self.preprocessing = Preprocessing.fit(
+            cuts["train"],
+            options.standardise,
+            options.missing,
+            difference=options.difference,
+            elapsed=options.elapsed,
+            scale_target=options.scale_target and self.target == "value" and not options.horizon,
+            scale_each=options.scale_each,
+        )
+        self.spread_of_sizes = spread_of_sizes(cuts["train"])
+        tested: dict[str, Pieces] = {}
+        if cut.window is not None:
+            count = sum(len(part) for part in parts.values())
+            self._facts.insert(0, f"windows of {cut.window} steps of {counted(count, 'recording')}")
+            lengths = np.concatenate([part.lengths for part in parts.values()])
+            if options.horizon is None and (short := int((lengths < cut.window).sum())):
+                all_of_them = "every recording is" if short == count else f"{short} of them are"
+                self._facts[0] += f", {all_of_them} shorter than that and not cut"
+            cuts_of_series = cuts
+            cut_windows = self.windows.cut(self.preprocessing, cuts, cut.window)
+            self.preprocessing, cuts, tested = cut_windows
+        if options.horizon is not None:
+            self.output_size = np.asarray(cuts["train"].y).shape[1]
+        self.sizes = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}
+        if self.readout == "last":  # of windows their recordings are what is tested
+            self.sizes |= {name: int(p.owners.max()) + 1 for name, p in tested.items()}
+        self.input_size = self.preprocessing.size
+        made = {name: self.preprocessing.dataset(part) for name, part in cuts.items()}
+        for name, pieces in tested.items():
+            windows = Windowed(*map(torch.from_numpy, (pieces.owners, pieces.fresh)))
+            made[name].windows = windows
+        self._splits = Splits(made["train"], made.get("valid"), made["test"])
+        if options.horizon is not None:
+            self._find_season(parts, cuts_of_series)
+        self.hint = self.hint or _maybe_channels_first(parts)
+
+    def _find_season(self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences]) -> None:
+        """The baseline of a forecast: the values a season before, if a season is found."""
+        prepared, options = self.preprocessing, self.options
+        ahead = (prepared.window, options.stride or 1, prepared.horizon, prepared.forecast)
+        season = options.season or find_season(cuts["train"], prepared.horizon, prepared.forecast)
+        self.seasonal = None
+        if season > 1:
+            self.preprocessing = replace(prepared, season=season)
+            whole = parts.get("all", cuts["test"])
+            test = self._splits.test if self._splits is not None else None
+            assert test is not None and test.units is not None
+            values = torch.from_numpy(seasonal_values(whole, cuts["test"], *ahead, season))
+            last = test.units[0].expand(values.shape)
+            self.seasonal = torch.where(values.isnan(), last, values)
+            found = "given" if options.season else "found in the training part"
+            self._facts.append(
+                f"baseline: the last value or that {season} steps before ({found}), whichever is "
+                "better"
+            )
 
     def _labelled(self, parts: Mapping[str, Sequences], target: str) -> dict[str, Sequences]:
         """The sequences with numbers as targets; what they are is now known of the task."""
@@ -157,17 +205,24 @@ class SequencesTask(Task):
         require(fits, name, came, "of one kind in all parts", advice)
         (self.target,) = meant
         self.readout = "all" if parts["train" if "train" in parts else "all"].per_step else "last"
-        self.metric = "accuracy" if self.target == "class" else "rmse"
+        self.metric = self.options.metric_of(self.target)
         codes: Mapping[str, NDArray[Any]]
         if self.target == "class":
             self.class_names, codes = encode_classes(parts, self.source)
             self.output_size = len(self.class_names)
+            every = np.concatenate([part.reshape(-1) for part in codes.values()])
+            self._counts = np.bincount(every, minlength=self.output_size).tolist()
         else:
             codes = {name: float_targets(part) for name, part in parts.items()}
             self.output_size = output_width(codes, self.source)
             if target == "auto":
                 self.hint = _maybe_classes(list(codes.values()), self.source, self.readout)
         return {name: replace(part, y=codes[name]) for name, part in parts.items()}
+
+    @property
+    def is_unbalanced(self) -> bool:
+        """Whether one class has more than three times the sequences or steps of another."""
+        return self.target == "class" and max(self._counts) > 3 * max(1, min(self._counts))
 
     def _understood(
         self, parts: Mapping[str, Sequences], cuts: Mapping[str, Sequences], missing: Missing
@@ -184,6 +239,11 @@ class SequencesTask(Task):
             share = 100 * gaps / sum(part.x.size for part in parts.values())
             facts.append(f"{share:.2g} % of the inputs missing ({missing})")
         return facts
+
+    @property
+    def forecast_channels(self) -> tuple[str, ...]:
+        """Names of the channels that are forecast; empty where nothing is."""
+        return self.preprocessing.forecast_names
 
     @property
     def output(self) -> str:
@@ -232,8 +292,57 @@ def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
     Raises:
         ValueError: If the channels are not those of training.
     """
+    preprocessing = preprocessing.for_gaps(part)
     pieces = preprocessing.pieces(part.with_targets(None))
     return Inputs(preprocessing.dataset(pieces.part), pieces.owners, pieces.fresh, part.ids)
+
+
+def odd_channels(part: Sequences) -> list[str]:
+    """Names channels that say nothing of a series: constant ones, and such that only count.
+
+    Args:
+        part: The sequences.
+
+    Example:
+        >>> x = np.array([[1, 5, 0.3], [2, 5, 0.1], [3, 5, 0.2]], np.float32)
+        >>> odd_channels(Sequences("here", x, np.array([0, 3]), channels=("n", "a", "b")))
+        ['constant: a', 'rising by the same at every step: n']
+    """
+    if not part.channels:
+        return []
+    same = np.ones(len(part.x), bool)
+    same[part.offsets[:-1]] = False
+    constant, within, rising = [], [], []
+    for place, channel in enumerate(part.x.T):
+        name = part.channels[place]
+        known = channel[~np.isnan(channel)]
+        gaps = np.diff(channel, prepend=channel[:1])[same]
+        if known.size and (known == known[0]).all():
+            constant.append(name)
+        elif gaps.size and (gaps == 0).all():
+            within.append(name)
+        elif gaps.size > 1 and gaps[0] > 0 and (np.abs(gaps - gaps[0]) <= 1e-3 * gaps[0]).all():
+            rising.append(name)
+    kinds = {
+        "constant": constant,
+        "constant in every sequence": within,
+        "rising by the same at every step": rising,
+    }
+    return [f"{kind}: {', '.join(names[:8])}" for kind, names in kinds.items() if names]
+
+
+def _maybe_channels_first(parts: Mapping[str, Sequences]) -> str:
+    """The hint that an array may be [N, C, T]; empty where it is not likely."""
+    part = next(iter(parts.values()))
+    steps, channels = int(part.lengths.max()), part.x.shape[1]
+    if part.columns is not None or len(set(part.lengths.tolist())) > 1:
+        return ""
+    if not (channels > 2 * steps and channels >= 16):
+        return ""
+    return (
+        f"x in {part.where} is read as {steps} steps of {channels} channels. If it is [N, C, T], "
+        "store x.transpose(0, 2, 1), or pass channels_first=True to sequences_from."
+    )
 
 
 def _maybe_classes(y: list[NDArray[np.float32]], where: str, readout: Readout) -> str:

@@ -185,7 +185,8 @@ def _divide(
     if cut.way(part) == "steps":
         return _along_steps(part, names, cut)
     expected = f"at least {len(names)}, to be cut into {', '.join(names)}"
-    advice = "add sequences, or store x_train, x_valid and x_test"
+    advice = "add sequences, cut long ones with window=128 (--window 128), or store x_train, "
+    advice += "x_valid and x_test"
     require(len(part) >= len(names), f"sequences in {part.where}", len(part), expected, advice)
     total = len(part) if total is None else total
     wanted = {"valid": _valid_size(cut, total), "test": max(1, round(TEST_SHARE * total))}
@@ -272,9 +273,18 @@ def warn_of_absent_classes(train: Sequences, class_names: tuple[str, ...]) -> No
     Args:
         train: The training part; its `y` are numbers of classes.
         class_names: Name of every class.
+
+    Raises:
+        ValueError: If the training part holds one class only.
     """
     held = np.unique(np.asarray(train.y))
     absent = [name for i, name in enumerate(class_names) if i not in held]
+    if class_names and len(held) < 2:
+        came = f"only {class_names[int(held[0])]!r}, none of {listed(absent[:5])}"
+        advice = "cut it otherwise: give each block of labels its own id or group (--id-column, "
+        advice += "--group-column), or say --split random where there are several sequences"
+        expected = f"{train.where} must have two classes or more in its training part"
+        raise ValueError(message(expected, came, advice))
     if absent:
         expected = f"every class in {train.where} must have sequences to train on"
         advice = "split otherwise, or it is never predicted"

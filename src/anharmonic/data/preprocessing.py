@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, dataclass, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import torch
@@ -19,6 +20,37 @@ Missing = Literal["error", "mean", "forward", "mask"]
 Elapsed = Literal["ignore", "step", "channel"]
 # Of a sequence that does not change, in units of the standard deviation of all.
 _LEAST_STD = 1e-10
+
+
+class Layout(Protocol):
+    """How sequences lie in memory and in which numbers: what preparation needs of either.
+
+    NumPy has sequences one after another, a graph has a batch of tensors, and a program in whole
+    numbers a batch of integers.
+    """
+
+    mean: Any
+
+    def missing(self, x: Any, /) -> Any:
+        """Where values are missing."""
+
+    def where(self, condition: Any, x: Any, y: Any, /) -> Any:
+        """Values of x where the condition holds, else of y."""
+
+    def carried_forward(self, x: Any) -> Any:
+        """The last known value in every gap; gaps stay before a sequence's first known value."""
+
+    def standardised(self, x: Any) -> Any:
+        """Of mean 0 and standard deviation 1 in training."""
+
+    def scaled_each(self, x: Any) -> tuple[Any, Any]:
+        """Every sequence scaled by itself, and the levels that this takes away."""
+
+    def marks(self, gaps: Any) -> Any:
+        """A channel that is 1 in gaps."""
+
+    def changes(self, x: Any) -> Any:
+        """Scaled first differences, 0 at a sequence's first step."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +83,7 @@ class Preprocessing:
             from it, of every channel its mean and the logarithm of its standard deviation: these
             are appended as channels, the same at every step. Empty if sequences are not.
         level_scale: The standard deviations of those; 1 where one is 0.
+        season: Steps after which a forecast's series repeat, for the baseline; 0 if they do not.
 
     Example:
         >>> x = np.array([[1.0], [3.0]], np.float32)
@@ -78,6 +111,7 @@ class Preprocessing:
     channels: tuple[str, ...] = ()
     level_shift: tuple[float, ...] = ()
     level_scale: tuple[float, ...] = ()
+    season: int = 0
 
     @classmethod
     def fit(
@@ -127,11 +161,11 @@ class Preprocessing:
             channels=train.channels,
         )
         if scale_each:
-            levels = _scaled_each(train, made._filled(train))[1]
+            levels = _scaled_each(train, made.filled(train.x, _Flat(made, train)))[1]
             shift, scale = tuple(levels.mean(axis=0).tolist()), _ones_for_zeros(levels.std(axis=0))
             made = replace(made, level_shift=shift, level_scale=scale)
         if difference:
-            change = _differences(train, made._scaled(train)[0])
+            change = _differences(train, made.scaled(train.x, _Flat(made, train))[0])
             count = max(1, len(change) - len(train))
             size = np.sqrt(np.square(change, dtype=np.float64).sum(axis=0) / count)
             made = replace(made, difference=_ones_for_zeros(size))
@@ -146,6 +180,11 @@ class Preprocessing:
         """Number of prepared channels."""
         appended = len(self.masked) + len(self.difference) + (self.elapsed == "channel")
         return len(self.mean) + appended + len(self.level_scale)
+
+    @property
+    def forecast_names(self) -> tuple[str, ...]:
+        """Names of the channels that are forecast, numbers where they have none."""
+        return tuple(self.channels[i] if self.channels else str(i) for i in self.forecast)
 
     def transform(self, sequences: Sequences) -> Floats:
         """Prepares the inputs of sequences.
@@ -169,16 +208,8 @@ class Preprocessing:
         expected = f"{known}, as in training"
         require(alike, f"channels of x in {sequences.where}", names, expected, advice)
         check_finite(sequences, sequences.x, self.missing != "error")
-        scaled, levels = self._scaled(sequences)
-        columns = [scaled]
-        if self.masked:
-            columns.append(np.isnan(sequences.x[:, list(self.masked)]))
-        if self.difference:
-            columns.append(_differences(sequences, columns[0]) / np.array(self.difference))
-        if self.elapsed == "channel":
-            columns.append(self._steps(sequences)[:, None])
-        if self.level_scale:
-            columns.append(levels)
+        elapsed = self._steps(sequences) if self.elapsed == "channel" else None
+        columns = self.columns(sequences.x, _Flat(self, sequences), elapsed)
         return np.ascontiguousarray(np.concatenate(columns, axis=1), dtype=np.float32)
 
     def forecasting(
@@ -220,6 +251,26 @@ class Preprocessing:
             return last_windows(sequences, self.window)
         return covering_windows(sequences, self.window or int(sequences.lengths.max()))
 
+    def for_gaps(self, sequences: Sequences) -> Preprocessing:
+        """The same, but with gaps filled where new sequences have some and training had none.
+
+        Args:
+            sequences: The sequences to predict for.
+
+        Raises:
+            UserWarning: If there are gaps, which get the last known value.
+        """
+        gaps = int(np.isnan(sequences.x).sum()) if self.missing == "error" else 0
+        if not gaps:
+            return self
+        text = (
+            f"{gaps} values of x in {sequences.where} are missing, in training none were. They are "
+            "taken as the last known value of their sequence (the mean of training before the "
+            "first)."
+        )
+        warnings.warn(text, stacklevel=3)
+        return replace(self, missing="forward")
+
     def doubts(self, sequences: Sequences) -> list[str]:
         """What of new sequences is so far from training that it may be in another unit.
 
@@ -258,24 +309,39 @@ class Preprocessing:
         steps[first] = np.where(steps[first] == 0, 1.0, steps[first])
         return steps
 
-    def _filled(self, sequences: Sequences) -> NDArray[Any]:
-        """The channels without gaps, standardised if wanted."""
-        x: NDArray[Any] = sequences.x
-        mean = np.array(self.mean)
-        if self.missing == "forward":
-            x = _carried_forward(sequences)
-        if self.missing != "error":
-            x = np.where(np.isnan(x), mean, x)
-        return (x - mean) / np.array(self.std) if self.standardise else x
+    def columns(self, x: Any, of: Layout, elapsed: Any = None) -> list[Any]:
+        """The parts of prepared samples, in their order: the one place that knows what is done.
 
-    def _scaled(self, sequences: Sequences) -> tuple[NDArray[Any], NDArray[Any]]:
+        Args:
+            x: Samples as they come, [..., C].
+            of: How the sequences lie in memory.
+            elapsed: Times between samples in nominal steps, [...], where they are a channel.
+        """
+        gaps = of.missing(x)
+        x, levels = self.scaled(x, of)
+        columns = [x]
+        if self.masked:
+            columns.append(of.marks(gaps[..., list(self.masked)]))
+        if self.difference:
+            columns.append(of.changes(x))
+        if self.elapsed == "channel":
+            columns.append(elapsed[..., None])
+        if self.level_scale:
+            columns.append(levels)
+        return columns
+
+    def filled(self, x: Any, of: Layout) -> Any:
+        """The channels without gaps, standardised if wanted."""
+        if self.missing == "forward":
+            x = of.carried_forward(x)
+        if self.missing != "error":
+            x = of.where(of.missing(x), of.mean, x)
+        return of.standardised(x) if self.standardise else x
+
+    def scaled(self, x: Any, of: Layout) -> tuple[Any, Any]:
         """The channels without gaps, of each sequence by itself if wanted, and its levels."""
-        x = self._filled(sequences)
-        if not self.level_scale:
-            return x, x[:, :0]
-        x, levels = _scaled_each(sequences, x)
-        levels = (levels - np.array(self.level_shift)) / np.array(self.level_scale)
-        return x, np.repeat(levels, sequences.lengths, axis=0)
+        x = self.filled(x, of)
+        return of.scaled_each(x) if self.level_scale else (x, None)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON values; what is as in older versions, which did not know it, is left out."""
@@ -320,7 +386,33 @@ class Preprocessing:
             tuple(str(v) for v in values.get("channels", ())),
             tuple(float(v) for v in values.get("level_shift", ())),
             tuple(float(v) for v in values.get("level_scale", ())),
+            natural("season", values.get("season", 0)),
         )
+
+
+class _Flat:
+    """Sequences one after another in NumPy, as training has them: the ``Layout`` of `Sequences`."""
+
+    def __init__(self, how: Preprocessing, sequences: Sequences) -> None:
+        self._how, self._sequences = how, sequences
+        self.mean, self.where, self.missing = np.array(how.mean), np.where, np.isnan
+
+    def carried_forward(self, x: Floats) -> Floats:
+        return _carried_forward(self._sequences)
+
+    def standardised(self, x: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray((x - self.mean) / np.array(self._how.std))
+
+    def scaled_each(self, x: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        x, levels = _scaled_each(self._sequences, x)
+        levels = (levels - np.array(self._how.level_shift)) / np.array(self._how.level_scale)
+        return x, np.repeat(levels, self._sequences.lengths, axis=0)
+
+    def marks(self, gaps: NDArray[Any]) -> NDArray[Any]:
+        return gaps
+
+    def changes(self, x: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(_differences(self._sequences, x) / np.array(self._how.difference))
 
 
 def spread_of_sizes(sequences: Sequences) -> float:

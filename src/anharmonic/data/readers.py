@@ -63,6 +63,24 @@ def file_digest(path: Path | str) -> str:
     return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
+def checked_digest(path: Path, expected: str | None) -> str:
+    """The digest of a data file.
+
+    Args:
+        path: The file.
+        expected: The digest that it should have; None for any.
+
+    Raises:
+        FileNotFoundError: If a file is missing.
+        ValueError: If the digest is another one.
+    """
+    digest = file_digest(path)
+    advice = "give the file of the run, or start a new run with this one"
+    fits = expected is None or digest == expected
+    require(fits, f"sha256 of {path.name}", digest, str(expected), advice)
+    return digest
+
+
 def _npz(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
     _without_columns(path, columns)
     return read_npz(path, targets=targets)
@@ -85,6 +103,7 @@ def _table(path: Path, targets: bool, columns: Columns) -> dict[str, Sequences]:
 def _without_columns(path: Path, columns: Columns) -> None:
     if not columns.found:
         named = {f"{role}_column": name for role in ROLES if (name := getattr(columns, role))}
+        named |= {n: v for n in ("ignore", "date_format") if (v := getattr(columns, n))}
         advice = "leave them out, or give a table (.csv, .parquet)"
         require(
             not named, f"columns of {path.name}", named, f"none: {path.suffix} has none", advice

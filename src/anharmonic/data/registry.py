@@ -54,6 +54,26 @@ def task_class(name: str) -> type[Task]:
     return found
 
 
+def task_parameters(name: str) -> dict[str, inspect.Parameter]:
+    """The parameters of a task's constructor, places included.
+
+    Args:
+        name: The task.
+
+    Raises:
+        ValueError: If the name is unknown.
+
+    Example:
+        >>> list(task_parameters("file"))[:4]
+        ['path', 'sha256', 'target', 'standardise']
+    """
+    kind = task_class(name)
+    sources = (kind,) if kind.options_class is None else (kind, kind.options_class)
+    found = [inspect.signature(source, eval_str=True).parameters for source in sources]
+    named = {key: p for parameters in found for key, p in parameters.items()}
+    return {key: p for key, p in named.items() if p.kind is not p.VAR_KEYWORD}
+
+
 def task_options(name: str) -> dict[str, Any]:
     """The options of a task and their defaults (JSON values).
 
@@ -64,8 +84,7 @@ def task_options(name: str) -> dict[str, Any]:
         >>> task_options("digits")
         {'split_seed': 1234}
     """
-    parameters = inspect.signature(task_class(name)).parameters
-    return {key: p.default for key, p in parameters.items() if key not in PATH_ARGUMENTS}
+    return {k: p.default for k, p in task_parameters(name).items() if k not in PATH_ARGUMENTS}
 
 
 def make_task(
@@ -95,10 +114,10 @@ def make_task(
     """
     kind = task_class(name)
     given = dict(options or {})
-    known = task_options(name)
+    parameters = task_parameters(name)
     for key in given:
+        known = [option for option in parameters if option not in PATH_ARGUMENTS]
         choice(f"option of task {name!r}", key, known)
-    parameters = inspect.signature(kind).parameters
     if "data_dir" in parameters:
         given["data_dir"] = data_dir
     if "path" in parameters:

@@ -33,6 +33,17 @@ class ClassScores(NamedTuple):
     """How many are of this class."""
 
 
+class ChannelScores(NamedTuple):
+    """How well one channel is forecast, in its own units."""
+
+    name: str
+    """Of the channel."""
+    rmse: float
+    """Root mean squared error."""
+    mae: float
+    """Mean absolute error."""
+
+
 @dataclass(frozen=True)
 class ScoreTable:
     """All that is measured of the predictions for a set."""
@@ -51,6 +62,28 @@ class ScoreTable:
     """Of every class or label; empty for values."""
     confusion: tuple[tuple[int, ...], ...] = ()
     """Of classes: row i counts what those of class i were predicted as; else empty."""
+    channels: tuple[ChannelScores, ...] = ()
+    """Of every channel of a forecast; empty for other values."""
+
+
+def channel_scores(
+    prediction: Tensor, y: Tensor, names: Sequence[str]
+) -> tuple[ChannelScores, ...]:
+    """Errors of every channel of a forecast.
+
+    Args:
+        prediction: `[N, horizon * C]`, all channels of the first step, then of the second.
+        y: The truth, alike.
+        names: Of the C channels.
+
+    Example:
+        >>> values = torch.tensor([[1.0, 10.0, 2.0, 30.0]])
+        >>> [one.rmse for one in channel_scores(values, torch.zeros(1, 4), ("a", "b"))][0] ** 2
+        2.5
+    """
+    error = (prediction.double() - y.double()).reshape(-1, len(names))
+    rmse, mae = error.square().mean(0).sqrt().tolist(), error.abs().mean(0).tolist()
+    return tuple(map(ChannelScores, names, rmse, mae))
 
 
 def accuracy_interval(accuracy: float, count: int) -> tuple[float, float]:

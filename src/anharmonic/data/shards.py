@@ -18,7 +18,7 @@ from anharmonic.data.base import Batch, Batches, Splits, Task
 from anharmonic.data.dataset import Dataset, as_target
 from anharmonic.data.npz import existing
 from anharmonic.data.preprocessing import Preprocessing
-from anharmonic.data.readers import file_digest
+from anharmonic.data.readers import checked_digest
 
 INDEX = "shards.json"
 """Name of the file that says what is in the shards beside it."""
@@ -233,10 +233,7 @@ class ShardsTask(Task):
             positive_int("steps_per_epoch", steps_per_epoch)
         path = Path(path)
         self.path = existing(path / INDEX if path.is_dir() else path)
-        if sha256 is not None:
-            digest = file_digest(self.path)
-            advice = "give the data of the run, or start a new run with these"
-            require(digest == sha256, f"sha256 of {self.path}", digest, sha256, advice)
+        self.digest = checked_digest(self.path, sha256)
         self.source = str(self.path.parent)
         self._steps_per_epoch = steps_per_epoch
         try:

@@ -62,7 +62,7 @@ class Source:
         digest: `arrays_digest` of the arrays; None where it is not known: that of the first arrays
             made is then kept beside the archive, in `NAME.sha256`, and later ones must have it.
         form: Shape and type of every array; empty where the digest says enough.
-        folder: "sequence" or "graph".
+        folder: Folder of the archive in the data folder, "sequence", "graph" or "ucr".
         make: Makes the arrays in a way of its own, given an empty folder for its files and whether
             to show progress; raises a DownloadError if it cannot.
         preferred: A data set that is read in its place where that one's archive is in the folder.

@@ -178,8 +178,15 @@ def _names(y: NDArray[Any] | None) -> tuple[list[str], NDArray[np.int64]]:
     if values.dtype.kind == "f":
         values = values.astype(np.int64)
     if values.dtype.kind == "S":
-        return [value.decode("utf-8", "replace") for value in values.tolist()], places
+        return [_decoded(value) for value in values.tolist()], places
     return [str(value) for value in values.tolist()], places
+
+
+def _decoded(name: bytes) -> str:
+    try:
+        return name.decode("utf-8")
+    except UnicodeDecodeError:
+        return name.decode("latin-1")  # in which different bytes stay different
 
 
 def _is_whole(name: str) -> bool:

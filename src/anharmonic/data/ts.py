@@ -66,7 +66,7 @@ def read_ts(path: Path | str) -> Sequences:
     cases: list[Floats] = []
     labels: list[str] = []
     started = False
-    with path.open(encoding="utf-8", errors="replace") as lines:
+    with path.open(encoding=_encoding(path), newline=None) as lines:
         for number, raw in enumerate(lines, start=1):
             line = raw.strip()
             if not line or line.startswith("#"):
@@ -89,6 +89,17 @@ def read_ts(path: Path | str) -> Sequences:
     flat = np.concatenate(cases) if cases else np.empty((0, 1), np.float32)
     ends = np.cumsum([0, *(len(case) for case in cases)])
     return Sequences(path.name, flat, ends, y)
+
+
+def _encoding(path: Path) -> str:
+    """UTF-8 if all of the file is that, else Latin-1, in which every byte has a letter."""
+    try:
+        with path.open(encoding="utf-8-sig") as text:
+            while text.read(1 << 20):
+                pass
+    except UnicodeDecodeError:
+        return "latin-1"
+    return "utf-8-sig"
 
 
 def _read_tag(header: _Header, line: str, where: str) -> bool:

@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from anharmonic._checks import require
 from anharmonic.data import Columns, sequences_from
+from anharmonic.data.arrays import without_mask
 from anharmonic.data.columns import by_name
 from anharmonic.data.sequences import Sequences
 
@@ -51,7 +52,15 @@ def read_sequences(
         flat = True
         finite = True if missing == "error" else "allow-nan"
         kept: dict[str, Any] = {"dtype": np.float32, "ensure_all_finite": finite}
-        X = validate_data(estimator, X, reset=reset, ensure_min_samples=least, **kept)
+        X = without_mask(X) if isinstance(X, np.ma.MaskedArray) else X
+        try:
+            X = validate_data(estimator, X, reset=reset, ensure_min_samples=least, **kept)
+        except ValueError as error:
+            if "NaN" in str(error).partition("\n")[0] and hasattr(estimator, "missing"):
+                text = str(error).partition("\n")[0].rstrip(".")
+                text += '. Fill them, or set missing="forward" (the last known value) or "mean".'
+                raise ValueError(text) from error
+            raise
         part = sequences_from(X)
     channels = part.x.shape[1]
     if reset:

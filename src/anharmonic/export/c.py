@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,17 @@ from anharmonic import _checks
 from anharmonic.data.files import read_inputs
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.sequences import Sequences
-from anharmonic.export.c_check import check_source, fixed_check_source
-from anharmonic.export.c_fixed import fixed_sources
-from anharmonic.export.c_float import float_sources
+from anharmonic.export.c_program import (
+    check_program,
+    fixed_program,
+    float_program,
+    resonator_program,
+)
 from anharmonic.export.fixed_model import FixedModel
 from anharmonic.export.plan import Plan, plan
+from anharmonic.export.write import Program, write_sources
 from anharmonic.nn.heads import SequenceModel
-from anharmonic.train import trained, write_atomically
+from anharmonic.train import trained
 
 if TYPE_CHECKING:
     from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor
@@ -52,11 +56,11 @@ def write_c(
     Args:
         model: A finished run's folder, a model, or a fitted estimator on resonators (its scores
             are such that their softmax is ``predict_proba``).
-        folder: Where to; it is made if missing, files in it of these names are replaced.
+        folder: Where to; it is made if missing. Files of an earlier export are replaced.
         preparation: What was done to the inputs in training; of a folder it is known.
         class_names: Names of the classes; of a folder they are known.
-        weights: "float", or "int16" or "int8": then the whole program computes in whole numbers
-            (but for LEM of one scale), and the check is one bit for bit.
+        weights: "float", or "int16" or "int8": then the whole program computes in whole numbers,
+            and the check is one bit for bit. Resonators and LEM of one scale are "float" only.
         calibration: For whole numbers, sequences like those to come, from which the sizes of all
             variables are taken; for a run's folder also a data file as for training.
         lut: Whether tanh and sigmoid are read from a table of 256 entries (errors up to 1e-4),
@@ -71,6 +75,7 @@ def write_c(
 
     Raises:
         FileNotFoundError: If there is no finished run.
+        FileExistsError: If the folder holds a file of these names that is not of an export.
         ValueError: If the model holds what cannot be exported: two directions, an embedding,
             uneven times, forecasts, resonators whose series are scaled one by one, or a layer that
             has no C form.
@@ -83,6 +88,8 @@ def write_c(
         ['model.h', 'model.c', 'model_test.c']
     """
     _checks.choice("weights", weights, WEIGHTS)
+    if _is_estimator(model):
+        return _write_resonators(model, folder, weights, lut, examples)
     _checks.require(
         weights == "float" or calibration is not None,
         "calibration",
@@ -90,11 +97,6 @@ def write_c(
         f"sequences to calibrate weights={weights!r} on",
         "give some of the training data",
     )
-    if _is_estimator(model):
-        _checks.require(
-            not lut, "lut", lut, "False for resonators, which call sqrt alone", "leave lut out"
-        )
-        return _write_resonators(model, folder, weights, calibration, examples)
     columns = None
     if isinstance(model, str | Path):
         run = trained(model)
@@ -103,21 +105,38 @@ def write_c(
     else:
         net = model
     found = plan(net, preparation, tuple(class_names))
-    if examples is None:
-        examples = drawn_examples(found)
+    examples = drawn_examples(found) if examples is None else examples
     if weights != "float":
         prepared = _calibration(calibration, found.preparation, columns)
         fixed = FixedModel(found, prepared, net.eval(), int(weights.removeprefix("int")))
-        sources = fixed_sources(fixed)
-        sources["model_test.c"] = fixed_check_source(fixed, examples)
-        return write_sources(sources, folder)
-    sources = float_sources(found, lut)
-    wanted, single = (
-        [expected_outputs(net, found, x, dtype) for x in examples]
-        for dtype in (torch.float64, torch.float32)
+        samples = [fixed.samples(x) for x in examples]
+        expected = np.concatenate([fixed.outputs(x[None]) for x in samples])
+        check = check_program(True, samples, expected)
+        return write_sources(fixed_program(fixed).sources(check), folder)
+    check = _float_check(lambda x, dtype: expected_outputs(net, found, x, dtype), examples, lut)
+    return write_sources(float_program(found, lut).sources(check), folder)
+
+
+def _float_check(
+    outputs: Callable[[NDArray[Any], torch.dtype], NDArray[Any]],
+    examples: Sequence[NDArray[Any]],
+    lut: bool = False,
+) -> Program:
+    """The check of a model in floating point.
+
+    In float a program may be ten times as far from the outputs in float64 as those in float32.
+    """
+    exact, single = (
+        np.stack([outputs(x, dtype) for x in examples]) for dtype in (torch.float64, torch.float32)
     )
-    sources["model_test.c"] = check_source(found, examples, wanted, single, lut)
-    return write_sources(sources, folder)
+    apart = float((np.abs(single - exact) / np.maximum(np.abs(exact), 1)).max())
+    return check_program(
+        False,
+        [np.asarray(x, np.float32) for x in examples],
+        exact,
+        DOUBLE_TOLERANCE=2e-2 if lut else 1e-6,
+        SINGLE_TOLERANCE=2e-2 if lut else max(1e-3, 10 * apart),
+    )
 
 
 def _is_estimator(model: Any) -> bool:
@@ -127,39 +146,24 @@ def _is_estimator(model: Any) -> bool:
 
 
 def _write_resonators(
-    model: Any,
-    folder: str | Path,
-    weights: str,
-    calibration: Any,
-    examples: Sequence[NDArray[Any]] | None,
+    model: Any, folder: str | Path, weights: str, lut: bool, examples: Sequence[Any] | None
 ) -> list[Path]:
-    from anharmonic.export.c_fixed_resonators import fixed_resonator_sources
-    from anharmonic.export.c_resonators import resonator_sources
-    from anharmonic.export.fixed_resonators import FixedResonators
     from anharmonic.export.resonators import resonator_outputs, resonator_plan
 
+    _checks.require(
+        weights == "float",
+        "weights",
+        weights,
+        "'float' for resonators, which have no form in whole numbers",
+        "leave weights out, or train a network for int8",
+    )
+    _checks.require(
+        not lut, "lut", lut, "False for resonators, which call sqrt alone", "leave lut out"
+    )
     found = resonator_plan(model)
     examples = drawn_examples(found) if examples is None else examples
-    if weights != "float":
-        _checks.require(
-            not isinstance(calibration, str | Path),
-            "calibration",
-            calibration,
-            "arrays [T, C] for an estimator",
-            "pass the sequences",
-        )
-        calibration = _checked(calibration, found.channels)
-        fixed = FixedResonators(found, calibration, int(weights.removeprefix("int")))
-        sources = fixed_resonator_sources(fixed)
-        sources["model_test.c"] = fixed_check_source(fixed, examples)
-        return write_sources(sources, folder)
-    sources = resonator_sources(found)
-    wanted, single = (
-        [resonator_outputs(found, x, dtype) for x in examples]
-        for dtype in (torch.float64, torch.float32)
-    )
-    sources["model_test.c"] = check_source(found, examples, wanted, single, False)
-    return write_sources(sources, folder)
+    check = _float_check(lambda x, dtype: resonator_outputs(found, x, dtype), examples)
+    return write_sources(resonator_program(found).sources(check), folder)
 
 
 def _calibration(
@@ -187,23 +191,6 @@ def _checked(calibration: Sequence[NDArray[Any]], channels: int) -> Sequence[NDA
         fits = len(shape) == 2 and shape[0] > 0 and shape[1] == channels
         _checks.require(fits, "calibration", shape, expected, advice)
     return calibration
-
-
-def write_sources(sources: dict[str, str], folder: str | Path) -> list[Path]:
-    """Writes files by name, each whole.
-
-    Args:
-        sources: Their texts.
-        folder: Where to; it is made if missing.
-    """
-    folder = Path(folder)
-    free = folder.is_dir() or not folder.exists()
-    advice = "name another one"
-    _checks.require(free, "folder", str(folder), "no file", advice, FileExistsError)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in sources.items():
-        write_atomically(folder / name, text.rstrip("\n") + "\n")
-    return [folder / name for name in sources]
 
 
 def drawn_examples(plan: Plan | ResonatorPlan) -> list[Floats]:

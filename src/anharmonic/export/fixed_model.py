@@ -111,22 +111,38 @@ class FixedModel:
 
     def _prepared(self, x: Ints) -> Ints:
         """What the first layer reads, patches apart: [N, T, C] to [N, T, F]."""
-        p = self.plan.preparation
-        gaps = x == MISSING
-        if p.missing == "forward":
-            for t in range(x.shape[1]):
-                before = x[:, t - 1] if t else np.broadcast_to(self.middle, x[:, 0].shape)
-                x[:, t] = np.where(gaps[:, t], before, x[:, t])
-        elif p.missing != "error":
-            x = np.where(gaps, self.middle, x)
-        columns = [x]
-        if p.masked:
-            columns.append(np.where(gaps[:, :, list(p.masked)], 2**14, 0))
-        if p.difference:
-            change = np.diff(x, axis=1, prepend=x[:, :1])
-            m, f = np.array(self.changes).T
-            columns.append(np.clip(shifted(change * m, f), -MOST, MOST))
+        columns = self.plan.preparation.columns(x, _Whole(self))
         return np.concatenate(columns, axis=2)
+
+
+class _Whole:
+    """A batch of sequences in whole numbers, scaled when they were rounded: their ``Layout``."""
+
+    def __init__(self, model: FixedModel) -> None:
+        self.mean, self.where, self._changes = model.middle, np.where, model.changes
+
+    def missing(self, x: Ints) -> NDArray[np.bool_]:
+        return np.asarray(x == MISSING)
+
+    def carried_forward(self, x: Ints) -> Ints:
+        x = x.copy()
+        for t in range(1, x.shape[1]):
+            x[:, t] = np.where(self.missing(x[:, t]), x[:, t - 1], x[:, t])
+        return x
+
+    def standardised(self, x: Ints) -> Ints:
+        return x
+
+    def scaled_each(self, x: Ints) -> tuple[Ints, Ints]:
+        raise NotImplementedError  # the plan refuses it
+
+    def marks(self, gaps: NDArray[np.bool_]) -> Ints:
+        return np.where(gaps, 2**14, 0).astype(np.int64)
+
+    def changes(self, x: Ints) -> Ints:
+        m, f = np.array(self._changes).T
+        change = np.diff(x, axis=1, prepend=x[:, :1])
+        return np.asarray(np.clip(shifted(change * m, f), -MOST, MOST))
 
 
 def _sizes(model: SequenceModel, prepared: Sequence[NDArray[Any]]) -> list[list[float]]:

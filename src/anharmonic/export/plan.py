@@ -103,15 +103,12 @@ def plan(
         raise TypeError(message(expected, type(model).__name__, advice))
     name = model.name
     require(name in _READERS, "layer", name, f"one of {sorted(_READERS)}", "train one of these")
-    flags = "--bidirectional False"
-    if preparation is not None and preparation.elapsed != "ignore":
-        flags += " --elapsed ignore"
     require(
         not model.layer.bidirectional,
         "bidirectional",
         True,
         "False, as one who reads from the end cannot answer step by step",
-        f"train with {flags}",
+        "train with --streaming",
     )
     require(
         model.embedding_size is None,
@@ -155,8 +152,11 @@ def plan(
 
 def _check_preparation(preparation: Preprocessing, input_size: int) -> None:
     p, advice = preparation, "call the model in PyTorch"
+    expected = "False, as the scale of a sequence is known at its end"
+    scaled = bool(p.level_scale)
+    require(not scaled, "scale_each", scaled, expected, "train with --streaming")
     even = '"ignore": programs in C take samples at even times'
-    require(p.elapsed == "ignore", "elapsed", p.elapsed, even, "train with --elapsed ignore")
+    require(p.elapsed == "ignore", "elapsed", p.elapsed, even, "train with --streaming")
     require(p.horizon == 0, "horizon", p.horizon, "0: forecasts are not exported to C", advice)
     expected = f"of {input_size} prepared channels, as the model reads"
     require(p.size == input_size, "preparation", p.size, expected, "give that of the training")
@@ -269,7 +269,8 @@ def _resonators(layer: Any, k: int) -> LayerPlan:
         getattr(layer, f"log_{name}_l{k}").detach().double().exp() for name in ("frequency", "q")
     )
     steps = zip("abc", propagator(frequency, q, layer.dt), strict=True)
-    vectors = {"bias": _bias(layer, f"bias_l{k}", H)} | {name: _array(v) for name, v in steps}
+    vectors = {"bias": _bias(layer, f"bias_l{k}", H)}
+    vectors |= {f"step_{name}": _array(value) for name, value in steps}
     return LayerPlan("ResonatorBank", ih.shape[1], H, {"ih": ih}, vectors, {})
 
 

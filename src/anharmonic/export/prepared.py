@@ -12,7 +12,7 @@ _LEAST_STD = 1e-10
 
 
 class Prepared(nn.Module):
-    """Prepares sequences of one length, in float32.
+    """Prepares sequences of one length, in float32: the ``Layout`` of a batch of tensors.
 
     Args:
         how: What was done in training.
@@ -21,6 +21,7 @@ class Prepared(nn.Module):
     def __init__(self, how: Preprocessing) -> None:
         super().__init__()
         self.how = how
+        self.where, self.missing = torch.where, torch.isnan
         self.mean = nn.Buffer(torch.tensor(how.mean))
         self.std = nn.Buffer(torch.tensor(how.std))
         self.change = nn.Buffer(torch.tensor(how.difference))
@@ -37,31 +38,29 @@ class Prepared(nn.Module):
         Shape:
             x [B, T, C]; elapsed [B, T]; result [B, T, F].
         """
-        how, gaps = self.how, x.isnan()
-        if how.missing == "forward":
-            x = self.carried_forward(x)
-        if how.missing != "error":
-            x = torch.where(x.isnan(), self.mean, x)
-        if how.standardise:
-            x = (x - self.mean) / self.std
-        levels = None
-        if how.level_scale:
-            mean = x.mean(dim=1, keepdim=True)
-            x = x - mean
-            std = x.square().mean(dim=1, keepdim=True).sqrt().clamp(min=_LEAST_STD)
-            x = x / std
-            levels = (torch.cat([mean, std.log()], dim=-1) - self.level_shift) / self.level_scale
-        columns = [x]
-        if how.masked:
-            columns.append(gaps[:, :, list(how.masked)].to(x.dtype))
-        if how.difference:
-            change = torch.cat([torch.zeros_like(x[:, :1]), x[:, 1:] - x[:, :-1]], dim=1)
-            columns.append(change / self.change)
-        if elapsed is not None and how.elapsed == "channel":
-            columns.append(elapsed[:, :, None])
-        if levels is not None:
-            columns.append(levels.expand(-1, x.shape[1], -1))
-        return torch.cat(columns, dim=-1)
+        columns = self.how.columns(x, self, elapsed)
+        return torch.cat([column.to(x.dtype) for column in columns], dim=-1)
+
+    def standardised(self, x: Tensor) -> Tensor:
+        """See ``Layout``."""
+        return (x - self.mean) / self.std
+
+    def scaled_each(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """See ``Layout``."""
+        mean = x.mean(dim=1, keepdim=True)
+        x = x - mean
+        std = x.square().mean(dim=1, keepdim=True).sqrt().clamp(min=_LEAST_STD)
+        levels = (torch.cat([mean, std.log()], dim=-1) - self.level_shift) / self.level_scale
+        return x / std, levels.expand(-1, x.shape[1], -1)
+
+    def marks(self, gaps: Tensor) -> Tensor:
+        """See ``Layout``."""
+        return gaps
+
+    def changes(self, x: Tensor) -> Tensor:
+        """See ``Layout``."""
+        change = torch.cat([torch.zeros_like(x[:, :1]), x[:, 1:] - x[:, :-1]], dim=1)
+        return change / self.change
 
     def steps(self, elapsed: Tensor) -> Tensor:
         """Times between samples in nominal steps; 1 for a first one of 0."""

@@ -13,7 +13,7 @@ from anharmonic._checks import require
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor
 from anharmonic.export.plan import Array
-from anharmonic.nn.resonators.draw import Bank
+from anharmonic.nn.resonators.draw import POOLS, Bank
 from anharmonic.nn.resonators.scaling import RunningScale
 from anharmonic.ops.resonator import at_rest, no_pools, pool, propagator
 
@@ -69,20 +69,20 @@ class ResonatorPlan:
 
     @property
     def weights_in_order(self) -> Array:
-        """The weights [O, D] in the order in which a program makes features."""
+        """The weights [O, D] in the order in which a program makes features: that of POOLS."""
         _, B, K = self.bank.biases.shape
-        found, start, slow = [], 0, len(self.bank.slow)
         counted = ("share", "excess")
         sizes = dict.fromkeys(counted, 2 * B * K)
-        sizes |= {"position": 2 * (-(-K // 2)), "end": 2 * slow}
+        sizes |= {"position": 2 * (-(-K // 2)), "end": 2 * len(self.bank.slow)}
+        found, start = {}, 0
         for name in self.pools:
             size = sizes.get(name, 2 * K)
             part = self.weight[:, start : start + size]
             if name in counted:
                 part = part.reshape(-1, 2, B, K).transpose(0, 1, 3, 2).reshape(len(part), -1)
-            found.append(part)
+            found[name] = part
             start += size
-        return np.concatenate(found, axis=1)
+        return np.concatenate([found[name] for name in POOLS if name in found], axis=1)
 
 
 def resonator_plan(model: ResonatorClassifier | ResonatorRegressor) -> ResonatorPlan:

@@ -9,7 +9,7 @@ import re
 def constructor_arguments(cls: type, *, eval_str: bool = False) -> dict[str, inspect.Parameter]:
     """Return the arguments of a constructor by name.
 
-    ``**kwargs`` stand for the arguments of the base class, and of a graph network for those of its
+    ``**kwargs`` stand for the arguments of the base class, and of a network for those of its
     ``block_type`` that its ``block_options`` name.
 
     Args:

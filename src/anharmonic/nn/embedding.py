@@ -39,7 +39,7 @@ class TokenEmbedding(nn.Embedding):
         **factory: Any,
     ) -> None:
         super().__init__(num_embeddings, embedding_dim, **factory)
-        self.dropout = probability("embedding_dropout", dropout)
+        self.dropout = _checks.probability("embedding_dropout", dropout)
 
     def load(self, vectors: Tensor) -> None:
         """Takes vectors that were trained elsewhere.
@@ -68,36 +68,6 @@ class TokenEmbedding(nn.Embedding):
             kept = functional.dropout(weight.new_ones(len(weight), 1), self.dropout)
             return functional.embedding(input, weight) * functional.embedding(input, kept)
         return functional.embedding(input, weight)
-
-
-def sequence_dropout(x: Tensor, p: float, training: bool) -> Tensor:
-    """Dropout with one mask per sequence, the same at all its steps.
-
-    Args:
-        x: The sequences.
-        p: Probability that a feature of a sequence is zero.
-        training: Whether to drop at all.
-
-    Shape:
-        x [B, T, F]; result [B, T, F].
-
-    Example:
-        >>> sequence_dropout(torch.ones(1, 2, 3), 0.5, training=False).sum()
-        tensor(6.)
-    """
-    if not training or p == 0:
-        return x
-    return x * functional.dropout(x.new_ones(x.shape[0], 1, x.shape[2]), p)
-
-
-def probability(name: str, value: float) -> float:
-    """Checks for a number in [0, 1).
-
-    Example:
-        >>> probability("input_dropout", 0)
-        0.0
-    """
-    return _checks.number(name, value, low=0.0, high=1.0, high_open=True)
 
 
 def checked_tokens(x: Tensor, vocabulary: int) -> Tensor:

@@ -7,18 +7,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 
 from anharmonic import _checks
 from anharmonic.nn.arguments import constructor_arguments
-from anharmonic.nn.embedding import (
-    TiedLinear,
-    TokenEmbedding,
-    checked_tokens,
-    probability,
-    sequence_dropout,
-)
-from anharmonic.nn.padding import check_elapsed_shape, check_lengths, mean_of_steps, packed
+from anharmonic.nn.embedding import TiedLinear, TokenEmbedding, checked_tokens
 from anharmonic.nn.registry import canonical_name, model_class
 from anharmonic.nn.store import Stored, storable
 
@@ -137,10 +130,10 @@ class SequenceModel(Stored):
         fits = patch == 1 or readout != "all"
         _checks.require(fits, "patch", patch, '1 with readout "all"', advice)
         self.embedding_size = embedding_size
-        self.embedding_dropout = probability("embedding_dropout", embedding_dropout)
+        self.embedding_dropout = _checks.probability("embedding_dropout", embedding_dropout)
         self.tie_embedding = _checks.boolean("tie_embedding", tie_embedding)
-        self.input_dropout = probability("input_dropout", input_dropout)
-        self.output_dropout = probability("output_dropout", output_dropout)
+        self.input_dropout = _checks.probability("input_dropout", input_dropout)
+        self.output_dropout = _checks.probability("output_dropout", output_dropout)
         self.layer_options = layer_options
         self.layer: Any = model_class(self.name)(
             _checks.positive_int("input_size", embedding_size or input_size) * patch,
@@ -221,55 +214,49 @@ class SequenceModel(Stored):
         if self.embedding_size is not None:
             x = self.embedding(checked_tokens(x, self.input_size))
         elif not isinstance(x, Tensor) or x.dim() != 3:
-            raise ValueError(
-                _checks.message(
-                    f"x must be a tensor [B, T, {self.input_size}]",
-                    _checks.described(x),
-                    "pad a packed batch and pass its lengths"
-                    if isinstance(x, PackedSequence)
-                    else "put a single sequence into a batch with x[None]",
-                )
-            )
+            advice = "put a single sequence into a batch with x[None]"
+            if isinstance(x, PackedSequence):
+                advice = "pad a packed batch and pass its lengths"
+            expected = f"x must be a tensor [B, T, {self.input_size}]"
+            raise ValueError(_checks.message(expected, _checks.described(x), advice))
         if state is not None or return_state:
             self._check_can_carry()
         if elapsed is not None:
-            check_elapsed_shape(elapsed, x)
+            _check_elapsed_shape(elapsed, x)
         if lengths is not None:
-            check_lengths(lengths, x)
+            _check_lengths(lengths, x)
         if self.patch > 1:
             x, lengths, elapsed = self.patches(x, lengths, elapsed)
-        x = sequence_dropout(x, self.input_dropout, self.training)
+        x, steps = self._drop(x, self.input_dropout), x.shape[1]
+        sequences: Any = x
+        gaps: Any = elapsed
+        if lengths is not None:
+            sequences = _packed(x, lengths)
+            gaps = None if elapsed is None else _packed(elapsed, lengths)
         wanted = "last" if self.readout == "last" else "all"
-        if lengths is None:
-            features, state = self.layer(x, state, elapsed=elapsed, output=wanted)
-        else:
-            features, state = self.layer(
-                packed(x, lengths),
-                state,
-                elapsed=None if elapsed is None else packed(elapsed, lengths),
-                output=wanted,
-            )
-        prediction = self._read(features, x.shape[1])
+        features, state = self.layer(sequences, state, elapsed=gaps, output=wanted)
+        prediction = self._read(features, steps)
         return (prediction, state) if return_state else prediction
 
     def _read(self, features: Any, steps: int) -> Tensor:
-        """The prediction from what the layer gave."""
+        """Return the prediction from what the layer gave, padded or packed."""
         if self.readout == "mean":
-            features = mean_of_steps(features)
+            features = _mean_of_steps(features)
         if isinstance(features, Tensor):
-            if self.output_dropout > 0:
-                each = features if features.dim() == 3 else features[:, None]
-                each = sequence_dropout(each, self.output_dropout, self.training)
-                features = each.reshape(features.shape)
-            prediction: Tensor = self.linear(features)
-            return prediction
+            return self.linear(self._drop(features, self.output_dropout))  # type: ignore[no-any-return]
         if self.output_dropout > 0:
-            filled, lengths = pad_packed_sequence(features, batch_first=True)
-            filled = sequence_dropout(filled, self.output_dropout, self.training)
-            features = packed(filled, lengths)
+            padded, lengths = pad_packed_sequence(features, batch_first=True)
+            features = _packed(self._drop(padded, self.output_dropout), lengths)
         # Read out first: what torch pads has O numbers a step then, not H.
         read = features._replace(data=self.linear(features.data))
         return pad_packed_sequence(read, batch_first=True, total_length=steps)[0]
+
+    def _drop(self, x: Tensor, p: float) -> Tensor:
+        """Drop features of [B, T, F] or [B, F], the same at all steps of a sequence."""
+        if not self.training or p == 0:
+            return x
+        shape = (len(x), *[1] * (x.dim() - 2), x.shape[-1])
+        return x * functional.dropout(x.new_ones(shape), p)
 
     def _check_can_carry(self) -> None:
         fits = not self.layer.bidirectional and self.patch == 1 and self.readout != "mean"
@@ -308,3 +295,57 @@ class SequenceModel(Stored):
 
 
 storable(SequenceModel)
+
+
+# ---- padded batches ------------------------------------------------------------------------------
+def _packed(values: Tensor, lengths: Tensor) -> PackedSequence:
+    """Pack a padded batch [B, T, ...]."""
+    return pack_padded_sequence(values, lengths.cpu(), batch_first=True, enforce_sorted=False)
+
+
+def _mean_of_steps(features: Tensor | PackedSequence) -> Tensor:
+    """Return the mean over valid steps [B, H], of [B, T, H] or of packed rows as they are."""
+    if isinstance(features, Tensor):
+        return features.mean(dim=1)
+    rows, per_step, _, order = features
+    first_rows = torch.repeat_interleave(per_step.cumsum(0) - per_step, per_step)
+    sequence = (torch.arange(len(rows)) - first_rows).to(rows.device)
+    sums = rows.new_zeros(int(per_step[0]), rows.shape[1]).index_add(0, sequence, rows)
+    means = sums / torch.bincount(sequence).to(rows)[:, None]
+    return means if order is None else means[order]
+
+
+def _check_elapsed_shape(elapsed: Tensor, x: Tensor) -> None:
+    """Check the shape of elapsed [B, T] against that of x [B, T, F]."""
+    if not isinstance(elapsed, Tensor) or elapsed.shape != x.shape[:-1]:
+        raise ValueError(
+            _checks.message(
+                f"elapsed must be a tensor [B, T] = {list(x.shape[:-1])}",
+                _checks.described(elapsed),
+                "give one time per sample, padding included",
+            )
+        )
+
+
+def _check_lengths(lengths: Tensor, x: Tensor) -> None:
+    """Check the lengths of a padded batch [B, T, F]."""
+    _checks.require(
+        isinstance(lengths, Tensor) and lengths.dtype == torch.int64, "lengths", lengths,
+        "a torch.int64 tensor", "make it with torch.tensor([...])", TypeError,
+    )  # fmt: skip
+    if x.dim() != 3 or tuple(lengths.shape) != (x.shape[0],):
+        raise ValueError(
+            _checks.message(
+                "lengths must have shape [B] for x [B, T, F]",
+                f"lengths {list(lengths.shape)} and x {list(x.shape)}",
+                "give one length per sequence",
+            )
+        )
+    if lengths.numel() and not (1 <= int(lengths.min()) and int(lengths.max()) <= x.shape[1]):
+        raise ValueError(
+            _checks.message(
+                f"lengths must lie in [1, T={x.shape[1]}]",
+                f"values from {int(lengths.min())} to {int(lengths.max())}",
+                "count the valid steps of each sequence",
+            )
+        )

@@ -13,16 +13,9 @@ class StabilityWarning(UserWarning):
 
 
 def warn_unstable(condition: str, values: str, advice: str, longest: float = 1.0) -> bool:
-    """Tells the caller of a constructor, or of a call with gaps, that a condition does not hold.
+    """Warn the caller of a constructor, or of a call with gaps, of a condition that does not hold.
 
-    Args:
-        condition: What must hold.
-        values: What is given.
-        advice: What to change.
-        longest: The largest ``elapsed``, which multiplies dt.
-
-    Returns:
-        True.
+    ``longest`` is the largest ``elapsed``, which multiplies dt. Returns True.
     """
     if longest != 1:
         values += f", elapsed up to {longest:g}"
@@ -47,19 +40,7 @@ def levels_to_caller() -> int:
 
 
 def check_learned(name: str, value: float, learned: bool) -> None:
-    """Refuses a learned scalar that starts at 0, where relu has no gradient.
-
-    Args:
-        name: Of the argument; the parameter is ``raw_`` and this name.
-        value: What it starts with, >= 0.
-        learned: Whether it is learned.
-
-    Raises:
-        ValueError: If it is learned and 0.
-
-    Example:
-        >>> check_learned("damping", 0.0, learned=False)
-    """
+    """Refuse a learned scalar that starts at 0, where relu has no gradient."""
     _checks.require(
         not learned or value > 0, name, value,
         f"> 0 if it is learned, as relu(raw_{name}) never leaves 0", "start with a small number",

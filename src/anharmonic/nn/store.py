@@ -6,20 +6,22 @@ A saved model is a folder with ``config.json`` (class name, package version, arg
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
+import secrets
 import shutil
-import tempfile
 import warnings
 from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from anharmonic import _checks, _plugins
+from anharmonic._files import write_atomically
 from anharmonic._version import __version__
 from anharmonic.nn.arguments import constructor_arguments
 
@@ -62,28 +64,25 @@ class Stored(nn.Module):
         return model
 
 
-def storable(*kinds: type[Stored]) -> None:
-    """Lets models of these classes be saved, and built again by the name of their class.
+def repr_of(module: Stored) -> str:
+    """Return the sizes, and every constructor argument that differs from its default."""
+    parameters = constructor_arguments(type(module))
+    parts = []
+    for name, value in module.config().items():
+        if parameters[name].default is inspect.Parameter.empty:
+            parts.append(f"{value}")
+        elif value != parameters[name].default:
+            parts.append(f"{name}={value!r}")
+    return ", ".join(parts)
 
-    Args:
-        *kinds: The classes.
-    """
+
+def storable(*kinds: type[Stored]) -> None:
+    """Let models of these classes be saved, and built again by the name of their class."""
     _CLASSES.update({kind.__name__: kind for kind in kinds})
 
 
 def stored_class(name: str) -> type[Stored]:
-    """The class that a saved model names: a model or a part of one.
-
-    Args:
-        name: The name of the class.
-
-    Raises:
-        ValueError: If there is no such class; the message lists the names and the nearest.
-
-    Example:
-        >>> stored_class("LEMCell").__name__, stored_class("GraphCONNetwork").__name__
-        ('LEMCell', 'GraphCONNetwork')
-    """
+    """Return the class that a saved model names: a model or a part of one."""
     added = {name: group for group in _plugins.MODELS for name in _plugins.names(group)}
     _checks.choice("model", name, [*_CLASSES, *added])
     if name in _CLASSES:
@@ -138,13 +137,13 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
         "arguments": model.config(),
     }
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    folder = Path(os.path.realpath(folder))
+    temporary = folder.with_name(f".{folder.name}-{secrets.token_hex(4)}")
+    temporary.mkdir()
     try:
         state = {k: v.detach().contiguous().cpu() for k, v in model.state_dict().items()}
-        save_file(state, temporary / WEIGHTS, metadata={"format": "pt"})
-        (temporary / CONFIG).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-        temporary.chmod(0o755)  # readable by others, which temporary files are not
-        (temporary / WEIGHTS).chmod(0o644)
+        write_atomically(temporary / WEIGHTS, save(state, metadata={"format": "pt"}))
+        write_atomically(temporary / CONFIG, json.dumps(config, indent=2) + "\n")
         _replace(folder, temporary)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -4,14 +4,13 @@ One call runs a whole stack over a whole sequence, on time-major tensors. Every 
 backend; a model is an ``Equation`` in a file of its own, such as ``ops/lem.py``.
 """
 
-from anharmonic.ops.backend import available_backends, use_backend
+from anharmonic.ops.backend import available_backends, use_backend, use_precision
 from anharmonic.ops.cornn import CoRNNEquation, CoRNNWeights, cornn
 from anharmonic.ops.equation import Compiled, Equation, HiddenState, State
 from anharmonic.ops.gate import gradient_gate
 from anharmonic.ops.graph import Adjacency
 from anharmonic.ops.lem import LEMEquation, LEMWeights, lem
 from anharmonic.ops.oscillator import OscillatorEquation, OscillatorWeights, oscillator
-from anharmonic.ops.precision import use_precision
 from anharmonic.ops.sequence import SequenceOptions, run
 from anharmonic.ops.skew import SkewEquation, SkewWeights, skew
 from anharmonic.ops.unicornn import UnICORNNEquation, UnICORNNWeights, unicornn

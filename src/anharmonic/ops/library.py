@@ -78,103 +78,48 @@ class _Field(ctypes.Structure):
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    """The C library, loaded at the first call; None where it is not available.
+    """Return the C library, loaded at the first call; None where it is not available.
 
-    Raises:
-        ValueError: If `ANHARMONIC_INSTRUCTION_SET` names an instruction set that cannot run here.
-
-    Example:
-        >>> (library() is None) == bool(why_not())
-        True
+    This and what follows raise a ``ValueError`` if ``ANHARMONIC_INSTRUCTION_SET`` names an
+    instruction set that cannot run here.
     """
     return _load()[0]
 
 
 def why_not() -> str:
-    """Why there is no C library; empty if there is one.
-
-    Raises:
-        ValueError: As `library`.
-
-    Example:
-        >>> isinstance(why_not(), str)
-        True
-    """
+    """Say why there is no C library; "" if there is one."""
     return _load()[1]
 
 
 def path() -> Path | None:
-    """Where the library lies; None if it was not built.
-
-    Example:
-        >>> found = path()
-        >>> found is None or found.name == "libanharmonic.so"
-        True
-    """
+    """Return where the library lies; None if it was not built."""
     # In an editable install it lies in site-packages and not beside this file.
     found = importlib.resources.files("anharmonic.ops").joinpath(_NAME)
     return Path(str(found)) if found.is_file() else None
 
 
 def instruction_set() -> str | None:
-    """The instruction set in use: "baseline", "avx2", "avx512" or, on ARM, "neon".
-
-    None without a library.
-
-    Raises:
-        ValueError: As `library`.
-
-    Example:
-        >>> instruction_set() in (*available(), None)
-        True
-    """
+    """Return the instruction set in use: "baseline", "avx2", "avx512" or, on ARM, "neon"."""
     loaded = library()
     return None if loaded is None else str(loaded.an_instruction_set().decode())
 
 
 def available() -> tuple[str, ...]:
-    """The instruction sets that this processor and this build can run, the best one last.
-
-    Raises:
-        ValueError: As `library`.
-
-    Example:
-        >>> bool(available()) == (library() is not None)
-        True
-    """
+    """Return the instruction sets that this processor and this build can run, the best one last."""
     loaded = library()
     return () if loaded is None else _names(loaded)
 
 
 def has_bfloat16() -> bool:
-    """Whether recurrences can multiply matrices in bfloat16 with the instruction set in use.
-
-    Raises:
-        ValueError: As `library`.
-
-    Example:
-        >>> has_bfloat16() and instruction_set() != "avx512"
-        False
-    """
+    """Return whether recurrences can multiply matrices in bfloat16 with the set in use."""
     loaded = library()
     return loaded is not None and bool(loaded.an_has_bfloat16())
 
 
 def select(name: str) -> None:
-    """Uses an instruction set from now on, in the whole process.
+    """Use an instruction set from now on, in the whole process; a ``ValueError`` if it cannot run.
 
     Not while kernels run, nor between a forward pass and its backward pass.
-
-    Args:
-        name: One of `available()`.
-
-    Raises:
-        ValueError: If it is unknown or cannot run here.
-
-    Example:
-        >>> in_use = instruction_set()
-        >>> if in_use is not None:
-        ...     select(in_use)
     """
     loaded = library()
     if loaded is None:
@@ -183,17 +128,7 @@ def select(name: str) -> None:
 
 
 def warn_once() -> None:
-    """Says, at the first call of a process, that the slow reference runs for want of a library.
-
-    While ``torch.compile`` traces it says nothing.
-
-    Example:
-        >>> with warnings.catch_warnings(record=True) as said:
-        ...     warn_once()
-        ...     warn_once()
-        >>> len(said) <= 1
-        True
-    """
+    """Warn once that the slow reference runs for want of a library, but not while compiling."""
     if why_not() and not torch.compiler.is_compiling():
         _warn(why_not())
 

@@ -27,15 +27,7 @@ STORED_WITHOUT_OUTPUT = 8 * 2**20
 
 
 def checked_policy(memory: str, *, invertible: bool, bidirectional: bool) -> str:
-    """Checks the name of a policy and that it fits the recurrence; returns it.
-
-    Raises:
-        ValueError: If there is no such policy, or it is reversible and the steps cannot be undone.
-
-    Example:
-        >>> checked_policy("chunked", invertible=False, bidirectional=True)
-        'chunked'
-    """
+    """Check the name of a policy and that it fits the recurrence; return it."""
     choice("memory", memory, POLICIES)
     if memory == "reversible":
         advice = "use memory='chunked'"
@@ -49,15 +41,7 @@ def checked_policy(memory: str, *, invertible: bool, bidirectional: bool) -> str
 
 
 def off_grid(found: str) -> OverflowError:
-    """The error of a state that leaves the grid of the reversible policy.
-
-    Args:
-        found: What was found.
-
-    Example:
-        >>> str(off_grid("a state of 5000"))[:60]
-        "with memory='reversible' states must stay within the grid, |"
-    """
+    """Return the error of a state that leaves the grid of the reversible policy."""
     return OverflowError(
         message(
             f"with memory='reversible' states must stay within the grid, |y|, |z| < {GRID_LIMIT:g}",

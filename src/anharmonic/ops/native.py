@@ -23,11 +23,10 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import message, watched
-from anharmonic.ops.backend import needs_gradient
+from anharmonic.ops.backend import current_precision, needs_gradient
 from anharmonic.ops.equation import Compiled, Equation
 from anharmonic.ops.library import Call, has_bfloat16, library
 from anharmonic.ops.memory import off_grid, resolve
-from anharmonic.ops.precision import current_precision
 
 MODELS = (
     "cornn_explicit", "cornn_implicit", "unicornn", "lem", "lem_clipped", "lem_single_scale",
@@ -65,27 +64,9 @@ def run(
     memory: str,
     grid: bool = False,
 ) -> tuple[Tensor | None, Tensor, Tensor]:
-    """Run a stack in one direction as one call of the library.
+    """Run a stack in one direction as one call; arguments and results as in ``reference.run``.
 
-    Args:
-        equation: The model, which says how it is compiled.
-        x: Input.
-        weights: The named tuple of every layer, in the order of csrc/anharmonic.h.
-        state: Initial y and z.
-        lengths: Valid steps of each sequence, or None.
-        masks: Dropout factors between layers, or None.
-        elapsed: Time since the previous sample, or None.
-        return_sequence: Whether the output is wanted.
-        memory: The policy.
-        grid: Whether states live on the fixed-point grid; "reversible" implies it.
-
-    Shape:
-        x [T, B, F]; y, z [L, B, H]; lengths [B]; masks L - 1 times [B, H]; elapsed [T, B].
-        Returns the output [T, B, H] or None, final y and z [L, B, H].
-
-    Raises:
-        MemoryError: If there is no memory for the tiles.
-        OverflowError: If states leave the grid.
+    With ``grid`` states live on the fixed-point grid, which "reversible" implies.
     """
     compiled = equation.compiled()
     assert compiled is not None
@@ -176,20 +157,10 @@ def _warn_of_float32() -> None:
 def prepared_call(
     equation: Equation, x: Tensor, weights: Sequence[Any], y0: Tensor, memory: str
 ) -> tuple[Call, list[Any]]:
-    """Make a call without gradients whose pointers of input, state and results are not yet set.
+    """Return a call without gradients for an input [T, B, F] and states [L, B, H] like these.
 
-    Args:
-        equation: The model; its numbers are no tensors.
-        x: An input of the sizes meant.
-        weights: The named tuple of every layer, contiguous.
-        y0: A state of the sizes meant.
-        memory: The policy.
-
-    Shape:
-        x [T, B, F]; y0 [L, B, H].
-
-    Returns:
-        The call, and the Python objects that it points to, which must live as long.
+    Pointers of input, state and results are not set yet. Beside it come the Python objects that it
+    points to, which must live as long. The equation's numbers are no tensors.
     """
     compiled = equation.compiled()
     assert compiled is not None
@@ -425,13 +396,6 @@ def workspace(size: int) -> Tensor:
 
     The system clears fresh pages at a few GB/s, as much time as the arithmetic on them takes; from
     the second training step on these pages are there.
-
-    Raises:
-        MemoryError: If there is no memory.
-
-    Example:
-        >>> workspace(5).shape if library() is not None else torch.Size([5])
-        torch.Size([5])
     """
     loaded = library()
     assert loaded is not None  # without it no compiled chain is registered
@@ -444,17 +408,7 @@ def workspace(size: int) -> Tensor:
 
 
 def invoke(function: str, call: ctypes.Structure) -> None:
-    """Make a call of the library.
-
-    Args:
-        function: One of the library's, e.g. "an_forward".
-        call: What to compute.
-
-    Raises:
-        MemoryError: If there was no memory for the tiles.
-        OverflowError: If states left the grid.
-        RuntimeError: If the library does not know such a call.
-    """
+    """Make a call of the library, such as "an_forward"; errors are those of ``_raise_for``."""
     status = getattr(library(), function)(ctypes.byref(call))
     if status:
         _raise_for(status)
@@ -485,15 +439,9 @@ def operator(
     set_up: Callable[..., None] | None = None,
     devices: Sequence[str] = ("cpu",),
 ) -> Any:
-    """Make an operator; unlike with ``custom_op``, its first call does not import the compiler.
+    """Make an operator of ``torch.ops.anharmonic`` from the function that its schema is read from.
 
-    Args:
-        name: Its name within ``torch.ops.anharmonic``.
-        function: What it computes, annotated with the types of its schema.
-        fake: Empty results of the same shapes.
-        backward: Its derivative.
-        set_up: Saves what its derivative needs.
-        devices: Where ``function`` can run.
+    Unlike with ``custom_op``, its first call does not import the compiler.
     """
     full_name = f"anharmonic::{name}"
     schema = torch.library.infer_schema(function, mutates_args=())
@@ -505,11 +453,7 @@ def operator(
 
 
 def refuse(ctx: Any, *grads: Any) -> None:
-    """Refuse the derivative of a derivative that is compiled.
-
-    Raises:
-        RuntimeError: Always; it says what to do instead.
-    """
+    """Refuse the derivative of a derivative that is compiled, and say what to do instead."""
     raise RuntimeError(
         message(
             "compiled kernels can be differentiated once",
@@ -520,11 +464,7 @@ def refuse(ctx: Any, *grads: Any) -> None:
 
 
 def refuse_second_derivative(ctx: Any) -> None:
-    """Refuse ``create_graph=True`` in a backward pass, which would be differentiated again.
-
-    Raises:
-        RuntimeError: As ``refuse``; a compiler's own trace passes.
-    """
+    """Refuse ``create_graph=True``; a compiler's own trace passes."""
     if torch.is_grad_enabled() and not torch.compiler.is_compiling():
         refuse(ctx)
 

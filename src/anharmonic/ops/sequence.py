@@ -163,14 +163,7 @@ def _chosen(
 
 
 def check_numbers(**numbers: Any) -> None:
-    """Check that the numbers of an equation are real numbers or scalar tensors.
-
-    Raises:
-        TypeError: If one is something else.
-
-    Example:
-        >>> check_numbers(dt=0.1, damping=torch.tensor(1.0))
-    """
+    """Check that the numbers of an equation are real numbers or scalar tensors."""
     for name, number in numbers.items():
         scalar = (
             number.dim() == 0 if isinstance(number, Tensor) else isinstance(number, int | float)

@@ -16,11 +16,10 @@ from torch import Tensor
 
 from anharmonic import _checks
 from anharmonic.ops import native
-from anharmonic.ops.backend import choose, forced, transformed
+from anharmonic.ops.backend import choose, current_precision, forced, transformed
 from anharmonic.ops.equation import Equation, State
 from anharmonic.ops.library import Call
 from anharmonic.ops.native import invoke
-from anharmonic.ops.precision import current_precision
 
 
 class Stream:

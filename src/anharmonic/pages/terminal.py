@@ -16,6 +16,9 @@ except ImportError as error:
 
 WIDEST = 120
 """Lines are no longer on wider terminals: they would be hard to read."""
+NARROWEST = 20
+"""A narrower terminal wraps lines itself: tables could not be laid out in it."""
+_CONTROL = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if code != 10}
 
 
 def text(*parts: RenderableType) -> str:
@@ -32,11 +35,17 @@ def text(*parts: RenderableType) -> str:
         'size [in m]\nmodel  loss\n───────────\nLEM    0.1'
     """
     console = Console(markup=False, emoji=False, highlight=False)
-    console.width = min(console.width, WIDEST)
+    console.width = min(max(console.width, NARROWEST), WIDEST)
     with console.capture() as captured:
         for part in parts:
-            console.print(part, soft_wrap=isinstance(part, Text))
+            shown = _visible(part) if isinstance(part, str) else part
+            console.print(shown, soft_wrap=isinstance(part, Text))
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def _visible(words: str) -> str:
+    """Writes control characters as text: a name in a file must not command the terminal."""
+    return words.translate(_CONTROL)
 
 
 def grid(
@@ -63,9 +72,9 @@ def grid(
     )
     for name in head:
         style = "bold" if name in strong else None
-        made.add_column(Text(name), style=style, overflow="fold", no_wrap=name in fixed)
+        made.add_column(Text(_visible(name)), style=style, overflow="fold", no_wrap=name in fixed)
     for row in rows:
-        made.add_row(*map(Text, row))
+        made.add_row(*(Text(_visible(cell)) for cell in row))
     return made
 
 
@@ -78,10 +87,10 @@ def bullets(lines: Iterable[str], mark: str = "*") -> Table:
     """
     made = Table.grid(padding=(0, 1, 0, 0))
     for line in lines:
-        made.add_row(mark, Text(line))
+        made.add_row(mark, Text(_visible(line)))
     return made
 
 
 def unwrapped(line: str) -> Text:
     """A line that stays whole whatever the width: a command to copy, a path."""
-    return Text(line)
+    return Text(_visible(line))

@@ -1,10 +1,10 @@
 """Training: ``fit(run)`` trains a model on a task, resumes exactly, and keeps results."""
 
+from anharmonic._files import write_atomically
 from anharmonic.train.compare import compare
 from anharmonic.train.comparison_page import write_comparison
 from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.evaluate_run import Evaluation, evaluate_run
-from anharmonic.train.files import write_atomically
 from anharmonic.train.fit import fit
 from anharmonic.train.folder import BEST, DIAGNOSTICS, run_folder
 from anharmonic.train.jobs import Jobs

@@ -11,13 +11,13 @@ import torch
 from torch import nn
 
 from anharmonic import __version__, pages
+from anharmonic._files import write_atomically
 from anharmonic.data.base import Batches, counted
 from anharmonic.data.metrics import real_steps
 from anharmonic.data.registry import OWN_DATA
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import verdict as words
 from anharmonic.train.evaluate import detailed_scores
-from anharmonic.train.files import write_atomically
 from anharmonic.train.folder import BEST, run_folder
 from anharmonic.train.others import OtherRow, Outcome
 from anharmonic.train.results import Result

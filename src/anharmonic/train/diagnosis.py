@@ -9,6 +9,7 @@ from typing import Any
 
 from anharmonic import __version__, pages
 from anharmonic._checks import message, require, text_of
+from anharmonic._files import write_atomically
 from anharmonic.data.registry import OWN_DATA
 from anharmonic.data.scores import ScoreTable
 from anharmonic.diagnostics import conclusions
@@ -17,7 +18,6 @@ from anharmonic.diagnostics.registry import applicable, describe
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train.evaluate import detailed_scores
-from anharmonic.train.files import write_atomically
 from anharmonic.train.probes import probe_of, read_diagnostics
 from anharmonic.train.results import Result
 from anharmonic.train.run import RunEnvironment

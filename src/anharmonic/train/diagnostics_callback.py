@@ -13,11 +13,11 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 
+from anharmonic._files import append_line
 from anharmonic.diagnostics.base import Probe
 from anharmonic.diagnostics.registry import measure
 from anharmonic.ops.graph import Adjacency
 from anharmonic.train import folder as folders
-from anharmonic.train.files import append_line
 from anharmonic.train.finish import PreparedRun
 from anharmonic.train.module import TrainingModule
 from anharmonic.train.resume import random_states, restore_random_states

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from anharmonic.data.answers import answers
 from anharmonic.data.base import Batches, Task
 from anharmonic.data.scores import ScoreTable, score_table
 from anharmonic.train.losses import count_entries, summed_loss
@@ -23,7 +24,8 @@ class Scores(NamedTuple):
     loss: float
     """What training minimises, without label smoothing and class weights: its mean."""
     entries: int
-    """Targets that were predicted: sequences, real steps, nodes, graphs or rows."""
+    """Targets that were predicted: sequences (of windows their recordings), real steps, nodes,
+    graphs or rows."""
 
 
 def evaluate(model: nn.Module, batches: Batches[Any], task: Task, device: torch.device) -> Scores:
@@ -40,16 +42,22 @@ def evaluate(model: nn.Module, batches: Batches[Any], task: Task, device: torch.
 
     metric = TaskMetric(task.metric, task.metric_scale)
     losses: list[Tensor] = []
-    entries = 0
+    entries = seen = 0
     reader = Reader(model, task.carries_state)
+
+    def answer(batch: Any) -> Tensor:
+        nonlocal seen
+        batch = batch.to(device)
+        prediction = reader(batch)
+        losses.append(summed_loss(prediction, batch, task.loss))
+        seen += count_entries(batch, task.loss)
+        return prediction
+
     with _judged(model):
-        for batch in batches:
-            batch = batch.to(device)
-            prediction = reader(batch)
+        for prediction, batch in answers(batches, answer, task.target == "class"):
             metric.update(prediction, batch)
-            losses.append(summed_loss(prediction, batch, task.loss))
             entries += count_entries(batch, task.loss)
-    loss = float(torch.stack(losses).double().sum()) / entries
+    loss = float(torch.stack(losses).double().sum()) / seen
     return Scores(float(metric.value()), loss, entries)
 
 
@@ -79,9 +87,11 @@ def detailed_scores(
     found: list[tuple[Tensor, Tensor]] = []
     reader = Reader(model, task.carries_state)
     with _judged(model):
-        for batch in batches:
-            batch = batch.to(device)
-            prediction = reader(batch)
+
+        def answer(batch: Any) -> Tensor:
+            return reader(batch.to(device))
+
+        for prediction, batch in answers(batches, answer, task.target == "class"):
             if task.target == "class":
                 scores, y = real_scores(prediction, batch)
                 # Their sum is 1: shares of one sequence can be compared with those of another.
@@ -91,6 +101,30 @@ def detailed_scores(
                 found.append((values.flatten(0, -2), y.flatten(0, -2)))
     prediction, y = (torch.cat(parts) for parts in zip(*found, strict=True))
     return score_table(task.target, prediction, y, task.class_names)
+
+
+def by_channel(model: nn.Module, batches: Batches[Any], task: Task) -> dict[str, float] | None:
+    """The metric of every channel of a forecast, in its own units; None of other tasks or of one.
+
+    Args:
+        model: On the CPU; comes back in the mode it had.
+        batches: The data set.
+        task: Has the channels and the metric.
+    """
+    from anharmonic.data.metrics import TaskMetric
+    from anharmonic.data.own import SequencesTask
+
+    if not isinstance(task, SequencesTask) or len(task.forecast_channels) < 2:
+        return None
+    names = task.forecast_channels
+    metrics = [TaskMetric(task.metric, task.metric_scale) for _ in names]
+    with _judged(model):
+        for batch in batches:
+            prediction = batch.select(model(*batch.inputs))
+            for place, metric in enumerate(metrics):
+                of = slice(place, None, len(names))
+                metric.update(prediction[:, of], batch._replace(y=batch.y[:, of]))
+    return {name: metric.value() for name, metric in zip(names, metrics, strict=True)}
 
 
 @contextlib.contextmanager

@@ -17,9 +17,9 @@ from torch.nn import functional
 from anharmonic import _checks
 from anharmonic.data.graphs.own import GraphFileTask, read_graph
 from anharmonic.data.readers import file_digest, read_parts
-from anharmonic.data.scores import ScoreTable, score_table
+from anharmonic.data.scores import ScoreTable, channel_scores, score_table
 from anharmonic.data.targets import encode_like, targets_like
-from anharmonic.data.windows import forecast_windows
+from anharmonic.data.windows import forecast_windows, seasonal_values
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train.predict import Predictions, opened, predict
@@ -40,14 +40,30 @@ class Evaluation:
     a forecast the last known value."""
     trivial_answer: str
     """The trivial answer in words."""
+    metric: str | None = None
+    """The metric that was chosen for the run; None if none was."""
+
+    @property
+    def judged_by(self) -> str:
+        """The metric that decides.
+
+        The chosen one, else RMSE, accuracy, or balanced accuracy where one class has more than
+        three times as many as another.
+        """
+        if self.metric in self.scores.metrics:
+            return str(self.metric)
+        if "accuracy" not in self.scores.metrics:
+            return "rmse"
+        counts = [one.support for one in self.scores.classes if one.support]
+        unbalanced = max(counts, default=0) > 3 * min(counts, default=1)
+        balanced = unbalanced and "balanced_accuracy" in self.scores.metrics
+        return "balanced_accuracy" if balanced else "accuracy"
 
     @property
     def is_better(self) -> bool:
-        """Whether the model beats the trivial answer, by accuracy or RMSE."""
-        mine, other = self.scores.metrics, self.trivial.metrics
-        if "accuracy" in mine:
-            return mine["accuracy"] > other["accuracy"]
-        return mine["rmse"] < other["rmse"]
+        """Whether the model beats the trivial answer, by the metric `judged_by`."""
+        mine, other = (t.metrics[self.judged_by] for t in (self.scores, self.trivial))
+        return mine < other if self.judged_by in ("rmse", "mse", "mae") else mine > other
 
 
 def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Evaluation:
@@ -87,6 +103,7 @@ def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256
         predictions = predict(folder, file, batch_size)
         return _evaluation(predictions, torch.from_numpy(predictions.values[rows]), truth, task)
     _warn_of_training_data(file, run)
+    task["metric"] = run.task_options.get("metric")
     if task["preprocessing"].horizon:
         return _of_forecasts(folder, file, task, batch_size)
     truth = _of_sequences(file, task)
@@ -142,7 +159,8 @@ def _of_forecasts(folder: Path, file: Path, task: Mapping[str, Any], batch_size:
     prepared = task["preprocessing"]
     part = read_parts(file, targets=False, columns=task["columns"])["all"].with_targets(None)
     ahead = (prepared.window, 1, prepared.horizon, prepared.forecast)
-    windows = prepared.dataset(forecast_windows(part, *ahead))
+    filled = prepared.for_gaps(part)
+    windows = filled.dataset(forecast_windows(part, *ahead))
     predictions = predict(folder, file, batch_size)
     model = from_pretrained(folder / folders.BEST).eval()
     found, last = [], []
@@ -150,9 +168,19 @@ def _of_forecasts(folder: Path, file: Path, task: Mapping[str, Any], batch_size:
         for batch in windows.batches(batch_size):
             found.append(batch.select(model(*batch.inputs)))
             last.append(batch.select(torch.zeros_like(batch.y)))  # what an output of 0 stands for
-    scores = score_table("value", torch.cat(found), windows.y)
-    trivial = score_table("value", torch.cat(last), windows.y)
-    return Evaluation(predictions, scores, trivial, "the last known value")
+    names = prepared.forecast_names
+
+    def table(values: Tensor) -> ScoreTable:
+        channels = channel_scores(values, windows.y, names) if len(names) > 1 else ()
+        return replace(score_table("value", values, windows.y), channels=channels)
+
+    trivial, words = table(torch.cat(last)), "the last known value"
+    if prepared.season:
+        again = torch.from_numpy(seasonal_values(part, part, *ahead, prepared.season))
+        seasonal = table(torch.where(again.isnan(), torch.cat(last), again))
+        if seasonal.metrics["rmse"] < trivial.metrics["rmse"]:
+            trivial, words = seasonal, f"the value {prepared.season} steps before"
+    return Evaluation(predictions, table(torch.cat(found)), trivial, words, task["metric"])
 
 
 def _evaluation(
@@ -166,9 +194,8 @@ def _evaluation(
     else:
         answer, words = y.mean(0), "their mean"
     scores = score_table(target, values, y, names)
-    return Evaluation(
-        predictions, scores, score_table(target, answer.expand_as(values), y, names), words
-    )
+    trivial = score_table(target, answer.expand_as(values), y, names)
+    return Evaluation(predictions, scores, trivial, words, task.get("metric"))
 
 
 def _warn_of_training_data(file: Path, run: Run) -> None:

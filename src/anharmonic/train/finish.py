@@ -13,14 +13,14 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks
+from anharmonic._files import write_atomically
 from anharmonic.data.base import Loaders, Task
 from anharmonic.data.trivial import trivial_score
 from anharmonic.diagnostics.machine import hardware
 from anharmonic.nn.store import save_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train import results
-from anharmonic.train.evaluate import evaluate
-from anharmonic.train.files import write_atomically
+from anharmonic.train.evaluate import by_channel, evaluate
 from anharmonic.train.losses import DivergedError, balanced_weights, trivial_loss
 from anharmonic.train.optim import learning_rate
 from anharmonic.train.results import Result
@@ -102,6 +102,7 @@ def finish(prepared: PreparedRun, state: TrainingState, unfixed: set[str]) -> Re
             )
         ),
         tested=tested,
+        by_channel=by_channel(prepared.model, prepared.loaders.test, task),
         parameters=sum(p.numel() for p in prepared.model.parameters() if p.requires_grad),
         seconds=round(seconds, 3),
         memory_mb=round(state.memory_mb(prepared.device), 1),

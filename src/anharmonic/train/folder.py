@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from anharmonic import _checks
-from anharmonic.train.files import TEMPORARY, write_atomically
+from anharmonic._files import TEMPORARY, write_atomically
 from anharmonic.train.run import Run, RunEnvironment
 
 if sys.platform != "win32":

@@ -17,7 +17,7 @@ from importlib import resources
 from typing import Any, Literal, NoReturn, get_args
 
 from anharmonic import _checks
-from anharmonic.data.registry import OWN_DATA, PATH_ARGUMENTS, task_class
+from anharmonic.data.registry import OWN_DATA, PATH_ARGUMENTS, task_class, task_parameters
 from anharmonic.nn.arguments import constructor_arguments
 from anharmonic.nn.registry import list_models, model_class, model_kind
 
@@ -182,8 +182,7 @@ def task_option_parameters(task: str) -> Mapping[str, inspect.Parameter]:
         >>> list(task_option_parameters("digits"))
         ['split_seed']
     """
-    parameters = inspect.signature(task_class(task), eval_str=True).parameters
-    return {name: p for name, p in parameters.items() if name not in PATH_ARGUMENTS}
+    return {name: p for name, p in task_parameters(task).items() if name not in PATH_ARGUMENTS}
 
 
 @functools.cache

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from anharmonic._files import append_line
 from anharmonic.data.base import Batches, Task
 from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.own import SequencesTask
@@ -27,7 +28,6 @@ from anharmonic.data.trivial import trivial_score
 from anharmonic.diagnostics.machine import hardware
 from anharmonic.train import machine
 from anharmonic.train.evaluate import evaluate
-from anharmonic.train.files import append_line
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.serialization import structure_json
 

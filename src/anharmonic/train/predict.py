@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from anharmonic import _checks
+from anharmonic._files import write_atomically
 from anharmonic.data.base import Task
 from anharmonic.data.columns import Columns
 from anharmonic.data.files import read_inputs
@@ -24,7 +25,6 @@ from anharmonic.data.own import Inputs
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import folder as folders
-from anharmonic.train.files import write_atomically
 from anharmonic.train.run import Run
 
 

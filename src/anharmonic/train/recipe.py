@@ -50,6 +50,7 @@ FILLED_OPTIONS = frozenset(
         "missing",
         "scale_target",
         "valid_share",
+        "metric",
         *GRAPH_OPTIONS,
     }
 )
@@ -291,6 +292,9 @@ def _preparation(task: SequencesTask, facts: DataFacts, given: Mapping[str, Any]
         options["valid_share"] = 0.0
     if task.target == "value":
         options["scale_target"] = True
+    if task.is_unbalanced and "metric" not in given["task_options"]:
+        # Always answering the most frequent class would look like knowledge.
+        options["metric"] = "balanced_accuracy"
     return options
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from anharmonic import _checks
-from anharmonic.train.files import append_line
+from anharmonic._files import append_line
 from anharmonic.train.run import Run
 from anharmonic.train.serialization import structure_json
 
@@ -77,12 +77,14 @@ class Result:
     tested: int | None = None
     """Targets that the test metric is of: sequences, real steps, nodes, graphs or rows (of values
     or labels each counts). None in results of older versions."""
+    by_channel: dict[str, float] | None = None
+    """Of a forecast of several channels, the test metric of each by its name; else None."""
 
     def to_json(self, indent: int | None = None) -> str:
         """Returns the result as JSON with sorted keys."""
         separators = (",", ":") if indent is None else (",", ": ")
         values = dataclasses.asdict(self)
-        for name in ("trivial", "trivial_loss", "tested"):
+        for name in ("trivial", "trivial_loss", "tested", "by_channel"):
             if values[name] is None:  # a line of an older version stays as it is
                 del values[name]
         return json.dumps(
@@ -149,6 +151,9 @@ def read_results(path: str | Path) -> list[Result]:
     Args:
         path: The results file.
 
+    Raises:
+        ValueError: If the path is a folder, a device or a pipe.
+
     Example:
         >>> read_results("no-such-file.jsonl")
         []
@@ -156,6 +161,8 @@ def read_results(path: str | Path) -> list[Result]:
     path = Path(path)
     if not path.exists():
         return []
+    expected = "a file of results (.jsonl), or none yet"
+    _checks.require(path.is_file(), "--results", str(path), expected, "choose another path")
     results = []
     # Bytes, because a line cut short may end inside a character.
     for number, line in enumerate(_lines(path), start=1):

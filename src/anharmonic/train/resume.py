@@ -19,7 +19,7 @@ import torch
 from lightning.pytorch.plugins.io import CheckpointIO
 
 from anharmonic import _checks
-from anharmonic.train.files import write_atomically
+from anharmonic._files import write_atomically
 
 _PARTS = {"state_dict", "pytorch-lightning_version", "loops", "callbacks", "optimizer_states"}
 

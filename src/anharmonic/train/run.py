@@ -55,6 +55,9 @@ _ADDED_LATER: tuple[str, ...] = (
     "decay_output",
 )
 
+MOST_THREADS = 1024
+"""More threads than that fail in PyTorch or in the system."""
+
 
 @dataclass(frozen=True)
 class Run:
@@ -389,7 +392,9 @@ class RunEnvironment:
             "take 'ddp'",
         )
         if self.threads is not None:
-            _checks.positive_int("threads", self.threads)
+            threads = _checks.positive_int("threads", self.threads)
+            few = threads <= MOST_THREADS
+            _checks.require(few, "threads", threads, f"<= {MOST_THREADS}", "pass one per core")
         _checks.natural("workers", self.workers)
         for name in ("data_dir", "file", "out", "results"):
             value = getattr(self, name)

@@ -9,6 +9,8 @@ from anharmonic._checks import listed
 from anharmonic.data.files import FileTask
 from anharmonic.train.standings import Comparison, Spread, Standing
 
+PERCENT = ("accuracy", "balanced_accuracy", "f1")
+"""Metrics in percent."""
 # Of the way from the trivial answer to a perfect one: a model that goes less has not learned.
 _LEARNED = 0.05
 
@@ -23,7 +25,7 @@ def unit(metric: str) -> str:
         >>> unit("accuracy"), unit("mse")
         ('\xa0%', '')
     """
-    return "\N{NO-BREAK SPACE}%" if metric in ("accuracy", "f1") else ""
+    return "\N{NO-BREAK SPACE}%" if metric in PERCENT else ""
 
 
 def shown(spread: Spread | float, metric: str) -> str:
@@ -166,7 +168,8 @@ def trivial_words(comparison: Comparison) -> str:
     if task.target == "labels":
         return "always answering each label's more frequent value"
     if getattr(getattr(task, "windows", None), "horizon", None):
-        return "answering that nothing changes"
+        again = " or repeats a season" if task.seasonal is not None else ""
+        return f"answering that nothing changes{again}"
     return f"always answering the {'median' if task.metric == 'mae' else 'mean'}"
 
 

@@ -67,11 +67,12 @@ def test_the_archives_form_has_the_class_first(read):
 
 
 def test_names_of_classes_stay_as_they_are(read):
-    assert read("label,v\n01,1\n1,2\n").y.tolist() == ["01", "1"]
-    assert read("label,v\nNA,1\nGünther,2\n".encode("cp1252")).y.tolist() == ["NA", "Günther"]
-    assert read('label,v\n"a, b",1\nTrue,2\n').y.tolist() == ["a, b", "True"]
-    assert read("label,v\n3,1\n4,2\n").y.dtype == np.int64
-    assert read("y,v\n0.5,1\n4,2\n").y.tolist() == [0.5, 4.0]
+    assert read("label,v0,v1\n01,1,1\n1,2,2\n").y.tolist() == ["01", "1"]
+    names = read("label,v0,v1\nNA,1,1\nGünther,2,2\n".encode("cp1252")).y.tolist()
+    assert names == ["NA", "Günther"]
+    assert read('label,v0,v1\n"a, b",1,1\nTrue,2,2\n').y.tolist() == ["a, b", "True"]
+    assert read("label,v0,v1\n3,1,1\n4,2,2\n").y.dtype == np.int64
+    assert read("y,v0,v1\n0.5,1,1\n4,2,2\n").y.tolist() == [0.5, 4.0]
 
 
 def test_gaps_are_missing_values(read):
@@ -80,8 +81,8 @@ def test_gaps_are_missing_values(read):
 
 
 def test_numbers_beyond_the_type_are_infinite_and_refused_later(read):
-    part = read("label,v\nup,1e300\ndown,123456789012345678901234567890\n")
-    assert np.isinf(part.x[0, 0]) and part.x[1, 0] == np.float32(1.2345678901234568e29)
+    part = read("label,v0,v1\nup,1e300,0\ndown,123456789012345678901234567890,0\n")
+    assert np.isinf(part.x[0, 0]) and part.x[2, 0] == np.float32(1.2345678901234568e29)
 
 
 def test_columns_of_two_names_are_two_channels(read):
@@ -121,13 +122,13 @@ def test_a_file_without_names_tells_targets_by_its_width(read):
         ("label,v0,v1\nup,1,2,3\n", ["#2", "Expected 3 columns, got 4"]),
         ('label,v0\n"up,1\n', ["#2"]),
         ("label,v0,v1\nup,1,2\ndown,3,oops\n", ["'oops'", "row 3", "'v1'"]),
-        ('label,v0\nup,"1,5"\ndown,"2"\nup,3', ["'1,5'", "a point"]),
+        ('label,v0,v1\nup,"1,5",1\ndown,"2",1\nup,3,1', ["'1,5'", "a point"]),
         ("label,v0,v1\nup,1,2\n,3,4\n", ["'label'", "row 3"]),
         ("label,v0,v1\nup,1,2\ndown,,\n", ["row 3", "values"]),
         ("label,v0,v0\nup,1,2\n", ["'v0'", "twice"]),
         ("v0,v1,v2\n1,2.5,3\n4,5,6\n", ["'v0', 'v1' and 'v2'", "--target-column"]),
-        ("kind,town,v0\na,b,1\nc,d,2\n", ["'kind' and 'town'", "--target-column"]),
-        ("label,kind,v0\na,b,1\nc,d,2\n", ["'b'", "row 2", "'kind'"]),
+        ("kind,town,v0,v1\na,b,1,1\nc,d,2,2\n", ["'kind' and 'town'", "--target-column"]),
+        ("label,kind,v0,v1\na,b,1,1\nc,d,2,2\n", ["'b'", "row 2", "'kind'"]),
         ("label\nup\ndown\n", ["value columns"]),
         ("id,v,label\n1,1,up\n,2,up\n1,2,up", ["id column 'id'", "row 3"]),
     ],

@@ -91,7 +91,11 @@ def _named(word: str, statements: Mapping[str, Statement]) -> list[str]:
     """The names of the statements that a word means: a name, or a number in its paper."""
     if word in statements:
         return [word]
-    numbered = [s.id for s in statements.values() if s.number.lower() == word.lower()]
+    numbered = [
+        s.id
+        for s in statements.values()
+        if word.lower() in (number.lower() for number in (s.number, *s.numbers))
+    ]
     if numbered:
         return numbered
     near = get_close_matches(word.lower(), statements, n=1)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from inspect import getfile
 from pathlib import Path
 
 from anharmonic.train import write_atomically
+from anharmonic_papers.figures.registry import figure, list_figures
 from anharmonic_papers.report.summary import Entry, markdown
 from anharmonic_papers.report.text import SOURCES
 
@@ -58,11 +60,30 @@ def write_pages(path: Path, entries: Sequence[Entry], sections: Mapping[str, str
         links |= {name: f"{folder.name}/{page}.md#{slug(titles[name])}" for name in found}
         out = [f"# {PAPERS[page]}: reported and ours", "", f"[All papers](../{path.name})", ""]
         out += [f"- [{title}](#{slug(title)}) `{name}`" for name, title in titles.items()]
-        out += ["", *(_with_picture(name, text, folder) for name, text in found.items())]
+        shown = (
+            _linked(name, _with_picture(name, text, folder), folder) for name, text in found.items()
+        )
+        out += ["", *shown]
         written.append(folder / f"{page}.md")
         write_atomically(written[-1], "\n".join([*out, f"{SOURCES}\n"]))
     write_atomically(path, markdown(entries, links))
     return [path, *written]
+
+
+def _linked(name: str, text: str, folder: Path) -> str:
+    """A section whose name leads to the table's rows, or a figure's code, and to the numbers."""
+    drawn = name in list_figures()
+    room, ending = ("figures", "json") if drawn else ("tables", "jsonl")
+    source = f"{name}.yaml"
+    if drawn:
+        measure = figure(name).measure
+        source = Path(getfile(getattr(measure, "func", measure))).name
+    rows = f"[`{name}`](../../src/anharmonic_papers/{room}/{source})"
+    numbers = f"../../results/{name}.{ending}"
+    if (folder / numbers).exists():  # (some have lines with another table's runs)
+        rows += f" · [numbers]({numbers})"
+    text = _with_picture(name, text, folder)
+    return text.replace(f"`{name}` ·", f"{rows} ·", 1)
 
 
 def _with_picture(name: str, text: str, folder: Path) -> str:

@@ -218,8 +218,11 @@ def short(entries: Sequence[Entry], details: str = "papers/docs/results.md") -> 
 
 
 def _group(state: State, mine: Sequence[Entry], mark: str = "") -> str:
-    """A state with its experiments in a sentence."""
-    names = ", ".join(entry.experiment.id for entry in mine)
+    """A state with its experiments in a sentence, those below each with its cause."""
+    names = ", ".join(
+        f"{entry.experiment.id} ({entry.why})" if state == "below" else entry.experiment.id
+        for entry in mine
+    )
     return f"{mark}{len(mine)} {state}{mark} ({STATES[state]}): {names}."
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+import anharmonic_papers
 from anharmonic import pages
 from anharmonic.train import write_atomically
 from anharmonic_papers.report.markdown_pages import slug
@@ -54,7 +55,7 @@ def row(statement: Statement, check: Check) -> str:
     Example:
         >>> said = all_statements()["cornn-energy-explicit"]
         >>> row(said, said.example()).split(" | ")[1]
-        '`cornn-energy-explicit`'
+        '[`cornn-energy-explicit`](../src/anharmonic_papers/theory/bounds/cornn_energy.py#L...)'
     """
     return f"{without_ratio(statement)} {ratio(check)} | {cell(statement.remark)} |"
 
@@ -62,7 +63,19 @@ def row(statement: Statement, check: Check) -> str:
 def without_ratio(statement: Statement) -> str:
     """The part of a statement's line that is the same on every machine, before the ratio."""
     said = statement
-    return f"| {cell(said.number)} | `{said.id}` | {cell(said.claim)} | {said.state} |"
+    return f"| {cell(said.number)} | {linked(said)} | {cell(said.claim)} | {said.state} |"
+
+
+def linked(statement: Statement) -> str:
+    """The name of a statement, linked to its check in the code.
+
+    Example:
+        >>> linked(all_statements()["cornn-energy-explicit"]).split("(")[0]
+        '[`cornn-energy-explicit`]'
+    """
+    file, line = statement.place
+    inside = file.relative_to(Path(anharmonic_papers.__file__).parents[1])
+    return f"[`{statement.id}`](../src/{inside.as_posix()}#L{line})"
 
 
 def false_row(statement: Statement) -> str:

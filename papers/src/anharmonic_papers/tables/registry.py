@@ -10,7 +10,9 @@ from anharmonic_papers.tables.base import Table
 from anharmonic_papers.tables.read import read_head, read_table
 
 FOLDER = Path(__file__).parent
-_FAMILIES = ("demo", "cornn", "unicornn", "lem", "short", "spoken", "graphcon", "g2", "nestaas")
+_FAMILIES = (
+    "demo", "cornn", "unicornn", "lem", "short", "spoken", "worms", "graphcon", "g2", "nestaas",
+)  # fmt: skip
 
 
 def list_tables() -> list[str]:

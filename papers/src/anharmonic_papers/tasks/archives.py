@@ -80,6 +80,11 @@ PTB = Source("ptb", digest="c1745ae9fda5255abd497b142c1614e66b70130d7ff22ed28c40
 WATCH_IMU = Source(
     "watch_imu", digest="138cdb9c0981c3832e09955f112eea2495e07284cb84e4a02a7185be9c114278"
 )
+WORMS = Source(
+    "Worms",
+    digest="93d14a1adffd402212ef398f4f22713971d5d56c3a4039e252395e08bc253c92",
+    folder="ucr",
+)
 # Of these no checksum is known; the form is checked, and the digest of what was made first is kept.
 HAR = Source(
     "har",

@@ -28,6 +28,7 @@ from anharmonic_papers.tasks.archives import (
     HAR,
     SPEECH_COMMANDS,
     WATCH_IMU,
+    WORMS,
 )
 from anharmonic_papers.tasks.official_split import bounded_int
 from anharmonic_papers.tasks.prepare_sensors import KEYWORDS, windows
@@ -222,6 +223,52 @@ class Worms(_Signals):
                 for part in (train, valid, test)
             )
         )
+
+
+class UCRWorms(Worms):
+    """Worms: which of five strains a worm is, from 900 steps of the first eigenworm.
+
+    Recordings of *C. elegans* as those of EigenWorms, which it stands in for. One number says how
+    the worm moves in place of six, once a second; every series has mean 0 and deviation 1.
+
+    Args:
+        last: Only the last so many steps, 1 to 900; all if None.
+        random: Only so many steps drawn at random for all worms, in their order; all if None.
+        split_seed: Decides the parts, as of EigenWorms.
+        data_dir: Folder of the data, see `anharmonic.data.data_folder`; the archive is
+            `ucr/Worms.npz` in it.
+
+    Shape:
+        x `[B, 900, 1]`, y `[B]` classes 0 to 4, no lengths.
+
+    Split: 180 / 39 / 39 worms of the archive's two parts together, drawn as those of EigenWorms.
+
+    Metric: accuracy in percent. Licence: none stated (UCR archive).
+
+    References:
+        H. A. Dau et al.: The UCR time series archive, IEEE/CAA Journal of Automatica Sinica, 2019.
+    """
+
+    name = "worms"
+    archive = WORMS
+    input_size = 1
+    source = "UCR time series classification archive"
+    steps = 900
+
+    def __init__(
+        self,
+        last: int | None = None,
+        random: int | None = None,
+        split_seed: int = 1234,
+        data_dir: Path | None = None,
+    ) -> None:
+        super().__init__(last, random, split_seed, data_dir)
+        self.sizes = {"train": 180, "valid": 39, "test": 39}
+
+    def _load(self) -> dict[str, NDArray[Any]]:
+        arrays = super()._load()
+        x = np.concatenate([arrays["x_train"], arrays["x_test"]])[:, :, None]
+        return {"x": x, "y": np.concatenate([arrays["y_train"], arrays["y_test"]]) - 1}
 
 
 class _VitalSign(_Signals):

@@ -16,10 +16,12 @@ the printed line could not be read, the state is "unread", and the example refut
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from inspect import signature
+from inspect import getfile, getsourcelines, signature, unwrap
+from pathlib import Path
 from typing import Literal, get_type_hints
 
 import torch
@@ -37,6 +39,12 @@ CHAPTERS = (
     "GraphCON",
     "Gradient Gating",
     "Neural ODEs",
+)
+
+
+# "T 3.2.1", "U C.1", "U 3", "(7.5)"; not the number in "a = 0".
+_NUMBER = re.compile(
+    r"([TCULN] )?((?:[A-Z]\.)?\d+(?:\.\d+)+|[A-Z]\.\d+|\(\d+(?:\.\d+)?\)|(?<=[TCULN] )\d+)"
 )
 
 
@@ -66,6 +74,28 @@ class Statement:
     remark: str
     check: Callable[..., Check]
     example: Callable[[], Check]
+
+    @property
+    def numbers(self) -> list[str]:
+        """Every number that it has in a paper.
+
+        Example:
+            >>> from anharmonic_papers.theory import all_statements
+            >>> all_statements()["lem-gradient"].numbers
+            ['T 5.2.2', 'L 4.2']
+        """
+        found: list[str] = []
+        paper = ""
+        for letter, number in _NUMBER.findall(self.number):
+            paper = letter or paper  # "T 6.0.1, 7.2.2" has both from T
+            found.append(f"{paper}{number}")
+        return found
+
+    @property
+    def place(self) -> tuple[Path, int]:
+        """The file and the line where its check begins."""
+        function = unwrap(self.check)
+        return Path(getfile(function)), getsourcelines(function)[1]
 
     def contradicted_by(self, check: Check) -> bool:
         """Whether its example shows something else than the state says; never for "open"."""

@@ -6,7 +6,12 @@ import pytest
 import torch
 
 from anharmonic_papers.tasks.graphs import superpixels as module
-from anharmonic_papers.tasks.graphs.superpixels import MNISTSuperpixels, region_graph, superpixels
+from anharmonic_papers.tasks.graphs.superpixels import (
+    MNISTSuperpixels,
+    nearest_edges,
+    region_graph,
+    superpixels,
+)
 
 
 def test_regions_by_hand() -> None:
@@ -115,7 +120,31 @@ def test_standardised_by_training_nodes(few: Path) -> None:
     assert not torch.allclose(scaled.valid.x.mean(0), torch.zeros(3), atol=1e-4)
 
 
+def test_joined_to_the_nearest(few: Path) -> None:
+    touching, near = small(data_dir=few).splits(), small(nearest=16, data_dir=few).splits()
+    for before, after in zip(touching, near, strict=True):
+        assert torch.equal(before.x, after.x) and torch.equal(before.y, after.y)
+        assert 16 <= after.edges.shape[1] / len(after.x) < 22
+    graph = near.valid.take(torch.tensor([3]))
+    sources, targets = graph.graph.edge_index
+    pairs = set(zip(sources.tolist(), targets.tolist(), strict=True))
+    assert pairs == {(b, a) for a, b in pairs} and all(a != b for a, b in pairs)
+    distance = torch.cdist(graph.x[:, 1:], graph.x[:, 1:])
+    for node in range(len(graph.x)):
+        own = distance[node][targets[sources == node]].sort().values
+        others = distance[node].sort().values[1:17]
+        torch.testing.assert_close(own[:16], others, atol=1e-4, rtol=0)
+
+
+def test_few_regions_are_all_joined() -> None:
+    places = np.array([[0, 0], [5, 5], [0, 1]], np.float32)
+    assert nearest_edges(places, 16).tolist() == [[0, 0, 1, 1, 2, 2], [1, 2, 0, 2, 0, 1]]
+    assert nearest_edges(places[:1], 16).shape == (2, 0)
+
+
 def test_errors() -> None:
+    with pytest.raises(ValueError, match="nearest must be an int"):
+        MNISTSuperpixels(nearest=0)
     with pytest.raises(ValueError, match="split_seed must be an int"):
         MNISTSuperpixels(split_seed=-1)
     with pytest.raises(ValueError, match=r"train_size must be in \[1, 55000\]"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,21 +22,10 @@ class GraphTask(Task):
 
     Attributes:
         data_dir: Folder of the data, see `anharmonic.data.data_folder`.
-
-    Note:
-        A class that says nothing of its arguments in its docstring takes them as its base does, and
-        gets that section of the base's docstring.
     """
 
     kind = "graph"
     data_dir: Path | None = None
-
-    def __init_subclass__(cls, **arguments: Any) -> None:
-        super().__init_subclass__(**arguments)
-        doc = inspect.cleandoc(cls.__doc__ or "")
-        if doc and "\nArgs:\n" not in doc:
-            _, found, after = (inspect.getdoc(cls.__mro__[1]) or "").partition("\nArgs:\n")
-            cls.__doc__ = f"{doc}\n{found}{after}"
 
     def _extent(self, parts: str) -> list[str]:
         datasets = [part for part in self.splits() if part is not None]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import os
 import warnings
 import zipfile
 from collections.abc import Sequence
@@ -17,13 +15,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anharmonic._checks import boolean, choice, listed, message, natural, require
+from anharmonic._files import replacing
 from anharmonic.data.archive import load_archive
 from anharmonic.data.base import Splits, counted, seeded_rng
 from anharmonic.data.graphs.base import NodeData, NodeTask
 from anharmonic.data.graphs.edges import Edges, coalesce, reciprocity, to_undirected
 from anharmonic.data.npz import existing
 from anharmonic.data.preprocessing import Preprocessing
-from anharmonic.data.readers import file_digest
+from anharmonic.data.readers import checked_digest
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.splits import Indices, split_indices
 from anharmonic.ops.graph import Adjacency
@@ -172,15 +171,8 @@ def save_graph(path: Path | str, data: Any) -> None:
     if arrays["y"].ndim == 2 and arrays["y"].shape[1] == 1:
         arrays["y"] = arrays["y"][:, 0]
     _edges("edge_index", arrays["edge_index"], len(_features("x", arrays["x"])))
-    content = io.BytesIO()
-    np.savez_compressed(content, **arrays)  # type: ignore[arg-type]  # numpy types all as bool
-    # Whole or not at all.
-    made = target.with_name(f".{target.name}.{os.getpid()}")
-    try:
-        made.write_bytes(content.getvalue())
-        os.replace(made, target)
-    finally:
-        made.unlink(missing_ok=True)
+    with replacing(target) as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # numpy types all as bool
 
 
 class GraphFileTask(NodeTask):
@@ -205,6 +197,7 @@ class GraphFileTask(NodeTask):
     else 60 % training, 20 % validation, 20 % test of the known nodes, every class in its share.
 
     Attributes:
+        digest: `file_digest(path)`.
         preprocessing: What was done to the features; `anharmonic predict` does it to new graphs.
 
     Raises:
@@ -239,10 +232,7 @@ class GraphFileTask(NodeTask):
         choice("standardise", standardise, ("auto", "yes", "no"))
         self.path = existing(path)
         self.source = self.path.name
-        if sha256 is not None:
-            digest = file_digest(self.path)
-            advice = "give the file of the run, or start a new run with this one"
-            require(digest == sha256, f"sha256 of {self.path.name}", digest, sha256, advice)
+        self.digest = checked_digest(self.path, sha256)
         graph = read_graph(self.path)
         y, known = self._targets(graph)
         rng = seeded_rng("graph split", natural("split_seed", split_seed))

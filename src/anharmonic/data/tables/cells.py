@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -14,9 +13,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from anharmonic._checks import listed, message, require
+from anharmonic.data.names import calendar_part, plain
+from anharmonic.data.tables.dates import (
+    MixedZonesError,
+    TwoMeaningsError,
+    digit_dates,
+    parse_clock,
+    parse_dates,
+)
 
 # How text files write a value that is not known.
-MISSING = ("", "?", "NA", "N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "none")
+MISSING = ("", "?", ".", "NA", "N/A", "NaN", "nan", "-nan", "null", "NULL", "None", "none")
+# Cells that decide whether a column holds dates.
+_LOOKED_AT = 1000
 _WHOLE = re.compile(r"[+-]?(0|[1-9]\d{0,17})")
 
 
@@ -29,14 +38,14 @@ class Table:
         where: The file or frame.
         first_row: The number that people give the first row of cells.
         header: Whether the columns have names that somebody gave.
-        note: What else has to be said of how it was read.
+        date_format: How dates are written, as of `datetime.strptime`; None to find it.
     """
 
     arrow: Any
     where: str
     first_row: int = 1
     header: bool = True
-    note: str = ""
+    date_format: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -65,7 +74,11 @@ class Table:
 
     def select(self, rows: NDArray[np.int64]) -> Table:
         """These rows only."""
-        return Table(self.arrow.take(rows), self.where, self.first_row, self.header, self.note)
+        return replace(self, arrow=self.arrow.take(rows))
+
+    def without(self, names: Collection[str]) -> Table:
+        """All columns but these."""
+        return replace(self, arrow=self.arrow.drop_columns(list(names))) if names else self
 
 
 def _is_text(kind: Any) -> bool:
@@ -166,7 +179,9 @@ def _typed(cells: list[str], known: NDArray[np.bool_]) -> NDArray[Any]:
     padded = any(re.match(r"[+-]?0\d", cell) for cell in given)
     values = [_number(cell) for cell in cells]
     numeric = [value is not None and value == value for value in values]
-    if given and not padded and all(np.array(numeric)[known]):
+    # Long names of digits would become equal as numbers.
+    exact = not any(re.fullmatch(r"[+-]?\d{16,}", cell) for cell in given)
+    if given and not padded and exact and all(np.array(numeric)[known]):
         return np.array([np.nan if value is None else value for value in values])
     return np.array(cells, dtype=np.str_)
 
@@ -216,18 +231,25 @@ def _all_known(table: Table, name: str, role: str, known: NDArray[np.bool_]) -> 
 def times(table: Table, name: str) -> NDArray[Any]:
     """A column of times: float64, or datetime64 in nanoseconds (UTC where a zone is given).
 
+    Whole numbers such as 20240131 are dates. Times of day are seconds.
+
     Raises:
-        ValueError: If a cell is missing or neither a number nor an ISO date.
+        ValueError: If a cell is missing or neither a number nor a date, or it is not clear whether
+            the day or the month comes first.
     """
     column, types = table.column(name), pa.types
     if types.is_date(column.type) or types.is_timestamp(column.type):
         _all_known(table, name, "time", ~column.is_null().to_numpy(zero_copy_only=False))
         stamps = column.cast(pa.timestamp("ns")).to_numpy(zero_copy_only=False)
         return np.asarray(stamps, dtype="datetime64[ns]")
+    if types.is_time(column.type):
+        _all_known(table, name, "time", ~column.is_null().to_numpy(zero_copy_only=False))
+        ticks = column.cast(pa.time64("ns")).cast(pa.int64()).to_numpy()
+        return np.asarray(ticks, np.float64) / 1e9
     if _is_text(column.type):
         cells = column.to_pylist()
         _all_known(table, name, "time", np.array([bool(cell) for cell in cells], dtype=bool))
-        if _number(cells[0]) is None:
+        if _number(cells[0]) is None or table.date_format is not None:
             return _dates(table, name, cells)
     elif not is_numeric(column):
         came, advice = f"{column.type} in column {name!r}", "write one of these"
@@ -235,35 +257,65 @@ def times(table: Table, name: str) -> NDArray[Any]:
         require(False, name, came, "numbers or dates like 2024-01-31 12:30:00", advice)
     values = numbers(table, name)
     _all_known(table, name, "time", np.isfinite(values))
-    return values
+    if table.date_format is not None:
+        return _dates(table, name, [f"{value:.0f}" for value in values])
+    months = calendar_part(name) == "month" or plain(name) in ("date", "period", "yyyymm", "time")
+    dates = digit_dates(values, months)
+    return values if dates is None else dates
 
 
 def _dates(table: Table, name: str, cells: Sequence[str]) -> NDArray[Any]:
-    made: list[datetime] = []
-    for row, cell in enumerate(cells):
-        try:
-            month = re.fullmatch(r"\d{4}-\d{2}", cell.strip())
-            date = datetime.fromisoformat(cell.strip() + "-01" if month else cell.strip())
-        except ValueError:
-            came = f"{cell!r} in {table.place(row)}, column {name!r}"
-            expected = f"times in {table.where} must be numbers or dates like 2024-01-31T12:30:00"
-            raise ValueError(message(expected, came, "write them so")) from None
-        made.append(date)
-    zoned = [date.tzinfo is not None for date in made]
-    advice = "write all with a time zone, or none"
-    name = f"dates in column {name!r} of {table.where}"
-    one, came = all(zoned) or not any(zoned), f"{sum(zoned)} of {len(zoned)} with a time zone"
-    require(one, name, came, "all of one kind", advice)
-    if zoned[0]:
-        made = [date.astimezone(UTC).replace(tzinfo=None) for date in made]
-    return np.array(made, dtype="datetime64[us]").astype("datetime64[ns]")
+    form = table.date_format
+    try:
+        found = parse_dates(cells, form)
+    except MixedZonesError as error:
+        advice = "write all with a time zone, or none"
+        what = f"dates in column {name!r} of {table.where} must be all of one kind"
+        raise ValueError(message(what, str(error), advice)) from None
+    except TwoMeaningsError as error:
+        came = f"{str(error)!r} in column {name!r}, where day or month may come first"
+        advice = "say how they are written with date_format='%d/%m/%Y' (--date-format '%d/%m/%Y')"
+        what = f"dates of {table.where} must be clear"
+        raise ValueError(message(what, came, advice)) from None
+    if found is not None:
+        return found[0]
+    clock = parse_clock(cells) if form is None else None
+    if clock is not None:
+        return clock
+    row = next((row for row, cell in enumerate(cells) if not _is_date(cell, form)), 0)
+    came = f"{cells[row]!r} in {table.place(row)}, column {name!r}"
+    kind = "dates like 2024-01-31T12:30:00" if form is None else f"dates written as {form!r}"
+    advice = "write all in one form, or say it with date_format (--date-format)"
+    expected = f"times in {table.where} must be numbers or {kind}"
+    raise ValueError(message(expected, came, advice))
 
 
-def date_columns(table: Table, names: Sequence[str]) -> list[str]:
-    """Those of the columns that hold dates by their type."""
-    kinds = {name: table.arrow.schema.field(name).type for name in names}
-    types = pa.types
-    return [name for name in names if types.is_date(kinds[name]) or types.is_timestamp(kinds[name])]
+def _is_date(cell: str, form: str | None) -> bool:
+    try:
+        return parse_dates([cell], form) is not None or parse_clock([cell]) is not None
+    except TwoMeaningsError:
+        return True
+
+
+def may_be_dates(table: Table, name: str) -> str:
+    """What kind of times a column of text or dates holds: "date", "clock", or "" for none."""
+    column, types = table.column(name), pa.types
+    if types.is_date(column.type) or types.is_timestamp(column.type):
+        return "date"
+    if types.is_time(column.type):
+        return "clock"
+    if not _is_text(column.type):
+        return ""
+    first = column.slice(0, _LOOKED_AT).drop_null().to_pylist()
+    cells = [cell for cell in first if cell.strip()]
+    try:
+        if not cells or all(_number(cell) is not None for cell in cells[:100]):
+            return ""
+        if parse_dates(cells, table.date_format) is not None:
+            return "date"
+    except ValueError:  # some meaning of theirs is a date
+        return "date"
+    return "" if parse_clock(cells) is None else "clock"
 
 
 def text_columns(table: Table, names: Sequence[str]) -> list[str]:

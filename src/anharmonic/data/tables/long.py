@@ -10,34 +10,67 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
+from anharmonic.data.columns import Columns
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.tables.cells import Table, keys, known_labels, labels, numbers, times
 
 
-def read_long(table: Table, roles: dict[str, str], values: Sequence[str]) -> Sequences:
+def read_long(
+    table: Table, roles: dict[str, str], values: Sequence[str], given: Columns
+) -> Sequences:
     """Sequences whose steps are rows, in the order of their time column, else of the table.
 
-    Without a column of ids the table is one sequence. A target is one per sequence if it is the
-    same in all rows of every sequence, where it is given, else one per step.
+    Without a column of ids the table is one sequence. Where every group counts its own ids, a
+    sequence is one id of one group. A target is one per sequence if it is the same in all rows of
+    every sequence, where it is given, else one per step.
+
+    Args:
+        table: The table.
+        roles: The columns with a role.
+        values: The columns of values.
+        given: Says what becomes of times that come again, and whether targets are per step.
 
     Raises:
-        ValueError: If cells are missing or of a wrong kind, times are given twice, or a group
-            changes within a sequence.
+        ValueError: If cells are missing or of a wrong kind, times are given twice, a group
+            changes within a sequence, every sequence has one step, or a target changes in few
+            sequences.
     """
     advice = "a row per step: columns with an id, the time, the values and the target"
     require(bool(values), f"value columns in {table.where}", list(values), "at least one", advice)
     require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
+    clock = times(table, roles["time"]) if "time" in roles else None
     names = keys(table, roles["id"], "id") if "id" in roles else np.zeros(len(table), np.int64)
+    if "group" in roles and "id" in roles and clock is not None:
+        names = _with_groups(names, keys(table, roles["group"], "group"), clock)
     _, firsts, codes = np.unique(names, return_index=True, return_inverse=True)
     codes = np.argsort(np.argsort(firsts))[codes]  # numbered as they first come
-    clock = times(table, roles["time"]) if "time" in roles else None
     order = np.argsort(codes, kind="stable") if clock is None else np.lexsort((clock, codes))
     steps = _Steps(table, order, codes[order], names)
     columns = [numbers(table, name)[order] for name in values]
+    kept = np.arange(len(order))
+    if clock is not None:
+        kept = _once(steps, clock, given.duplicates)
+        if given.duplicates == "mean" and len(kept) < len(order):
+            columns = [_means(column, kept) for column in columns]
+        else:
+            columns = [column[kept] for column in columns]
+        whole, steps = steps, _Steps(table, order[kept], codes[order][kept], names)
+        clock = clock[order][kept]
     with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
         x = np.stack(columns, axis=1).astype(np.float32)
-    y, per_step = _targets(steps, roles["target"]) if "target" in roles else (None, False)
-    elapsed, interval = (None, None) if clock is None else _sampling(steps, clock[order])
+    many = int(np.diff(steps.offsets).max())
+    if "id" in roles and many == 1 and not given.found:
+        came = f"a row for each of the {len(x)} names in {roles['id']!r}"
+        advice = "name another column with id_column (--id-column), or say --layout wide"
+        expected = f"sequences of {table.where} must have more steps than one"
+        raise ValueError(message(expected, came, advice))
+    y, per_step = (None, False)
+    if "target" in roles:
+        y, per_step = _targets(steps, roles["target"], given.labels)
+        if per_step and given.duplicates == "mean" and y is not None and y.dtype.kind == "f":
+            every = labels(table, roles["target"])[0][whole.order]
+            y = _means(every, kept)[:, None]
+    elapsed, interval = (None, None) if clock is None else _sampling(steps, clock)
     return Sequences(
         table.where,
         x,
@@ -46,11 +79,87 @@ def read_long(table: Table, roles: dict[str, str], values: Sequence[str]) -> Seq
         per_step,
         elapsed=elapsed,
         groups=_groups(steps, roles["group"]) if "group" in roles else None,
-        times=None if clock is None else clock[order][steps.offsets[:-1]],
+        times=None if clock is None else clock[steps.offsets[:-1]],
         channels=tuple(values),
         interval=interval,
-        ids=names[order][steps.offsets[:-1]] if "id" in roles else None,
+        ids=names[steps.order][steps.offsets[:-1]] if "id" in roles else None,
     )
+
+
+def _with_groups(names: NDArray[Any], groups: NDArray[Any], clock: NDArray[Any]) -> NDArray[Any]:
+    """Ids that are unique over all groups, where each group counts its own."""
+
+    def pairs(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.int64]:
+        a, b = (np.unique(one, return_inverse=True)[1] for one in (first, second))
+        return np.asarray(a * (int(b.max(initial=0)) + 1) + b, np.int64)
+
+    if len(np.unique(pairs(names, clock))) == len(names):
+        return names
+    both = pairs(names, groups)
+    if len(np.unique(pairs(both, clock))) < len(names):
+        return names
+    return np.array([f"{group}/{name}" for group, name in zip(groups, names, strict=True)])
+
+
+def _once(steps: _Steps, clock: NDArray[Any], duplicates: str) -> NDArray[np.int64]:
+    """Places of the first row of every time of a sequence, in the order of steps.
+
+    Raises:
+        ValueError: If a time comes again and that is to be refused, or local time falls back.
+    """
+    ordered = clock[steps.order]
+    same = steps.codes[1:] == steps.codes[:-1]
+    again = same & (ordered[1:] == ordered[:-1])
+    local = _local_time(steps, clock)
+    twice = np.flatnonzero(again)
+    where, advice = steps.table.where, "write UTC or an offset (2024-10-27T02:30:00+02:00)"
+    if local and (duplicates == "refuse" or not len(twice)):
+        came = f"{local} after a later time, as where clocks are set back by an hour"
+        raise ValueError(message(f"dates of {where} must not be local time", came, advice))
+    if len(twice) and duplicates == "refuse":
+        came = (
+            f"{ordered[twice[0]]} twice ({steps.place(int(twice[0]) + 1)}; {len(twice)} such rows)"
+        )
+        expected = f"a sequence of {where} must have one row for every time"
+        utc = f", {advice} if an hour of local time repeats" if _at_night(ordered[twice]) else ""
+        advice = "name the column of sequences with id_column (--id-column), keep one row of each "
+        advice += (
+            "with --duplicates first or mean, or take the file's order with --time-column none"
+        )
+        raise ValueError(message(expected, came, advice + utc))
+    return np.flatnonzero(np.concatenate([[True], ~again]))
+
+
+def _local_time(steps: _Steps, clock: NDArray[Any]) -> str:
+    """The first time that falls back by up to an hour in a night of autumn; "" if none."""
+    if clock.dtype.kind != "M" or len(clock) < 3:
+        return ""
+    rows = np.argsort(steps.order)
+    codes = steps.codes[rows]
+    gaps = np.diff(clock) / np.timedelta64(1, "s")
+    falls = np.flatnonzero((codes[1:] == codes[:-1]) & (gaps < 0))
+    years = 2 + len(np.unique(clock.astype("M8[Y]"))) * len(np.unique(codes))
+    if not 0 < len(falls) <= years or (gaps[falls] < -3600).any():
+        return ""
+    late = clock[falls + 1]
+    return str(late[0].astype("M8[s]")) if _at_night(late) else ""
+
+
+def _at_night(stamps: NDArray[Any]) -> bool:
+    """Whether dates lie in the hours and months in which clocks are changed."""
+    if stamps.dtype.kind != "M":
+        return False
+    hours = (stamps - stamps.astype("M8[D]")) / np.timedelta64(1, "h")
+    months = stamps.astype("M8[M]").astype(np.int64) % 12 + 1
+    return bool((hours < 4).all() and np.isin(months, (3, 4, 9, 10, 11)).all())
+
+
+def _means(column: NDArray[np.float64], firsts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The mean of the known values of every run of rows."""
+    known = ~np.isnan(column)
+    sums = np.add.reduceat(np.where(known, column, 0.0), firsts)
+    counts = np.add.reduceat(known.astype(np.int64), firsts)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 @dataclass(frozen=True)
@@ -73,14 +182,21 @@ class _Steps:
         return f"{self.table.place(row)}, id {self.names[row]}"
 
 
-def _targets(steps: _Steps, name: str) -> tuple[NDArray[Any], bool]:
-    """One target per sequence where it never changes, else one per step, `[sum of lengths, 1]`."""
+def _targets(steps: _Steps, name: str, wanted: str) -> tuple[NDArray[Any], bool]:
+    """One target per sequence where it never changes, else one per step, `[sum of lengths, 1]`.
+
+    Raises:
+        ValueError: If a target is missing, or changes within few of several sequences and nobody
+            says that it is one per step.
+    """
     values, known = labels(steps.table, name)
     values, known = values[steps.order], known[steps.order]
     given, codes = values[known], steps.codes[known]
     changes = (codes[1:] == codes[:-1]) & (given[1:] != given[:-1])
     first = np.searchsorted(codes, np.arange(steps.codes[-1] + 1))
-    if not changes.any():
+    if wanted != "step":
+        _check_changes(steps, name, wanted, np.flatnonzero(known), changes)
+    if not changes.any() and wanted != "step":
         lacking = np.setdiff1d(np.arange(steps.codes[-1] + 1), codes)
         if len(lacking):
             came = f"none in {steps.place(int(steps.offsets[lacking[0]]))}"
@@ -88,6 +204,28 @@ def _targets(steps: _Steps, name: str) -> tuple[NDArray[Any], bool]:
             raise ValueError(message(expected, came, "fill it in, or remove this sequence"))
         return given[first], False
     return known_labels(steps.table, name)[steps.order][:, None], True
+
+
+def _check_changes(
+    steps: _Steps, name: str, wanted: str, rows: NDArray[np.int64], changes: NDArray[np.bool_]
+) -> None:
+    """Refuses a target that contradicts itself within few sequences."""
+    places = np.flatnonzero(changes)
+    if not len(places):
+        return
+    long = np.flatnonzero(np.diff(steps.offsets) > 1)
+    changing = np.unique(steps.codes[rows[places]])
+    steady = len(np.setdiff1d(long, changing))
+    if wanted == "auto" and steady <= len(changing):
+        return
+    values = labels(steps.table, name)[0][steps.order]
+    at = int(places[0])
+    came = f"{values[rows[at]]} and {values[rows[at + 1]]} ({steps.place(int(rows[at + 1]))})"
+    if wanted == "auto":
+        came += f" in {len(changing)} of {len(long)} sequences, one target in all others"
+    advice = "correct it, or say labels='step' if every step has its own (--labels step)"
+    expected = f"a sequence of {steps.table.where} must have one target in {name!r}"
+    raise ValueError(message(expected, came, advice))
 
 
 def _groups(steps: _Steps, name: str) -> NDArray[Any]:
@@ -111,12 +249,6 @@ def _sampling(
     same = steps.codes[1:] == steps.codes[:-1]
     gaps = np.diff(clock)
     spans = gaps / np.timedelta64(1, "s") if clock.dtype.kind == "M" else gaps
-    twice = np.flatnonzero(same & (spans == 0))
-    if len(twice):
-        came = f"{clock[twice[0]]} twice ({steps.place(int(twice[0]) + 1)}; {len(twice)} such rows)"
-        expected = f"a sequence of {steps.table.where} must have one row for every time"
-        advice = "remove the rows that repeat one, or name the column of sequences with id_column"
-        raise ValueError(message(expected, came, f"{advice} (--id-column)"))
     inner = spans[same]
     if not len(inner):
         return None, None

@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from anharmonic._checks import message
+from anharmonic.data.archive import judge_size
 from anharmonic.data.tables.cells import Table
 
 
@@ -15,13 +16,15 @@ def read_parquet(path: Path) -> Table:
     """Reads one Parquet file.
 
     Raises:
-        ValueError: If the file is damaged.
+        ValueError: If the file is damaged, or its content much larger than its size lets expect.
     """
     try:
         # The file alone: names of folders are no columns.
         with parquet.ParquetFile(path) as file:
+            # (Text takes more than 8 bytes a cell, but repeats as little as numbers do.)
+            judge_size(8 * file.metadata.num_rows * file.metadata.num_columns, path)
             return Table(file.read(), path.name)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         came = f"{type(error).__name__}: {str(error).strip().rstrip('.')[:200]}"
         expected = f"{path.name} must be a sound Parquet file"
         raise ValueError(message(expected, came, "write it again")) from error

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from anharmonic._checks import message, require
+from anharmonic._checks import choice, require
 from anharmonic.data.columns import Columns, Layout, by_name, is_role
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.tables.arff import read_arff
-from anharmonic.data.tables.cells import (
-    Table,
-    date_columns,
-    is_list,
-    is_numeric,
-    numbers,
-    quoted,
-    text_columns,
-)
+from anharmonic.data.tables.cells import Table, quoted
+from anharmonic.data.tables.joined import with_joined_times
 from anharmonic.data.tables.long import read_long
 from anharmonic.data.tables.parquet import read_parquet
+from anharmonic.data.tables.roles import is_index, understand
+from anharmonic.data.tables.steps import StepColumns, step_columns
 from anharmonic.data.tables.text import read_text
-from anharmonic.data.tables.wide import read_nested, read_wide, series
-
-_INDEX = re.compile(r"|index|Unnamed: 0|__index_level_\d+__")
+from anharmonic.data.tables.wide import read_nested, read_wide
 
 
 def read_table(path: Path, given: Columns, targets: bool = True) -> Sequences:
@@ -62,41 +55,22 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
     Raises:
         ValueError: If columns could mean several things or nothing, or cells do not fit.
     """
-    twice = [name for name, count in Counter(table.names).items() if count > 1]
-    advice = "give every column a name of its own"
-    require(not twice, f"column names given twice in {table.where}", twice, "none", advice)
+    table = _tidy(replace(table, date_format=given.date_format), given)
     require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
-    roles = by_name(table.names, given, table.where, targets)
-    if given.forecast and not given.found and "target" in roles:
-        if is_numeric(table.column(roles["target"])):
-            del roles["target"]
-    if given.found and not table.header and len(table.names) < given.width:
-        roles.pop("target", None)  # columns without names: one less is the one of the targets
-    free = [
-        name for name in table.names if name not in roles.values() and not _is_index(table, name)
-    ]
-    dates = [] if given.found or "time" in roles else date_columns(table, free)
-    if len(dates) == 1:
-        roles["time"] = dates[0]
-        free.remove(dates[0])
-    if not given.found:
-        named = _other_names(table, roles, free)
-        roles |= named
-        free = [name for name in free if name not in named.values()]
-    layout = given.layout if given.layout != "auto" else _layout(table, roles, free, given.windows)
     if given.found:
-        free = _values_again(table, given, free)
+        roles, layout, values, ignored = *_read_again(table, given, targets), given.ignore
+        ignored = tuple(ignored)
     else:
-        if "target" not in roles:
-            roles |= _guessed_target(table, layout, free, targets)
-        free = [name for name in free if name not in roles.values()]
-        if layout == "nested":  # what holds no list says nothing of steps
-            free = [name for name in free if is_list(table.column(name).type)]
+        found = understand(table, given, targets)
+        roles, layout, values = found.roles, found.layout, found.values
+        ignored = (*given.ignore, *found.ignored)
     known = dict(roles)
     if not targets:
-        roles.pop("target", None)
-    read = {"wide": read_wide, "long": read_long, "nested": read_nested}[layout]
-    part = read(table, roles, free)
+        roles = {role: name for role, name in roles.items() if role != "target"}
+    if layout == "long":
+        part = read_long(table, roles, values, given)
+    else:
+        part = {"wide": read_wide, "nested": read_nested}[layout](table, roles, values)
     if (
         not table.header
         and part.y is not None
@@ -104,108 +78,81 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
         and (part.y % 1 == 0).all()
     ):
         part = replace(part, y=part.y.astype(np.int64))  # classes are often written 1.0000000e+00
-    found = Columns(
+    found_columns = Columns(
         known.get("target"),
         known.get("id"),
         known.get("time"),
         known.get("group"),
         layout,
-        values=() if layout == "wide" else tuple(free),
+        values=tuple(values) if table.header or layout != "wide" else (),
         header=table.header,
         width=len(table.names),
         found=True,
+        ignore=ignored,
+        date_format=given.date_format,
+        duplicates=given.duplicates,
+        labels=given.labels,
     )
-    return replace(part, columns=found)
+    return replace(part, columns=found_columns)
 
 
-def _is_index(table: Table, name: str) -> bool:
-    """Whether a column only numbers the rows, as written by pandas."""
-    if not _INDEX.fullmatch(name):
-        return False
-    column = table.column(name)
-    if not is_numeric(column):
-        return False
-    counted = numbers(table, name) - np.arange(len(table))
-    return bool((counted == counted[0]).all())
+def _tidy(table: Table, given: Columns) -> Table:
+    """Without empty columns that have no name and those to ignore; times in one column."""
+    empty = [
+        at
+        for at, name in enumerate(table.names)
+        if name == "" and table.arrow.column(at).null_count == len(table) > 0
+    ]
+    for at in reversed(empty):
+        table = replace(table, arrow=table.arrow.remove_column(at))
+    twice = [name for name, count in Counter(table.names).items() if count > 1]
+    advice = "give every column a name of its own"
+    require(not twice, f"column names given twice in {table.where}", twice, "none", advice)
+    if not given.found:
+        for name in given.ignore:
+            choice(f"ignore in {table.where}", name, table.names)
+    table = table.without([name for name in given.ignore if name in table.names])
+    searched = table.header and len(table) > 0
+    if searched and (given.time is None or given.time not in table.names):
+        if not given.found or given.time is not None:
+            table = with_joined_times(table)
+    return table
 
 
-def _other_names(table: Table, roles: dict[str, str], free: list[str]) -> dict[str, str]:
-    """The role of a column called ..._id: what it says is no measurement."""
-    said = [name for name in free if name.strip().lower().endswith("_id")]
-    if not said:
-        return {}
-    steps = [name for name in free if name not in said]
-    again = len(set(table.column(said[0]).to_pylist())) < len(table)
-    # Rows whose columns number the steps are whole sequences: what comes again is their group.
-    wide = len(steps) > 2 and series(steps) is not None
-    role = "group" if "id" in roles or (again and wide) else "id"
-    if len(said) > 1 or role in roles:
-        came = f"the columns {quoted(said)}"
-        advice = (
-            f"say which with --id-column {said[0]!r} or --group-column, and rename or drop the "
-        )
-        advice += "others"
-        expected = f"one column of {table.where} whose name ends in _id must be enough"
-        raise ValueError(message(expected, came, advice))
-    return {role: said[0]}
-
-
-def _layout(table: Table, roles: dict[str, str], free: list[str], windows: bool) -> Layout:
-    if any(is_list(table.column(name).type) for name in free):
-        return "nested"
-    if "id" in roles:
-        distinct = len(set(table.column(roles["id"]).to_pylist()))
-        return "long" if distinct < len(table) else "wide"
-    # Without ids, times are those of one recording's steps, unless steps are columns.
-    steps = len(free) > 2 and series(free) is not None
-    recording = "time" in roles or (windows and table.header)
-    return "long" if recording and not steps else "wide"
-
-
-def _guessed_target(table: Table, layout: Layout, free: list[str], targets: bool) -> dict[str, str]:
-    """The target where no name says it: the only text, or numbered classes beside a series."""
-    if not free:
-        return {}  # the lack of values is said by who reads them
-    text = text_columns(table, free)
-    if len(text) == 1:
-        distinct = len(set(table.column(text[0]).to_pylist()))
-        came = f"{distinct} different ones in the {len(table)} rows of {text[0]!r}"
-        expected = f"targets of {table.where} must come again in several rows"
-        advice = "say what is what with target_column, time_column or id_column "
-        advice += "(--target-column ... on the command line)"
-        if targets and 2 < distinct == len(table):
-            raise ValueError(message(expected, came, advice))
-        return {"target": text[0]}
-    advice = f"say which with target_column=... (--target-column {(text or free)[-1]!r})"
-    if text and (targets or layout != "nested"):
-        came = f"text in the columns {quoted(text)}"
-        expected = f"one column of {table.where} must be the target"
-        raise ValueError(message(expected, came, advice))
-    if not table.header and layout == "wide":
-        first, last = _whole(table, free[0]), _whole(table, free[-1])
-        if first and not 0 < last < first:
-            return {"target": free[0]}
-        if last and not first:
-            return {"target": free[-1]}
-    if not targets:
-        return {}
-    came = f"the columns {quoted(free)}"
-    raise ValueError(message(f"one column of {table.where} must be the target", came, advice))
-
-
-def _whole(table: Table, name: str) -> int:
-    """How many different whole numbers a column holds; 0 if it holds something else, too."""
-    values = numbers(table, name)
-    whole = bool((np.isfinite(values) & (values == np.round(values))).all())
-    return len(np.unique(values)) if whole else 0
-
-
-def _values_again(table: Table, given: Columns, free: list[str]) -> list[str]:
-    """The value columns of a table like one that was read before, in that order."""
+def _read_again(
+    table: Table, given: Columns, targets: bool
+) -> tuple[dict[str, str], Layout, list[str]]:
+    """What the columns are of a table like one that was read before."""
+    roles = by_name(table.names, given, table.where, targets)
+    if not table.header and len(table.names) < given.width:
+        roles.pop("target", None)  # columns without names: one less is the one of the targets
+    free = [
+        name
+        for name in table.names
+        if name not in roles.values() and not (is_index(table, name) and name not in given.values)
+    ]
     if not given.values:
         # A name that training would have taken for a role is no step.
-        return [name for name in free if not table.header or not is_role(name, given)]
+        return roles, given.layout, [n for n in free if not table.header or not is_role(n, given)]
+    if given.layout == "wide" and (steps := step_columns(given.values)) is not None:
+        if not steps.others:
+            return roles, given.layout, _steps_again(table, steps, free)
     lacking = [name for name in given.values if name not in free]
     expected, advice = f"{quoted(given.values)}, as in training", "give the same columns"
     require(not lacking, f"columns of {table.where}", table.names, expected, advice)
-    return list(given.values)
+    return roles, given.layout, list(given.values)
+
+
+def _steps_again(table: Table, known: StepColumns, free: Sequence[str]) -> list[str]:
+    """The columns of steps as in training, perhaps fewer or more of them."""
+    here = step_columns(free)
+    names, numbers = (None, {}) if here is None else (list(here.channels), here.numbers)
+    fits = names is not None and sorted(names) == sorted(known.channels)
+    if fits and not known.dated:
+        for channel, steps in known.numbers.items():
+            shared = min(len(steps), len(numbers[channel]))
+            fits = fits and numbers[channel][:shared] == steps[:shared]
+    expected, advice = f"{quoted(known.names, 6)}, as in training", "give the same columns"
+    require(fits, f"columns of {table.where}", quoted(table.names, 6), expected, advice)
+    assert here is not None
+    return [name for channel in known.channels for name in here.channels[channel]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +13,7 @@ from pyarrow import csv as arrow_csv
 
 from anharmonic._checks import message, require
 from anharmonic.data.columns import Columns, by_name, is_role
+from anharmonic.data.names import target_rank
 from anharmonic.data.tables.cells import MISSING, Table
 
 _MARKS = (",", ";", "\t", "|")
@@ -36,23 +37,104 @@ def read_text(path: Path, given: Columns) -> Table:
         ValueError: If it is no text, is empty, or a row has another number of cells than the first.
     """
     text = _decoded(path)
-    lines = list(islice((line for line in io.StringIO(text) if line.strip()), _LOOKED_AT))
     advice = "check how it was written"
-    require(bool(lines), path.name, "a file without a line", "a table of text", advice)
-    mark = _mark([line[:_ENOUGH] for line in lines])
+    lines = text.split("\n")
+    comments = _comments(lines)
+    filled = [at for at, line in enumerate(lines) if line.strip() and at not in comments]
+    require(bool(filled), path.name, "a file without a line", "a table of text", advice)
+    looked_at = [lines[at] for at in filled[:_LOOKED_AT]]
+    mark = _mark([line[:_ENOUGH] for line in looked_at])
     if mark == " ":
-        text = "\n".join(re.sub(r"[ \t]+", "\t", line.strip()) for line in text.splitlines())
         lines = [re.sub(r"[ \t]+", "\t", line.strip()) for line in lines]
         mark = "\t"
-    rows = [[cell.strip() for cell in row] for row in _split(lines, mark)]
-    header = _has_header(rows, given) if given.header is None else given.header
-    if given.found:
-        _check_header(rows[0], header, path.name)
+    elif '"' not in text and "'" not in text:
+        lines = [re.sub(rf"{re.escape(mark)}[ ]+", mark, line) for line in lines]
+    looked_at = [lines[at] for at in filled[:_LOOKED_AT]]
+    rows = [[cell.strip() for cell in row] for row in _split(looked_at, mark)]
     comma = mark != "," and any(_COMMA.fullmatch(cell) for row in rows for cell in row)
-    names = rows[0] if header else [str(number) for number in range(1, len(rows[0]) + 1)]
-    return Table(
-        _parsed(path, text, mark, comma, header, names, given), path.name, 1 + header, header
+    if comma:
+        rows = [[c.replace(",", ".") if _COMMA.fullmatch(c) else c for c in row] for row in rows]
+    skipped = 0 if given.header is False else _lines_above(rows, given)
+    rows = rows[skipped:]
+    header = _has_header(rows, given) if given.header is None else given.header
+    first = filled[skipped] if skipped < len(filled) else filled[0]
+    names = []
+    if not skipped and given.header is not False and all(map(_is_number, rows[0])):
+        names = _names_in_comment(lines, comments, first, mark, len(rows[0]))
+    header = header and not names
+    if header:
+        names = _unquoted(rows[0])
+    if given.found:
+        _check_header(names or rows[0], bool(names) or header, path.name)
+    first += header
+    if header and _are_units(rows):
+        first = filled[skipped + 1] + 1
+    for at in comments:
+        lines[at] = ""
+    header = header or bool(names)
+    names = names or [str(number) for number in range(1, len(rows[0]) + 1)]
+    arrow = _parsed(path, "\n".join(lines) + "\n", mark, comma, header, names, given, first)
+    return Table(arrow, path.name, 1 + first, header)
+
+
+def _comments(lines: list[str]) -> set[int]:
+    """Places of lines that begin with #, and before the first other line with %."""
+    found = {at for at, line in enumerate(lines) if line.lstrip().startswith("#")}
+    for at, line in enumerate(lines):
+        if line.lstrip().startswith("%"):
+            found.add(at)
+        elif line.strip() and at not in found:
+            break
+    return found
+
+
+def _names_in_comment(
+    lines: list[str], comments: set[int], first: int, mark: str, width: int
+) -> list[str]:
+    """The names of columns in the comment before the first row, as `numpy.savetxt` writes them."""
+    at = max((at for at in comments if at < first), default=None)
+    if at is None:
+        return []
+    line = lines[at].strip().lstrip("#%").strip()
+    names = [name.strip() for name in _split([line], mark)[0]]
+    if len(names) != width and mark == "\t":
+        names = line.split()
+    fits = len(names) == width > 1 and not any(map(_is_number, names))
+    return names if fits else []
+
+
+def _lines_above(rows: list[list[str]], given: Columns) -> int:
+    """How many rows stand above the names of the columns: remarks with fewer cells."""
+    usual = max(len(row) for row in rows)
+    if sum(len(row) == usual for row in rows) < 3 or usual < 2:
+        return 0
+    above = next(at for at, row in enumerate(rows) if len(row) == usual)
+    below = all(len(row) == usual for row in rows[above:])
+    remarks = all(
+        len([cell for cell in row if cell]) < usual - 1 or usual < 4 for row in rows[:above]
     )
+    named = given.header or (given.header is None and _has_header(rows[above:], given))
+    return above if below and remarks and named else 0
+
+
+def _unquoted(names: list[str]) -> list[str]:
+    quoted = all(len(name) > 1 and name[0] == name[-1] == "'" for name in names)
+    return [name[1:-1] for name in names] if quoted else names
+
+
+def _are_units(rows: list[list[str]]) -> bool:
+    """Whether the row below the names gives units: words where all other rows have numbers."""
+    if len(rows) < 4:
+        return False
+    units = False
+    for at, cell in enumerate(rows[1]):
+        below = [row[at] for row in rows[2:] if at < len(row)]
+        if below and all(map(_is_number, below)):
+            bare = cell.strip("'")
+            if re.match(r"[+-]?[\d.,]", bare) or bare in MISSING[1:] or len(bare) > 16:
+                return False
+            units = units or bool(bare)
+    return units
 
 
 def _decoded(path: Path) -> str:
@@ -108,12 +190,21 @@ def _has_header(rows: list[list[str]], given: Columns) -> bool:
     first = rows[0]
     steps = [float(cell) for cell in first if _is_number(cell)]
     rising = all(a < b for a, b in pairwise(steps))
-    if any(is_role(cell, given) for cell in first):
+    if first[0] == "" and len(first) > 1:  # an index and numbers, as pandas writes them
+        if first[1:] == [str(at) for at in range(len(first) - 1)]:
+            return True
+    roles = [cell for cell in first if is_role(cell, given)]
+    if roles and not any(cell in row for row in rows[1:] for cell in roles):
+        return True
+    if roles:
         return rising  # steps may be the names of columns, but values seldom rise all along
     text = [cell for cell in first if not _is_number(cell) and cell not in MISSING]
     again = any(cell in row for row in rows[1:] for cell in text)
     numbered = steps in ([float(i) for i in range(start, start + len(steps))] for start in (0, 1))
     if numbered and not again and len(steps) > 2 and len(steps) >= len(first) - 2:
+        return True
+    years = len(steps) > 2 and all(1500 <= step <= 2300 for step in steps)
+    if years and text and all(b - a == 1 for a, b in pairwise(steps)):
         return True
     if not text or len(rows) == 1:
         return len(text) > 1
@@ -137,13 +228,21 @@ def _check_header(first: list[str], header: bool, where: str) -> None:
 
 
 def _parsed(
-    path: Path, text: str, mark: str, comma: bool, header: bool, names: list[str], given: Columns
+    path: Path,
+    text: str,
+    mark: str,
+    comma: bool,
+    header: bool,
+    names: list[str],
+    given: Columns,
+    first: int,
 ) -> pa.Table:
     data = text.encode()
     kept = {}
     if header and not comma and not given.forecast:  # "01" and "1.0" may be names
-        roles = by_name(names, given, path.name, targets=False)
+        roles = by_name(names, given, path.name, targets=False, searched=("target", "id", "group"))
         kept = {name: pa.string() for role, name in roles.items() if role != "time"}
+        kept |= {name: pa.string() for name in names if target_rank(name) == 2}
     try:
         return arrow_csv.read_csv(
             io.BytesIO(data),
@@ -153,7 +252,7 @@ def _parsed(
                 block_size=min(max(len(data) + 1, 1 << 20), (1 << 31) - 1),
                 column_names=names,
                 skip_rows_after_names=0,
-                skip_rows=_first_line(text) + 1 if header else 0,
+                skip_rows=first,
             ),
             arrow_csv.ParseOptions(delimiter=mark, newlines_in_values='"' in text),
             arrow_csv.ConvertOptions(
@@ -167,8 +266,3 @@ def _parsed(
         came = str(error).strip().rstrip(".").replace("CSV parse error: ", "")
         expected = f"{path.name} must have as many cells in every row"
         raise ValueError(message(expected, came[:200], "complete or remove this row")) from error
-
-
-def _first_line(text: str) -> int:
-    """Number of the first line that is not empty, from 0."""
-    return next(number for number, line in enumerate(io.StringIO(text)) if line.strip())

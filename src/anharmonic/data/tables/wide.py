@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,41 +11,30 @@ from numpy.typing import NDArray
 from anharmonic._checks import message, require
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.tables.cells import Table, is_list, keys, known_labels, numbers, times
-
-_NUMBERED = re.compile(r"(.*?)[ _.\[\]-]*(\d+)\]?")
-
-
-def series(names: Sequence[str]) -> dict[str, list[str]] | None:
-    """Numbered columns by what is before the number, `a_0, a_1, b_0, b_1`; None if they are not.
-
-    Example:
-        >>> series(["a_0", "a_1", "b_0", "b_1"])
-        {'a': ['a_0', 'a_1'], 'b': ['b_0', 'b_1']}
-        >>> series(["temperature", "pressure"])
-    """
-    channels: dict[str, list[str]] = {}
-    steps: dict[str, list[int]] = {}
-    for name in names:
-        found = _NUMBERED.fullmatch(name.strip())
-        if found is None:
-            return None
-        channels.setdefault(found[1], []).append(name)
-        steps.setdefault(found[1], []).append(int(found[2]))
-    alike = len({tuple(numbered) for numbered in steps.values()}) == 1
-    return channels if alike else None
+from anharmonic.data.tables.steps import step_columns
 
 
 def read_wide(table: Table, roles: dict[str, str], values: Sequence[str]) -> Sequences:
     """Sequences whose steps are columns; empty cells at the end of a row end the sequence.
 
-    Numbered columns of several names are as many channels: `a_0, a_1, b_0, b_1`.
+    Numbered columns are taken in the order of their numbers; those of several names are as many
+    channels: `a_0, a_1, b_0, b_1`. Other columns are taken in the order of the table.
 
     Raises:
-        ValueError: If a cell is no number, or a row has no values.
+        ValueError: If a cell is no number, a row has no values, or there is only one step.
     """
     advice = "a row per sequence: its values in columns, and a column with the target"
     require(bool(values), f"value columns in {table.where}", list(values), "at least one", advice)
-    channels = series(values) or {"": list(values)}
+    found = step_columns(values) if table.header else None
+    channels = {"": list(values)}
+    if found is not None and not found.others:
+        found.check(table.where)
+        channels = found.channels
+    steps = len(next(iter(channels.values())))
+    came, advice = f"one, {values[0]!r}", "give every step a column, or a row (--layout long)"
+    expected = f"sequences of {table.where} must have more steps than"
+    if steps < 2:
+        raise ValueError(message(f"{expected} one", came, advice))
     columns = [np.stack([numbers(table, name) for name in of], 1) for of in channels.values()]
     x = np.stack(columns, axis=2)
     known = (~np.isnan(x)).sum(axis=2) > 0

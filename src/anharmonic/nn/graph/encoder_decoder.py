@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.nn.embedding import probability
 from anharmonic.nn.graph.arguments import activation_function
 from anharmonic.nn.graph.convolutions import check_conv, make_conv
 from anharmonic.nn.store import Stored
@@ -85,8 +84,8 @@ class GraphNetwork(Stored):
         self.level = _checks.choice("level", level, ("node", "graph"))
         self.pool = _checks.choice("pool", pool, POOLS)
         self.scale_rows = _checks.boolean("scale_rows", scale_rows)
-        self.input_dropout = probability("input_dropout", input_dropout)
-        self.output_dropout = probability("output_dropout", output_dropout)
+        self.input_dropout = _checks.probability("input_dropout", input_dropout)
+        self.output_dropout = _checks.probability("output_dropout", output_dropout)
         self.encoder_activation, self.output_activation = encoder_activation, output_activation
         self._encoder_sigma = activation_function("encoder_activation", encoder_activation)
         self._output_sigma = activation_function("output_activation", output_activation)

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.nn.embedding import probability
 from anharmonic.nn.graph.arguments import activation_function, check_input
 from anharmonic.nn.graph.convolutions import library
 from anharmonic.nn.graph.convolve import convolve
@@ -84,7 +83,7 @@ class PlainGNN(GraphNetwork):
         convs = self._make_convs(conv, heads, shared)
         self.activation = activation
         self._sigma = activation_function("activation", activation)
-        self.dropout = probability("dropout", dropout)
+        self.dropout = _checks.probability("dropout", dropout)
         self.norm = norm if norm is None else _checks.choice("norm", norm, ("pair",))
         self.jump = jump if jump is None else _checks.choice("jump", jump, ("cat", "max"))
         self.convs = nn.ModuleList([convs] if isinstance(convs, nn.Module) else convs)

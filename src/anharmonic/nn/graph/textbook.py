@@ -10,7 +10,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.nn.embedding import probability
 from anharmonic.nn.graph.arguments import activation_function, check_input
 from anharmonic.nn.graph.convolutions import library
 from anharmonic.nn.graph.convolve import convolve
@@ -76,7 +75,7 @@ class GCN(GraphNetwork):
             input_size, output_size, hidden_size=hidden_size, num_layers=num_layers, level=level,
             pool=pool, scale_rows=scale_rows, encoder_activation="identity",
         )  # fmt: skip
-        self.dropout = probability("dropout", dropout)
+        self.dropout = _checks.probability("dropout", dropout)
         self.activation = activation
         self._sigma = activation_function("activation", activation)
         widths = [input_size, *[hidden_size] * (num_layers - 1), output_size]
@@ -168,7 +167,7 @@ class GAT(GCN):
             _checks.positive_int("hidden_size", hidden_size) % heads == 0,
             "hidden_size", hidden_size, f"a multiple of heads={heads}", "change one of them",
         )  # fmt: skip
-        rate = probability("attention_dropout", attention_dropout)
+        rate = _checks.probability("attention_dropout", attention_dropout)
         output_heads = _checks.positive_int("output_heads", output_heads)
         self._attention = heads, output_heads, rate
         super().__init__(

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from anharmonic import _checks
 from anharmonic.nn.ode.solve import checked_solver, checked_times, solve
-from anharmonic.nn.sequence.module import repr_of
-from anharmonic.nn.store import Stored
+from anharmonic.nn.store import Stored, repr_of
 
 DYNAMICS = ("skew", "unrestricted", "regular")
 MATRIX_ACTIVATIONS = ("identity", "tanh")

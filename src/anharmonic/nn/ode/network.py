@@ -24,6 +24,8 @@ class NeuralODENetwork(Stored):
         input_size: Features of a row, F >= 1.
         output_size: Outputs O >= 1: classes, or target values.
         hidden_size: Size of the state, H >= 1.
+        device: Where the parameters live.
+        dtype: Floating-point type of the parameters.
         dynamics: "skew", "unrestricted" or "regular".
         width: Units w >= 1 of a hidden layer of the networks.
         num_layers: Hidden layers of each network, >= 1.
@@ -41,8 +43,6 @@ class NeuralODENetwork(Stored):
         adjoint: Whether gradients come from the adjoint equation, solved backwards in time (memory
             does not grow with the steps), or from backpropagation through the steps taken.
         max_evaluations: Evaluations of f allowed in a solve (with its adjoint), >= 1.
-        device: Where the parameters live.
-        dtype: Floating-point type of the parameters.
 
     Shape:
         x [B, F]; prediction [B, O].
@@ -64,37 +64,27 @@ class NeuralODENetwork(Stored):
         Nestaas, Theoretically Motivated Neural ODE Architectures for Stable Adjoint Behavior, 2022.
     """
 
+    block_type = NeuralODE
+    block_options = (
+        "dynamics", "width", "num_layers", "matrix_activation", "normalisation", "end_time",
+        "solver", "rtol", "atol", "step_size", "adjoint", "max_evaluations",
+    )  # fmt: skip
+
     def __init__(
         self,
         input_size: int,
         output_size: int,
         *,
         hidden_size: int = 16,
-        dynamics: str = "skew",
-        width: int = 32,
-        num_layers: int = 1,
-        matrix_activation: str = "identity",
-        normalisation: str = "regression",
-        end_time: float = 1.0,
-        solver: str = "dopri5",
-        rtol: float = 1e-4,
-        atol: float = 1e-6,
-        step_size: float | None = None,
-        adjoint: bool = False,
-        max_evaluations: int = 10_000,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        **options: Any,
     ) -> None:
         super().__init__()
         self.input_size = _checks.positive_int("input_size", input_size)
         self.output_size = _checks.positive_int("output_size", output_size)
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
-        self.ode = NeuralODE(
-            hidden_size, dynamics,
-            width=width, num_layers=num_layers, matrix_activation=matrix_activation,
-            normalisation=normalisation, end_time=end_time, solver=solver, rtol=rtol, atol=atol,
-            step_size=step_size, adjoint=adjoint, max_evaluations=max_evaluations, **factory,
-        )  # fmt: skip
+        self.ode = NeuralODE(hidden_size, **options, **factory)
         self.encoder = nn.Linear(input_size, hidden_size, **factory)
         self.decoder = nn.Linear(hidden_size, output_size, **factory)
 

@@ -53,17 +53,7 @@ def checked_solver(
     adjoint: bool,
     max_evaluations: int,
 ) -> Solver:
-    """Checks how a problem is to be solved; the arguments are those of ``Solver``.
-
-    Raises:
-        ValueError: If a name is unknown, a number out of range, or ``step_size`` does not go with
-            the solver.
-        TypeError: If an argument is of the wrong kind.
-
-    Example:
-        >>> checked_solver("rk4", 1e-4, 1e-6, 0.1, False, 1000).step_size
-        0.1
-    """
+    """Check how a problem is to be solved; the arguments are those of ``Solver``."""
     _checks.choice("solver", method, (*ADAPTIVE, *FIXED))
     rtol = _checks.number("rtol", rtol, low=0.0, low_open=True)
     atol = _checks.number("atol", atol, low=0.0, low_open=True)
@@ -84,19 +74,7 @@ def checked_solver(
 
 
 def checked_times(times: Any, like: Tensor) -> Tensor:
-    """Checks the times of a solve and returns them in the dtype and on the device of ``like``.
-
-    Args:
-        times: At least two, strictly increasing; the first is that of the initial state.
-        like: The initial state.
-
-    Raises:
-        ValueError: If they are not such times.
-
-    Example:
-        >>> checked_times([0.0, 0.5, 1.0], torch.zeros(1)).tolist()
-        [0.0, 0.5, 1.0]
-    """
+    """Check the times of a solve, and return them in the dtype and on the device of ``like``."""
     checked: Tensor = torch.as_tensor(times, dtype=like.dtype, device=like.device)
     _checks.require(
         checked.dim() == 1 and len(checked) >= 2, "times", checked,

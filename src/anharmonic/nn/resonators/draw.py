@@ -36,24 +36,11 @@ class Bank(NamedTuple):
         return Driven(read, offsets, self.weight, self.frequency, self.q, elapsed, self.step)
 
     def features(
-        self,
-        state: Tensor,
-        pooled: Tensor,
-        steps: Tensor,
-        names: tuple[str, ...],
-        out: Array | None = None,
+        self, state: Tensor, pooled: Tensor, steps: Tensor, names: tuple[str, ...]
     ) -> Array:
-        """Features of sequences from what was pooled of them.
+        """Return features [N, D] of sequences, from what was pooled of so many steps >= 1.
 
-        Args:
-            state: y and z at the end.
-            pooled: What was pooled.
-            steps: How many samples that was, >= 1.
-            names: Which of ``POOLS``.
-            out: Where they are written; None for an array of their own.
-
-        Shape:
-            state [N, 2, K]; pooled [N, 2, 2 B + 5, K]; steps [N]; result [N, D].
+        state [N, 2, K] holds y and z at the end; pooled is [N, 2, 2 B + 5, K], steps [N].
         """
         pools, n = Pools.of(pooled), steps.to(pooled.dtype)[:, None, None]
         half = slice(None, None, 2)
@@ -69,9 +56,7 @@ class Bank(NamedTuple):
             "rms": lambda: (pools.square / n).sqrt(),
             "end": lambda: state[:, :, self.slow],
         }
-        found = [made[name]().flatten(1) for name in names]
-        written = None if out is None else torch.from_numpy(out)
-        return torch.cat(found, dim=1, out=written).numpy()
+        return torch.cat([made[name]().flatten(1) for name in names], dim=1).numpy()
 
 
 class Ranges(NamedTuple):

@@ -12,7 +12,7 @@ from anharmonic.nn.sequence.inputs import (
     checked_state,
     checked_step,
 )
-from anharmonic.nn.sequence.module import EquationModule
+from anharmonic.nn.sequence.layer import EquationModule
 from anharmonic.ops import Equation, State, run
 
 

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 
 from anharmonic import _checks
 from anharmonic.nn.sequence.cell import SequenceCell
-from anharmonic.nn.sequence.layer import SequenceLayer
-from anharmonic.nn.sequence.module import EquationModule
+from anharmonic.nn.sequence.layer import EquationModule, SequenceLayer
 from anharmonic.nn.stability import check_learned, warn_unstable
 from anharmonic.ops import CoRNNEquation, State
 from anharmonic.ops.cornn import SCHEMES

@@ -31,23 +31,10 @@ def checked_sequence(
 
 
 def checked_state(state: Any, shape: tuple[int, ...], example: Tensor, kind: Any = State) -> Any:
-    """Check a given state, or make one of zeros.
+    """Return a given state as the named tuple ``kind``, checked, or one of zeros.
 
-    Args:
-        state: What was given; where the state has one variable, a bare tensor will do.
-        shape: The shape of each variable.
-        example: A weight, for dtype and device.
-        kind: The named tuple it has to become.
-
-    Raises:
-        TypeError: If the state has another form, or a tensor another dtype.
-        ValueError: If a shape or device does not fit.
-
-    Example:
-        >>> from anharmonic.ops import HiddenState
-        >>> h = torch.zeros(1, 2, 3)
-        >>> checked_state(h, (1, 2, 3), h, HiddenState).h is h
-        True
+    ``shape`` is that of each variable, ``example`` a weight, for dtype and device. Where the state
+    has one variable, a bare tensor will do.
     """
     names = kind._fields
     if state is None:
@@ -96,14 +83,7 @@ def checked_elapsed(elapsed: Any, shape: tuple[int, ...], layer: Any) -> Tensor:
 
 
 def refuse_elapsed(layer: torch.nn.Module, elapsed: Any) -> None:
-    """Refuses the time between samples for a layer whose equations have no place for it.
-
-    Raises:
-        ValueError: If elapsed is given.
-
-    Example:
-        >>> refuse_elapsed(torch.nn.RNN(1, 1), None)
-    """
+    """Refuse the time between samples for a layer whose equations have no place for it."""
     _checks.require(
         elapsed is None, "elapsed", elapsed, f"None for {type(layer).__name__}",
         "append it to the features of x, or take a layer with a step size, such as CoRNN or LEM",

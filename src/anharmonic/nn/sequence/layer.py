@@ -1,7 +1,7 @@
 """Sequence layers: the call of ``torch.nn.LSTM`` around any recurrence.
 
 Layouts, packed sequences, states, streaming and checks are here, once. A layer says what its
-equation is, and how its parameters start.
+equation is, and how its parameters start. ``EquationModule`` is what layers share with cells.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import functools
 import math
 import warnings
 from collections import namedtuple
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -27,11 +28,99 @@ from anharmonic.nn.sequence.inputs import (
     padded_elapsed,
     refuse_elapsed,
 )
-from anharmonic.nn.sequence.module import EquationModule
 from anharmonic.nn.stability import levels_to_caller
+from anharmonic.nn.store import Stored, repr_of
 from anharmonic.ops import Equation, HiddenState, run
 from anharmonic.ops.memory import checked_policy
 from anharmonic.ops.stream import Stream
+
+
+class EquationModule(Stored, nn.Module):
+    """A module that owns the weights of an equation: one set for each suffix, such as "_l0".
+
+    A layer has the suffixes "_l0", "_l0_reverse", "_l1" and so on, a cell only "".
+    """
+
+    input_size: int
+    hidden_size: int
+    _has_bias: bool
+    _gaps_warned = False
+
+    # ---- a model defines these ---------------------------------------------------------------
+    def equation(self) -> Equation:
+        """Return the equation with the numbers in use."""
+        raise NotImplementedError
+
+    def init_parameter(self, name: str, parameter: Tensor) -> None:
+        """Fill a parameter in place with its first values; ``name`` is without suffix."""
+        raise NotImplementedError
+
+    def _initialise(self, name: str, parameter: Tensor, inputs: int) -> None:
+        """``init_parameter`` for a layer of this many inputs."""
+        self.init_parameter(name, parameter)
+
+    def _frozen_names(self) -> frozenset[str]:
+        """Names of what are buffers instead of parameters."""
+        return frozenset()
+
+    def _warn_unstable(self, longest: float = 1.0) -> bool:
+        """Warn, and say so, if steps of dt times ``longest`` let states grow without bound."""
+        return False
+
+    # ---- parameters ----------------------------------------------------------------------------
+    def _make(self, suffixes: list[tuple[str, int]], widths: list[int], **factory: Any) -> None:
+        """Make the parameters of every (suffix, layer) pair and initialise them."""
+        self._suffixes = [suffix for suffix, _ in suffixes]
+        self._layout: list[tuple[str, str, int]] = []
+        for suffix, layer in suffixes:
+            for name, shape in self._shapes(layer, widths).items():
+                if name == "bias" and not self._has_bias:
+                    continue
+                value = torch.empty(shape, **factory)
+                if name in self._frozen_names():
+                    self.register_buffer(name + suffix, value)
+                else:
+                    self.register_parameter(name + suffix, nn.Parameter(value))
+                self._layout.append((name + suffix, name, widths[layer]))
+        self.reset_parameters()
+
+    def _shapes(self, layer: int, widths: list[int]) -> dict[str, tuple[int, ...]]:
+        """Shapes of one layer's weights; ``widths`` are those of the input and of each layer."""
+        own = self.equation().of_layer(layer)
+        return own.shapes(own.source(widths[: layer + 1]), self.hidden_size)
+
+    def reset_parameters(self) -> None:
+        """Draw every weight anew from the model's initial distribution."""
+        with torch.no_grad():
+            for full_name, name, inputs in self._layout:
+                self._initialise(name, getattr(self, full_name), inputs)
+
+    def layer_weights(self, suffix: str = "_l0") -> Any:
+        """Return the weights of one layer and direction by name, None for those it lacks."""
+        return self._weights(self.equation(), [suffix])[0]
+
+    def _weights(self, equation: Equation, suffixes: Sequence[str] | None = None) -> list[Any]:
+        """The weights of layers and directions; of all by default."""
+        kind, parameters, weights = equation.Weights, self._parameters, []
+        for suffix in self._suffixes if suffixes is None else suffixes:
+            values: list[Any] = []
+            for name in kind._fields:
+                value = parameters.get(name + suffix)  # by far the usual case, and the quickest
+                values.append(getattr(self, name + suffix, None) if value is None else value)
+            weights.append(kind(*values))
+        return weights
+
+    @property
+    def _example(self) -> Tensor:
+        """A weight, whose dtype and device are the layer's (found without a walk over modules)."""
+        name = self._layout[0][0]
+        found = self._parameters.get(name)
+        example: Tensor = getattr(self, name) if found is None else found
+        return example
+
+    def extra_repr(self) -> str:
+        """Name what differs from the defaults."""
+        return repr_of(self)
 
 
 class SequenceLayer(EquationModule):
@@ -251,10 +340,7 @@ class SequenceLayer(EquationModule):
             x, elapsed = x[:, None], None if elapsed is None else elapsed[:, None]
         elif self.batch_first:
             x, elapsed = x.transpose(0, 1), None if elapsed is None else elapsed.t()
-        start = self._initial(hx, x, batched)
-        result, last = self._run(equation, weights, x, start, None, elapsed, output)
-        if not batched:
-            last = _unbatched(last)
+        result, last = self._run(equation, weights, x, hx, batched, None, elapsed, output)
         if result is None or (output == "all" and batched and not self.batch_first):
             return result, last
         if output == "last":
@@ -308,10 +394,9 @@ class SequenceLayer(EquationModule):
         if elapsed is not None:
             elapsed = checked_elapsed(elapsed, tuple(x_t.shape[:-1]), self).reshape(1, -1)
         x = x_t[None] if batched else x_t[None, None]
-        start = self._initial(state, x, batched)
-        output, last = self._run(equation, weights, x, start, None, elapsed, "last")
+        output, last = self._run(equation, weights, x, state, batched, None, elapsed, "last")
         assert output is not None
-        return (output, last) if batched else (output[0], _unbatched(last))
+        return (output if batched else output[0]), last
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is copied and pickled: all but the prepared steps of a stream."""
@@ -320,24 +405,26 @@ class SequenceLayer(EquationModule):
     def flatten_parameters(self) -> None:
         """Does nothing; here because code written for ``torch.nn.LSTM`` calls it."""
 
-    def _initial(self, state: Any, x: Tensor, batched: bool) -> Any:
-        """Return the initial state for x [T, B, F], [L * D, B, H] each."""
-        batch = (x.shape[1],) if batched else ()
-        shape = (len(self._suffixes), *batch, self._state_size)
-        start = checked_state(state, shape, x, self.state_type)
-        return start if batched else start._make(part[:, None] for part in start)
-
     def _run(
         self,
         equation: Equation,
         weights: Any,
         x: Tensor,
         state: Any,
+        batched: bool,
         lengths: Tensor | None,
         elapsed: Tensor | None,
         output: str,
     ) -> tuple[Tensor | None, Any]:
-        """Run the stack: x [T, B, F] -> [T, B, D * H], [B, D * H] or None, and the last state."""
+        """Run the stack: x [T, B, F] -> [T, B, D * H], [B, D * H] or None, and the last state.
+
+        Unless ``batched`` the states are those of one sequence, [L * D, H], and B is 1.
+        """
+        batch = (x.shape[1],) if batched else ()
+        shape = (len(self._suffixes), *batch, self._state_size)
+        start = checked_state(state, shape, x, self.state_type)
+        if not batched:
+            start = start._make(part[:, None] for part in start)
         masks = None
         if self.training and self.dropout > 0 and self.num_layers > 1:
             wide = (x.shape[1], self.num_directions * self._state_size)
@@ -345,11 +432,11 @@ class SequenceLayer(EquationModule):
                 nn.functional.dropout(x.new_ones(wide), self.dropout)
                 for _ in range(self.num_layers - 1)
             ]
-        result, *last = run(
+        result, *end = run(
             equation,
             x,
             weights,
-            state,
+            start,
             bidirectional=self.bidirectional,
             lengths=lengths,
             masks=masks,
@@ -357,7 +444,8 @@ class SequenceLayer(EquationModule):
             output=output,
             memory=self.memory,
         )
-        return result, self.state_type._make(last)
+        last = self.state_type._make(end)
+        return result, last if batched else last._make(part[:, 0] for part in last)
 
     def _forward_packed(
         self,
@@ -372,8 +460,7 @@ class SequenceLayer(EquationModule):
         x, lengths = pad_packed_sequence(PackedSequence(data, *packed[1:]))
         if elapsed is not None:
             elapsed = padded_elapsed(elapsed, lengths, self)
-        start = self._initial(state, x, True)
-        result, last = self._run(equation, weights, x, start, lengths, elapsed, output)
+        result, last = self._run(equation, weights, x, state, True, lengths, elapsed, output)
         if result is None or output == "last":
             return result, last
         order = packed.sorted_indices
@@ -382,10 +469,6 @@ class SequenceLayer(EquationModule):
             lengths = lengths[order.cpu()]
         again = pack_padded_sequence(result, lengths)
         return PackedSequence(again.data, again.batch_sizes, order, packed.unsorted_indices), last
-
-
-def _unbatched(state: Any) -> Any:
-    return type(state)(*(part[:, 0] for part in state))
 
 
 class _LayerEquation(Equation):

@@ -20,8 +20,7 @@ from anharmonic.nn.sequence.inputs import (
     checked_step,
     refuse_elapsed,
 )
-from anharmonic.nn.sequence.module import repr_of
-from anharmonic.nn.store import Stored
+from anharmonic.nn.store import Stored, repr_of
 from anharmonic.ops import HiddenState
 from anharmonic.ops.sequence import OUTPUTS
 

@@ -1,9 +1,10 @@
 /* The interface of the library: recurrences over whole sequences and sums over the neighbours in a
- * graph, forward and backward, on raw pointers. No PyTorch and no Python header is needed to build or to call it.
+ * graph, forward and backward, on raw pointers. No PyTorch and no Python header is needed to build
+ * or to call it.
  *
- * An an_call runs a stack of layers over a batch of sequences in one direction. All arrays hold reals
- * of one kind (float or double, `real_bytes`); features lie next to each other, the strides of the
- * other axes are given in elements. Whatever is NULL is not given, or not wanted.
+ * An an_call runs a stack of layers over a batch of sequences in one direction. All arrays hold
+ * reals of one kind (float or double, `real_bytes`); features lie next to each other, the strides
+ * of the other axes are given in elements. Whatever is NULL is not given, or not wanted.
  */
 #ifndef ANHARMONIC_H
 #define ANHARMONIC_H
@@ -28,10 +29,10 @@ enum an_status {
 
 /* What is kept between forward and backward (see chain.h for its layout). */
 enum an_keep {
-    AN_KEEP_NOTHING = 0,      /* inference */
-    AN_KEEP_ALL = 1,          /* states every `checkpoint` = tile steps, dense: all activations */
-    AN_KEEP_CHECKPOINTS = 2,  /* states every `checkpoint` steps */
-    AN_KEEP_END = 3           /* the end state on the grid (AN_UNICORNN with `grid`) */
+    AN_KEEP_NOTHING = 0,     /* inference */
+    AN_KEEP_ALL = 1,         /* states every `checkpoint` = tile steps, dense: all activations */
+    AN_KEEP_CHECKPOINTS = 2, /* states every `checkpoint` steps */
+    AN_KEEP_END = 3          /* the end state on the grid (AN_UNICORNN with `grid`) */
 };
 
 /* Weights of a layer, in this order; matrices are row-major, [rows, columns]:
@@ -46,10 +47,10 @@ typedef struct {
     int64_t model, real_bytes, threads;
     int64_t bfloat16;                             /* round the operands of products of floats */
     int64_t steps, batch, inputs, hidden, layers; /* T, B, F, H, L */
-    int64_t skip;                                 /* S: layer l >= S also reads level l - S; 0: none */
-    int64_t block;                                /* batch rows that walk together */
-    int64_t sum_rows;                             /* of these, rows whose weight gradients are summed together */
-    int64_t tile;                                 /* steps that are processed together */
+    int64_t skip;     /* S: layer l >= S also reads level l - S; 0: none */
+    int64_t block;    /* batch rows that walk together */
+    int64_t sum_rows; /* of these, rows whose weight gradients are summed together */
+    int64_t tile;     /* steps that are processed together */
     int64_t keep, checkpoint, grid;
     double dt, frequency, damping, gate_floor;
 
@@ -79,8 +80,8 @@ typedef struct {
     double *grad_scalars;      /* dt, frequency, damping (coRNN), or NULL */
 } an_call;
 
-/* Sums over the neighbours of every node of a graph. The edges are given sorted: those of node i are
- * start[i] to start[i + 1] - 1, `other` holds the node at their other end. */
+/* Sums over the neighbours of every node of a graph. The edges are given sorted: those of node i
+ * are start[i] to start[i + 1] - 1, `other` holds the node at their other end. */
 typedef struct {
     int64_t real_bytes, threads;
     int64_t nodes, features; /* N, F */
@@ -147,7 +148,7 @@ AN_API const char *an_available(void);
 AN_API const char *an_instruction_set(void); /* the active one */
 /* Whether a call may ask for bfloat16 with the active instruction set. */
 AN_API int an_has_bfloat16(void);
-AN_API int an_select(const char *name);      /* 0, or 1 if it is unknown or cannot run here */
+AN_API int an_select(const char *name); /* 0, or 1 if it is unknown or cannot run here */
 
 /* The elementary functions of the active instruction set on n numbers, for tests. */
 AN_API int an_elementary(const char *name, int64_t real_bytes, const void *x, void *y, int64_t n);

@@ -6,7 +6,7 @@
  * whatever rows stand beside it. Included by product.h. */
 
 enum {
-    PAIRS = 256,      /* of a row that are rounded at once */
+    PAIRS = 256, /* of a row that are rounded at once */
     PAIR_PITCH = PAIRS + 16,
     OUTER_PAIRS = 32, /* of rows, and columns beside them, whose outer product is added at once */
     OUTER_COLUMNS = 128,
@@ -32,8 +32,9 @@ AN_INLINE operand_vec neighbours(vec low, vec high) {
 
 /* Lane by lane, (first, second) as pairs. */
 AN_INLINE operand_vec pairs_of(vec first, vec second) {
-    static const uint16_t order[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
-                                       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    static const uint16_t order[32] = {0,  16, 1,  17, 2,  18, 3,  19, 4,  20, 5,
+                                       21, 6,  22, 7,  23, 8,  24, 9,  25, 10, 26,
+                                       11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
     return _mm512_permutexvar_epi16(_mm512_loadu_si512(order), neighbours(first, second));
 }
 
@@ -43,8 +44,12 @@ static void product(const real *a, int64_t a_row, int64_t rows, const operand *p
                     int64_t inner, int64_t columns, real *c, int64_t c_row, int add,
                     const real *start) {
     _Alignas(64) operand pairs[GROUP * PAIR_PITCH];
-    factors f = {.a = pairs, .a_row = PAIR_PITCH, .a_inner = 1, .b_panel = operands(inner) * PANEL,
-                 .b_inner = PANEL, .stretches = 1};
+    factors f = {.a = pairs,
+                 .a_row = PAIR_PITCH,
+                 .a_inner = 1,
+                 .b_panel = operands(inner) * PANEL,
+                 .b_inner = PANEL,
+                 .stretches = 1};
     for (int64_t r = 0, m; r < rows; r += m) {
         m = next_group(rows - r);
         for (int64_t k = 0; k < inner; k += 2 * PAIRS) {
@@ -53,9 +58,9 @@ static void product(const real *a, int64_t a_row, int64_t rows, const operand *p
                 for (int64_t j = 0; j < f.inner; j += LANES) {
                     const int64_t at = k + 2 * j, left = inner - at;
                     const real *from = a + (r + i) * a_row + at;
-                    _mm512_storeu_si512(pairs + i * PAIR_PITCH + j,
-                                        neighbours(load_some(from, left),
-                                                   load_some(from + LANES, left - LANES)));
+                    _mm512_storeu_si512(
+                        pairs + i * PAIR_PITCH + j,
+                        neighbours(load_some(from, left), load_some(from + LANES, left - LANES)));
                 }
             for (int64_t n = 0; n < columns; n += 2 * PANEL) {
                 const int64_t panels = columns - n > PANEL ? 2 : 1;
@@ -78,10 +83,10 @@ static void add_outer_product(const real *a, int64_t a_row, int64_t inputs, cons
     _Alignas(64) operand left[OUTER_PAIRS * OUTER_PITCH], right[OUTER_PAIRS * PANEL];
     int64_t at[2 * OUTER_PAIRS + 1]; /* the rows, -1 behind the last */
     for (int64_t q = 0; q < steps * rows; q += 2 * OUTER_PAIRS) {
-        const int64_t count = steps * rows - q < 2 * OUTER_PAIRS ? steps * rows - q : 2 * OUTER_PAIRS;
+        const int64_t count =
+            steps * rows - q < 2 * OUTER_PAIRS ? steps * rows - q : 2 * OUTER_PAIRS;
         const int64_t pairs = operands(count);
-        for (int64_t i = 0; i < count; i++)
-            at[i] = (q + i) / rows * step_rows + (q + i) % rows;
+        for (int64_t i = 0; i < count; i++) at[i] = (q + i) / rows * step_rows + (q + i) % rows;
         at[count] = -1;
         for (int64_t k0 = 0; k0 < inputs; k0 += OUTER_COLUMNS) {
             const int64_t wide = inputs - k0 < OUTER_COLUMNS ? inputs - k0 : OUTER_COLUMNS;
@@ -101,8 +106,12 @@ static void add_outer_product(const real *a, int64_t a_row, int64_t inputs, cons
                         _mm512_storeu_si512(right + i * PANEL + j,
                                             pairs_of(load(g + x * g_row + n + j), second));
                     }
-                factors f = {.b = right, .a_row = 1, .a_inner = OUTER_PITCH, .b_inner = PANEL,
-                             .inner = pairs, .stretches = 1};
+                factors f = {.b = right,
+                             .a_row = 1,
+                             .a_inner = OUTER_PITCH,
+                             .b_inner = PANEL,
+                             .inner = pairs,
+                             .stretches = 1};
                 for (int64_t k = 0, m; k < wide; k += m) {
                     m = next_group(wide - k);
                     f.a = left + k;
@@ -113,8 +122,8 @@ static void add_outer_product(const real *a, int64_t a_row, int64_t inputs, cons
     }
 }
 
-/* Packs the matrix B(k, n) = b[n * b_row + k] into panels of PANEL columns, zeros beside it; `packed`
- * holds rounded_up(columns, PANEL) * operands(inner). */
+/* Packs the matrix B(k, n) = b[n * b_row + k] into panels of PANEL columns, zeros beside it;
+ * `packed` holds rounded_up(columns, PANEL) * operands(inner). */
 static void pack(operand *packed, int64_t inner, int64_t columns, const real *b, int64_t b_row) {
     for (int64_t n = 0; n < rounded_up(columns, PANEL); n += LANES) {
         operand *to = packed + n / PANEL * PANEL * operands(inner) + n % PANEL;
@@ -123,8 +132,8 @@ static void pack(operand *packed, int64_t inner, int64_t columns, const real *b,
             for (int64_t j = 0; j < LANES; j++) {
                 const int64_t left = n + j < columns ? inner - k : 0;
                 const real *from = b + (n + j < columns ? (n + j) * b_row + k : 0);
-                square[j] = (vec)neighbours(load_some(from, left),
-                                            load_some(from + LANES, left - LANES));
+                square[j] =
+                    (vec)neighbours(load_some(from, left), load_some(from + LANES, left - LANES));
             }
             transpose(square);
             for (int64_t j = 0; j < LANES && 2 * j < inner - k; j++)

@@ -9,6 +9,20 @@
 #include "weights.h"
 #include "workspace.h"
 
+static const model models[] = {
+    [AN_CORNN_EXPLICIT] = {cornn_walk, cornn_rebuild, cornn_back, .bias = 3, .sections = 1,
+                           .hidden = {1, 1}},
+    [AN_CORNN_IMPLICIT] = {cornn_walk, cornn_rebuild, cornn_back, .bias = 3, .sections = 1,
+                           .hidden = {1, 1}},
+    [AN_UNICORNN] = {unicornn_walk, NULL, unicornn_back, unicornn_grid_walk, unicornn_grid_undo,
+                     .diagonal = 1, .bias = 2, .sections = 1},
+    [AN_LEM] = {lem_walk, lem_rebuild, lem_back, .bias = 3, .sections = 4, .hidden = {3, 1}},
+    [AN_LEM_CLIPPED] = {lem_walk, lem_rebuild, lem_back, .bias = 3, .sections = 4,
+                        .hidden = {3, 1}},
+    [AN_LEM_SINGLE_SCALE] = {lem_walk, lem_rebuild, lem_back, .bias = 3, .sections = 2,
+                             .hidden = {1, 1}},
+};
+
 /* Steps of one chunk of the backward pass, and whether it is walked again into a workspace. */
 static int64_t chunk_steps(const chain *c) {
     const an_call *k = c->call;
@@ -17,7 +31,7 @@ static int64_t chunk_steps(const chain *c) {
 
 static int walks_chunks_again(const chain *c) {
     const an_call *k = c->call;
-    return k->keep == AN_KEEP_CHECKPOINTS && (is_dense(c) || k->checkpoint > k->tile);
+    return k->keep == AN_KEEP_CHECKPOINTS && (!c->model->diagonal || k->checkpoint > k->tile);
 }
 
 static void lay_out_block(block *b, arena *a) {
@@ -41,8 +55,8 @@ static void lay_out_block(block *b, arena *a) {
     for (int64_t l = 0; l < L; l++) {
         PLACE(b->y, l, (tile + 1) * rows * c->y_row);
         PLACE(b->z, l, (tile + 1) * rows * c->y_row);
-        /* Activations of dense models lie where they are kept. */
-        PLACE(b->act, l, c->backward && !is_dense(c) ? tile * rows * act_row(c) : 0);
+        /* Other models' activations lie where they are kept. */
+        PLACE(b->act, l, c->backward && c->model->diagonal ? tile * rows * act_row(c) : 0);
         PLACE(b->masked, l, k->masks && l < L - 1 ? tile * rows * c->y_row : 0);
         PLACE(b->dy, l, c->backward ? rows * c->y_row : 0);
         PLACE(b->dz, l, c->backward ? rows * c->y_row : 0);
@@ -56,11 +70,11 @@ static void lay_out_block(block *b, arena *a) {
     if (!c->backward) return;
     for (int64_t l = 0; l <= L; l++)
         PLACE(b->grad_level, l, tile * rows * (l ? c->y_row : pitch(k->inputs)));
-    b->scratch = is_dense(c) ? NULL : reals(a, 2 * c->padded);
+    b->scratch = c->model->diagonal ? reals(a, 2 * c->padded) : NULL;
     if (walks_chunks_again(c)) {
         const int64_t steps = chunk_steps(c), size = k->grid ? 8 : sizeof(real);
         b->chunk.states = carve(a, checkpoints_in(steps, tile) * L * 2 * rows * c->kept_row, size);
-        b->chunk.activations = is_dense(c) ? reals(a, L * steps * rows * act_row(c)) : NULL;
+        b->chunk.activations = c->model->diagonal ? NULL : reals(a, L * steps * rows * act_row(c));
         b->chunk.steps = steps;
         b->chunk.spacing = tile;
     }
@@ -82,27 +96,15 @@ static block start_block(const chain *c, int64_t index, char *memory) {
     return b;
 }
 
-static void walk_layer(block *b, int64_t l, int64_t t, int64_t n) {
-    switch (b->c->call->model) {
-        case AN_UNICORNN:
-            if (b->c->call->grid)
-                unicornn_grid_walk(b, l, t, n);
-            else
-                unicornn_walk(b, l, t, n);
-            break;
-        case AN_CORNN_EXPLICIT:
-        case AN_CORNN_IMPLICIT: cornn_walk(b, l, t, n, 0); break;
-        default: lem_walk(b, l, t, n, 0);
-    }
-}
-
 /* Walks n steps from slot 0 of every layer; activations go to `k` if it keeps them. */
 static void walk_tile(block *b, int64_t t, int64_t n, const kept *k) {
+    const model *m = b->c->model;
+    step_function *walk = b->c->call->grid ? m->grid_walk : m->walk;
     point_activations(b, k, t);
     load_inputs(b, t, n);
     for (int64_t l = 0; l < b->c->call->layers; l++) {
         make_drive(b, l, n);
-        walk_layer(b, l, t, n);
+        walk(b, l, t, n);
         show_level(b, l, n);
     }
 }
@@ -179,17 +181,14 @@ static void forward_block(void *context, int64_t index) {
 
 /* Fills the tile's states, activations and levels from what is known at its start. */
 static void bring_back_tile(block *b, int64_t t, int64_t n, const kept *k) {
-    if (!is_dense(b->c)) {
+    if (b->c->model->diagonal) {
         walk_tile(b, t, n, k);
         return;
     }
     point_activations(b, k, t);
     load_inputs(b, t, n);
     for (int64_t l = 0; l < b->c->call->layers; l++) {
-        if (is_lem(b->c))
-            lem_walk(b, l, t, n, 1);
-        else
-            cornn_walk(b, l, t, n, 1);
+        b->c->model->rebuild(b, l, t, n);
         show_level(b, l, n);
     }
 }
@@ -199,7 +198,7 @@ static void undo_tile(block *b, int64_t t, int64_t n) {
     load_inputs(b, t, n);
     for (int64_t l = 0; l < b->c->call->layers; l++) {
         make_drive(b, l, n);
-        unicornn_grid_undo(b, l, t, n);
+        b->c->model->grid_undo(b, l, t, n);
         show_level(b, l, n);
     }
 }
@@ -213,12 +212,7 @@ static void back_through_tile(block *b, int64_t t, int64_t n) {
             clear(b->grad_level[l], n * b->rows * (l ? c->y_row : pitch(k->inputs)));
     for (int64_t l = k->layers - 1; l >= 0; l--) {
         if (l < k->layers - 1) thin_level_gradient(b, l, n);
-        if (k->model == AN_UNICORNN)
-            unicornn_back(b, l, t, n);
-        else if (is_lem(c))
-            lem_back(b, l, t, n);
-        else
-            cornn_back(b, l, t, n);
+        c->model->back(b, l, t, n);
         spread_drive_gradient(b, l, n);
     }
     if (k->grad_x) store_input_gradients(b, t, n);

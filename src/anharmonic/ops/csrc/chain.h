@@ -50,38 +50,55 @@ typedef struct { /* one layer's weights, packed, and where its gradients are sum
     int64_t sum_in, sum_skip, sum_bias, sum_hidden[2], sum_w, sum_h;
 } layer;
 
+/* What the library knows of a model; a row of the table in block.h. Functions take a layer, and n
+ * steps from t on. A diagonal model's neurons meet in the drive alone: it has vectors w and c in
+ * place of hidden matrices, and keeps no activations, so that a tile is walked again. */
+typedef struct block block;
+typedef void step_function(block *b, int64_t l, int64_t t, int64_t n);
+typedef struct {
+    step_function *walk;    /* from slot 0 of the tile */
+    step_function *rebuild; /* the same where the activations are known; NULL if diagonal */
+    step_function *back;    /* from the gradients behind the last step to those before the first */
+    step_function *grid_walk; /* `walk` on the grid, or NULL */
+    step_function *grid_undo; /* from the state after the last step to slot 0, or NULL */
+    int diagonal, bias;       /* which of the weights is the bias */
+    int sections;             /* blocks of H rows in V and b, and activations of a step */
+    int hidden[2];            /* blocks of H rows in the hidden matrices; their columns feed as many
+                                 sections of the drive, the last those of the second matrix */
+} model;
+
 typedef struct { /* what all blocks of a call share */
     const an_call *call;
-    int64_t H, padded;             /* neurons; as many as vector loops run over */
-    int64_t section, sections, N;  /* drive columns: sections of neurons, padded to panels */
-    int64_t y_row, n_row, kept_row;/* pitches of states, drives and kept rows */
-    int64_t activations;           /* per neuron and step */
+    const model *model;
+    int64_t H, padded;              /* neurons; as many as vector loops run over */
+    int64_t section, sections, N;   /* drive columns: sections of neurons, padded to panels */
+    int64_t y_row, n_row, kept_row; /* pitches of states, drives and kept rows */
     layer *layers;
-    int64_t sums;                  /* reals of one block's weight gradients */
-    real *all_sums;                /* [groups][sums] */
-    double *all_scalars;           /* [groups][3] */
-    int64_t blocks, groups;        /* of rows that walk together; whose gradients are summed */
+    int64_t sums;           /* reals of one block's weight gradients */
+    real *all_sums;         /* [groups][sums] */
+    double *all_scalars;    /* [groups][3] */
+    int64_t blocks, groups; /* of rows that walk together; whose gradients are summed */
     size_t block_bytes;
     int backward, status;
 } chain;
 
-typedef struct { /* states and activations of a stretch of time */
+typedef struct {       /* states and activations of a stretch of time */
     char *states;      /* [checkpoints][L][2][rows][kept_row] of reals, of doubles on the grid */
     real *activations; /* [L][steps][rows][activations * kept_row], or NULL */
     int64_t begin, steps, spacing;
 } kept;
 
-typedef struct { /* one block of rows at work */
+struct block { /* one block of rows at work */
     const chain *c;
-    int64_t first, rows, steps;  /* steps: of its longest sequence */
+    int64_t first, rows, steps; /* steps: of its longest sequence */
     real **y, **z, **act, **level, **masked;
     double **grid_y, **grid_z;
-    real *drive;                 /* [tile * rows][n_row]; backward, the gradient of the drive */
+    real *drive; /* [tile * rows][n_row]; backward, the gradient of the drive */
     real **grad_level, **dy, **dz;
-    real *scratch;               /* gradients of w and h of one tile and group (UnICORNN) */
-    kept chunk;                  /* workspace of the chunk that is walked again */
+    real *scratch; /* gradients of w and h of one tile and group (UnICORNN) */
+    kept chunk;    /* workspace of the chunk that is walked again */
     int overflow;
-} block;
+};
 
 AN_INLINE int64_t length_of(const block *b, int64_t row) {
     const int64_t *lengths = b->c->call->lengths;
@@ -106,14 +123,25 @@ AN_INLINE real *drive_row(const block *b, int64_t step, int64_t row) {
     return b->drive + (step * b->rows + row) * b->c->n_row;
 }
 
-AN_INLINE int64_t act_row(const chain *c) { return c->activations * c->kept_row; }
+AN_INLINE int64_t act_row(const chain *c) { return c->sections * c->kept_row; }
+
+/* Columns of the drive that a hidden matrix feeds. */
+static int64_t hidden_columns(const chain *c, int which) {
+    return c->model->hidden[which] * c->section;
+}
+
+/* The inner index of a hidden matrix backward: several blocks of rows lie as in the drive. */
+static int64_t hidden_inner(const chain *c, int which) {
+    return c->model->hidden[which] > 1 ? hidden_columns(c, which) : c->H;
+}
 
 /* Asks for the activations of the tile before, at the same step and row: what was kept lies in main
  * memory, and products do not wait for it. */
 AN_INLINE void prefetch_tile_before(const block *b, const real *act) {
     const int64_t size = act_row(b->c);
     act -= b->c->call->tile * b->rows * size;
-    for (int64_t i = 0; i < size; i += 64 / (int64_t)sizeof(real)) __builtin_prefetch(act + i, 0, 2);
+    for (int64_t i = 0; i < size; i += 64 / (int64_t)sizeof(real))
+        __builtin_prefetch(act + i, 0, 2);
 }
 
 /* The gradient that arrives at layer l's output at one step and row; NULL if there is none. */
@@ -142,8 +170,7 @@ static void load_inputs(block *b, int64_t t, int64_t n) {
         for (int64_t r = 0; r < b->rows; r++) {
             real *to = b->level[0] + (s * b->rows + r) * row;
             if (t + s < length_of(b, r))
-                copy(to,
-                     (const real *)k->x + (t + s) * k->x_time + (b->first + r) * k->x_batch,
+                copy(to, (const real *)k->x + (t + s) * k->x_time + (b->first + r) * k->x_batch,
                      k->inputs);
             else
                 clear(to, k->inputs);
@@ -155,8 +182,8 @@ static void store_outputs(block *b, int64_t t, int64_t n) {
     const real *y = b->y[k->layers - 1];
     for (int64_t s = 0; s < n; s++)
         for (int64_t r = 0; r < b->rows; r++) {
-            real *to = (real *)k->output + (t + s) * k->output_time +
-                       (b->first + r) * k->output_batch;
+            real *to =
+                (real *)k->output + (t + s) * k->output_time + (b->first + r) * k->output_batch;
             if (t + s < length_of(b, r))
                 copy(to, state_slot(b, (real *)y, s + 1, r), k->hidden);
             else
@@ -180,8 +207,8 @@ static void store_input_gradients(block *b, int64_t t, int64_t n) {
     const int64_t row = pitch(k->inputs);
     for (int64_t s = 0; s < n; s++)
         for (int64_t r = 0; r < b->rows; r++) {
-            real *to = (real *)k->grad_x + (t + s) * k->grad_x_time +
-                       (b->first + r) * k->grad_x_batch;
+            real *to =
+                (real *)k->grad_x + (t + s) * k->grad_x_time + (b->first + r) * k->grad_x_batch;
             if (t + s < length_of(b, r))
                 copy(to, b->grad_level[0] + (s * b->rows + r) * row, k->inputs);
             else
@@ -299,9 +326,8 @@ static void spread_drive_gradient(block *b, int64_t l, int64_t n) {
         add_weight_gradient(b, n, b->level[from], pitch(w->skip_inputs), w->skip_inputs, b->drive,
                             c->N, w->sum_skip);
         if (from > 0 || c->call->grad_x)
-            product(b->drive, c->n_row, rows, w->skip_back, c->N,
-                    rounded_up(w->skip_inputs, PANEL), b->grad_level[from], pitch(w->skip_inputs),
-                    1, 0);
+            product(b->drive, c->n_row, rows, w->skip_back, c->N, rounded_up(w->skip_inputs, PANEL),
+                    b->grad_level[from], pitch(w->skip_inputs), 1, 0);
     }
 }
 

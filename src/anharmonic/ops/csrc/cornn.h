@@ -18,8 +18,8 @@ AN_INLINE void cornn_update(const chain *c, vec t, real dt, vec *y, vec *z) {
     *y = *y + h * *z;
 }
 
-/* Walks n steps from slot 0. `rebuild`: the activations are known, only the states are not. */
-static void cornn_walk(block *b, int64_t l, int64_t t0, int64_t n, int rebuild) {
+/* `rebuild`: the activations are known, only the states are not. */
+AN_INLINE void cornn_steps(block *b, int64_t l, int64_t t0, int64_t n, const int rebuild) {
     const chain *c = b->c;
     const layer *w = &c->layers[l];
     for (int64_t s = 0; s < n; s++) {
@@ -51,6 +51,11 @@ static void cornn_walk(block *b, int64_t l, int64_t t0, int64_t n, int rebuild) 
             }
         }
     }
+}
+
+static void cornn_walk(block *b, int64_t l, int64_t t0, int64_t n) { cornn_steps(b, l, t0, n, 0); }
+static void cornn_rebuild(block *b, int64_t l, int64_t t0, int64_t n) {
+    cornn_steps(b, l, t0, n, 1);
 }
 
 static void cornn_back(block *b, int64_t l, int64_t t0, int64_t n) {

@@ -5,7 +5,7 @@
 #include <cpuid.h>
 
 /* Not by __builtin_cpu_supports: where Zig links, it always says no. */
-enum { OSXSAVE = 1 << 27, AVX = 1 << 28, FMA = 1 << 12 }; /* leaf 1, ecx */
+enum { OSXSAVE = 1 << 27, AVX = 1 << 28, FMA = 1 << 12 };                          /* leaf 1, ecx */
 enum { AVX2 = 1 << 5, AVX512F = 1 << 16, AVX512DQ = 1 << 17, AVX512BW = 1 << 30 }; /* leaf 7, ebx */
 #define AVX512VL (1u << 31)
 enum { AVX512_BF16 = 1 << 5 }; /* leaf 7, subleaf 1, eax */

@@ -15,7 +15,8 @@
  * a normal number; the result is then at its end of the range. */
 AN_INLINE vec exp_of(vec x) {
 #if AN_REAL_BYTES == 4
-    const real limit = 87.0f, shifter = 12582912.0f; /* 1.5 * 2^23: its low bits count whole numbers */
+    const real limit = 87.0f;
+    const real shifter = 12582912.0f; /* 1.5 * 2^23: its low bits count whole numbers */
     const real ln2_high = 0.693145752f, ln2_low = 1.42860677e-6f, per_ln2 = 1.44269504f;
 #else
     const real limit = 708.0, shifter = 6755399441055744.0;

@@ -1,5 +1,5 @@
-/* Recurrences and sums over graphs for one kind of real and one instruction set: compiled with -DAN_REAL=float|double,
- * -DAN_REAL_BYTES=4|8 and -DAN_ENGINE=the name of the table below. */
+/* Recurrences and sums over graphs for one kind of real and one instruction set: compiled with
+ * -DAN_REAL=float|double, -DAN_REAL_BYTES=4|8 and -DAN_ENGINE=the name of the table below. */
 
 #include "block.h"
 #include "engine.h"
@@ -7,19 +7,23 @@
 #include "pool.h"
 #include "resonator.h"
 
-/* Whether the sizes of a call can be walked: a block or tile of 0 would divide by 0 or never end. */
+/* Whether the sizes of a call can be walked: a block or tile of 0 would never end. */
 static int has_sizes(const an_call *c) {
     return c->steps > 0 && c->batch > 0 && c->inputs > 0 && c->hidden > 0 && c->layers > 0 &&
-           c->sum_rows > 0 && c->block > 0 && c->block % c->sum_rows == 0 && c->tile > 0 && c->skip >= 0 && c->keep >= AN_KEEP_NOTHING &&
-           c->keep <= AN_KEEP_END && (c->keep == AN_KEEP_NOTHING || c->checkpoint > 0);
+           c->sum_rows > 0 && c->block > 0 && c->block % c->sum_rows == 0 && c->tile > 0 &&
+           c->skip >= 0 && c->keep >= AN_KEEP_NOTHING && c->keep <= AN_KEEP_END &&
+           (c->keep == AN_KEEP_NOTHING || c->checkpoint > 0);
 }
 
 static int run(const an_call *call, int backward) {
-    if (call->model < AN_CORNN_EXPLICIT || call->model > AN_LEM_SINGLE_SCALE ||
-        (call->model == AN_UNICORNN && !call->layer_dt) || !has_sizes(call))
+    const int64_t number = sizeof models / sizeof *models;
+    if (call->model < 0 || call->model >= number || !has_sizes(call)) return AN_BAD_CALL;
+    const model *m = &models[call->model];
+    if ((m->diagonal && !call->layer_dt) || (call->grid && !m->grid_walk) ||
+        (call->keep == AN_KEEP_END && !call->grid))
         return AN_BAD_CALL;
     chain c;
-    shape(&c, call, backward);
+    shape(&c, call, m, backward);
     arena count = {0};
     lay_out_weights(&c, &count);
     block widest = {.c = &c, .rows = smaller(call->block, call->batch)};

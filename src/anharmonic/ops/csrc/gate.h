@@ -1,7 +1,7 @@
 /* The gate of Gradient Gating before its tanh, (8.4):
  *   s_i = sum over neighbours j of |h_j - h_i|^p,   channel by channel or over all channels,
  * divided by their number for the mean; and its gradient
- *   dh_i = -g_i sum_j phi'(h_j - h_i) - sum over k, of which i is a neighbour, of g_k phi'(h_k - h_i)
+ *   dh_i = -g_i sum_j phi'(h_j - h_i) - sum_k g_k phi'(h_k - h_i),   k: i is a neighbour of k,
  * with phi'(d) = p |d|^(p - 1) sign(d), 0 at d = 0. Differences are taken edge by edge: sums of
  * squares would cancel where neighbours are alike, which is what the gate looks for. */
 #ifndef AN_GATE_H
@@ -16,12 +16,12 @@ AN_INLINE vec size_of(vec d) { return (vec)((natural_vec)d & ~(natural_vec)splat
 
 AN_INLINE vec power_of_difference(vec d, const int law, exponent p) {
     switch (law) {
-    case POWER_1: return size_of(d);
-    case POWER_2: return d * d;
-    case POWER_3: return size_of(d) * (d * d);
-    case POWER_4: return (d * d) * (d * d);
-    case POWER_5: return size_of(d) * ((d * d) * (d * d));
-    default: return power_of(size_of(d), p);
+        case POWER_1: return size_of(d);
+        case POWER_2: return d * d;
+        case POWER_3: return size_of(d) * (d * d);
+        case POWER_4: return (d * d) * (d * d);
+        case POWER_5: return size_of(d) * ((d * d) * (d * d));
+        default: return power_of(size_of(d), p);
     }
 }
 
@@ -29,17 +29,17 @@ AN_INLINE vec power_of_difference(vec d, const int law, exponent p) {
 AN_INLINE vec slope_at_difference(vec d, const int law, exponent p_less_1) {
     const vec a = size_of(d);
     switch (law) {
-    case POWER_1:
-        return choose((whole_vec)(d > splat(0)), splat(1),
-                      choose((whole_vec)(d < splat(0)), splat(-1), d));
-    case POWER_2: return d;
-    case POWER_3: return a * d;
-    case POWER_4: return (d * d) * d;
-    case POWER_5: return (d * d) * (a * d);
-    default: {
-        const natural_vec sign = (natural_vec)d & (natural_vec)splat((real)-0.0);
-        return (vec)((natural_vec)power_of(a, p_less_1) | sign);
-    }
+        case POWER_1:
+            return choose((whole_vec)(d > splat(0)), splat(1),
+                          choose((whole_vec)(d < splat(0)), splat(-1), d));
+        case POWER_2: return d;
+        case POWER_3: return a * d;
+        case POWER_4: return (d * d) * d;
+        case POWER_5: return (d * d) * (a * d);
+        default: {
+            const natural_vec sign = (natural_vec)d & (natural_vec)splat((real)-0.0);
+            return (vec)((natural_vec)power_of(a, p_less_1) | sign);
+        }
     }
 }
 
@@ -99,8 +99,8 @@ AN_INLINE void gate_back_block(const an_graph_call *c, int64_t from, int64_t to,
         }
         const real share = start[i + 1] > start[i] ? share_of(c, i) : 0;
         for (int v = 0; v < vectors; v++) {
-            const vec g_i = c->single ? splat(g[i])
-                                      : load_columns(c, g, g + i * F + at + v * LANES, part);
+            const vec g_i =
+                c->single ? splat(g[i]) : load_columns(c, g, g + i * F + at + v * LANES, part);
             sum[v] *= splat(share) * g_i;
         }
         for (int64_t e = back_start[i]; e < back_start[i + 1]; e++) {
@@ -113,8 +113,8 @@ AN_INLINE void gate_back_block(const an_graph_call *c, int64_t from, int64_t to,
             const vec k_share = splat(share_of(c, k));
             for (int v = 0; v < vectors; v++) {
                 const int64_t there = k * F + at + v * LANES;
-                const vec d = load_columns(c, h, h + there, part) -
-                              load_columns(c, h, own + v * LANES, part);
+                const vec d =
+                    load_columns(c, h, h + there, part) - load_columns(c, h, own + v * LANES, part);
                 const vec g_k = c->single ? splat(g[k]) : load_columns(c, g, g + there, part);
                 sum[v] += k_share * g_k * slope_at_difference(d, law, less_1);
             }
@@ -127,15 +127,15 @@ AN_INLINE void gate_back_block(const an_graph_call *c, int64_t from, int64_t to,
 
 #define BY_LAW(block, c, from, to)                                                                 \
     if (c->power == 1)                                                                             \
-        IN_BLOCKS(block, c, from, to, POWER_1)                                   \
+        IN_BLOCKS(block, c, from, to, POWER_1)                                                     \
     else if (c->power == 2)                                                                        \
-        IN_BLOCKS(block, c, from, to, POWER_2)                                   \
+        IN_BLOCKS(block, c, from, to, POWER_2)                                                     \
     else if (c->power == 3)                                                                        \
-        IN_BLOCKS(block, c, from, to, POWER_3)                                   \
+        IN_BLOCKS(block, c, from, to, POWER_3)                                                     \
     else if (c->power == 4)                                                                        \
-        IN_BLOCKS(block, c, from, to, POWER_4)                                   \
+        IN_BLOCKS(block, c, from, to, POWER_4)                                                     \
     else if (c->power == 5)                                                                        \
-        IN_BLOCKS(block, c, from, to, POWER_5)                                   \
+        IN_BLOCKS(block, c, from, to, POWER_5)                                                     \
     else                                                                                           \
         IN_BLOCKS(block, c, from, to, POWER_ANY)
 

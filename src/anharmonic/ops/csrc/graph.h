@@ -39,7 +39,8 @@ typedef struct {
     }
 
 /* Columns of one node in a matrix [nodes, features]; `part` of a vector's lanes are wanted. */
-AN_INLINE vec load_columns(const an_graph_call *c, const real *matrix, const real *p, int64_t part) {
+AN_INLINE vec load_columns(const an_graph_call *c, const real *matrix, const real *p,
+                           int64_t part) {
     if (!part || p + LANES <= matrix + c->nodes * c->features) return load(p);
     real some[LANES] = {0};
     copy(some, p, part);

@@ -78,7 +78,7 @@ static int64_t saved_state_bytes(const chain *c) { /* of one batch row */
 
 static int64_t saved_activation_bytes(const chain *c) {
     const an_call *k = c->call;
-    const int all = k->keep == AN_KEEP_ALL && is_dense(c);
+    const int all = k->keep == AN_KEEP_ALL && !c->model->diagonal;
     return all ? k->layers * k->steps * act_row(c) * (int64_t)sizeof(real) : 0;
 }
 

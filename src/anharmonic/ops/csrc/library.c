@@ -78,6 +78,7 @@ static const an_engine *engine_of(const an_call *call) {
 
 #define FIELD(type, name) {#name, offsetof(type, name)}
 
+/* clang-format off */
 const an_field *an_call_fields(void) {
     static const an_field fields[] = {
         FIELD(an_call, model), FIELD(an_call, real_bytes), FIELD(an_call, threads),
@@ -130,6 +131,7 @@ const an_field *an_resonator_call_fields(void) {
     };
     return fields;
 }
+/* clang-format on */
 
 int an_forward(const an_call *call) {
     const an_engine *engine = engine_of(call);

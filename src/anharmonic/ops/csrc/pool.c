@@ -19,12 +19,12 @@ typedef struct {
  * and are atomic because those who spin read them without it. */
 static struct {
     pthread_mutex_t mutex;
-    pthread_cond_t wake;   /* sleeping workers: there are places */
-    pthread_cond_t done;   /* the caller: no worker is active any more */
-    atomic_int busy;       /* a caller has the pool */
-    atomic_int places;     /* workers that may still join the job */
-    atomic_int active;     /* workers that have joined and not yet left */
-    atomic_llong next;     /* the next index of the job */
+    pthread_cond_t wake; /* sleeping workers: there are places */
+    pthread_cond_t done; /* the caller: no worker is active any more */
+    atomic_int busy;     /* a caller has the pool */
+    atomic_int places;   /* workers that may still join the job */
+    atomic_int active;   /* workers that have joined and not yet left */
+    atomic_llong next;   /* the next index of the job */
     an_job job;
     int workers, sleeping, waiting;
 } pool = {.mutex = PTHREAD_MUTEX_INITIALIZER,

@@ -140,8 +140,13 @@ AN_INLINE void panel_pair(int64_t rows, int64_t panels, factors f, real *c, int6
 static void product(const real *a, int64_t a_row, int64_t rows, const operand *packed,
                     int64_t inner, int64_t columns, real *c, int64_t c_row, int add,
                     const real *start) {
-    factors f = {.a = a, .a_row = a_row, .a_inner = 1, .b_panel = inner * PANEL, .b_inner = PANEL,
-                 .inner = inner, .stretches = 1};
+    factors f = {.a = a,
+                 .a_row = a_row,
+                 .a_inner = 1,
+                 .b_panel = inner * PANEL,
+                 .b_inner = PANEL,
+                 .inner = inner,
+                 .stretches = 1};
     for (int64_t n = 0; n < columns; n += 2 * PANEL) {
         f.b = packed + n * inner;
         const real *from = start ? start + n : 0;
@@ -158,8 +163,13 @@ static void product(const real *a, int64_t a_row, int64_t rows, const operand *p
 static void add_outer_product(const real *a, int64_t a_row, int64_t inputs, const real *g,
                               int64_t g_row, int64_t columns, int64_t steps, int64_t step_rows,
                               int64_t rows, real *c) {
-    factors f = {.a_row = 1, .a_inner = a_row, .a_stretch = step_rows * a_row, .b_inner = g_row,
-                 .b_stretch = step_rows * g_row, .inner = rows, .stretches = steps};
+    factors f = {.a_row = 1,
+                 .a_inner = a_row,
+                 .a_stretch = step_rows * a_row,
+                 .b_inner = g_row,
+                 .b_stretch = step_rows * g_row,
+                 .inner = rows,
+                 .stretches = steps};
     if (rows == step_rows) f.inner *= steps, f.stretches = 1;
     for (int64_t n = 0; n < columns; n += PANEL)
         for (int64_t k = 0, m; k < inputs; k += m) {
@@ -169,8 +179,8 @@ static void add_outer_product(const real *a, int64_t a_row, int64_t inputs, cons
         }
 }
 
-/* Packs the matrix B(k, n) = b[n * b_row + k] into panels of PANEL columns, zeros beside it; `packed`
- * holds rounded_up(columns, PANEL) * inner reals. */
+/* Packs the matrix B(k, n) = b[n * b_row + k] into panels of PANEL columns, zeros beside it;
+ * `packed` holds rounded_up(columns, PANEL) * inner reals. */
 static void pack(operand *packed, int64_t inner, int64_t columns, const real *b, int64_t b_row) {
     for (int64_t n = 0; n < columns; n += LANES) {
         real *to = packed + n / PANEL * PANEL * inner + n % PANEL;

@@ -1,9 +1,9 @@
 /* Damped oscillators that are driven by sequences, and pooled while they run:
  *   e = u - y,   y += a e + b z,   z += b e - c z,   u = sum over the inputs of weight * x.
  *
- * A vector of oscillators runs through a whole sequence with its states and sums in registers. Every
- * lane is on its own and every sum runs in the order of time, so that results depend neither on
- * threads nor on what else runs, and a sequence may come in parts of any length. */
+ * A vector of oscillators runs through a whole sequence with its states and sums in registers.
+ * Every lane is on its own and every sum runs in the order of time, so that results depend neither
+ * on threads nor on what else runs, and a sequence may come in parts of any length. */
 #ifndef AN_RESONATOR_H
 #define AN_RESONATOR_H
 
@@ -30,7 +30,7 @@ AN_INLINE vec take(const real *p, int64_t part) {
     return load(some);
 }
 
-/* The coefficients of a step of `elapsed`, lane by lane, as ops/resonator/step.py says. */
+/* The coefficients of a step of `elapsed`, lane by lane, as ops/resonator.py says. */
 static propagator propagator_of(const double *frequency, const double *q, double elapsed,
                                 int64_t lanes) {
     real a[LANES] = {0}, b[LANES] = {0}, c[LANES] = {0};
@@ -140,8 +140,8 @@ AN_INLINE void resonate(const an_resonator_call *c, int64_t n, int64_t at, const
     }
 }
 
-/* One vector of oscillators through one sequence. The usual numbers of biases are constants, so that
- * their sums can stay in registers. */
+/* One vector of oscillators through one sequence. The usual numbers of biases are constants, so
+ * that their sums can stay in registers. */
 static void resonate_one(void *context, int64_t index) {
     const an_resonator_call *c = context;
     const int64_t vectors = (c->oscillators + LANES - 1) / LANES;

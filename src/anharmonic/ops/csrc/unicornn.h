@@ -127,8 +127,7 @@ static void unicornn_grid_undo(block *b, int64_t l, int64_t t0, int64_t n) {
                 const grid_vec y_j = load_grid(grid_y + j) - on_grid(h * load(z_new + j));
                 const vec y_real = __builtin_convertvector(y_j, vec);
                 vec t;
-                const vec force =
-                    unicornn_force(load(w->w + j), h, alpha, y_real, load(x + j), &t);
+                const vec force = unicornn_force(load(w->w + j), h, alpha, y_real, load(x + j), &t);
                 const grid_vec z_j = load_grid(grid_z + j) + on_grid(force);
                 store(act + j, t);
                 store_grid(grid_y + j, y_j);
@@ -202,8 +201,7 @@ static void unicornn_group_back(block *b, int64_t l, int64_t t0, int64_t n, grou
 }
 
 static void unicornn_back(block *b, int64_t l, int64_t t0, int64_t n) {
-    for (int64_t i = 0; i < groups_in(b); i++)
-        unicornn_group_back(b, l, t0, n, group_of(b, i));
+    for (int64_t i = 0; i < groups_in(b); i++) unicornn_group_back(b, l, t0, n, group_of(b, i));
 }
 
 #endif

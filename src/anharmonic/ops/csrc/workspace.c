@@ -26,7 +26,8 @@
 #define MIB ((size_t)1 << 20)
 #define ALIGNMENT ((size_t)64)
 #if defined(__SANITIZE_ADDRESS__)
-#define KEEP ((size_t)0) /* every block is fresh and of its exact size, so that every slip shows */
+/* Every block is fresh and of its exact size, so that every slip shows. */
+#define KEEP ((size_t)0)
 #define ROUNDING ((size_t)1)
 #else
 #define KEEP (512 * MIB)

@@ -1,4 +1,4 @@
-/* Scratch memory that outlives a call, so that a program that calls again finds its pages mapped. */
+/* Scratch memory that outlives a call: the next call finds its pages mapped. */
 #ifndef AN_WORKSPACE_H
 #define AN_WORKSPACE_H
 

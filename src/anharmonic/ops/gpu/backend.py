@@ -13,13 +13,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from anharmonic.ops.backend import interpreted, needs_gradient, transformed
+from anharmonic.ops.backend import (
+    current_precision,
+    interpreted,
+    needs_gradient,
+    transformed,
+)
 from anharmonic.ops.equation import Equation
 from anharmonic.ops.gpu import walk
 from anharmonic.ops.gpu.first_use import SmallCase, why_wrong
 from anharmonic.ops.memory import resolve, state_bytes
 from anharmonic.ops.native import operator, refuse, refuse_second_derivative
-from anharmonic.ops.precision import current_precision
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 WIDEST = {"float32": 64, "tf32": 64, "bfloat16": 128}

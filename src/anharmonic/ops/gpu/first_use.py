@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from anharmonic._checks import message, watched
-from anharmonic.ops.precision import use_precision
+from anharmonic.ops.backend import use_precision
 
 SmallCase = Callable[[Callable[..., Tensor], str], Sequence[Tensor | None]]
 """``case(make_tensor, backend)``: results of an op on tensors made by ``make_tensor(*shape)``."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from anharmonic.ops.precision import add_product, library_products, operand, product
+from anharmonic.ops.gpu.products import add_product, library_products, operand, product
 
 if TYPE_CHECKING:
     from anharmonic.ops.gpu.elementary import Model

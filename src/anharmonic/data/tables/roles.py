@@ -1,0 +1,696 @@
+"""Which column of a table is what, from names and cells; doubt is an error that names flags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic._checks import message, require
+from anharmonic.data.columns import Columns, Layout, by_name
+from anharmonic.data.names import (
+    INDEX,
+    MONTHS,
+    ROWS,
+    calendar_part,
+    is_counter,
+    is_time,
+    may_be_series,
+    may_be_time,
+    numbered_kind,
+    plain,
+    target_rank,
+)
+from anharmonic.data.tables.cells import (
+    Table,
+    is_list,
+    is_numeric,
+    may_be_dates,
+    numbers,
+    quoted,
+    text_columns,
+    times,
+)
+from anharmonic.data.tables.steps import StepColumns, step_columns
+
+# Fewer values of a column of numbers may be classes.
+_MOST_CLASSES = 20
+_SURE_OF_STEPS = 50
+_LAYOUTS = "say which with layout='long' or 'wide' (--layout long: a row is a step of a recording; "
+_LAYOUTS += "--layout wide: a row is a sequence)"
+
+
+@dataclass
+class Understood:
+    """What the columns of a table are.
+
+    Attributes:
+        roles: The columns with a role.
+        layout: How sequences lie in it.
+        values: The columns of values.
+        ignored: Columns that are left out.
+    """
+
+    roles: dict[str, str]
+    layout: Layout
+    values: list[str]
+    ignored: list[str] = field(default_factory=list)
+
+
+def understand(table: Table, given: Columns, targets: bool) -> Understood:
+    """Finds out what the columns of a table are.
+
+    Args:
+        table: The table, without the columns that the user ignores.
+        given: What the user says.
+        targets: Whether targets are wanted.
+
+    Raises:
+        ValueError: If columns could mean several things or nothing; names the flags that decide.
+    """
+    return _Reader(table, given, targets).read()
+
+
+class _Reader:
+    def __init__(self, table: Table, given: Columns, targets: bool) -> None:
+        self.table, self.given, self.targets = table, given, targets
+        self.ignored: list[str] = []
+        self.index = [name for name in table.names if is_index(table, name)]
+        names = [name for name in table.names if name not in self.index]
+        if not names:  # an index is all there is
+            names, self.index = self.index, []
+        searched = ("target", "id", "group")
+        self.roles = by_name(table.names, given, table.where, targets, searched)
+        self.free = [name for name in names if name not in self.roles.values()]
+        self._clocks: dict[str, NDArray[Any]] = {}
+        self._codes: dict[tuple[str, ...], NDArray[np.int64]] = {}
+
+    def read(self) -> Understood:
+        self._drop_forecast_labels()
+        numeric = [n for n in self.free if not self._is_text(n)]
+        steps = step_columns(numeric) if self.table.header else None
+        if steps is not None and all(is_list(self._kind(name)) for name in steps.names):
+            steps = None
+        if given_time := self.given.time is None:
+            self._find_time(steps)
+        self._find_target_by_name()
+        self._find_series(steps)
+        layout = self._layout(steps, given_time)
+        if layout == "nested":
+            lists = [name for name in self.free if is_list(self._kind(name))]
+            self._guess_target(layout)
+            lists = [name for name in lists if name not in self.roles.values()]
+            self.ignored += [
+                n for n in self.free if n not in lists and n not in self.roles.values()
+            ]
+            return Understood(self.roles, layout, lists, self.ignored)
+        if layout == "wide":
+            return self._wide(steps)
+        return self._long()
+
+    # What cells hold.
+
+    def _kind(self, name: str) -> Any:
+        return self.table.column(name).type
+
+    def _numeric(self, name: str) -> bool:
+        return is_numeric(self.table.column(name))
+
+    def _is_text(self, name: str) -> bool:
+        return name in text_columns(self.table, [name]) and not may_be_dates(self.table, name)
+
+    def _clock(self, name: str) -> NDArray[Any]:
+        if name not in self._clocks:
+            self._clocks[name] = times(self.table, name)
+        return self._clocks[name]
+
+    def codes(self, *names: str) -> NDArray[np.int64]:
+        """Numbers that are equal where the cells of all these columns are."""
+        if names not in self._codes:
+            if len(names) == 1:
+                cells = self.table.column(names[0]).dictionary_encode(null_encoding="encode")
+                made = cells.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+            else:
+                first, rest = self.codes(names[0]), self.codes(*names[1:])
+                pairs = first * (int(rest.max(initial=0)) + 1) + rest
+                made = np.unique(pairs, return_inverse=True)[1]
+            self._codes[names] = made
+        return self._codes[names]
+
+    def distinct(self, *names: str) -> int:
+        return len(np.unique(self.codes(*names)))
+
+    def _whole(self, name: str) -> int:
+        """How many whole numbers a column holds; 0 if it holds something else."""
+        return whole_numbers(self.table, name) if self._numeric(name) else 0
+
+    def _take(self, role: str, name: str) -> None:
+        self.roles[role] = name
+        self.free = [other for other in self.free if other != name]
+        self.index = [other for other in self.index if other != name]
+
+    def _leave_out(self, names: Sequence[str]) -> None:
+        self.ignored += [name for name in names if name in self.free]
+        self.free = [name for name in self.free if name not in names]
+
+    def _refuse(self, must: str, came: str, advice: str) -> NoReturn:
+        raise ValueError(message(must, came, advice))
+
+    # Targets.
+
+    def _drop_forecast_labels(self) -> None:
+        """In forecasts a column of numbers is no target by its name, unless it marks steps."""
+        if not self.given.forecast:
+            return
+        name = self.roles.get("target")
+        if name is not None and self._numeric(name) and not self._marks(name):
+            del self.roles["target"]
+            self.free = [n for n in self.table.names if n == name or n in self.free]
+        if "target" not in self.roles:
+            marks = [n for n in self.free if target_rank(n) == 2 and self._marks(n)]
+            if marks:
+                self._take("target", marks[0])
+                self._leave_out(marks[1:])
+
+    def _marks(self, name: str) -> bool:
+        named = plain(name) not in ("target", "y", "outcome")
+        return not self._numeric(name) or (named and 0 < self._whole(name) <= _MOST_CLASSES)
+
+    def _find_target_by_name(self) -> None:
+        if self.given.forecast or "target" in self.roles or self.given.target is not None:
+            return
+        for rank in (2, 3):
+            could = [
+                name
+                for name in self.free
+                if target_rank(name) == rank
+                and not may_be_dates(self.table, name)
+                and (not self._numeric(name) or 0 < self._whole(name) <= _MOST_CLASSES)
+            ]
+            if could:
+                advice = f"say which with target_column=... (--target-column {could[0]!r})"
+                name = f"target column in {self.table.where}"
+                require(len(could) == 1, name, could, "one column", advice)
+                self._take("target", could[0])
+                return
+
+    def _guess_target(self, layout: Layout) -> None:
+        """The target where no name says it: the only text, or numbered classes beside a series."""
+        free = self.free
+        if "target" in self.roles or self.given.target is not None or not free:
+            return
+        text = [name for name in text_columns(self.table, free)]
+        where, rows = self.table.where, len(self.table)
+        if len(text) == 1:
+            distinct = self.distinct(text[0])
+            again = not (2 < distinct == rows or (rows > 9 and distinct > 0.8 * rows))
+            came = f"{distinct} different ones in the {rows} rows of {text[0]!r}"
+            advice = "say what is what with target_column, time_column or id_column "
+            advice += "(--target-column ... on the command line), or leave it out with --ignore"
+            if self.targets and not again:
+                self._refuse(f"targets of {where} must come again in several rows", came, advice)
+            inner = not self.table.header and text[0] not in (free[0], free[-1])
+            if inner:
+                came = f"text in column {text[0]}, between numbers"
+                advice = "give the columns names, or say what is what with --target-column, "
+                advice += "--id-column and --layout"
+                self._refuse(f"columns of {where} must be clear", came, advice)
+            self._take("target", text[0])
+            return
+        flag = f"say which with target_column=... (--target-column {(text or free)[-1]!r})"
+        if text and (self.targets or layout != "nested"):
+            came = f"text in the columns {quoted(text)}"
+            self._refuse(f"one column of {where} must be the target", came, flag)
+        if not self.table.header and layout == "wide" and self._class_at_an_end():
+            return
+        if self.targets:
+            steps = step_columns(free) if layout == "wide" and self.table.header else None
+            if steps is not None and len(steps.others) == 1:
+                flag = f"say which with target_column=... (--target-column {steps.others[0]!r})"
+            came = f"the columns {quoted(free)}"
+            self._refuse(f"one column of {where} must be the target", came, flag)
+
+    def _class_at_an_end(self) -> bool:
+        first, last, rows = self.free[0], self.free[-1], len(self.table)
+
+        def classes(name: str) -> int:
+            count = self._whole(name)
+            return 0 if count < 2 or (count == rows > 2) else count
+
+        front, back = classes(first), classes(last)
+        if front and back and front <= _MOST_CLASSES and back <= _MOST_CLASSES and rows > 4:
+            came = f"few whole numbers in the first column and in the last, {first} and {last}"
+            advice = f"say which with target_column=... (--target-column {first})"
+            self._refuse(f"one column of {self.table.where} must be the target", came, advice)
+        if front and not 0 < back < front:
+            self._take("target", first)
+            return True
+        if back:
+            self._take("target", last)
+            return True
+        return False
+
+    # Times.
+
+    def _find_time(self, steps: StepColumns | None) -> None:
+        """The column of times: named so, dates, or numbers that rise and may be times by name."""
+        if not self.table.header:
+            return
+        numbered = set(steps.names) if steps is not None else set()
+        could: list[tuple[int, str]] = []
+        for name in [*self.index, *self.free]:
+            if name in numbered and not is_time(name):
+                continue
+            rank = self._time_rank(name, name == self.free[0] if self.free else False)
+            if rank is not None:
+                could.append((rank, name))
+        could = self._unique_first(could)
+        if not could:
+            return
+        best = min(rank for rank, _ in could)
+        first, *rest = [name for rank, name in could if rank == best]
+        for other in rest:
+            if not self._same_order(first, other):
+                came = quoted([first, *rest])
+                advice = f"say which with time_column=... (--time-column {first!r})"
+                self._refuse(f"time column in {self.table.where} must be one column", came, advice)
+        self._take("time", first)
+        self._leave_out(rest)
+        # A counter beside the times is no measurement.
+        self._leave_out([n for rank, n in could if rank > best and rank == 2])
+
+    def _time_rank(self, name: str, in_front: bool) -> int | None:
+        if is_list(self._kind(name)):
+            return None
+        kind = may_be_dates(self.table, name)
+        if kind == "date":
+            return 0 if is_time(name) else 1
+        if kind == "clock":
+            return 0 if is_time(name) or may_be_time(name) else 1
+        if not self._numeric(name):
+            # Not a time, but meant as one: the error names the cell.
+            cells = map(str, self.table.column(name).to_pylist())
+            meant = is_time(name) and any(re.search(r"\d", cell) for cell in cells)
+            return 0 if meant else None
+        if name in self.index:
+            return None
+        if is_time(name):
+            return 0
+        values = numbers(self.table, name)
+        if not np.isfinite(values).all():
+            return None
+        if may_be_time(name):
+            return 2 if self._counts(name, values) else None
+        even = len(values) > 4 and values[1] > values[0] and (values % 1 != 0).any()
+        if in_front and even:
+            gaps = np.diff(values)
+            return 3 if np.abs(gaps - gaps.mean()).max() <= 0.01 * gaps.mean() else None
+        return None
+
+    def _counts(self, name: str, values: NDArray[np.float64]) -> bool:
+        """Whether numbers rise in every series, or are years or numbers of rows in any order."""
+        series = [self.roles[role] for role in ("id", "group") if role in self.roles]
+        others = [other for other in self.free if other != name and self._may_name_series(other)]
+        tried = [tuple(series)] if series else []
+        tried += [(other,) for other in (*series, *others)] + [()]
+        few = others[:6]
+        tried += [(a, b) for i, a in enumerate(few) for b in few[i + 1 :]]
+        dates = self._clock(name).dtype.kind == "M"
+        for names in tried:
+            codes = self.codes(*names) if names else np.zeros(len(values), np.int64)
+            order = np.argsort(codes, kind="stable")
+            same = np.diff(codes[order]) == 0
+            if names and not same.any():
+                continue
+            if (np.diff(values[order])[same] > 0).all() and len(values) > 1:
+                return True
+            order = np.lexsort((values, codes))
+            gaps = np.diff(values[order])[np.diff(codes[order]) == 0]
+            year = calendar_part(name) == "year" and values.min() > 1500 and values.max() < 2300
+            if (gaps > 0).all() and len(gaps) and (dates or year or (gaps == 1).all()):
+                return True
+        return False
+
+    def _may_name_series(self, name: str) -> bool:
+        if is_list(self._kind(name)) or self.distinct(name) in (1, len(self.table)):
+            return False
+        if self._is_text(name):
+            rank = target_rank(name)
+            return rank is None or rank == 3
+        named = may_be_series(name) or name.strip().lower().endswith("_id")
+        return named and self._whole(name) > 0 and target_rank(name) is None
+
+    def _unique_first(self, could: list[tuple[int, str]]) -> list[tuple[int, str]]:
+        """Without those that come again where another one does not."""
+        if len(could) < 2 or "id" in self.roles:
+            return could
+        once = [(rank, name) for rank, name in could if self.distinct(name) == len(self.table)]
+        again = [one for one in could if one not in once]
+        return (
+            once
+            if once and all(rank > 0 or len(once) > 1 for rank, _ in again)
+            else (once or could)
+        )
+
+    def _same_order(self, first: str, second: str) -> bool:
+        a, b = self._clock(first), self._clock(second)
+        if len(np.unique(a)) < len(a) or len(np.unique(b)) < len(b):
+            return False
+        return bool((np.argsort(a) == np.argsort(b)).all())
+
+    # Series.
+
+    def _find_series(self, steps: StepColumns | None) -> None:
+        """The column that says which series a row is of."""
+        if self.given.id is not None or not self.table.header:
+            return
+        by_id = [
+            n
+            for n in self.free
+            if n.strip().lower().endswith("_id") and self._kind_of_key(n) and target_rank(n) is None
+        ]
+        time = self.roles.get("time")
+        if "id" in self.roles:
+            self._name_group(by_id, steps)
+            return
+        if len(by_id) > 1 and not self.given.forecast:
+            self._several_ids(by_id)
+        rows = len(self.table)
+        wide = steps is not None and self._kind_of(steps) != "channel"
+        if by_id and not self.given.forecast:
+            again = self.distinct(by_id[0]) < rows
+            role = "group" if again and wide and time is None else "id"
+            if role in self.roles:
+                self._several_ids([self.roles[role], *by_id])
+            self._take(role, by_id[0])
+            return
+        could = [name for name in self.free if self._may_name_series(name)]
+        group = self.roles.get("group")
+        if time is not None and self.distinct(time) < rows:
+            self._series_of_times(time, group, could)
+        elif steps is not None and (steps.dated or self._kind_of(steps) == "step"):
+            return  # a row per sequence
+        elif time is None or may_be_dates(self.table, time) == "":
+            self._series_in_blocks(could, steps, time)
+
+    def _kind_of(self, steps: StepColumns) -> str:
+        kinds = {numbered_kind(prefix, steps.count) for prefix in steps.channels}
+        return kinds.pop() if len(kinds) == 1 else ""
+
+    def _kind_of_key(self, name: str) -> bool:
+        return not self._numeric(name) or self._whole(name) > 0
+
+    def _name_group(self, by_id: list[str], steps: StepColumns | None) -> None:
+        if not by_id or self.given.forecast:
+            return
+        if len(by_id) > 1 or "group" in self.roles:
+            self._several_ids([*by_id])
+        self._take("group", by_id[0])
+
+    def _several_ids(self, names: list[str]) -> NoReturn:
+        advice = f"say which with --id-column {names[0]!r} or --group-column, and leave out the "
+        advice += "others with --ignore"
+        expected = f"one column of {self.table.where} whose name ends in _id must be enough"
+        self._refuse(expected, f"the columns {quoted(names)}", advice)
+
+    def _series_of_times(self, time: str, group: str | None, could: list[str]) -> None:
+        """What makes times that come again unique."""
+        rows = len(self.table)
+
+        def unique(*names: str) -> bool:
+            return self.distinct(*names, time) == rows
+
+        if group is not None and unique(group) and self.distinct(group) < rows:
+            del self.roles["group"]
+            self.roles["id"] = group
+            return
+        alone = [name for name in could if unique(name)]
+        if alone:
+            first, *rest = alone
+            differ = [name for name in rest if self._finer(first, name) != "same"]
+            named = [name for name in alone if may_be_series(name)]
+            if differ and len(named) == 1:
+                first, differ = named[0], []
+            if differ:
+                self._doubtful_series(alone)
+            self._take("id", first)
+            same = [n for n in self.free if n in could and self._finer(first, n) == "same"]
+            self._leave_out([n for n in same if self.given.forecast or not self._numeric(n)])
+            return
+        if group is not None and not could:
+            return
+        pairs = [(a, b) for i, a in enumerate(could) for b in could[i + 1 :] if unique(a, b)]
+        if group is not None:
+            pairs = [(group, b) for b in could if unique(group, b)]
+        if len(pairs) == 1:
+            if group is None:
+                self._take("group", pairs[0][0])
+            self._take("id", pairs[0][1])
+        elif len(pairs) > 1:
+            self._doubtful_series(could)
+
+    def _finer(self, first: str, second: str) -> str:
+        """Say "same" if two columns divide rows alike, "coarser" if the second is coarser."""
+        both = self.distinct(first, second)
+        if both == self.distinct(first):
+            return "same" if both == self.distinct(second) else "coarser"
+        return ""
+
+    def _doubtful_series(self, names: list[str]) -> NoReturn:
+        came = f"the columns {quoted(names)}, any of which could"
+        advice = f"say which with --id-column {names[0]!r}, and leave out the others with --ignore"
+        self._refuse(f"one column of {self.table.where} must name the series", came, advice)
+
+    def _series_in_blocks(
+        self, could: list[str], steps: StepColumns | None, time: str | None
+    ) -> None:
+        """A named column whose cells stay the same for some rows, where no times come again."""
+        blocks = []
+        for name in could:
+            codes = self.codes(name)
+            changes = int((np.diff(codes) != 0).sum()) + 1
+            together = changes == self.distinct(name) and 2 * changes <= len(self.table)
+            text = self.given.forecast and time is None and self._is_text(name)
+            if (may_be_series(name) and together) or text:
+                blocks.append(name)
+        if len(blocks) > 1:
+            first, *rest = blocks
+            if any(self._finer(first, name) != "same" for name in rest):
+                self._doubtful_series(blocks)
+            blocks = [first]
+            self._leave_out(rest)
+        if blocks:
+            self._take("id", blocks[0])
+
+    # Layout.
+
+    def _layout(self, steps: StepColumns | None, time_searched: bool) -> Layout:
+        if self.given.layout != "auto":
+            return self.given.layout
+        if any(is_list(self._kind(name)) for name in self.free):
+            return "nested"
+        if not self.table.header:
+            return self._layout_without_names()
+        months = [n for n in self.free if n.strip().lower()[:3] in MONTHS]
+        if len(months) > 2:
+            came = f"columns named after months, {quoted(months)}"
+            self._doubt("columns", came, _LAYOUTS)
+        known = self.roles.get("id")
+        again = known is not None and self.distinct(known) < len(self.table)
+        if steps is not None:
+            left = set(self.roles.values()) | set(self.ignored)
+            steps = None if set(steps.names) & left else steps
+        if steps is not None:
+            return self._numbered(steps, again)
+        time = self.roles.get("time")
+        rows = time is not None and plain(time) in ROWS and self._numeric(time)
+        rows = rows and bool((np.diff(numbers(self.table, str(time))) == 1).all())
+        if rows and not again and not self.given.windows and time_searched:
+            came = f"named values and {time!r}, which may number independent rows"
+            self._doubt("rows", came, f"{_LAYOUTS}, or --time-column {time!r}")
+        if again or (time is not None and known is None):
+            return "long"
+        if known is None and self.given.windows:
+            return "long"
+        if not self.free:  # which is said by who reads
+            return "wide"
+        came = f"named values, {quoted(self.free)}, and nothing that says what follows what"
+        if known is not None:
+            came = f"{known!r} with another name in every row, and values without numbers"
+        advice = f"{_LAYOUTS}, name the column of times with time_column (--time-column)"
+        self._doubt("rows", came, f"{advice} or that of recordings with --id-column")
+
+    def _doubt(self, what: str, came: str, advice: str) -> NoReturn:
+        expected = f"{what} of {self.table.where} must be clear: steps of sequences, or sequences"
+        self._refuse(expected, came, advice)
+
+    def _layout_without_names(self) -> Layout:
+        if len(self.free) == 1:
+            return "long"
+        first = self.free[0]
+        if self._numeric(first):
+            values = numbers(self.table, first)
+            gaps = np.diff(values)
+            clock = len(values) > 4 and (gaps > 0).all() and (values % 1 != 0).any()
+            if clock and np.abs(gaps - gaps.mean()).max() <= 0.01 * gaps.mean():
+                came = "numbers in the first column that rise like times"
+                self._doubt("rows", came, f"{_LAYOUTS}, and which are times with --time-column 1")
+        if self.given.forecast:
+            self._doubt("rows", f"{len(self.free)} columns without names", _LAYOUTS)
+        return "wide"
+
+    def _numbered(self, steps: StepColumns, again: bool) -> Layout:
+        """Where columns are numbered: steps, or channels whose names have numbers."""
+        kind = self._kind_of(steps)
+        many = steps.count >= _SURE_OF_STEPS and kind != "channel"
+        shown = quoted(steps.names, 6)
+        time = self.roles.get("time")
+        if again:
+            if kind == "channel" or (kind != "step" and time is not None and not many):
+                return "long"
+            came = f"numbered columns {shown} and {self.roles['id']!r}, which comes again"
+            self._doubt("rows", came, f"{_LAYOUTS}, or call it --group-column")
+        if kind == "feature":
+            came = f"{shown}, which may be features that do not follow each other"
+            self._doubt("columns", came, _LAYOUTS)
+        if time is None:
+            if self.given.windows and not self.given.forecast and kind == "channel":
+                return "long"
+            if kind == "channel":
+                self._doubt("columns", f"{shown} and no times", _LAYOUTS)
+            return "wide"
+        if plain(time) in ("sample", "samples", "no", "nr", "row", "i", "n", "number", "obs"):
+            if self._numeric(time) and kind == "step" and self.distinct(time) == len(self.table):
+                del self.roles["time"]
+                self.ignored.append(time)
+                return "wide"
+        clock = self._clock(time)
+        gaps = np.diff(clock)
+        none = gaps[:1] * 0
+        rising = bool(len(gaps)) and bool((gaps >= none).all() and (gaps > none).any())
+        if not rising and not self.given.forecast:
+            return "wide"
+        beside = any(self._numeric(n) and n in self.free for n in steps.others)
+        if kind == "channel" or (self.given.forecast and (kind != "step" or beside)):
+            return "long"
+        came = f"numbered columns {shown} and times that rise, {time!r}"
+        self._doubt("rows", came, _LAYOUTS)
+
+    # Values.
+
+    def _long(self) -> Understood:
+        if not self.given.forecast:
+            self._guess_target("long")
+        if "id" not in self.roles and "group" in self.roles:
+            if self.distinct(self.roles["group"]) > 1:  # recordings are of one subject each
+                self.roles["id"] = self.roles.pop("group")
+        self._check_numbers_of_series()
+        time = self.roles.get("time")
+        self._leave_out([n for n in self.free if time is not None and is_counter(n)])
+        dated = time is not None and self._clock(time).dtype.kind == "M"
+        if self.given.forecast and (dated or time is None):
+            numeric = [n for n in self.free if self._numeric(n)]
+            parts = [n for n in numeric if calendar_part(n) is not None]
+            self._leave_out(parts if len(parts) < len(self.free) else [])
+        for name in list(self.free):
+            if self._numeric(name):
+                continue
+            kind = may_be_dates(self.table, name)
+            if kind or self._is_text(name):
+                self._other_text(name, kind)
+        return Understood(self.roles, "long", self.free, self.ignored)
+
+    def _check_numbers_of_series(self) -> None:
+        """Numbers of series beside the id are no measurements."""
+        known = self.roles.get("id")
+        for name in list(self.free):
+            if self._is_text(name) or not self._may_name_series(name):
+                continue
+            if known is not None and self._finer(known, name):
+                self._leave_out([name])
+                continue
+            came = f"{name!r}, whole numbers that come again"
+            advice = (
+                f"say --id-column {name!r} if it names series, else --ignore {name!r} or another "
+            )
+            advice += "name"
+            self._refuse(f"values of {self.table.where} must be measurements", came, advice)
+
+    def _other_text(self, name: str, kind: str) -> None:
+        """Text beside the columns that have a role: left out if it says nothing, else refused."""
+        known = self.roles.get("id")
+        if self.distinct(name) == 1:
+            self._leave_out([name])
+            return
+        if known is not None:
+            alike = self._finer(known, name)
+            if alike == "same" or (alike and self.given.forecast):
+                self._leave_out([name])
+                return
+        flags = "--target-column, --id-column, --group-column or --time-column"
+        cell = next(
+            (row, cell) for row, cell in enumerate(self.table.column(name).to_pylist()) if cell
+        )
+        came = f"{str(cell[1])!r} in {self.table.place(cell[0])}, column {name!r}"
+        advice = f"leave it out with ignore=[{name!r}] (--ignore {name!r}), or say what it is with "
+        self._refuse(f"values in {self.table.where} must be numbers", came, advice + flags)
+
+    def _wide(self, steps: StepColumns | None) -> Understood:
+        names = set(steps.names) if steps is not None else set()
+        if self.given.layout == "wide" and not (names and names <= set(self.free)):
+            self._guess_target("wide")
+            return Understood(self.roles, "wide", self.free, self.ignored)
+        if steps is None:
+            self._guess_target("wide")
+            return Understood(self.roles, "wide", self.free, self.ignored)
+        steps.check(self.table.where)
+        rows = len(self.table)
+        others = [name for name in self.free if name not in names]
+        text = [name for name in others if not self._numeric(name)]
+        if self.given.forecast or not self.targets:
+            once = [name for name in text if self.distinct(name) == rows]
+            if once and "id" not in self.roles:
+                self._take("id", once[0])
+            if self.given.forecast:
+                self._leave_out([name for name in self.free if name not in names])
+        else:
+            once = [name for name in text if self.distinct(name) == rows]
+            spare = "target" in self.roles or len(text) > 1
+            if once and "id" not in self.roles and spare and rows > 3:
+                self._take("id", once[0])
+                text = [name for name in text if name != once[0]]
+            for name in text if "target" in self.roles else ():
+                self._other_text(name, "")
+        if not self.given.forecast:
+            self._guess_target("wide")
+        self._leave_out([name for name in self.free if name not in names])
+        return Understood(self.roles, "wide", steps.names, self.ignored)
+
+
+def is_index(table: Table, name: str) -> bool:
+    """Whether a column only numbers the rows, as written by pandas.
+
+    Args:
+        table: The table.
+        name: Of the column.
+    """
+    if not INDEX.fullmatch(name) or not is_numeric(table.column(name)):
+        return False
+    counted = numbers(table, name) - np.arange(len(table))
+    return bool(len(counted)) and bool((counted == counted[0]).all())
+
+
+def whole_numbers(table: Table, name: str) -> int:
+    """How many different whole numbers a column holds; 0 if it holds something else, too.
+
+    Args:
+        table: The table.
+        name: Of the column.
+    """
+    values = numbers(table, name)
+    whole = bool((np.isfinite(values) & (values == np.round(values))).all())
+    return len(np.unique(values)) if whole else 0

@@ -1,0 +1,275 @@
+"""Models as arrays, numbers and flags of the C runtime."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anharmonic.export.fixed import ARGUMENT, HIDDEN, TABLE, VALUE
+from anharmonic.export.fixed_cells import FixedLayer
+from anharmonic.export.fixed_model import FixedModel
+from anharmonic.export.plan import Array, Plan
+from anharmonic.export.write import Program, array, defines, matrices
+
+if TYPE_CHECKING:
+    from anharmonic.export.resonators import ResonatorPlan
+
+# The flag of each kind of layer, and its variables beside the output.
+_KINDS = {
+    "LEM": ("LEM", 1),
+    "LEM-one-scale": ("LEM_ONE_SCALE", 1),
+    "CoRNN": ("CORNN", 1),
+    "UnICORNN": ("UNICORNN", 1),
+    "LSTM": ("LSTM", 1),
+    "GRU": ("GRU", 0),
+    "FastGRNN": ("FASTGRNN", 0),
+    "ResonatorBank": ("RESONATOR_BANK", 1),
+}
+# Variables of 32 bits in whole numbers, where the output has 16.
+_FIXED_VARIABLES = {"LEM": 2, "CoRNN": 2, "UnICORNN": 2, "LSTM": 1, "GRU": 1, "FastGRNN": 1}
+_GATED = ("LEM", "LSTM", "GRU", "FastGRNN")
+# Entries of the table of tanh, between 0 and the end of its argument.
+_TABLE_SIZE, _TABLE_END = 256, 8.0
+
+
+def float_program(plan: Plan, lut: bool = False) -> Program:
+    """A network in floating point.
+
+    Args:
+        plan: The model.
+        lut: Whether tanh and the sigmoid come from a table of 256 entries, without ``math.h``.
+    """
+    p, layers, kind = plan.preparation, plan.layers, plan.layers[0].kind
+    made = _network(plan, _KINDS[kind][1])
+    made.flags |= {"MATRICES"}
+    if kind != "ResonatorBank":
+        made.flags |= {"TANH"}
+        if lut:
+            made.flags.add("TANH_TABLE")
+            step = _TABLE_END / _TABLE_SIZE
+            values = np.tanh(np.arange(_TABLE_SIZE + 1) * step)
+            made.table = defines({"TABLE_END": _TABLE_END, "TABLE_PER_ONE": 1 / step})
+            made.table += "\n" + array("model_real", "tanh_table", values)
+    for name in _names(layers, "matrices"):
+        found = [layer.matrices[name] for layer in layers if name in layer.matrices]
+        made.arrays += matrices("model_real", name, found)
+    for name in layers[0].vectors:
+        found = [layer.vectors[name] for layer in layers]
+        made.arrays.append(array("model_real", name, np.concatenate(found)))
+    for name, value in layers[0].numbers.items():
+        if kind == "FastGRNN":
+            made.arrays.append(array("model_real", name, [v.numbers[name] for v in layers]))
+        elif isinstance(value, int | float):
+            made.constants[{"floor": "GATE_FLOOR"}.get(name, name.upper())] = float(value)
+    made.arrays += matrices("model_real", "readout", [plan.weight])
+    made.arrays.append(array("model_real", "readout_bias", plan.bias))
+    if p.standardise or p.missing != "error":
+        _scaling(made, np.array(p.mean), np.array(p.std) if p.standardise else None)
+    if p.difference:
+        made.arrays.append(array("model_real", "change_scale", 1 / np.array(p.difference)))
+    if np.any(plan.shift != 0) or np.any(plan.scale != 1):
+        made.flags.add("SCALES_TARGETS")
+        made.arrays.append(array("model_real", "target_shift", plan.shift))
+        made.arrays.append(array("model_real", "target_scale", plan.scale))
+    return made
+
+
+def fixed_program(model: FixedModel) -> Program:
+    """A network in whole numbers."""
+    plan, layers, kind = model.plan, model.layers, model.plan.layers[0].kind
+    p, weight = plan.preparation, f"int{model.bits}_t"
+    made = _network(plan, _FIXED_VARIABLES[kind])
+    made.flags |= {"WHOLE_NUMBERS", "TANH", f"INT{model.bits}"}
+    if kind in ("CoRNN", "UnICORNN") or p.difference:
+        made.flags.add("CLIPS")
+    made.table = array("int16_t", "tanh_table", TABLE)
+    for name in _names(layers, "matrices"):
+        pairs = [layer.matrices[name] for layer in layers if name in layer.matrices]
+        shifts = [m.shift for m in pairs]
+        made.arrays += matrices(weight, name, [m.weight for m in pairs], shifts)
+    for name in layers[0].biases:
+        biases = [layer.biases[name] >> layer.bias_shifts[name] for layer in layers]
+        made.arrays.append(array("int16_t", name, np.concatenate(biases)))
+    for name, factor in layers[0].factors.items():
+        if np.ndim(factor.m):  # one for every neuron
+            factors = [layer.factors[name].m for layer in layers]
+            made.arrays.append(array("int16_t", name, np.concatenate(factors)))
+    constants = [_constants(layer) for layer in layers]
+    for name in constants[0]:
+        small = "int16_t" if name.endswith("_m") else "int8_t"
+        found = [c[name] for c in constants]
+        # One value for all layers becomes part of the code, of which AVR's GCC 5 warns in flash.
+        made.arrays.append(array(small, name, found, flash=len(set(found)) > 1))
+    if kind == "LEM":
+        dt, floor = layers[0].factors["dt"], plan.layers[0].numbers["floor"]
+        made.constants |= {"DT": dt.m, "DT_SPARE": dt.f - HIDDEN}
+        if floor is not None:
+            made.constants["GATE_FLOOR"] = int(np.rint(floor * 2**HIDDEN))
+    made.constants["READOUT_SHIFT"] = model.readout_bias_shift
+    made.arrays += matrices(weight, "readout", [model.readout.weight], [model.readout.shift])
+    readout_bias = model.readout_bias >> model.readout_bias_shift
+    made.arrays.append(array("int16_t", "readout_bias", readout_bias))
+    if p.missing != "error":
+        made.arrays.append(array("int16_t", "middle", model.middle))
+    if p.difference:
+        m, f = np.array(model.changes).T
+        made.arrays += [array("int16_t", "change_factor", m), array("int8_t", "change_shift", f)]
+    floats = {
+        "offset": model.offset,
+        "gain": model.gain,
+        "target_shift": plan.shift,
+        "target_scale": plan.scale,
+    }
+    made.arrays.append("#ifndef MODEL_NO_FLOAT")
+    made.arrays += [array("float", name, values) for name, values in floats.items()]
+    made.arrays.append("#endif")
+    return made
+
+
+def resonator_program(plan: ResonatorPlan) -> Program:
+    """Resonators in floating point."""
+    biases, slow = plan.bank.biases.numpy(), plan.bank.slow.numpy()
+    pools = set(plan.pools) - (set() if len(slow) else {"end"})
+    numbers = {"CHANNELS": plan.channels, "OUTPUTS": len(plan.bias)}
+    numbers |= {"OSCILLATORS": len(plan.bank.frequency), "BIASES": biases.shape[1]}
+    made = Program(plan.description, numbers, {"RESONATORS"})
+    made.name_classes(plan.class_names)
+    made.flags |= {f"POOL_{name.upper()}" for name in pools}
+    if pools - {"end"}:
+        made.flags.add("POOLS")
+    if pools - {"largest", "end"}:
+        made.flags.add("AVERAGES")
+    if plan.constants is None:
+        made.flags.add("RUNNING_SCALE")
+    else:
+        _scaling(made, *plan.constants)
+    if plan.constants is None or "rms" in pools:
+        made.flags.add("SQRT")
+    reads, ends = plan.reads
+    made.arrays += [array("short", "reads", reads), array("short", "reads_end", ends)]
+    for name, values in zip("abc", plan.coefficients, strict=True):
+        made.arrays.append(array("model_real", f"step_{name}", values))
+    if pools & {"share", "excess", "run", "position"}:
+        made.arrays.append(array("model_real", "level", biases.transpose(0, 2, 1)))
+    if "end" in pools:
+        made.constants["SLOW"] = len(slow)
+        made.arrays.append(array("short", "slow", slow))
+    made.arrays.append(array("model_real", "readout", plan.weights_in_order.T))
+    made.arrays.append(array("model_real", "readout_bias", plan.bias))
+    return made
+
+
+def check_program(
+    whole: bool, samples: Sequence[NDArray[Any]], expected: NDArray[Any], **tolerances: float
+) -> Program:
+    """What ``model_test.c`` compares.
+
+    Args:
+        whole: Whether in whole numbers, where outputs are equal to the last bit.
+        samples: Sequences as the program takes them.
+        expected: Their outputs.
+        tolerances: SINGLE_TOLERANCE and DOUBLE_TOLERANCE, in floating point.
+
+    Shape:
+        samples [T, C] each; expected [N, O].
+    """
+    sample, value = ("int16_t", "int32_t") if whole else ("model_real", "double")
+    arrays = [
+        array("long", "lengths", [len(x) for x in samples]),
+        array(sample, "samples", np.concatenate(samples)),
+        array(value, "expected", expected),
+    ]
+    return Program("", {}, set(), {"SEQUENCES": len(samples), **tolerances}, arrays)
+
+
+def _network(plan: Plan, variables: int) -> Program:
+    """What networks in floating point and in whole numbers share."""
+    p, last, kind = plan.preparation, plan.layers[-1], plan.layers[0].kind
+    numbers = {
+        "CHANNELS": plan.channels,
+        "PREPARED": p.size,
+        "LAYERS": len(plan.layers),
+        "WIDTH": last.width,
+        "OUTPUTS": len(plan.bias),
+    }
+    options = {
+        "SIGMOID": kind in _GATED,
+        "CLIPPED_GATES": last.numbers.get("floor") is not None,
+        "IMPLICIT": last.numbers.get("scheme") == "implicit",
+        "SKIPS": any(layer.skip is not None for layer in plan.layers),
+        "VARIABLES": variables > 0,
+        "PATCHES": plan.patch > 1,
+        "MEAN_READOUT": plan.readout == "mean",
+        "WINDOWS": p.window > 0,
+        "FILLS_GAPS": p.missing != "error",
+        "FILLS_FORWARD": p.missing == "forward",
+        "MARKS_GAPS": len(p.masked) > 0,
+        "DIFFERENCES": len(p.difference) > 0,
+    }
+    made = Program(plan.description, numbers, {name for name, on in options.items() if on})
+    made.flags.add(_KINDS[kind][0])
+    made.name_classes(plan.class_names)
+    sizes = {"VARIABLES": variables, "PATCH": plan.patch, "WINDOW": p.window}
+    numbers |= {name: n for name, n in sizes.items() if n > (name == "PATCH")}
+    if "SKIPS" in made.flags:
+        made.constants["SKIPPED"] = min(
+            k for k, layer in enumerate(plan.layers) if layer.skip is not None
+        )
+    if p.masked:
+        made.constants["MARKED"] = len(p.masked)
+        made.arrays.append(array("short", "marked", p.masked))
+    if p.difference:
+        made.constants["CHANGES"] = plan.channels + len(p.masked)
+    return made
+
+
+def _names(layers: Sequence[Any], kind: str) -> list[str]:
+    """Names of the matrices that some layer has."""
+    return list(dict.fromkeys(name for layer in layers for name in getattr(layer, kind)))
+
+
+def _scaling(made: Program, mean: Array, std: Array | None) -> None:
+    """Adds the means, and how samples are scaled if they are."""
+    high = mean.astype(np.float32).astype(np.float64)
+    made.arrays.append(array("model_real", "mean", high))
+    if std is None:
+        return
+    made.flags.add("STANDARDISES")
+    made.arrays.append(array("model_real", "scale", 1 / std))
+    # What float cannot hold of a mean counts where a channel varies little around it.
+    if np.any(np.abs(mean - high) / std > 1e-7):
+        made.flags.add("MEAN_REST")
+        made.arrays.append(array("model_real", "mean_rest", mean - high))
+
+
+def _constants(layer: FixedLayer) -> dict[str, int]:
+    """Shifts and factors of a layer: the names in ``cells_fixed.h``."""
+    f, c, kind = layer.formats, layer.factors, layer.layer.kind
+    found = {f"{name}_s": shift for name, shift in layer.bias_shifts.items()}
+    if kind == "LEM":
+        return found | {"target_z": VALUE - f["z"], "target_y": VALUE - f["y"]}
+    if kind == "LSTM":
+        return found | {"fresh_s": 16 - f["c"], "inside_s": f["c"] + HIDDEN - ARGUMENT}
+    if kind == "GRU":
+        return found
+    if kind == "FastGRNN":
+        return found | {"fresh_s": 15 - f["h"], "zeta_m": c["zeta"].m, "nu_m": c["nu"].m}
+
+    def shift(name: str, v_format: int, to: int) -> int:
+        return min(31, c[name].f + v_format - to)
+
+    found |= {
+        "target": VALUE - layer.force,
+        "pull_m": c["frequency"].m,
+        "pull_s": shift("frequency", f["y"], layer.force),
+        "step_s": shift("step", layer.force, f["z"] + HIDDEN),
+    }
+    if kind == "UnICORNN":
+        found["hh_s"] = shift("hh", f["y"], ARGUMENT)
+        return found | {"move_s": shift("step", f["z"], f["y"] + HIDDEN)}
+    found |= {"step_m": c["step"].m, "dt_m": c["dt"].m, "leak_m": c["leak"].m}
+    found["leak_s"] = shift("leak", f["z"], f["z"] + HIDDEN)
+    return found | {"dt_s": shift("dt", f["z"], f["y"] + HIDDEN)}

@@ -1,0 +1,348 @@
+"""Models as graphs: ONNX and torch.export, for any length and batch, with states in and out."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from anharmonic import _checks
+from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.export.prepared import Prepared
+from anharmonic.nn.heads import SequenceModel
+from anharmonic.ops import use_backend
+from anharmonic.ops.backend import available_backends
+from anharmonic.ops.reference import as_scan
+from anharmonic.train import trained, write_atomically
+
+# Layers that run as one operator of the C library.
+_OPERATORS = {"LEM": "lem", "CoRNN": "cornn", "UnICORNN": "unicornn"}
+
+
+def write_onnx(model: str | Path | nn.Module, path: str | Path, *, step: bool = False) -> Path:
+    """Writes a model as ONNX, whole or not at all.
+
+    Time and batch are dynamic. Inputs are ``x`` and, of a layer or a model that carries its state
+    on, the initial state by the names of its variables (``y``, ``z``); outputs are ``output`` and
+    the final state (``y_end``, ``z_end``). Two halves with the state carried over equal the whole.
+
+    Args:
+        model: A recurrent layer, a `SequenceModel`, or the folder of a finished run. Of a run the
+            samples go in as they are in its file (NaN in gaps; times between samples, if it reads
+            them, as ``elapsed`` [batch, steps]), and probabilities of classes, or values in their
+            units, come out; the names of the classes are in the file's metadata (``class_names``).
+            Where it cuts recordings, one window goes in at a time.
+        path: The ``.onnx`` file, in a folder that exists; it replaces a file that is there.
+        step: Of a layer: one time step, ``x`` [B, F], instead of a sequence.
+
+    Returns:
+        The path.
+
+    Raises:
+        ImportError: If onnx or onnxscript is missing.
+        TypeError: If the model is of another kind.
+        ValueError: If it has no such form: PyTorch's own layers, whose export fixes the batch.
+
+    Example:
+        >>> import anharmonic as ah
+        >>> write_onnx(ah.LEM(2, 4), "lem.onnx")  # doctest: +SKIP
+        PosixPath('lem.onnx')
+    """
+    path = _in_a_folder(path)
+    program, names = program_of(model, step)
+    _export(program, path, names)
+    return path
+
+
+def _export(program: Program, path: Path, class_names: tuple[str, ...]) -> None:
+    try:
+        import onnx
+        import onnx_ir
+        import onnxscript  # noqa: F401  (PyTorch's exporter needs it)
+    except ImportError as error:
+        raise _checks.missing_extra("onnxscript", "onnx", "an export to ONNX") from error
+    arguments, shapes = program.example()
+    variables = program.variables
+    with (
+        torch.no_grad(),
+        evaluated(program),
+        use_backend("reference"),
+        as_scan(),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        made = torch.onnx.export(
+            program,
+            arguments,
+            dynamo=True,
+            dynamic_shapes=shapes,
+            input_names=list(program.inputs),
+            output_names=["output", *(f"{name}_end" for name in variables)],
+            verbose=False,
+        )
+    assert made is not None
+    if class_names:
+        made.model.metadata_props["class_names"] = json.dumps(class_names)
+    content = io.BytesIO()
+    onnx.save(onnx_ir.to_proto(made.model), content)
+    write_atomically(path, content.getvalue())
+
+
+def write_torch(
+    model: str | Path | nn.Module, path: str | Path, *, step: bool = False, portable: bool = False
+) -> Path:
+    """Writes a model as a program of ``torch.export``, whole or not at all.
+
+    Time and batch are dynamic, without bounds (with patches: sequences longer than one). Arguments
+    and results are those of `write_onnx`.
+    Load it with
+
+    - ``import anharmonic`` and ``torch.export.load(path).module()``: LEM, CoRNN and UnICORNN run in
+      the C library, as fast as the model itself; or
+    - ``torch.export.load(path).module()`` alone, if it is portable or of another layer: then
+      recurrences are loops (``scan``) of PyTorch's own operators, which is many times slower.
+
+    Args:
+        model: A recurrent layer, a `SequenceModel`, or the folder of a finished run.
+        path: The ``.pt2`` file, in a folder that exists; it replaces a file that is there.
+        step: Of a layer: one time step, ``x`` [B, F], instead of a sequence.
+        portable: Whether the program needs PyTorch alone.
+
+    Returns:
+        The path.
+
+    Raises:
+        TypeError: If the model is of another kind.
+        ValueError: If it has no such form: PyTorch's own layers, whose export fixes the length.
+
+    Example:
+        >>> import anharmonic as ah, tempfile, torch
+        >>> path = write_torch(ah.LEM(2, 4), tempfile.mkdtemp() + "/lem.pt2")
+        >>> x, y, z = torch.ones(300, 1, 2), torch.zeros(1, 1, 4), torch.zeros(1, 1, 4)
+        >>> output, y_end, z_end = torch.export.load(path).module()(x, y, z)
+        >>> output.shape
+        torch.Size([300, 1, 4])
+    """
+    path = _in_a_folder(path)
+    program, _ = program_of(model, step)
+    arguments, shapes = program.example()
+    operator = _OPERATORS.get(type(program.recurrent).__name__)
+    if operator is None or "native" not in available_backends(operator):
+        portable = True
+    with contextlib.ExitStack() as within:
+        within.enter_context(torch.no_grad())
+        within.enter_context(evaluated(program))
+        within.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        if portable:
+            within.enter_context(use_backend("reference"))
+            within.enter_context(as_scan())
+        made = torch.export.export(program, arguments, dynamic_shapes=shapes)
+        content = io.BytesIO()
+        torch.export.save(made, content)
+    write_atomically(path, content.getvalue())
+    return path
+
+
+def _in_a_folder(path: str | Path) -> Path:
+    path, advice = Path(path), "make the folder first"
+    there, where = path.parent.is_dir(), str(path.parent)
+    _checks.require(there, "the file's folder", where, "there", advice, FileNotFoundError)
+    return path
+
+
+class LayerProgram(nn.Module):
+    """A layer, or one of its steps, with plain tensors for its state."""
+
+    def __init__(self, layer: Any, step: bool) -> None:
+        super().__init__()
+        self.layer, self.one = layer, step
+
+    def forward(self, x: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
+        """The output and the final state's parts."""
+        before = self.layer.state_type(*state)
+        if self.one:
+            output, after = self.layer.step(x, before)
+        else:
+            output, after = self.layer(x, before)
+        return output, *after
+
+    def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
+        """Arguments, and which of their dimensions are dynamic."""
+        layer, free = self.layer, torch.export.Dim.DYNAMIC
+        dtype = next(layer.parameters()).dtype
+        x = torch.randn(5, 5, layer.input_size, dtype=dtype)
+        with torch.no_grad():
+            state = tuple(torch.zeros_like(part) for part in layer(x)[1])
+        free_x = {0: free} if self.one else {0: free, 1: free}
+        return (x[0] if self.one else x, *state), (free_x, tuple({1: free} for _ in state))
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the state's parts."""
+        return tuple(self.layer.state_type._fields)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the arguments."""
+        return ("x", *self.variables)
+
+    @property
+    def recurrent(self) -> nn.Module:
+        """The layer."""
+        layer: nn.Module = self.layer
+        return layer
+
+
+class ModelProgram(nn.Module):
+    """A model, with its state where it can be carried on."""
+
+    def __init__(self, model: SequenceModel) -> None:
+        super().__init__()
+        self.model = model
+        one_way = not getattr(model.layer, "bidirectional", False)
+        self.carries = one_way and model.patch == 1 and model.readout != "mean"
+
+    def forward(self, x: Tensor, *state: Tensor) -> tuple[Tensor, ...]:
+        """The prediction, and the final state's parts where they are carried."""
+        if not self.carries:
+            return (self.model(x),)
+        before = self.model.layer.state_type(*state)
+        output, after = self.model(x, state=before, return_state=True)
+        return output, *after
+
+    def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
+        """Arguments, and which of their dimensions are dynamic."""
+        model, free = self.model, torch.export.Dim.DYNAMIC
+        if model.embedding_size is None:
+            weight = next(model.parameters())
+            x = weight.new_empty(5, 6 * model.patch, model.input_size).normal_()
+        else:
+            x = torch.zeros(5, 6, dtype=torch.int64)
+        state: tuple[Tensor, ...] = ()
+        if self.carries:
+            with torch.no_grad():
+                state = tuple(torch.zeros_like(s) for s in model(x, return_state=True)[1])
+        free_state = (tuple({1: free} for _ in state),) if state else ()
+        return (x, *state), ({0: free, 1: free}, *free_state)
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of the state's parts."""
+        return tuple(self.model.layer.state_type._fields) if self.carries else ()
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the arguments."""
+        return ("x", *self.variables)
+
+    @property
+    def recurrent(self) -> nn.Module:
+        """The layer."""
+        layer: nn.Module = self.model.layer
+        return layer
+
+
+class RunProgram(nn.Module):
+    """A run's model between its samples as they come and what its outputs mean."""
+
+    variables: tuple[str, ...] = ()
+
+    def __init__(self, model: SequenceModel, prepared: Preprocessing, classes: bool) -> None:
+        super().__init__()
+        self.model, self.classes = model, classes
+        self.prepared = Prepared(prepared)
+        size, repeated = model.output_size, prepared.horizon or 1
+        self.shift = nn.Buffer(torch.tensor(prepared.target_shift or [0.0] * size))
+        scale = list(prepared.target_scale) * repeated
+        self.scale = nn.Buffer(torch.tensor(scale or [1.0] * size))
+
+    def forward(self, x: Tensor, elapsed: Tensor | None = None) -> tuple[Tensor]:
+        """Probabilities, or values in their units, of samples as they come."""
+        how = self.prepared.how
+        steps = None if elapsed is None else self.prepared.steps(elapsed)
+        output = self.model(
+            self.prepared(x, steps), elapsed=steps if how.elapsed == "step" else None
+        )
+        if self.classes:
+            return (output.softmax(-1),)
+        if how.horizon:
+            return (output * self.scale + self.prepared.last_known(x).repeat(1, how.horizon),)
+        return (output * self.scale + self.shift,)
+
+    def example(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
+        """Arguments, and which of their dimensions are dynamic."""
+        free, how = torch.export.Dim.DYNAMIC, self.prepared.how
+        x = torch.randn(5, 6 * self.model.patch, len(how.mean))
+        given = (x,) if how.elapsed == "ignore" else (x, torch.ones(x.shape[:2]))
+        return given, tuple({0: free, 1: free} for _ in given)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of the arguments."""
+        return ("x",) if self.prepared.how.elapsed == "ignore" else ("x", "elapsed")
+
+    @property
+    def recurrent(self) -> nn.Module:
+        """The layer."""
+        layer: nn.Module = self.model.layer
+        return layer
+
+
+@contextlib.contextmanager
+def evaluated(program: nn.Module) -> Iterator[None]:
+    """Within, a module evaluates; behind, its parts train again as they did."""
+    training = [part for part in program.modules() if part.training]
+    program.eval()
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
+
+
+Program = LayerProgram | ModelProgram | RunProgram
+
+
+def program_of(model: str | Path | nn.Module, step: bool) -> tuple[Program, tuple[str, ...]]:
+    """A model as a program, and the names of its classes.
+
+    Args:
+        model: A layer, a `SequenceModel` or the folder of a run.
+        step: Of a layer: one time step.
+
+    Raises:
+        TypeError: If it is something else.
+        ValueError: If a step is asked of no layer, or its layer is PyTorch's own.
+    """
+    fits = not step or hasattr(model, "state_type")
+    _checks.require(fits, "step", step, "False but for a layer", "pass model.layer")
+    program: Program
+    names: tuple[str, ...] = ()
+    if isinstance(model, (str, Path)):
+        program, names = _of_run(Path(model))
+    elif isinstance(model, SequenceModel):
+        program = ModelProgram(model)
+    elif isinstance(model, nn.Module) and hasattr(model, "state_type"):
+        program = LayerProgram(model, step)
+    else:
+        advice = "pass a recurrent layer, a SequenceModel or the folder of a run"
+        text = _checks.message("model must be one for sequences", type(model).__name__, advice)
+        raise TypeError(text)
+    own = not isinstance(program.recurrent, nn.RNNBase)
+    kind, advice = type(program.recurrent).__name__, "take one of ours, or write_c for LSTM and GRU"
+    expected = "none of torch.nn, whose export fixes batch or length"
+    _checks.require(own, "the model's layer", kind, expected, advice)
+    return program, names
+
+
+def _of_run(folder: Path) -> tuple[RunProgram, tuple[str, ...]]:
+    run = trained(folder)
+    return RunProgram(run.model, run.preparation, bool(run.class_names)), tuple(run.class_names)

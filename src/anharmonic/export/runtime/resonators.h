@@ -1,0 +1,123 @@
+/* Resonators: of their 2 K responses (positions, then velocities) features are pooled, which a
+ * linear model reads. */
+
+#include "scale.h"
+#if RUNNING_SCALE
+/* By mean and deviation of the samples so far. */
+static model_real scaled_so_far(model_state *s, model_real x, int i) {
+    model_real before = x - s->mean[i], size, deviation;
+    s->mean[i] += before / (model_real)(s->steps + 1);
+    s->square_sum[i] += before * (x - s->mean[i]);
+    size = s->mean[i] < 0 ? -s->mean[i] : s->mean[i];
+    deviation = MODEL_SQRT(s->square_sum[i] / (model_real)(s->steps + 1));
+    if (!(deviation > R(1e-8) * (size > 1 ? size : 1))) deviation = 1;
+    return (x - s->mean[i]) / deviation;
+}
+
+#endif
+/* Takes one sample of response i. */
+static void pool(model_state *s, int i, model_real now) {
+#if POOL_SHARE
+    for (int b = 0; b < MODEL_BIASES; b++)
+        s->above[i * MODEL_BIASES + b] += now > level[i * MODEL_BIASES + b];
+#endif
+#if POOL_EXCESS
+    for (int b = 0; b < MODEL_BIASES; b++)
+        if (now > level[i * MODEL_BIASES + b])
+            s->excess[i * MODEL_BIASES + b] += now - level[i * MODEL_BIASES + b];
+#endif
+#if POOL_RUN
+    s->run[i] = now > level[i * MODEL_BIASES] ? s->run[i] + 1 : 0;
+    if (s->run[i] > s->longest[i]) s->longest[i] = s->run[i];
+#endif
+#if POOL_POSITION
+    if (now > level[i * MODEL_BIASES]) {
+        s->count[i]++;
+        s->position[i] += (model_real)s->steps;
+    }
+#endif
+#if POOL_LARGEST
+    if (s->steps == 0 || now > s->largest[i]) s->largest[i] = now;
+#endif
+#if POOL_RMS
+    s->square[i] += now * now;
+#endif
+#if !POOLS
+    (void)s;
+    (void)i;
+    (void)now;
+#endif
+}
+
+/* Adds a feature times its weights; where the next weights stand. */
+static const MODEL_FLASH model_real *take(model_real value, const MODEL_FLASH model_real *w,
+                                          model_real *outputs) {
+    for (int o = 0; o < MODEL_OUTPUTS; o++) outputs[o] += value * *w++;
+    return w;
+}
+
+void model_start(model_state *s) {
+    static const model_state zero;
+    *s = zero;
+}
+
+void model_step(model_state *s, const model_real x[MODEL_CHANNELS]) {
+    model_real read[2 * MODEL_CHANNELS];
+    for (int i = 0; i < MODEL_CHANNELS; i++) {
+#if RUNNING_SCALE
+        read[i] = scaled_so_far(s, x[i], i);
+#else
+        read[i] = scaled(x[i], i);
+#endif
+        read[MODEL_CHANNELS + i] = s->steps ? read[i] - s->before[i] : 0;
+        s->before[i] = read[i];
+    }
+    for (int i = 0, j = 0; i < MODEL_OSCILLATORS; i++) {
+        model_real y = s->response[i], z = s->response[MODEL_OSCILLATORS + i], u = 0, e;
+        for (; j < reads_end[i]; j++) u += reads[j] < 0 ? -read[-reads[j] - 1] : read[reads[j]];
+        e = u - y;
+        y += step_a[i] * e + step_b[i] * z;
+        z += step_b[i] * e - step_c[i] * z;
+        s->response[i] = y;
+        s->response[MODEL_OSCILLATORS + i] = z;
+        pool(s, i, y);
+        pool(s, MODEL_OSCILLATORS + i, z);
+    }
+    s->steps++;
+}
+
+void model_output(const model_state *s, model_real outputs[MODEL_OUTPUTS]) {
+    const MODEL_FLASH model_real *w = readout;
+#if AVERAGES
+    model_real n = (model_real)(s->steps ? s->steps : 1);
+#endif
+    for (int i = 0; i < MODEL_OUTPUTS; i++) outputs[i] = readout_bias[i];
+#if POOL_SHARE
+    for (int i = 0; i < 2 * MODEL_OSCILLATORS * MODEL_BIASES; i++)
+        w = take(s->above[i] / n, w, outputs);
+#endif
+#if POOL_EXCESS
+    for (int i = 0; i < 2 * MODEL_OSCILLATORS * MODEL_BIASES; i++)
+        w = take(s->excess[i] / n, w, outputs);
+#endif
+#if POOL_RUN
+    for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++) w = take(s->longest[i] / n, w, outputs);
+#endif
+#if POOL_POSITION
+    for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++)
+        if (i % MODEL_OSCILLATORS % 2 == 0)
+            w = take(s->count[i] ? s->position[i] / (s->count[i] * n) : -1, w, outputs);
+#endif
+#if POOL_LARGEST
+    for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++) w = take(s->largest[i], w, outputs);
+#endif
+#if POOL_RMS
+    for (int i = 0; i < 2 * MODEL_OSCILLATORS; i++)
+        w = take(MODEL_SQRT(s->square[i] / n), w, outputs);
+#endif
+#if POOL_END
+    for (int i = 0; i < 2; i++)
+        for (int j = 0; j < SLOW; j++)
+            w = take(s->response[i * MODEL_OSCILLATORS + slow[j]], w, outputs);
+#endif
+}

@@ -1,0 +1,228 @@
+"""Writes C: arrays and ``#define``s, and the files of ``runtime`` around them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anharmonic import __version__, _checks
+from anharmonic.train import write_atomically
+
+RUNTIME = Path(__file__).parent / "runtime"
+MARKER = "Written by anharmonic"
+"""Stands in the first line of every file, which may so be replaced by a later export."""
+
+
+@dataclass
+class Program:
+    """A model as C, apart from the code in ``runtime``.
+
+    Attributes:
+        description: The model in one line.
+        numbers: Sizes for users and code: MODEL_NAME in ``model.h``.
+        flags: What of the runtime is needed: the names in its ``#if`` lines that count as 1.
+        constants: Numbers for the code alone.
+        arrays: Definitions of arrays.
+        table: Definition of the table of tanh; empty without one.
+    """
+
+    description: str
+    numbers: dict[str, int]
+    flags: set[str]
+    constants: dict[str, Any] = field(default_factory=dict)
+    arrays: list[str] = field(default_factory=list)
+    table: str = ""
+
+    def name_classes(self, names: Sequence[str]) -> None:
+        """Adds the names of the classes."""
+        self.numbers["CLASSES"] = len(names)
+        if names:
+            self.flags.add("NAMED_CLASSES")
+            words = ",\n    ".join(quoted(name) for name in names)
+            self.arrays.append(
+                f"const char *const model_classes[MODEL_CLASSES] = {{\n    {words}}};"
+            )
+
+    def sources(self, check: Program) -> dict[str, str]:
+        """The texts of ``model.h``, ``model.c`` and ``model_test.c``, by name.
+
+        Args:
+            check: What the check compares: its constants and arrays are used.
+        """
+        head = f"/* {MARKER} {__version__}: {_commented(self.description)}. */\n"
+        config = defines({f"MODEL_{name}": value for name, value in self.numbers.items()})
+        generated = {
+            "config.h": config,
+            "table.h": self.table,
+            "weights.h": "\n".join([defines(self.constants), *self.arrays]),
+            "samples.h": "\n".join([defines(check.constants), *check.arrays]),
+        }
+        files = {"model.h": "model.h", "model.c": "model.c", "model_test.c": "check.c"}
+        return {
+            name: head + resolved(runtime, self.flags, generated).lstrip("\n")
+            for name, runtime in files.items()
+        }
+
+
+def resolved(name: str, flags: set[str], generated: Mapping[str, str]) -> str:
+    """A file of the runtime for one model, as the C preprocessor would see it.
+
+    ``#if NAME`` and ``#if !NAME`` are decided by the flags; all other conditions stay. Our own
+    includes are replaced by their text, but for ``model.h``, which is a file of its own.
+
+    Args:
+        name: The file.
+        flags: The names that count as 1.
+        generated: Texts of the files that are not in the runtime.
+    """
+    if name in generated:
+        return generated[name]
+    lines: list[str] = []
+    nested: list[bool | None] = []  # of every open condition: whether it holds; None: it stays
+    for line in (RUNTIME / name).read_text().splitlines():
+        ours = re.fullmatch(r"#if (!?)([A-Z]\w*)", line)
+        if ours:
+            nested.append((ours[2] in flags) != bool(ours[1]))
+            continue
+        if line.startswith("#if"):
+            nested.append(None)
+        elif line in ("#else", "#endif") and nested[-1] is not None:
+            held = nested.pop()
+            if line == "#else":
+                nested.append(not held)
+            continue
+        if False not in nested:
+            included = re.fullmatch(r'#include "(.+)"', line)
+            if included and included[1] != "model.h":
+                lines.append(resolved(included[1], flags, generated))
+            else:
+                lines.append(line)
+        if line == "#endif":
+            nested.pop()
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
+
+
+def write_sources(sources: Mapping[str, str], folder: str | Path) -> list[Path]:
+    """Writes files by name, each whole.
+
+    Args:
+        sources: Their texts.
+        folder: Where to; it is made if missing.
+
+    Raises:
+        FileExistsError: If the folder is a file, or holds a file of such a name that is not ours.
+    """
+    folder = Path(folder)
+    free = folder.is_dir() or not folder.exists()
+    advice = "name another one"
+    _checks.require(free, "folder", str(folder), "no file", advice, FileExistsError)
+    for name in sources:
+        path = folder / name
+        ours = not path.exists() or (path.is_file() and MARKER.encode() in _head(path))
+        _checks.require(
+            ours, name, str(path), "absent, or a file that anharmonic wrote",
+            "name another folder, or move your file", FileExistsError,
+        )  # fmt: skip
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in sources.items():
+        write_atomically(folder / name, text.rstrip("\n") + "\n")
+    return [folder / name for name in sources]
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(2000)
+
+
+def literal(value: float) -> str:
+    """A number as C reads it: the nearest double, and so every float, to the last bit.
+
+    Example:
+        >>> literal(0.1), literal(2), literal(1e30), literal(float("nan"))
+        ('0.1', '2.0', '1e+30', 'NAN')
+    """
+    return "NAN" if value != value else repr(float(value))
+
+
+def defines(values: Mapping[str, Any]) -> str:
+    """Constants, a line each.
+
+    Example:
+        >>> print(defines({"WIDTH": 3, "DT": 0.5}))
+        #define WIDTH 3
+        #define DT 0.5
+    """
+    words = {k: str(v) if isinstance(v, int) else literal(v) for k, v in values.items()}
+    return "\n".join(f"#define {name} {word}" for name, word in words.items())
+
+
+def array(kind: str, name: str, values: Any, flash: bool = True) -> str:
+    """A constant array.
+
+    Args:
+        kind: The type of an entry.
+        name: Its name.
+        values: The entries.
+        flash: Whether it stays in flash memory where that has addresses of its own.
+
+    Example:
+        >>> print(array("int8_t", "w", np.array([[1, -2]])))
+        static const MODEL_FLASH int8_t w[2] = {
+            1, -2};
+    """
+    flat = np.asarray(values).ravel()
+    integer = np.issubdtype(flat.dtype, np.integer)
+    words = [str(int(v)) if integer else literal(v) for v in flat]
+    lines, line = [], "   "
+    for word in words:
+        if len(line) + len(word) > 96:
+            lines.append(line)
+            line = "   "
+        line += f" {word},"
+    lines.append(line.removesuffix(","))
+    place = "MODEL_FLASH " if flash else ""
+    return f"static const {place}{kind} {name}[{len(words)}] = {{\n" + "\n".join(lines) + "};"
+
+
+def matrices(kind: str, name: str, weights: Sequence[Any], shifts: Sequence[Any] = ()) -> list[str]:
+    """The matrices of one name of all layers, in whole numbers with a shift of each row.
+
+    Args:
+        kind: The type of an entry.
+        name: The name of the array of matrices.
+        weights: The matrices.
+        shifts: The shifts.
+    """
+    found, members = [], []
+    for k, weight in enumerate(weights):
+        found.append(array(kind, f"{name}_weight_{k}", weight))
+        if shifts:
+            found.append(array("int8_t", f"{name}_shift_{k}", shifts[k]))
+        shift = f"{name}_shift_{k}, " if shifts else ""
+        rows, columns = weight.shape
+        members.append(f"{{{name}_weight_{k}, {shift}{rows}, {columns}}}")
+    return [*found, f"static const matrix {name}[] = {{{', '.join(members)}}};"]
+
+
+def quoted(text: str) -> str:
+    r"""A string as C reads it: bytes beyond ASCII as octal numbers.
+
+    Example:
+        >>> quoted('a"b')
+        '"a\\"b"'
+    """
+    codes = (
+        f"\\{chr(b)}" if b in b'"\\?' else chr(b) if 32 <= b < 127 else f"\\{b:03o}"
+        for b in text.encode()
+    )
+    return f'"{"".join(codes)}"'
+
+
+def _commented(text: str) -> str:
+    """Text that cannot end a comment."""
+    return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ")

@@ -1,0 +1,424 @@
+"""Damped oscillators driven by sequences, and what is pooled of them while they run.
+
+``resonator_step`` is the equation. ``pool`` and ``respond`` run it over sequences, in PyTorch or,
+without gradients, in the C library (csrc/resonator.h). ``in_place`` is ``pool`` for streams.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from anharmonic._checks import has_dtype, has_shape, has_values, require, watched
+from anharmonic.ops.backend import choose, needs_gradient, unfit_for_cpu
+from anharmonic.ops.equation import State
+from anharmonic.ops.library import ResonatorCall
+from anharmonic.ops.native import dense, invoke
+
+OTHERS = 5
+"""Pools that do not come once for each bias."""
+_MOST_BIASES = 16  # AN_MOST_BIASES of csrc/anharmonic.h
+
+
+class Propagator(NamedTuple):
+    """What one step of each oscillator takes: see ``resonator_step``; [..., K] each."""
+
+    a: Tensor
+    b: Tensor
+    c: Tensor
+
+
+def resonator_step(u: Tensor, state: State, w: Propagator) -> State:
+    r"""One step of y'' = ω² (u − y) − (ω/q) y', exact for an input u that is held over the step.
+
+    .. math::
+        y_n &= y_{n-1} + a\,(u_n - y_{n-1}) + b\, z_{n-1} \\
+        z_n &= z_{n-1} + b\,(u_n - y_{n-1}) - c\, z_{n-1}
+
+    z is y'/ω, so that both are of the size of u. The increments are small where a step is a small
+    part of a period: so nothing is lost in float32, as it would be in a product with cos(ω dt).
+    """
+    y, z = state
+    e = u - y
+    return State(y + w.a * e + w.b * z, z + w.b * e - w.c * z)
+
+
+def propagator(frequency: Tensor, q: Tensor, elapsed: Tensor | float = 1.0) -> Propagator:
+    r"""The coefficients of a step; computed in float64.
+
+    With τ = ω dt, ζ = 1/(2q) and the solution of e'' + 2ζe' + e = 0 over τ,
+
+    .. math::
+        1 - a = C + ζ S, \quad b = S, \quad 1 - c = C - ζ S, \qquad
+        C = e^{-ζτ} \cos(\sqrt{1 - ζ²}\, τ), \quad
+        S = e^{-ζτ} \sin(\sqrt{1 - ζ²}\, τ) / \sqrt{1 - ζ²}
+
+    above critical damping (ζ > 1) with cosh and sinh, and their common limit at ζ = 1.
+
+    Args:
+        frequency: ω, > 0, in radians per unit of time.
+        q: Quality, > 0; below 1/2 the oscillator is overdamped.
+        elapsed: dt, >= 0; it broadcasts against the others.
+
+    Example:
+        >>> a, b, c = propagator(torch.tensor([1.0]), torch.tensor([0.5]), 1.0)
+        >>> a, b, c  # critically damped: 1 - 2/e, 1/e, 1
+        (tensor([0.2642]), tensor([0.3679]), tensor([1.]))
+    """
+    dtype = frequency.dtype
+    tau = frequency.double() * elapsed
+    zeta = 0.5 / q.double()
+    x = (1 - zeta * zeta) * tau * tau
+    # Near x = 0 the square root has no derivative; the series in x has, and 4 terms suffice.
+    near, over = x.abs() < 1e-3, x < 0
+    root = torch.where(near, 1.0, x).abs().sqrt()
+    # Each in its own region only, as a product 0 * inf in the backward pass would be NaN.
+    angle, rate = torch.where(over, 0.0, root), torch.where(over & ~near, root, 0.0)
+    decay = torch.exp(-zeta * tau)
+    slow, fast = torch.exp(rate - zeta * tau), torch.exp(-rate - zeta * tau)
+    C_far = torch.where(over, (slow + fast) / 2, decay * torch.cos(angle))
+    S_far = torch.where(over, (slow - fast) / 2, decay * torch.sin(angle)) / root
+    C_near = decay * (1 - x / 2 * (1 - x / 12 * (1 - x / 30 * (1 - x / 56))))
+    S_near = decay * (1 - x / 6 * (1 - x / 20 * (1 - x / 42 * (1 - x / 72))))
+    C, S = torch.where(near, C_near, C_far), torch.where(near, S_near, S_far) * tau
+    # float64 leaves 1 - C enough digits for float32 down to a millionth of a period.
+    return Propagator(*(v.to(dtype) for v in (1 - C - zeta * S, S, 1 - C + zeta * S)))
+
+
+class Driven(NamedTuple):
+    """Resonators and the sequences that drive them.
+
+    Attributes:
+        x: The samples of all sequences, one after another.
+        offsets: Sequence n holds the samples offsets[n] to offsets[n + 1] - 1.
+        weight: What each oscillator takes of each feature: its input is the sum.
+        frequency: ω, > 0.
+        q: Quality, > 0.
+        elapsed: Time since the previous sample, >= 0; None is 1 everywhere.
+        step: ``propagator(frequency, q)`` where it is known already; None computes it.
+
+    Shape:
+        x [S, F]; offsets int64 [N + 1]; weight [F, K]; frequency and q [K]; elapsed float64 [S].
+    """
+
+    x: Tensor
+    offsets: Tensor
+    weight: Tensor
+    frequency: Tensor
+    q: Tensor
+    elapsed: Tensor | None = None
+    step: Propagator | None = None
+
+
+class Pools(NamedTuple):
+    """What was pooled of y and z so far: views of one tensor [N, 2, 2 B + 5, K].
+
+    Attributes:
+        above: How many samples lay above each bias.
+        excess: The sum of what was above it.
+        run: How many in a row, up to now, lay above the first bias.
+        longest: The longest such run.
+        position: The sum of the numbers, from 0, of the samples above the first bias.
+        largest: The largest response, -inf before the first sample.
+        square: The sum of squares.
+
+    Shape:
+        above and excess [N, 2, B, K]; the others [N, 2, K].
+    """
+
+    above: Tensor
+    excess: Tensor
+    run: Tensor
+    longest: Tensor
+    position: Tensor
+    largest: Tensor
+    square: Tensor
+
+    @classmethod
+    def of(cls, pooled: Tensor) -> Pools:
+        """The parts of a tensor [N, 2, 2 B + 5, K]."""
+        biases = (pooled.shape[2] - OTHERS) // 2
+        above, excess = pooled[:, :, :biases], pooled[:, :, biases : 2 * biases]
+        return cls(above, excess, *pooled[:, :, 2 * biases :].unbind(2))
+
+    def joined(self) -> Tensor:
+        """One tensor again."""
+        return torch.cat([self.above, self.excess, torch.stack(self[2:], dim=2)], dim=2)
+
+
+def no_pools(number: int, biases: Tensor) -> Tensor:
+    """The pools of ``number`` sequences before the first sample, for biases [2, B, K]."""
+    _, B, K = biases.shape
+    pooled = biases.new_zeros(number, 2, 2 * B + OTHERS, K)
+    Pools.of(pooled).largest.fill_(-torch.inf)
+    return pooled
+
+
+def at_rest(number: int, driven: Driven) -> Tensor:
+    """The state, y and z, of ``number`` sequences before the first sample, [N, 2, K]."""
+    return driven.weight.new_zeros(number, 2, len(driven.frequency))
+
+
+def pool(
+    driven: Driven,
+    biases: Tensor,
+    state: Tensor | None = None,
+    pooled: Tensor | None = None,
+    before: Tensor | None = None,
+    *,
+    backend: str = "auto",
+) -> tuple[Tensor, Tensor]:
+    """Runs resonators over sequences and pools what they do; no response is stored.
+
+    With what it returns, and the number of samples so far, a sequence goes on: the result is that
+    of one call, to the last bit.
+
+    Args:
+        driven: Resonators and sequences; see ``resonator_step`` for the equation.
+        biases: What shares and excesses are counted above, for y and for z = y'/ω.
+        state: y and z before the first sample; 0 if None.
+        pooled: What was pooled before; nothing if None.
+        before: How many samples that was; 0 if None.
+        backend: ``"auto"`` or one of ``available_backends("resonator_pool")``. The compiled one has
+            no gradients and at most 16 biases.
+
+    Shape:
+        biases [2, B, K]; state [N, 2, K]; pooled [N, 2, 2 B + 5, K], its parts are ``Pools.of``;
+        before int64 [N]. Returns state and pooled.
+
+    Raises:
+        TypeError: If a tensor has the wrong dtype.
+        ValueError: If a tensor has the wrong shape or device, or ``offsets`` leave x.
+
+    Example:
+        >>> from anharmonic.ops.resonator import Pools
+        >>> driven = Driven(
+        ...     torch.ones(5, 1), torch.tensor([0, 2, 5]), torch.ones(1, 1),
+        ...     frequency=torch.tensor([1.0]), q=torch.tensor([0.5]),
+        ... )
+        >>> state, pooled = pool(driven, torch.zeros(2, 1, 1))
+        >>> Pools.of(pooled).above[:, 0, 0, 0]
+        tensor([2., 3.])
+    """
+    _check(driven, biases, state, pooled, before)
+    number = len(driven.offsets) - 1
+    state = at_rest(number, driven) if state is None else state
+    pooled = no_pools(number, biases) if pooled is None else pooled
+    before = driven.offsets.new_zeros(number) if before is None else before
+    if _chosen_for_pools(driven, biases, state, pooled, backend) == "reference":
+        return _pool(driven, biases, state, pooled, before)
+    state, pooled = dense(state).clone(), dense(pooled).clone()
+    _prepared(driven, biases, state, pooled, before)()
+    return state, pooled
+
+
+def in_place(
+    driven: Driven, biases: Tensor, state: Tensor, pooled: Tensor, before: Tensor
+) -> Callable[[], None]:
+    """Return ``pool`` for a stream: each call of it reads all arguments anew.
+
+    It changes state and pools; the next samples are written into the x of ``driven``, and whoever
+    calls counts ``before``.
+    """
+    _check(driven, biases, state, pooled, before)
+    if _chosen_for_pools(driven, biases, state, pooled, "auto") == "native":
+        return _prepared(driven, biases, state, pooled, before)
+
+    def run() -> None:
+        new_state, new_pooled = _pool(driven, biases, state, pooled, before)
+        state.copy_(new_state)
+        pooled.copy_(new_pooled)
+
+    return run
+
+
+def respond(
+    driven: Driven, state: Tensor | None = None, *, backend: str = "auto"
+) -> tuple[Tensor, Tensor]:
+    """The responses of resonators to sequences.
+
+    Args:
+        driven: Resonators and sequences.
+        state: y and z before the first sample; 0 if None.
+        backend: ``"auto"`` or one of ``available_backends("resonator_respond")``.
+
+    Shape:
+        state [N, 2, K]. Returns y and z after every sample [S, 2, K], and the final state.
+
+    Raises:
+        TypeError: If a tensor has the wrong dtype.
+        ValueError: If a tensor has the wrong shape or device, or ``offsets`` leave x.
+    """
+    _check(driven, state=state)
+    state = at_rest(len(driven.offsets) - 1, driven) if state is None else state
+    reals = [driven.x, driven.weight, driven.frequency, driven.q, state]
+    output = driven.x.new_zeros(len(driven.x), *state.shape[1:])
+    if choose("resonator_respond", backend, reals, not_native=_unfit(reals)) == "native":
+        state = dense(state).clone()
+        no_biases = state.new_zeros(2, 0, state.shape[-1])
+        _prepared(driven, no_biases, state, None, None, output)()
+        return output, state
+    for running, at, now in _walk(driven, state):
+        output = output.index_put((at[running],), now[running])
+        state = now
+    return output, state
+
+
+def _chosen_for_pools(
+    driven: Driven, biases: Tensor, state: Tensor, pooled: Tensor, backend: str
+) -> str:
+    """Return the backend that pools."""
+    reals = [driven.x, driven.weight, driven.frequency, driven.q, biases, state, pooled]
+    many = f"{biases.shape[1]} biases" if biases.shape[1] > _MOST_BIASES else None
+    return choose("resonator_pool", backend, reals, not_native=_unfit(reals), reference_only=many)
+
+
+def _check(
+    driven: Driven,
+    biases: Tensor | None = None,
+    state: Tensor | None = None,
+    pooled: Tensor | None = None,
+    before: Tensor | None = None,
+) -> None:
+    """Check every tensor of a call, because the C library trusts their sizes."""
+    x, offsets, weight, frequency = driven[:4]
+    require(x.dim() == 2, "x", x, "two-dimensional", "its sizes are samples, features")
+    require(
+        offsets.dim() == 1 and len(offsets) > 0, "offsets", offsets, "of shape [N + 1]",
+        "append the number of samples to the starts of the N sequences",
+    )  # fmt: skip
+    require(frequency.dim() == 1, "frequency", frequency, "of shape [K]", "its size is oscillators")
+    (S, F), N, K = x.shape, len(offsets) - 1, len(frequency)
+    B = 0
+    if biases is not None:
+        require(
+            biases.dim() == 3 and biases.shape[1] > 0, "biases", biases,
+            "of shape [2, B, K] with B > 0", "its sizes are y and z, biases, oscillators",
+        )  # fmt: skip
+        B = biases.shape[1]
+    a, b, c = driven.step or (None, None, None)
+    for name, value, shape, sizes in (
+        ("weight", weight, (F, K), "features of x, oscillators"),
+        ("frequency", frequency, (K,), "oscillators"),
+        ("q", driven.q, (K,), "oscillators"),
+        ("step.a", a, (K,), "oscillators"),
+        ("step.b", b, (K,), "oscillators"),
+        ("step.c", c, (K,), "oscillators"),
+        ("biases", biases, (2, B, K), "y and z, biases, oscillators"),
+        ("state", state, (N, 2, K), "sequences, y and z, oscillators"),
+        ("pooled", pooled, (N, 2, 2 * B + OTHERS, K), "sequences, y and z, pools, oscillators"),
+    ):
+        if value is not None:
+            has_shape(name, value, shape, f"its sizes are {sizes}")
+            has_dtype(name, value, x.dtype)
+            _on_device(name, value, x.device)
+    for name, value, shape, sizes in (
+        ("offsets", offsets, (N + 1,), "sequences + 1"),
+        ("before", before, (N,), "sequences"),
+    ):
+        if value is not None:
+            has_shape(name, value, shape, f"its sizes are {sizes}")
+            dtype = value.dtype
+            require(dtype is torch.int64, name, value, "int64", f"call {name}.long()", TypeError)
+            _on_device(name, value, x.device)
+    if driven.elapsed is not None:
+        has_shape("elapsed", driven.elapsed, (S,), "it has one entry for each sample of x")
+        require(
+            driven.elapsed.is_floating_point(), "elapsed", driven.elapsed, "a real tensor",
+            "call elapsed.double()", TypeError,
+        )  # fmt: skip
+        _on_device("elapsed", driven.elapsed, x.device)
+    if has_values(offsets):
+        ends = offsets.tolist()
+        ordered = 0 <= ends[0] and ends[-1] <= S and all(map(operator.le, ends, ends[1:]))
+        require(
+            ordered, "offsets", ends if len(ends) <= 8 else f"[{ends[0]}, ..., {ends[-1]}]",
+            f"in ascending order between 0 and the {S} samples of x",
+            "append the number of samples to the starts of the sequences",
+        )  # fmt: skip
+
+
+def _on_device(name: str, value: Tensor, device: torch.device) -> None:
+    require(
+        value.device == device, name, value.device, f"on the device of x, {device}",
+        f"call {name}.to({str(device)!r})",
+    )  # fmt: skip
+
+
+# ---- the reference: a loop over time in PyTorch
+def _walk(driven: Driven, state: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Yield, for each step, which sequences still run, the sample of each, and the state after it.
+
+    The sample is 0, and the state stays, where a sequence has ended.
+    """
+    x, offsets, weight, frequency, q, elapsed, known = driven
+    length = offsets.diff()
+    steps = propagator(frequency, q) if known is None else known
+    for t in range(int(length.max()) if len(length) else 0):
+        running = t < length
+        at = torch.where(running, offsets[:-1] + t, 0)
+        u = x[at, :1] * weight[0]
+        for f in range(1, x.shape[1]):  # one by one: a product's sums may depend on the batch
+            u = u + x[at, f, None] * weight[f]
+        if elapsed is not None:
+            steps = propagator(frequency, q, elapsed[at, None])
+        new = torch.stack(resonator_step(u, State(*state.unbind(1)), steps), dim=1)
+        state = torch.where(running[:, None, None], new, state)
+        yield running, at, state
+
+
+def _pool(
+    driven: Driven, biases: Tensor, state: Tensor, pooled: Tensor, before: Tensor
+) -> tuple[Tensor, Tensor]:
+    """``pool`` after its checks."""
+    for t, (running, _, response) in enumerate(_walk(driven, state)):
+        pools = Pools.of(pooled)
+        over = response.unsqueeze(2) - biases
+        is_over = (over > 0).to(over.dtype)
+        first = is_over[:, :, 0]
+        run = (pools.run + 1) * first
+        new = Pools(
+            pools.above + is_over,
+            pools.excess + over.clamp(min=0),
+            run,
+            torch.maximum(pools.longest, run),
+            pools.position + first * (before + t)[:, None, None],
+            torch.maximum(pools.largest, response),
+            pools.square + response * response,
+        )
+        pooled = torch.where(running[:, None, None, None], new.joined(), pooled)
+        state = response
+    return state, pooled
+
+
+# ---- the C library
+def _unfit(tensors: Sequence[Tensor]) -> str | None:
+    """Say why the library cannot run these tensors; None if it can."""
+    if needs_gradient(tensors):
+        return "a tensor that needs a gradient"
+    return "a call that is traced" if watched() else unfit_for_cpu(tensors)
+
+
+def _prepared(
+    driven: Driven, biases: Tensor, state: Tensor, pooled: Tensor | None, before: Tensor | None,
+    output: Tensor | None = None,
+) -> Callable[[], None]:  # fmt: skip
+    """Return a call that reads x, elapsed and before as they are then, and changes the rest."""
+    x, offsets, weight = map(dense, driven[:3])
+    steps = torch.stack(driven.step or propagator(driven.frequency, driven.q))
+    frequency, q, biases = driven.frequency.double(), driven.q.double(), dense(biases)
+    elapsed = None if driven.elapsed is None else dense(driven.elapsed).double()
+    tensors = (
+        offsets, before, x, weight, steps, elapsed, frequency, q, biases, state, pooled, output
+    )  # fmt: skip
+    call = ResonatorCall(
+        x.element_size(), torch.get_num_threads(), len(offsets) - 1, x.shape[1], len(frequency),
+        biases.shape[1], *(None if t is None else t.data_ptr() for t in tensors),
+    )  # fmt: skip
+    call.tensors = tensors  # they must live as long
+    return functools.partial(invoke, "an_resonate", call)

@@ -1,0 +1,163 @@
+"""The C files of the runtime, and how they are put around a model."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.export import write as writer
+from anharmonic.export import write_c
+from anharmonic.export.c import drawn_examples
+from anharmonic.export.plan import plan
+from anharmonic.export.write import RUNTIME, Program, resolved, write_sources
+
+ROOT = Path(__file__).parents[2]
+FILES = ("model.h", "model.c", "model_test.c")
+PREPARATION = Preprocessing(
+    (1.0, 10.0), (2.0, 5.0), True, "forward", masked=(1,), difference=(1.0, 0.5)
+)
+
+
+def model(layer="LEM", input_size=2, **options):
+    torch.manual_seed(0)
+    made = ah.SequenceModel(layer, input_size, 3, hidden_size=4, **options)
+    return made.eval().requires_grad_(False)
+
+
+def test_conditions_on_flags_are_decided_and_others_stay(tmp_path, monkeypatch):
+    text = """\
+#if ONE
+one
+#ifdef OTHER
+#if !TWO
+other, without two
+#else
+other, with two
+#endif
+#else
+#include "more.h"
+#endif
+#else
+no one
+#ifdef HIDDEN
+#endif
+#endif
+"""
+    (tmp_path / "a.h").write_text(text)
+    monkeypatch.setattr(writer, "RUNTIME", tmp_path)
+    more = {"more.h": "more"}
+    wanted = ["one", "#ifdef OTHER", "other, without two", "#else", "more", "#endif"]
+    assert resolved("a.h", {"ONE"}, more).splitlines() == wanted
+    wanted[2] = "other, with two"
+    assert resolved("a.h", {"ONE", "TWO"}, more).splitlines() == wanted
+    assert resolved("a.h", set(), more).splitlines() == ["no one", "#ifdef HIDDEN", "#endif"]
+
+
+@pytest.mark.parametrize("weights", ["float", "int16"])
+@pytest.mark.parametrize("layer", ["LEM", "UnICORNN"])
+def test_the_program_is_what_the_compiler_makes_of_the_runtime(
+    tmp_path, cc, layer, weights, monkeypatch
+):
+    """The same code comes of the runtime as it is, where the compiler decides every condition."""
+    kept = {}
+
+    def keep(self, check):
+        kept["program"] = self
+        return sources(self, check)
+
+    sources = Program.sources
+    monkeypatch.setattr(Program, "sources", keep)
+    made = model(layer, PREPARATION.size, num_layers=2, readout="mean", patch=2)
+    x = drawn_examples(plan(made, PREPARATION))
+    write_c(made, tmp_path, preparation=PREPARATION, weights=weights, calibration=x)
+    program, raw = kept["program"], tmp_path / "raw"
+    shutil.copytree(RUNTIME, raw)
+    flags = "".join(f"#define {name} 1\n" for name in sorted(program.flags))
+    numbers = writer.defines({f"MODEL_{name}": n for name, n in program.numbers.items()})
+    (raw / "config.h").write_text(flags + numbers)
+    (raw / "table.h").write_text(program.table)
+    arrays = "\n".join([writer.defines(program.constants), *program.arrays])
+    (raw / "weights.h").write_text(arrays)
+    codes = []
+    for folder in (tmp_path, raw):
+        cc("-O1", "-S", "-o", str(folder / "model.s"), str(folder / "model.c"))
+        codes.append((folder / "model.s").read_text())
+    assert codes[0] == codes[1]
+
+
+def test_every_name_in_a_condition_of_the_runtime_is_set_somewhere():
+    text = "".join(path.read_text() for path in RUNTIME.iterdir())
+    asked = set(re.findall(r"^#if !?([A-Z]\w*)$", text, re.MULTILINE))
+    code = (RUNTIME.parent / "c_program.py").read_text() + (RUNTIME.parent / "write.py").read_text()
+    formed = {f"POOL_{name}" for name in "SHARE EXCESS RUN POSITION LARGEST RMS END".split()}
+    assert {name for name in asked - formed - {"INT8"} if f'"{name}"' not in code} == set()
+
+
+def test_a_file_of_the_user_is_not_replaced(tmp_path):
+    (tmp_path / "model.c").write_text("int main(void) { return 0; }\n")
+    with pytest.raises(FileExistsError, match=r"model\.c .*that anharmonic wrote.*another folder"):
+        write_c(model(), tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["model.c"]
+    assert (tmp_path / "model.c").read_text() == "int main(void) { return 0; }\n"
+    (tmp_path / "model.c").unlink()
+    (tmp_path / "model_test.c").mkdir()
+    with pytest.raises(FileExistsError, match=r"model_test\.c"):
+        write_c(model(), tmp_path)
+    assert not (tmp_path / "model.c").exists()
+
+
+def test_an_earlier_export_is_replaced(tmp_path):
+    # Before 0.2 the mark stood in the second line of a header.
+    (tmp_path / "model.h").write_text("/* 2 channels; 3 outputs\n * Written by anharmonic 0.1.0.\n")
+    write_c(model(), tmp_path)
+    first = (tmp_path / "model.c").read_text()
+    assert all("Written by anharmonic" in (tmp_path / n).read_text()[:80] for n in FILES)
+    write_c(model("GRU"), tmp_path)
+    assert (tmp_path / "model.c").read_text() != first
+    with pytest.raises(FileExistsError, match="folder"):
+        write_sources({}, tmp_path / "model.c")
+
+
+def test_the_runtime_is_formatted():
+    program = shutil.which("clang-format", path=ROOT / ".venv" / "bin") or shutil.which(
+        "clang-format"
+    )
+    if program is None or not (ROOT / ".clang-format").is_file():
+        pytest.skip("needs clang-format and .clang-format")
+    files = sorted(map(str, RUNTIME.iterdir()))
+    done = subprocess.run(
+        [program, "--dry-run", "--Werror", *files], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("weights", ["float", "int16"])
+def test_clang_tidy_finds_nothing(tmp_path, weights):
+    if shutil.which("clang-tidy") is None:
+        pytest.skip("needs clang-tidy")
+    made = model("LEM", PREPARATION.size)
+    x = drawn_examples(plan(made, PREPARATION))
+    write_c(made, tmp_path, preparation=PREPARATION, weights=weights, calibration=x)
+    off = ("easily-swappable-parameters", "narrowing-conversions")
+    off += ("implicit-widening-of-multiplication-result",)
+    checks = "--checks=-*,clang-analyzer-*,bugprone-*" + "".join(f",-bugprone-{c}" for c in off)
+    done = subprocess.run(
+        [
+            "clang-tidy",
+            checks,
+            "--warnings-as-errors=*",
+            "model.c",
+            "model_test.c",
+            "--",
+            "-std=c99",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,211 @@
+"""Resonators over sequences: closed forms, backends, threads, parts, lengths, gradients."""
+
+import math
+
+import pytest
+import torch
+
+from anharmonic.ops import available_backends
+from anharmonic.ops.resonator import (
+    Driven,
+    Pools,
+    at_rest,
+    in_place,
+    no_pools,
+    pool,
+    propagator,
+    respond,
+)
+
+BACKENDS = available_backends("resonator_pool")
+F32, F64 = torch.float32, torch.float64
+needs_native = pytest.mark.skipif("native" not in BACKENDS, reason="no compiled library here")
+
+
+def example(*, dtype=F64, oscillators=37, biases=2, elapsed=False, lengths=(5, 0, 90, 33)):
+    g = torch.Generator().manual_seed(0)
+    total = sum(lengths)
+    driven = Driven(
+        torch.randn(total, 3, generator=g, dtype=F64).to(dtype),
+        torch.tensor([0, *lengths]).cumsum(0),
+        torch.randn(3, oscillators, generator=g, dtype=F64).to(dtype),
+        (torch.rand(oscillators, generator=g, dtype=F64) * 2 + 0.01).to(dtype),
+        (torch.rand(oscillators, generator=g, dtype=F64) * 2 + 0.1).to(dtype),
+        torch.rand(total, generator=g, dtype=F64) * 3 if elapsed else None,
+    )
+    return driven, torch.randn(2, biases, oscillators, generator=g, dtype=F64).to(dtype)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_step_up_is_answered_as_the_closed_form_says(backend):
+    w, q, T = 0.2, 3.0, 150
+    one = torch.ones(1, dtype=F64)
+    driven = Driven(torch.ones(T, 1, dtype=F64), torch.tensor([0, T]), one[None], w * one, q * one)
+    found, _ = respond(driven, backend=backend)
+    zeta = 1 / (2 * q)
+    root = math.sqrt(1 - zeta**2)
+    t = w * torch.arange(1, T + 1, dtype=F64)
+    fading = torch.exp(-zeta * t)
+    y = 1 - fading * (torch.cos(root * t) + zeta / root * torch.sin(root * t))
+    z = fading / root * torch.sin(root * t)
+    # 150 steps, each rounded to 1e-16.
+    torch.testing.assert_close(found[:, 0, 0], y, rtol=0, atol=1e-13)
+    torch.testing.assert_close(found[:, 1, 0], z, rtol=0, atol=1e-13)
+
+    bias = torch.tensor([[1.1], [0.2]], dtype=F64)[:, :, None]
+    _, pooled = pool(driven, bias, backend=backend)
+    pools = Pools.of(pooled)
+    for row, (r, b) in enumerate(((y, 1.1), (z, 0.2))):
+        over = r > b
+        runs = [len(part) for part in "".join("01"[int(v)] for v in over).split("0")]
+        assert pools.above[0, row, 0, 0] == over.sum()
+        assert pools.longest[0, row, 0] == max(runs)
+        assert pools.position[0, row, 0] == torch.arange(T)[over].sum()
+        assert pools.largest[0, row, 0].item() == pytest.approx(r.max().item())
+        assert pools.square[0, row, 0].item() == pytest.approx(r.square().sum().item())
+        excess = (r - b).clamp(min=0).sum().item()
+        assert pools.excess[0, row, 0, 0].item() == pytest.approx(excess)
+
+
+@needs_native
+@pytest.mark.parametrize("elapsed", [False, True])
+@pytest.mark.parametrize("biases", [1, 2, 3])
+@pytest.mark.parametrize("oscillators", [1, 16, 37])
+def test_the_library_agrees_with_the_reference(oscillators, biases, elapsed):
+    driven, bias = example(oscillators=oscillators, biases=biases, elapsed=elapsed)
+    for a, b in zip(
+        pool(driven, bias, backend="native"), pool(driven, bias, backend="reference"), strict=True
+    ):
+        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
+    for a, b in zip(
+        respond(driven, backend="native"), respond(driven, backend="reference"), strict=True
+    ):
+        torch.testing.assert_close(a, b, rtol=1e-12, atol=1e-12)
+
+
+@needs_native
+def test_float32_is_as_near_as_float32_is():
+    driven, bias = example(dtype=torch.float32)
+    native, reference = (pool(driven, bias, backend=b)[1] for b in ("native", "reference"))
+    # Counts may differ where a response is within rounding of a bias; here none is.
+    scale = reference[torch.isfinite(reference)].abs().max()
+    same = native == reference
+    assert bool((same | ((native - reference).abs() <= 2e-5 * scale)).all())
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("elapsed", [False, True])
+def test_parts_and_one_sequence_alone_give_the_bits_of_the_whole(backend, elapsed):
+    driven, bias = example(dtype=torch.float32, elapsed=elapsed)
+    state, pooled = pool(driven, bias, backend=backend)
+    start, end = driven.offsets[2:4]
+
+    def part(first, last):
+        gaps = None if driven.elapsed is None else driven.elapsed[first:last]
+        own = torch.tensor([0, last - first])
+        return driven._replace(x=driven.x[first:last], offsets=own, elapsed=gaps)
+
+    alone = pool(part(start, end), bias, backend=backend)
+    assert torch.equal(alone[0][0], state[2]) and torch.equal(alone[1][0], pooled[2])
+    memory = (None, None)
+    for t in range(start, end):
+        before = torch.tensor([t - start])
+        memory = pool(part(t, t + 1), bias, *memory, before, backend=backend)
+    assert torch.equal(memory[0][0], state[2]) and torch.equal(memory[1][0], pooled[2])
+
+
+@needs_native
+def test_threads_change_no_bit():
+    driven, bias = example(dtype=torch.float32, oscillators=100, lengths=(700, 31, 500))
+    before = torch.get_num_threads()
+    try:
+        found = []
+        for threads in (1, 2, 5):
+            torch.set_num_threads(threads)
+            found.append(pool(driven, bias, backend="native"))
+    finally:
+        torch.set_num_threads(before)
+    for state, pooled in found[1:]:
+        assert torch.equal(state, found[0][0]) and torch.equal(pooled, found[0][1])
+
+
+@pytest.mark.parametrize("elapsed", [False, True])
+def test_gradients_of_responses_and_pools(elapsed):
+    driven, bias = example(oscillators=3, biases=1, lengths=(4, 7), elapsed=elapsed)
+    x, weight, frequency, q = (
+        t.clone().requires_grad_() for t in (driven.x, driven.weight, driven.frequency, driven.q)
+    )
+
+    def pooled(x, weight, frequency, q, bias):
+        moved = driven._replace(x=x, weight=weight, frequency=frequency, q=q)
+        pools = Pools.of(pool(moved, bias)[1])
+        return pools.excess, pools.largest, pools.square, respond(moved)[0]
+
+    inputs = (x, weight, frequency, q, bias.requires_grad_())
+    assert torch.autograd.gradcheck(pooled, inputs)
+
+
+def test_what_the_library_cannot_do_is_said():
+    driven, bias = example(biases=17)
+    pool(driven, bias)
+    if "native" in BACKENDS:
+        with pytest.raises(ValueError, match=r"native.*17 biases.*auto"):
+            pool(driven, bias, backend="native")
+        trained = driven._replace(q=driven.q.requires_grad_())
+        with pytest.raises(ValueError, match=r"native.*gradient.*auto"):
+            pool(trained, bias[:, :1], backend="native")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "error"),
+    [
+        ("x", lambda t: t[0], ValueError),
+        ("offsets", lambda t: t[:, None], ValueError),
+        ("offsets", lambda t: t + 1, ValueError),
+        ("offsets", lambda t: t - 1, ValueError),
+        ("offsets", lambda t: t.flip(0), ValueError),
+        ("offsets", lambda t: t.int(), TypeError),
+        ("weight", lambda t: t[:1], ValueError),
+        ("weight", lambda t: t[:, :1], ValueError),
+        ("weight", lambda t: t.to(F32), TypeError),
+        ("frequency", lambda t: t[None], ValueError),
+        ("frequency", lambda t: t.to(F32), TypeError),
+        ("q", lambda t: t[:-1], ValueError),
+        ("q", lambda t: t.to(F32), TypeError),
+        ("elapsed", lambda t: t[:-1], ValueError),
+        ("elapsed", lambda t: t.long(), TypeError),
+        ("step", lambda t: t._replace(b=t.b[:-1]), ValueError),
+        ("step", lambda t: t._replace(c=t.c.to(F32)), TypeError),
+        ("state", lambda t: t[:, :, :-1], ValueError),
+        ("state", lambda t: t[:-1], ValueError),
+        ("state", lambda t: t.to(F32), TypeError),
+        ("biases", lambda t: t[0], ValueError),
+        ("biases", lambda t: t[:, :0], ValueError),
+        ("biases", lambda t: t[..., :-1], ValueError),
+        ("biases", lambda t: t.to(F32), TypeError),
+        ("pooled", lambda t: t[:, :, :-1], ValueError),
+        ("pooled", lambda t: t.to(F32), TypeError),
+        ("before", lambda t: t[:-1], ValueError),
+        ("before", lambda t: t.int(), TypeError),
+    ],
+)
+def test_a_wrong_tensor_is_refused_by_its_name(name, wrong, error):
+    driven, biases = example(elapsed=True)
+    driven = driven._replace(step=propagator(driven.frequency, driven.q))
+    more = {
+        "biases": biases,
+        "state": at_rest(4, driven),
+        "pooled": no_pools(4, biases),
+        "before": torch.zeros(4, dtype=torch.int64),
+    }
+    in_place(driven, **more)  # all are right
+    if name in more:
+        more[name] = wrong(more[name])
+    else:
+        driven = driven._replace(**{name: wrong(getattr(driven, name))})
+    for run in (pool, in_place):
+        with pytest.raises(error, match=rf"^{name}\S* must .*; got "):
+            run(driven, **more)
+    if name not in ("biases", "pooled", "before"):
+        with pytest.raises(error, match=rf"^{name}\S* must .*; got "):
+            respond(driven, more["state"])

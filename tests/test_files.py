@@ -1,0 +1,121 @@
+import errno
+import os
+import resource
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from anharmonic._files import replacing, write_atomically
+
+
+def test_replaces_whole(tmp_path):
+    path = tmp_path / "a"
+    write_atomically(path, "one")
+    write_atomically(path, memoryview(b"two\xff"))
+    assert path.read_bytes() == b"two\xff"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def kept(path, match):
+    """A failed write leaves the old file, and no other."""
+    with pytest.raises(OSError, match=match) as e:
+        write_atomically(path, "new" * 9)
+    assert path.read_text() == "old"
+    assert os.listdir(path.parent) == ["a"]
+    return e.value.errno
+
+
+@pytest.mark.parametrize("failing", ["fsync", "replace"])
+def test_full_disk_keeps_the_old_file(tmp_path, monkeypatch, failing):
+    write_atomically(tmp_path / "a", "old")
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, failing, full)
+    assert kept(tmp_path / "a", "a must be writable; got No space left on device; free") == 28
+
+
+def test_a_cut_short_write_keeps_the_old_file(tmp_path):
+    write_atomically(tmp_path / "a", "old")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (9, limits[1]))
+    try:
+        assert kept(tmp_path / "a", "a must be writable; got File too large") == errno.EFBIG
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_an_error_in_the_block_keeps_the_old_file(tmp_path):
+    write_atomically(tmp_path / "a", "old")
+    with pytest.raises(RuntimeError), replacing(tmp_path / "a") as file:
+        file.write(b"new")
+        raise RuntimeError
+    assert (tmp_path / "a").read_text() == "old"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_links_are_followed_and_permissions_kept(tmp_path):
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "a", tmp_path / "link"
+    target.write_text("old")
+    target.chmod(0o640)
+    link.symlink_to(target)
+    write_atomically(link, "new")
+    assert link.is_symlink()
+    assert target.read_text() == "new"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o077, 0o600), (0o022, 0o644)])
+def test_new_files_follow_the_umask(tmp_path, mask, mode):
+    before = os.umask(mask)
+    try:
+        write_atomically(tmp_path / "a", "new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == mode
+
+
+def test_devices_and_pipes_are_written_to(tmp_path):
+    write_atomically(Path("/dev/null"), "lost")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    pipe, got = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader.start()
+    write_atomically(pipe, "through")
+    reader.join()
+    assert got == [b"through"]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+@pytest.mark.parametrize("name", [".", "there"])
+def test_a_folder_is_refused(tmp_path, monkeypatch, name):
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(IsADirectoryError, match="must be writable; got Is a directory"):
+        write_atomically(Path(name), "new")
+
+
+def test_missing_folder(tmp_path):
+    with pytest.raises(OSError, match="No such file or directory"):
+        write_atomically(tmp_path / "no" / "a", "new")
+
+
+def test_two_writers_do_not_meet(tmp_path, monkeypatch):
+    replace, seen = os.replace, []
+
+    def second_first(source, target):
+        seen.append(source)
+        if len(seen) == 1:
+            write_atomically(target, "second")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", second_first)
+    write_atomically(tmp_path / "a", "first")
+    assert len(set(seen)) == 2
+    assert (tmp_path / "a").read_text() == "first"
+    assert os.listdir(tmp_path) == ["a"]
