@@ -252,4 +252,4 @@ def test_a_library_that_was_cut_short_is_built_again(tmp_path):
     for library in folder.glob("*.so"):
         library.write_bytes(b"")
     assert run_program(**{build.FOLDER: str(folder)}).stdout.startswith("True")
-    assert sorted(p.suffix for p in folder.iterdir()) == [".so"] * 2
+    assert {p.suffix for p in folder.iterdir()} == {".so"}

@@ -157,9 +157,10 @@ def explain(recurrence: Recurrence) -> None:
         recurrence: What ``recurrence`` returned.
 
     Example:
-        >>> import torch
-        >>> explain(Recurrence(torch.add))
-        add runs as a loop in PyTorch: it was not called yet.
+        >>> def average(u, h, w):
+        ...     return (u + h) / 2
+        >>> explain(Recurrence(average))
+        average runs as a loop in PyTorch: it was not called yet.
     """
     print(recurrence.explain())
 
