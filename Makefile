@@ -22,7 +22,7 @@ $(READY): pyproject.toml papers/pyproject.toml constraints.txt $(CSRC)
 	@echo "Making .venv and installing PyTorch and the package; this takes a minute or two."
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade-strategy only-if-needed -c constraints.txt torch
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[train,graph,ode,sweep,cluster,onnx,dev]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[train,graph,ode,sweep,onnx,dev]'
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e papers
 	touch $(READY)
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import functools
-import importlib.util
 import os
 import threading
 import time
@@ -17,9 +16,6 @@ import pytest
 from anharmonic.cli.main import main
 from anharmonic.data import Arrays, GraphTask
 from anharmonic.train import Result
-
-# Its examples would be looked for where it cannot be imported.
-collect_ignore = [] if importlib.util.find_spec("aeon") else ["src/anharmonic/estimators/aeon.py"]
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

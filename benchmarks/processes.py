@@ -1,8 +1,8 @@
-"""What processes cost beside the trainings in them: --jobs, --cluster local and torchrun.
+"""What processes cost beside the trainings in them: --jobs and torchrun.
 
 python benchmarks/processes.py
 
-The same trainings of LEM on digits in one process, in several and as jobs; each case is a command
+The same trainings of LEM on digits in one process, and in several; each case is a command
 in a folder of its own. CPU seconds are those of all its processes; what its wall seconds say
 depends on what else the machine does.
 """
@@ -31,10 +31,7 @@ def cases(epochs, rows):
         "one training, torchrun with two processes": [*torchrun, "--devices", "2"],
         f"{rows} trainings, --jobs 1": compare,
         f"{rows} trainings, --jobs 2": [*compare, "--jobs", "2"],
-        f"{rows} trainings, --jobs 2 --cluster local": [
-            *compare, "--jobs", "2", "--cluster", "local"
-        ],
-    }  # fmt: skip
+    }
 
 
 def seconds(words):

@@ -26,19 +26,20 @@ def one_trial(config):
     """A trial of Tune: it is told every epoch's validation value, and may stop the training."""
     run = Run("digits", "LEM", model_options={"hidden_size": 16}, epochs=EPOCHS, lr=config["lr"])
     environment = RunEnvironment(out=config["folder"], threads=1, progress=False)
-    fit(run, environment, told=lambda epoch, valid: tune.report({"valid": valid, "epoch": epoch}))
+    fit(
+        run,
+        environment,
+        on_epoch_end=lambda epoch, values: tune.report({"valid": values["valid"], "epoch": epoch}),
+    )
 
 
 def one_process(config):
-    """A process of one training: Ray's Train says which, Lightning's DDP does the rest."""
+    """A process of one training: Ray's Train says which one."""
     context = train.get_context()
     os.environ |= {
-        "TORCHELASTIC_RUN_ID": "ray",  # what torchrun would have set
-        "RANK": str(context.get_world_rank()),
+        "RANK": str(context.get_world_rank()),  # what torchrun would have set
         "LOCAL_RANK": str(context.get_local_rank()),
-        "GROUP_RANK": str(context.get_node_rank()),
         "WORLD_SIZE": str(context.get_world_size()),
-        "LOCAL_WORLD_SIZE": str(context.get_local_world_size()),
     }
     run = Run("digits", "LEM", model_options={"hidden_size": 16}, epochs=2)
     environment = RunEnvironment(

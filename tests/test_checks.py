@@ -87,6 +87,6 @@ def test_natural_refuses_kinds(value):
 
 
 def test_missing_extra_names_the_extra():
-    text = 'training needs the package lightning; got .*; run: pip install "anharmonic.train."'
+    text = 'training needs the package pyarrow; got .*; run: pip install "anharmonic.train."'
     with pytest.raises(ImportError, match=text):
-        raise _checks.missing_extra("lightning", "train", "training")
+        raise _checks.missing_extra("pyarrow", "train", "training")

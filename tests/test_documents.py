@@ -19,13 +19,16 @@ EXAMPLES = [
 ]
 SHORT = {"graph_parts.py": ["--depth", "4", "--epochs", "2", "--seeds", "1"]}
 """Options of examples that train for minutes."""
+NEEDS = {
+    "ray_around_fit.py": ["ray"],
+    "aeon_estimators.py": ["aeon"],
+    "jobs_on_slurm.py": ["submitit"],
+}
 
 
 # Each document runs in a process of its own, forked from one that has imported what takes seconds.
 FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(
-    ["anharmonic", "lightning.pytorch", "torchmetrics", "matplotlib.pyplot"]
-)
+FORKS.set_forkserver_preload(["anharmonic", "matplotlib.pyplot"])
 
 START = """
 import os, sys, torch
@@ -82,8 +85,8 @@ def test_links_lead_somewhere(page):
 def test_examples_run(example, tmp_path, request):
     if example.name == "graph_parts.py":
         request.getfixturevalue("real_data")("planetoid_cora.npz", "graph")
-    if example.name == "ray_around_fit.py":
-        pytest.importorskip("ray", reason="Ray is no dependency, only an example's")
+    for module in NEEDS.get(example.name, ()):
+        pytest.importorskip(module, reason="no dependency, only an example's")
     words = ["script.py", *SHORT.get(example.name, [])]
     code = f"import runpy; sys.argv = {words}; "
     code += f"runpy.run_path({str(example)!r}, run_name='__main__')"
@@ -94,7 +97,7 @@ def measured(table):
     """The cells "reported" and "ours" of a table in papers/docs/results, by graph and row."""
     page = ROOT / "papers" / "docs" / "results" / f"{table.partition('-')[0]}.md"
     page = page.read_text("utf-8")
-    part = page.split(f"`{table}` ·")[1].split("\n## ")[0]
+    part = page.split(f"[`{table}`](")[1].split("\n## ")[0]
     found, group = {}, ""
     for line in part.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]

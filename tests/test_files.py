@@ -27,7 +27,7 @@ def kept(path, match):
     return e.value.errno
 
 
-@pytest.mark.parametrize("failing", ["fsync", "replace"])
+@pytest.mark.parametrize("failing", ["write", "fsync", "replace"])
 def test_full_disk_keeps_the_old_file(tmp_path, monkeypatch, failing):
     write_atomically(tmp_path / "a", "old")
 
@@ -103,6 +103,13 @@ def test_a_folder_is_refused(tmp_path, monkeypatch, name):
 def test_missing_folder(tmp_path):
     with pytest.raises(OSError, match="No such file or directory"):
         write_atomically(tmp_path / "no" / "a", "new")
+
+
+def test_written_in_pieces(tmp_path, monkeypatch):
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda d, data: write(d, data[:2]))
+    write_atomically(tmp_path / "a", "hello")
+    assert (tmp_path / "a").read_text() == "hello"
 
 
 def test_two_writers_do_not_meet(tmp_path, monkeypatch):

@@ -18,22 +18,14 @@ PROJECTS = [
 REACH = re.compile(r"PATH|SSL_CERT_(FILE|DIR)|(HTTPS?|ALL|NO)_PROXY", re.IGNORECASE)
 
 
-APART = "aeon"
-"""An extra for an environment of its own, without constraints.txt."""
-
-
 def requirements():
-    """Of every project and every extra but one, without the projects themselves."""
+    """Of every project and every extra, without the projects themselves."""
     projects = [tomllib.loads(path.read_text())["project"] for path in PROJECTS]
     names = {project["name"] for project in projects}
     groups = [
         group
         for project in projects
-        for name, group in (
-            ("", project["dependencies"]),
-            *project.get("optional-dependencies", {}).items(),
-        )
-        if name != APART
+        for group in (project["dependencies"], *project.get("optional-dependencies", {}).values())
     ]
     return [line for group in groups for line in group if Requirement(line).name not in names]
 

@@ -287,9 +287,9 @@ def missing_extra(package: str, extra: str, purpose: str = "this") -> ImportErro
         purpose: What needs it, e.g. "training".
 
     Example:
-        >>> str(missing_extra("cattrs", "train", "training")).partition("; ")[0]
-        'training needs the package cattrs'
-        >>> str(missing_extra("cattrs", "train")).endswith('run: pip install "anharmonic[train]".')
+        >>> str(missing_extra("tyro", "train", "training")).partition("; ")[0]
+        'training needs the package tyro'
+        >>> str(missing_extra("tyro", "train")).endswith('run: pip install "anharmonic[train]".')
         True
     """
     return ImportError(

@@ -99,8 +99,10 @@ def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
         ...     sorted(os.listdir(folder))
         ['a.txt']
     """
+    data = memoryview(content.encode() if isinstance(content, str) else content)
     with replacing(path) as file:
-        file.write(content.encode() if isinstance(content, str) else content)
+        while data:
+            data = data[os.write(file.fileno(), data) :]
 
 
 def append_line(path: Path, text: str) -> None:

@@ -6,13 +6,13 @@ import ctypes
 import os
 import sys
 
-# As Lightning looks for it. SLURM_PROCID comes last: it is also set where SLURM starts no ranks.
-_RANKS = ("RANK", "LOCAL_RANK", "SLURM_PROCID")
+# SLURM_PROCID comes last: it is also set where SLURM starts no ranks.
+_RANKS = ("RANK", "SLURM_PROCID")
 _M_MMAP_THRESHOLD = -3  # of malloc.h
 
 
 def rank() -> int:
-    """The number of this process among those that torchrun, SLURM or Lightning started together.
+    """The number of this process among those that torchrun, SLURM or `fit` started together.
 
     Example:
         >>> rank()

@@ -1,10 +1,13 @@
+import dataclasses
 import sys
 
 import numpy as np
 import pytest
 
-from anharmonic.cli.compare import task_named, with_others
-from anharmonic.train import read_results
+from anharmonic.cli.compare import task_named
+from anharmonic.train import RunEnvironment, read_results
+from anharmonic.train.compare import plan
+from anharmonic.train.folder import locked, run_folder
 
 QUICK = ("--epochs", "1", "--hidden-size", "4", "--threads", "1", "--no-progress")
 
@@ -19,6 +22,28 @@ def test_a_table_says_what_was_found(cli, tmp_path):
     assert "sorted by validation" in out
     assert len(read_results(tmp_path / "runs" / "results.jsonl")) == 2
     assert cli(*words)[1] == out  # nothing to do
+
+
+def test_what_was_trained_several_at_a_time_is_reported_again(cli, tmp_path):
+    words = ("compare", "digits", "--models", "lem", "lstm", "--seeds", "0", "--jobs", "2", *QUICK)
+    code, out, _ = cli(*words)
+    assert code == 0
+    (tmp_path / "compare.html").unlink()  # as after a kill before it was written
+    assert cli(*words)[:2] == (0, out)
+    assert "LSTM" in (tmp_path / "compare.html").read_text()
+
+
+def test_what_another_process_trains_is_not_counted(cli, tmp_path):
+    words = ("compare", "digits", "--models", "lem", "lstm", *QUICK)
+    assert cli(*words, "--seeds", "0")[0] == 0
+    run = next(r.run for r in read_results(tmp_path / "runs" / "results.jsonl"))
+    environment = RunEnvironment(out=tmp_path / "runs")
+    with locked(run_folder(dataclasses.replace(run, seed=1), environment)):
+        code, out, _ = cli(*words, "--seeds", "0", "1")
+    assert code == 0 and "standard deviation of 1 to 2 runs" in out
+    assert f"{run.model} (1 run)" in out
+    code, out, _ = cli(*words, "--seeds", "0", "1")
+    assert code == 0 and "of 2 runs" in out and "(1 run)" not in out
 
 
 def test_a_file_and_its_options(cli, data):
@@ -72,26 +97,24 @@ def test_help(cli):
     assert "--length" in cli("compare", "adding", "--help")[1]
 
 
-def test_resonators_are_among_the_models_by_default_and_by_name(data):
+def test_resonators_are_among_the_models_by_default(data):
     pytest.importorskip("sklearn")
-    models, (other,), notes = with_others((), "file")
-    assert models is None and other.name == "resonators" and notes == ()
-    models, others, _ = with_others(("lem", "Resonators"), "digits")
-    assert models == ("lem",) and len(others) == 1
-    assert with_others(("lem",), "digits") == (("lem",), (), ())
-    assert with_others((), "graph") == (None, (), ())
+    made = plan("file", RunEnvironment(file=data))
+    assert next(iter(made.recipes)) == "Resonators" and made.notes == ()
 
 
 def test_resonators_alone(cli, data):
     pytest.importorskip("sklearn")
     code, out, err = cli("compare", data, "--models", "resonators", "--seeds", "0", "1")
-    assert code == 0 and "resonators" in out and "2 runs" in out
-    assert len(err.splitlines()) == 2 and err.startswith("resonators, seed 0: test accuracy")
+    assert code == 0 and "Resonators" in out and "2 runs" in out
+    lines = err.splitlines()
+    assert lines[1].startswith("2 trainings of 2") and "test accuracy" in lines[3]
 
 
-def test_without_scikit_learn_resonators_are_left_out_and_it_is_said(monkeypatch):
-    monkeypatch.setitem(sys.modules, "anharmonic.estimators", None)
-    models, others, (note,) = with_others((), "file")
-    assert models is None and others == () and note.startswith("resonators are left out")
+def test_without_scikit_learn_resonators_are_left_out_and_it_is_said(monkeypatch, data):
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    environment = RunEnvironment(file=data)
+    (note,) = plan("file", environment).notes
+    assert note.startswith("Resonators is left out") and "scikit-learn" in note
     with pytest.raises(ImportError):
-        with_others(("resonators",), "file")
+        plan("file", environment, models=["resonators"])

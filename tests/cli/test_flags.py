@@ -9,7 +9,7 @@ import pytest
 
 from anharmonic.cli.flags import fields_of, options_of, run_command
 from anharmonic.cli.main import main
-from anharmonic.nn.registry import list_models, model_class
+from anharmonic.nn.registry import MODEL_KINDS, list_models, model_class
 from anharmonic.train.options import check_model_options, model_option_parameters
 
 
@@ -38,10 +38,14 @@ def pour(
 def test_fields_are_flags_and_fixed_ones_are_not(capsys):
     cup, kinds = run_command(pour, ["--size", "4", "--kinds", "a", "b"], "pour")
     assert isinstance(cup, Cup) and (cup.size, cup.colour, kinds) == (4, "blue", ("a", "b"))
-    for words, code in ((["--help"], 0), (["--colour", "red"], 2)):
-        with pytest.raises(SystemExit) as stop:
+    with pytest.raises(SystemExit) as stop:
+        run_command(pour, ["--help"], "pour")
+    assert stop.value.code == 0
+    for words in (["--colour", "red"], ["--size"], ["--size", "x"], ["--siz", "3"]):
+        with pytest.raises(ValueError, match=f"options of `pour` must be .*{words[0]}.*--help"):
             run_command(pour, words, "pour")
-        assert stop.value.code == code
+    with pytest.raises(ValueError, match="did you mean '--size'"):
+        run_command(pour, ["--sise", "3"], "pour")
     said = capsys.readouterr()
     assert "How much goes in. (default: 3)" in said.out and "--colour" not in said.out
 
@@ -51,9 +55,7 @@ def flags_of(model):
     return options_of(model_class(model), model_option_parameters(model), defaults)
 
 
-@pytest.mark.parametrize(
-    "model", [name for kind in ("sequence", "graph", "tabular") for name in list_models(kind)]
-)
+@pytest.mark.parametrize("model", [name for kind in MODEL_KINDS for name in list_models(kind)])
 def test_every_option_of_a_model_is_a_flag_with_help(model, capsys):
     def command(options: Annotated[dict[str, Any], flags_of(model)]) -> dict[str, Any]:
         return options

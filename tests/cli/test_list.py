@@ -1,7 +1,7 @@
 import pytest
 
 from anharmonic.data.registry import describe_tasks, list_tasks
-from anharmonic.nn.registry import list_models
+from anharmonic.nn.registry import MODEL_KINDS, list_models
 
 pytestmark = pytest.mark.papers  # tables and figures are theirs
 
@@ -19,7 +19,7 @@ def list_figures():
 
 
 def all_models():
-    return [*list_models(), *list_models("graph"), *list_models("tabular")]
+    return [name for kind in MODEL_KINDS for name in list_models(kind)]
 
 
 def test_list_shows_everything(cli):

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.data import SequenceDataset, ShardsTask, parquet_shards, write_shards
+from anharmonic.data import (
+    SequenceDataset,
+    ShardsTask,
+    file_digest,
+    parquet_shards,
+    write_shards,
+)
 
 
 def shards(seed, sizes=(5, 9, 6), values=False):
@@ -67,7 +73,7 @@ def test_values_from_parquet(tmp_path):
     path = write_shards(tmp_path / "set", {"train": read(), "test": read()})
     task = ShardsTask(path, standardise=False)
     assert (task.target, task.metric, task.output_size) == ("value", "rmse", 1)
-    assert len(json.loads(path.read_text())["parts"]["train"]) == 3
+    assert json.loads(path.read_text())["parts"]["train"]["size"] == 11
     batch = task.splits().train.take(torch.arange(11))
     assert np.array_equal(batch.x.numpy(), x)
     assert np.array_equal(batch.y[:, 0].numpy(), y.astype(np.float32))
@@ -96,14 +102,106 @@ def test_what_does_not_fit_is_named(tmp_path, made, text):
         write_shards(tmp_path / "set", made)
 
 
-def test_other_or_damaged_shards_are_refused(index):
-    with pytest.raises(ValueError, match=r"sha256 of .*give the data of the run"):
+def test_other_or_missing_shards_are_refused(index):
+    with pytest.raises(ValueError, match=r"sha256 of .*give the file of the run"):
         ShardsTask(index, sha256="0" * 64)
     with pytest.raises(FileExistsError, match="without shards"):
         write_shards(index.parent, {"train": shards(0), "test": shards(1)})
-    (index.parent / "test-00001.y.npy").unlink()
-    with pytest.raises(FileNotFoundError, match=r"test-00001\.y\.npy"):
+    (index.parent / "test.y.npy").unlink()
+    with pytest.raises(FileNotFoundError, match=r"test\.y\.npy"):
         ShardsTask(index).splits()
-    index.write_text("{}")
+
+
+DAMAGE = {
+    "cut": lambda content: content[:-9],
+    "cut in the header": lambda content: content[:40],
+    "nothing": lambda content: b"",
+    "longer": lambda content: content + b"\0",
+    "a byte changed": lambda content: content[:-3] + bytes([content[-3] ^ 1]) + content[-2:],
+    "another format": lambda content: b"PK\x03\x04" + content,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize("name", ["train.x.npy", "valid.y.npy", "test.x.npy"])
+def test_a_damaged_file_is_refused(index, name, damage):
+    path = index.parent / name
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match=rf"sha256 of .*{name}.*as written; got .*; restore"):
+        ShardsTask(index).splits()
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros((19, 7, 2), np.float32),
+        np.zeros((20, 6, 2), np.float32),
+        np.zeros((20, 14), np.float32),
+        np.zeros((20, 7, 2), np.complex64),
+        np.full((20, 7, 2), "a"),
+    ],
+)
+def test_files_that_do_not_fit_together_are_refused(index, array):
+    """Their digests are those of the index."""
+    np.save(index.parent / "train.x.npy", array)
+    content = json.loads(index.read_text())
+    content["parts"]["train"]["x"] = file_digest(index.parent / "train.x.npy")
+    index.write_text(json.dumps(content))
+    with pytest.raises(
+        ValueError, match=r"train\.x\.npy must be \[20, 7, 2\] of real numbers; got"
+    ):
+        ShardsTask(index).splits()
+
+
+def test_classes_without_a_name_are_refused(index):
+    content = json.loads(index.read_text())
+    content["class_names"] = ["a", "b"]
+    index.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r"classes in train\.y\.npy must be those of the index"):
+        ShardsTask(index).splits()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"parts": {"train": [{"name": "../outside", "size": 20}], "valid": [], "test": []}},
+        {"parts": {"train": {"size": 20, "x": "0", "y": "0"}}},
+        {"parts": 3},
+        {"mean": [0.0]},
+        {"std": [1.0, -1.0]},
+        {"std": [1.0, float("nan")]},
+        {"mean": None},
+        {"target": "colour"},
+        {"class_names": 5},
+        {"channels": "two"},
+        {"outputs": 0},
+        {"steps": 1e999},
+    ],
+)
+def test_a_damaged_index_is_refused(index, change):
+    index.write_text(json.dumps(json.loads(index.read_text()) | change))
+    with pytest.raises(ValueError, match=r"must be an index of shards; got .*; write it again"):
+        ShardsTask(index)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "null", "{", "\0"])
+def test_what_is_no_index_is_refused(index, text):
+    index.write_text(text)
     with pytest.raises(ValueError, match="must be an index of shards"):
         ShardsTask(index)
+
+
+def test_only_files_of_the_folder_are_read(index, tmp_path):
+    outside = tmp_path / "outside.x.npy"
+    (index.parent / "train.x.npy").rename(outside)
+    content = json.loads(index.read_text())
+    content["parts"]["train"]["name"] = "../outside"
+    index.write_text(json.dumps(content))
+    with pytest.raises(FileNotFoundError, match=r"train\.x\.npy"):
+        ShardsTask(index).splits()
+
+
+def test_shards_of_another_dtype_are_refused(tmp_path):
+    mixed = [(np.ones((1, 3, 1), kind), [0]) for kind in (np.float16, np.float32)]
+    with pytest.raises(ValueError, match="shard train-00001 must be as the first one"):
+        write_shards(tmp_path / "set", {"train": mixed, "test": []})

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor, ResonatorTransformer
-from anharmonic.estimators.resonators import sharpness
+from anharmonic.nn.resonators.model import fit_readout, sharpness
 
 FEW = {"num_oscillators": 40, "random_state": 0}
 
@@ -88,14 +88,13 @@ def test_lists_and_frames_are_as_arrays(waves, fitted):
 @pytest.mark.parametrize("weights", [None, np.random.default_rng(0).uniform(0.5, 2, 90)])
 def test_left_out_predictions_are_those_of_models_without_the_sequence(waves, weights):
     x, y = waves
-    model = ResonatorRegressor(**FEW)
     found = ResonatorTransformer(**FEW).fit_transform(x)
     targets = np.stack([y == "fast", y == "slow"], 1).astype(float)
-    left_out = model._fit_linear(found, targets, weights)
-    scaled = model.scaler_.transform(found.astype(np.float64))
+    made = fit_readout(found, targets, weights=weights)
+    left_out, scaled = made.left_out, made.scaler.transform(found.astype(np.float64))
     for i in (0, 17, 60):
         rest = np.delete(np.arange(90), i)
-        ridge = Ridge(model.ridge_.alpha_)
+        ridge = Ridge(made.ridge.alpha_)
         ridge.fit(scaled[rest], targets[rest], None if weights is None else weights[rest])
         np.testing.assert_allclose(ridge.predict(scaled[i : i + 1])[0], left_out[i], rtol=1e-5)
 

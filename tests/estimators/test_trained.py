@@ -118,6 +118,7 @@ def test_seeds(waves, trained):
 
 
 def test_random_states_threads_and_folders_are_left_alone(waves, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda *a, **k: pytest.fail("a temporary folder"))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     torch.manual_seed(5)

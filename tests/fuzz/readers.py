@@ -23,11 +23,11 @@ from anharmonic.data import read_parts
 from anharmonic.train import read_results
 
 HERE = Path(__file__).parent
-SUFFIXES = (".ts", ".npz", ".csv", ".arff", ".jsonl")
-WATCHED = re.compile(r"anharmonic/(data/(ts|npz|archive|files|readers|tables/\w+)|train/(results|serialization|run))\.py$")  # fmt: skip  # noqa: E501
+SUFFIXES = (".ts", ".npz", ".csv", ".jsonl")
+WATCHED = re.compile(r"anharmonic/(data/(ts|npz|archive|files|readers|tables/\w+)|train/(results|run))\.py$")  # fmt: skip  # noqa: E501
 WORDS = [
     *(b"@data\n", b"@univariate false\n", b"@classLabel true a b\n", b"@dimensions 2\n", b"?"),
-    *(b"@targetLabel true\n", b"@timestamps true\n", b"@attribute a numeric\n", b":", b",", b"\n"),
+    *(b"@targetLabel true\n", b"@timestamps true\n", b":", b",", b"\n"),
     *(
         b"nan",
         b"inf",

@@ -256,7 +256,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize("make", PLACES.values(), ids=PLACES)
-@pytest.mark.parametrize("name", ["d.ts", "d.npz", "d.csv", "d.parquet", "d.arff"])
+@pytest.mark.parametrize("name", ["d.ts", "d.npz", "d.csv", "d.parquet"])
 def test_places(make, name, refused_by_command, tiny):
     make(Path(name))
     refused_by_command("train", "lem", name, *tiny)

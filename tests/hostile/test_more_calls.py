@@ -407,8 +407,7 @@ TABLES = {
         "id,time,u,label\n1,now,2,x\n1,then,3,x\n", time="time", id="id"
     ),
     "parquet of text": lambda: table(WIDE, "d.parquet"),
-    "arff of text": lambda: table("@relation x\n@data\nword\n", "d.arff"),
-    "arff unknown kind": lambda: table("@relation x\n@attribute a evil\n@data\n1\n", "d.arff"),
+    "arff of the archives": lambda: table("@relation x\n@attribute a real\n@data\n1\n", "d.arff"),
     "target without a name": lambda: table(WIDE, target=""),
     "layout": lambda: table(WIDE, layout="most"),
     "id that is not there": lambda: table(WIDE, id="nobody"),

@@ -8,12 +8,12 @@ import pytest
 
 from anharmonic.nn import GradientGating, GraphCON, StepLayer
 from anharmonic.nn.arguments import argument_descriptions, constructor_arguments
-from anharmonic.nn.registry import list_models, model_class
+from anharmonic.nn.registry import MODEL_KINDS, list_models, model_class
 from anharmonic.nn.sequence.cornn import CoRNNCell
 from anharmonic.nn.sequence.lem import LEMCell
 from anharmonic.nn.sequence.unicornn import UnICORNNCell
 
-MODELS = [model_class(n) for kind in ("sequence", "graph", "tabular") for n in list_models(kind)]
+MODELS = [model_class(n) for kind in MODEL_KINDS for n in list_models(kind)]
 PARTS = [CoRNNCell, UnICORNNCell, LEMCell, GraphCON, GradientGating]
 
 

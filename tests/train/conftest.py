@@ -9,7 +9,7 @@ import pytest
 
 from anharmonic.data.base import Batch, Batches, Loaders, Task
 from anharmonic.data.registry import make_task
-from anharmonic.train import Run, RunEnvironment, training_state
+from anharmonic.train import Run, RunEnvironment, loop
 
 TASK_OPTIONS = {"length": 8, "valid_size": 20, "test_size": 20, "steps_per_epoch": 6}
 MODEL_OPTIONS = {"hidden_size": 4, "num_layers": 2, "dropout": 0.3}
@@ -37,7 +37,7 @@ def tiny() -> Callable[..., Run]:
 @pytest.fixture(autouse=True)
 def saved_after_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     """Epochs of these tests take less than the second between two states."""
-    monkeypatch.setattr(training_state, "_SECONDS_BETWEEN_SAVES", 0.0)
+    monkeypatch.setattr(loop, "_SECONDS_BETWEEN_SAVES", 0.0)
 
 
 @pytest.fixture

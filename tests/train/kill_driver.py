@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import lightning.pytorch  # noqa: F401
 import torch
 
 import anharmonic._files as files

@@ -71,7 +71,7 @@ def test_a_failure_stops_no_other(environment):
 def test_a_run_that_fails_while_it_trains_stops_no_other(environment, monkeypatch):
     from anharmonic.train import jobs
 
-    def fit(run, environment, told=None):
+    def fit(run, environment, task=None, on_epoch_end=None):
         if run.model == "LEM":
             raise RuntimeError("the machine is on fire")
         return trained(run, environment)
@@ -94,10 +94,9 @@ def of(make_result, model, tests, valid, **changes):
 
 
 def a_plan(environment):
+    made = plan("adding", environment, models=["LEM"])
     run = Run("adding", "LEM")
-    return dataclasses.replace(
-        plan("adding", environment, models=["LEM"]), recipes={"LEM": Recipe(run, {})}
-    )
+    return dataclasses.replace(made, recipes={"LEM": Recipe(run, made.task, {})})
 
 
 @pytest.mark.parametrize(("higher", "first"), [(False, "LSTM"), (True, "LEM")])

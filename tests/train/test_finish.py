@@ -1,5 +1,4 @@
 import json
-import types
 
 import pytest
 import torch
@@ -8,61 +7,52 @@ from anharmonic.data.registry import make_task
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import DivergedError
-from anharmonic.train.finish import PreparedRun, _thinned, finish, remove_leftovers
+from anharmonic.train.finish import _thinned, finish, remove_leftovers
+from anharmonic.train.loop import Loop
 from anharmonic.train.results import read_results
 
 CURVE = {"epoch": [1, 2], "train_loss": [0.123456789, 0.1], "valid": [0.2, 0.3]}
 
 
 @pytest.fixture
-def prepared(tiny, environment, tmp_path):
+def loop(tiny, environment):
+    """A training of two epochs, the first of which was better."""
     run = tiny(model_options={"hidden_size": 4})
     task = make_task(run.task, run.task_options)
     torch.manual_seed(0)
     model = SequenceModel("LSTM", 2, 1, hidden_size=4)
-    loaders = task.loaders(run.seed, run.batch_size)
-    return PreparedRun(
-        run, environment, "cpu", tmp_path, task, loaders, model, is_first_process=True
-    )
+    made = Loop(run, task, task.loaders(run.seed, run.batch_size), model, environment)
+    made.epoch, made.curve, made.best_epoch = 2, CURVE, 1
+    made.versions, made.commit = {"torch": "1"}, "abc"
+    return made
 
 
-def state(model, factor=2.0, **fields):
-    """Stands in for what is kept of two epochs, the first of which was better."""
-    fields = {
-        "curve": CURVE,
-        "best_epoch": 1,
-        "best_weights": {k: factor * v for k, v in model.state_dict().items()},
-        "higher_is_better": False,
-        "stopped_early": False,
-        "started": "2026-01-01T00:00:00+00:00",
-        "versions": {"torch": "1"},
-        "commit": "abc",
-        "seconds": 1.23456,
-        "memory_mb": lambda device: 12.34,
-        **fields,
-    }
-    return types.SimpleNamespace(**fields)
+def doubled(loop, factor=2.0):
+    loop.best_weights = {name: factor * w for name, w in loop.model.state_dict().items()}
 
 
-def test_best_weights_are_tested_and_kept(prepared, tmp_path):
-    bias = prepared.model.state_dict()[_bias(prepared.model)].clone()
-    result = finish(prepared, state(prepared.model), {"b", "a"})
+def test_best_weights_are_tested_and_kept(loop, environment, tmp_path, monkeypatch):
+    bias = loop.model.state_dict()[_bias(loop.model)].clone()
+    doubled(loop)
+    monkeypatch.setattr(Loop, "seconds", 1.23456)
+    monkeypatch.setattr(Loop, "memory_mb", 12.34)
+    result = finish(loop, {"b", "a"}, tmp_path, environment.results_path)
     assert (result.best_epoch, result.valid, result.epochs_run) == (1, 0.2, 2)
-    assert torch.equal(
-        from_pretrained(tmp_path / "best").state_dict()[_bias(prepared.model)], 2 * bias
-    )
+    best = from_pretrained(tmp_path / "best").state_dict()
+    assert torch.equal(best[_bias(loop.model)], 2 * bias)
     assert (result.commit, result.versions, result.seconds) == ("abc", {"torch": "1"}, 1.235)
     assert (result.memory_mb, result.nondeterministic) == (12.3, ["a", "b"])
     assert result.curve == {**CURVE, "train_loss": [0.123457, 0.1]}
-    assert json.loads((tmp_path / "result.json").read_text())["hash"] == prepared.run.hash
-    assert read_results(prepared.environment.results_path) == [result]
+    assert json.loads((tmp_path / "result.json").read_text())["hash"] == loop.run.hash
+    assert read_results(environment.results_path) == [result]
 
 
-def test_test_metric_must_be_finite(prepared, tmp_path):
+def test_test_metric_must_be_finite(loop, environment, tmp_path):
+    doubled(loop, float("nan"))
     with pytest.raises(
         DivergedError, match="test mse must be finite; got nan with the weights of "
     ):
-        finish(prepared, state(prepared.model, float("nan")), set())
+        finish(loop, set(), tmp_path, environment.results_path)
     assert list(tmp_path.iterdir()) == []
 
 

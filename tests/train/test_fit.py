@@ -1,4 +1,3 @@
-import builtins
 import dataclasses
 import errno
 import os
@@ -316,7 +315,7 @@ def test_full_disk(tiny, environment, monkeypatch, tmp_path):
     monkeypatch.undo()
     assert sorted(os.listdir(folder)) == ["lock", "resume.ckpt", "run.json", "task.json"]
     checkpoint = torch.load(folder / "resume.ckpt", weights_only=True)
-    assert checkpoint["callbacks"]["Keeper"]["curve"]["epoch"] == [1, 2]
+    assert checkpoint["curve"]["epoch"] == [1, 2]
     fit(tiny(), environment)
     assert weights(tiny(), environment) == weights(tiny(), whole)
 
@@ -416,19 +415,6 @@ def test_no_gpu(tiny, environment, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ValueError, match='"cuda" needs a GPU'):
         fit(tiny(), dataclasses.replace(environment, device="cuda"))
-
-
-def test_missing_lightning(tiny, environment, monkeypatch):
-    original = builtins.__import__
-
-    def without(name, *rest):
-        if name.startswith("lightning"):
-            raise ImportError(name)
-        return original(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ImportError, match=r'pip install "anharmonic\[train\]"'):
-        fit(tiny(), environment)
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import torch
 
 import anharmonic as ah
 from anharmonic.data.registry import task_class
-from anharmonic.train import training_state
+from anharmonic.train import loop
 from anharmonic.train.fit import fit
 from anharmonic.train.predict import predict
 from anharmonic.train.probes import read_diagnostics
@@ -75,8 +75,8 @@ def test_an_interrupted_run_ends_with_the_same_bits(seconds, environment, tmp_pa
     one = run(model_options={"hidden_size": 8, "num_layers": 2, "dropout": 0.3})
     whole = replace(environment, out=tmp_path / "whole")
     fit(one, whole)
-    monkeypatch.setattr(training_state, "_SECONDS_BETWEEN_SAVES", seconds)
-    real, calls = training_state.evaluate, []
+    monkeypatch.setattr(loop, "_SECONDS_BETWEEN_SAVES", seconds)
+    real, calls = loop.evaluate, []
 
     def evaluate(*arguments):
         calls.append(1)
@@ -84,7 +84,7 @@ def test_an_interrupted_run_ends_with_the_same_bits(seconds, environment, tmp_pa
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(training_state, "evaluate", evaluate)
+    monkeypatch.setattr(loop, "evaluate", evaluate)
     saved = 11 if seconds == 0 else 1
     with pytest.raises(KeyboardInterrupt, match=f"Interrupted after {saved} of 40 epochs"):
         fit(one, environment)

@@ -1,6 +1,5 @@
 """Rows several at a time: the results of one after the other, whatever is killed."""
 
-import dataclasses
 import os
 import signal
 import subprocess
@@ -9,22 +8,18 @@ import time
 
 import pytest
 
-from anharmonic.train.jobs import Jobs, RowJob
 from anharmonic.train.results import read_results
 from anharmonic.train.rows import Row, fit_rows, without_results
 from anharmonic.train.run import RunEnvironment
 
 
-@pytest.mark.parametrize("cluster", ["none", "local"])
-def test_two_at_a_time_give_what_one_after_the_other_gives(tiny, environment, tmp_path, cluster):
-    if cluster == "local":
-        pytest.importorskip("submitit", reason="jobs of a cluster are submitit's")
+def test_two_at_a_time_give_what_one_after_the_other_gives(tiny, environment, tmp_path):
     good = [Row(f"seed {seed}", tiny(epochs=2, seed=seed)) for seed in (0, 1)]
     assert fit_rows(good, environment, say=lambda line: None) == []
     bad = Row("bad", tiny(model_options={"dropout": 2.0}))
     elsewhere = RunEnvironment(out=tmp_path / "jobs", threads=1, progress=False)
     said = []
-    failed = fit_rows([bad, *good], elsewhere, Jobs(2, cluster), say=said.append)
+    failed = fit_rows([bad, *good], elsewhere, 2, say=said.append)
     assert len(failed) == 1 and failed[0].startswith("bad: dropout must be")
     assert len(said) == 3 and said[2].startswith("[3/3] ")
     found = {result.hash: result for result in read_results(elsewhere.results_path)}
@@ -34,64 +29,13 @@ def test_two_at_a_time_give_what_one_after_the_other_gives(tiny, environment, tm
     assert without_results(good, found.values()) == []
 
 
-SBATCH = """#!/bin/bash
-export SLURM_JOB_ID=$$ SLURM_JOB_NAME=anharmonic
-for script; do :; done
-export SLURM_NTASKS_PER_NODE=$(sed -n 's/^#SBATCH --ntasks-per-node=//p' "$script")
-bash "$script" > /dev/null 2>&1 &
-echo "Submitted batch job $$"
-"""
-SRUN = """#!/bin/bash
-while [[ $1 == --* ]]; do
-  case $1 in --output) out=$2; shift;; --error) err=$2; shift;; esac
-  shift
-done
-export SLURM_NTASKS=$SLURM_NTASKS_PER_NODE SLURM_NNODES=1 SLURM_JOB_NUM_NODES=1 SLURM_NODEID=0
-export SLURM_NODELIST=localhost SLURM_JOB_NODELIST=localhost
-for ((rank = 0; rank < SLURM_NTASKS; rank++)); do
-  to=${out//%j/$SLURM_JOB_ID} errors=${err//%j/$SLURM_JOB_ID}
-  SLURM_PROCID=$rank SLURM_LOCALID=$rank "$@" > "${to//%t/$rank}" 2> "${errors//%t/$rank}" &
-done
-wait
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("cluster", ["slurm", "local"])
-def test_a_job_of_two_processes(tiny, environment, tmp_path, monkeypatch, cluster):
-    """SLURM's commands are stand-ins, which run the processes of a job on this machine."""
-    pytest.importorskip("submitit", reason="jobs of a cluster are submitit's")
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    for name, text in (("sbatch", SBATCH), ("srun", SRUN), ("sacct", "#!/bin/sh\n")):
-        (tools / name).write_text(text)
-        (tools / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
-    two = dataclasses.replace(environment, devices=2)
-    said = []
-    assert fit_rows([Row("one", tiny())], two, Jobs(1, cluster), say=said.append) == []
-    (result,) = read_results(environment.results_path)
-    assert result.devices == 2 and said[0].startswith("[1/1] one: test mse")
-
-
-def test_a_job_that_slurm_takes_away_is_put_back_as_it_was(tiny, environment):
-    pytest.importorskip("submitit", reason="jobs of a cluster are submitit's")
-    arguments = (Row("one", tiny(epochs=1)), environment, str, False)
-    again = RowJob().checkpoint(*arguments)
-    assert again.args == arguments
-    assert "test mse" in again.function(*again.args).text
-
-
-def test_bad_jobs(monkeypatch):
+def test_bad_jobs(environment):
     with pytest.raises(ValueError, match="jobs must be an int >= 1; got jobs=0"):
-        Jobs(0)
-    with pytest.raises(ValueError, match="cluster must be one of"):
-        Jobs(cluster="pbs")
-    with pytest.raises(ValueError, match="cluster_options must be empty without a cluster"):
-        Jobs(cluster_options={"mem_gb": 4})
-    monkeypatch.setitem(sys.modules, "submitit", None)
-    with pytest.raises(ImportError, match=r'pip install "anharmonic\[cluster\]"'):
-        Jobs(cluster="slurm")
+        fit_rows([], environment, 0)
+
+
+def test_no_rows_are_no_error(environment):
+    assert fit_rows([], environment, 2, say=lambda line: None) == []
 
 
 @pytest.mark.slow

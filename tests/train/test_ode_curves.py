@@ -1,6 +1,7 @@
 """Training on tables: NFE and adjoint score of every epoch, exact resume, wrong pairs."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,10 +9,10 @@ import torch
 import anharmonic as ah
 from anharmonic.data.registry import make_task
 from anharmonic.diagnostics.adjoint import adjoint_norms, adjoint_score
-from anharmonic.train import training_state
+from anharmonic.train import loop
 from anharmonic.train.fit import fit
 from anharmonic.train.losses import share_of, summed_loss
-from anharmonic.train.ode_curves import ode_curves_of
+from anharmonic.train.ode_curves import OdeCurves
 from anharmonic.train.results import read_results
 from anharmonic.train.run import Run
 
@@ -42,7 +43,7 @@ def test_it_learns_and_its_curve_has_the_measures(environment):
 def test_an_interrupted_run_ends_with_the_same_bits(environment, tmp_path, monkeypatch):
     one, whole = run(), replace(environment, out=tmp_path / "whole")
     fit(one, whole)
-    real, calls = training_state.evaluate, []
+    real, calls = loop.evaluate, []
 
     def evaluate(*arguments):
         calls.append(1)
@@ -50,7 +51,7 @@ def test_an_interrupted_run_ends_with_the_same_bits(environment, tmp_path, monke
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(training_state, "evaluate", evaluate)
+    monkeypatch.setattr(loop, "evaluate", evaluate)
     with pytest.raises(KeyboardInterrupt, match="Interrupted after 1 of 3 epochs"):
         fit(one, environment)
     result = fit(one, environment)
@@ -62,7 +63,11 @@ def test_the_measures_are_those_of_the_model():
     torch.manual_seed(0)
     model, task = ah.NeuralODENetwork(30, 2, hidden_size=4), make_task("breast-cancer")
     batches = task.loaders(0, 64).valid
-    watch = ode_curves_of(model, task, batches)
+    curves = OdeCurves(model, batches[0])
+
+    def watch():
+        return curves.measure(SimpleNamespace(task=task, device=torch.device("cpu")))
+
     counts = []
     for batch in batches:
         model(batch.x)
@@ -85,13 +90,8 @@ def test_the_measures_are_those_of_the_model():
     assert model.training
 
 
-def test_other_models_are_not_watched():
-    assert (
-        ode_curves_of(
-            ah.SequenceModel("LEM", 1, 1, hidden_size=2), make_task("breast-cancer"), None
-        )
-        is None
-    )
+def test_other_models_are_not_watched(tiny, environment):
+    assert not {"nfe", "adjoint_score"} & set(fit(tiny(epochs=1), environment).curve)
 
 
 def test_shares_of_rows_stay_rows():

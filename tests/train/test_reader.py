@@ -145,7 +145,7 @@ def test_an_interrupted_run_ends_with_the_same_bits(run, environment, tmp_path):
             raise Stopped
 
     with pytest.raises(Stopped):
-        fit(run, again, Echo(), told=stop)
+        fit(run, again, Echo(), on_epoch_end=stop)
     result = fit(run, again, Echo())
     assert result.test == whole.test and result.curve == whole.curve
     assert result.metric == "bits_per_character" and result.trivial > 1.5

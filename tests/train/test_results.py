@@ -1,4 +1,5 @@
 import dataclasses
+import json
 import os
 from pathlib import Path
 
@@ -72,6 +73,29 @@ def test_unknown_field_is_reported(tmp_path):
     path.write_text(result().to_json().replace('"test"', '"tset"') + "\n")
     with pytest.warns(UserWarning, match=r"no key 'test'; unknown key 'tset' .did you mean 'test'"):
         assert read_results(path) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"test": "1"}, r"test of a result must be float; got '1' \(str\)"),
+        ({"test": True}, "test of a result must be float"),
+        ({"curve": {"epoch": [1, "2"]}}, "curve of a result must be"),
+        ({"curve": []}, "curve of a result must be"),
+        ({"versions": {"torch": 2}}, "versions of a result must be"),
+        ({"stopped": "x"}, "stopped of a result must be"),
+        ({"commit": 3}, "commit of a result must be"),
+        ({"epochs_run": 1.5}, "epochs_run of a result must be int"),
+        ({"run": {"task": "adding"}}, "no key 'model'"),
+        ({"run": {"task": "adding", "model": "LEM", "epochs": "2"}}, "epochs must be an int"),
+        ({"run": 3}, "a run's JSON must be a JSON object; got int; put it in braces"),
+        ({"zzz": 1}, r"unknown key 'zzz' \(known: run, hash"),
+    ],
+)
+def test_errors_name_the_key(change, message):
+    text = json.dumps({**json.loads(result().to_json()), **change})
+    with pytest.raises(ValueError, match=message):
+        Result.from_json(text)
 
 
 def test_full_disk(tmp_path, monkeypatch):

@@ -172,9 +172,18 @@ def test_file_task_needs_a_digest():
         ("[" * 100_000, "a run's JSON must be JSON"),
         ("[]", "a run's JSON must be a JSON object; got list"),
         ('{"task": "adding", "model": "LEM", "epoch": 3}', "key 'epoch' .did you mean 'epochs'"),
-        ('{"task": "adding", "model": "LEM", "epochs": "3"}', "epochs must be int, not '3' .str."),
-        ('{"task": "adding", "model": "LEM", "lr": null}', "lr must be float, not None"),
-        ('{"task": "adding", "model": "LEM", "reduced": 1}', "reduced must be bool, not 1"),
+        (
+            '{"task": "adding", "model": "LEM", "epochs": "3"}',
+            "epochs must be an int >= 1; got .*'3'",
+        ),
+        (
+            '{"task": "adding", "model": "LEM", "lr": null}',
+            "lr must be a finite number.*got .*None",
+        ),
+        (
+            '{"task": "adding", "model": "LEM", "reduced": 1}',
+            "reduced must be True or False; got .*1",
+        ),
         ('{"task": "adding"}', "no key 'model'"),
         ('{"task": "adding", "model": "LEM", "select": "x"}', "select"),
         ('{"task": "adding", "model": "LEM", "lr": -1}', "lr must be a finite number"),
@@ -217,7 +226,8 @@ def test_every_field_is_documented():
 
 
 def test_import_is_light():
-    names = "('lightning', 'cattrs', 'sympy')"
+    heavy = "lightning torchmetrics cattrs sympy matplotlib pandas pyarrow sklearn scipy optuna"
+    names = (heavy + " torch_geometric torchdiffeq tyro onnx").split()
     code = (
         "import anharmonic.train, sys; from anharmonic.nn.registry import list_models; "
         "[anharmonic.train.Run('adding', model) for model in list_models()]; "

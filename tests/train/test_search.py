@@ -35,7 +35,7 @@ def tiny():
 
 
 def test_the_best_trial_is_the_one_with_the_best_validation(environment, tmp_path):
-    best = search(tiny(), SPACE, 4, environment, tmp_path / "a" / "study.journal")
+    best = search(tiny(), SPACE, 4, environment, tmp_path / "a" / "study.db")
     results = read_results(environment.results_path)
     assert len(results) == best.trials == 4
     assert best.valid == min(result.valid for result in results)
@@ -46,15 +46,15 @@ def test_the_best_trial_is_the_one_with_the_best_validation(environment, tmp_pat
 
 
 def test_a_continued_search_draws_what_it_would_have(environment, tmp_path):
-    whole = search(tiny(), SPACE, 4, environment, tmp_path / "one.journal")
-    search(tiny(), SPACE, 2, environment, tmp_path / "two.journal")
-    parts = search(tiny(), SPACE, 4, environment, tmp_path / "two.journal")
+    whole = search(tiny(), SPACE, 4, environment, tmp_path / "one.db")
+    search(tiny(), SPACE, 2, environment, tmp_path / "two.db")
+    parts = search(tiny(), SPACE, 4, environment, tmp_path / "two.db")
     assert parts == whole
     assert len(read_results(environment.results_path)) == 4  # the same runs, trained once
 
 
 def test_several_seeds_are_averaged(environment, tmp_path):
-    best = search(tiny(), SPACE, 1, environment, tmp_path / "s.journal", seeds=(0, 1, 2))
+    best = search(tiny(), SPACE, 1, environment, tmp_path / "s.db", seeds=(0, 1, 2))
     results = read_results(environment.results_path)
     assert sorted(result.run.seed for result in results) == [0, 1, 2]
     assert best.valid == pytest.approx(sum(result.valid for result in results) / 3)
@@ -65,26 +65,41 @@ def test_a_diverged_trial_is_the_worst(environment, tmp_path, monkeypatch):
 
     real, calls = module.fit, []
 
-    def fit(run, environment, told=None):
+    def fit(run, environment, on_epoch_end=None):
         calls.append(run)
         if len(calls) == 1:
             raise DivergedError("nan", step=0, epoch=1, value=float("nan"), lr=1.0)
         return real(run, environment)
 
     monkeypatch.setattr(module, "fit", fit)
-    best = search(tiny(), SPACE, 2, environment, tmp_path / "d.journal")
+    best = search(tiny(), SPACE, 2, environment, tmp_path / "d.db")
     assert best.run == calls[1]
 
 
+def test_a_trial_whose_validation_is_not_a_number_is_the_worst(environment, tmp_path, monkeypatch):
+    real, calls = module.fit, []
+
+    def fit(run, environment, on_epoch_end=None):
+        calls.append(run)
+        result = real(run, environment)
+        return dataclasses.replace(result, valid=float("nan")) if len(calls) == 1 else result
+
+    monkeypatch.setattr(module, "fit", fit)
+    best = search(tiny(), SPACE, 2, environment, tmp_path / "n.db")
+    assert best.run == calls[1] and len(calls) == best.trials == 2
+
+
 def test_an_interrupted_trial_is_done_again(environment, tmp_path, monkeypatch):
-    whole = search(tiny(), SPACE, 2, environment, tmp_path / "whole.journal")
+    whole = search(tiny(), SPACE, 2, environment, tmp_path / "whole.db")
     monkeypatch.setattr(
-        module, "fit", lambda run, environment, told: (_ for _ in ()).throw(KeyboardInterrupt)
+        module,
+        "fit",
+        lambda run, environment, on_epoch_end: (_ for _ in ()).throw(KeyboardInterrupt),
     )
     with pytest.raises(KeyboardInterrupt):
-        search(tiny(), SPACE, 2, environment, tmp_path / "cut.journal")
+        search(tiny(), SPACE, 2, environment, tmp_path / "cut.db")
     monkeypatch.undo()
-    assert search(tiny(), SPACE, 2, environment, tmp_path / "cut.journal") == whole
+    assert search(tiny(), SPACE, 2, environment, tmp_path / "cut.db") == whole
 
 
 def test_values_that_another_process_trains_are_waited_for(
@@ -97,23 +112,23 @@ def test_values_that_another_process_trains_are_waited_for(
     monkeypatch.setattr(module, "time", SimpleNamespace(sleep=lambda seconds: others.close()))
     telling = dataclasses.replace(environment, progress=True)
     choices = {"hidden_size": Range(choices=(2,))}
-    assert search(tiny(), choices, 1, telling, tmp_path / "w.journal").run == run
+    assert search(tiny(), choices, 1, telling, tmp_path / "w.db").run == run
     assert capsys.readouterr().err.count("waits for the process that trains in") == 1
 
 
 def test_other_seeds_or_ranges_are_another_study(environment, tmp_path):
-    journal = tmp_path / "same.journal"
-    search(tiny(), SPACE, 1, environment, journal)
-    search(tiny(), SPACE, 1, environment, journal, seeds=(0, 1))
+    study = tmp_path / "same.db"
+    search(tiny(), SPACE, 1, environment, study)
+    search(tiny(), SPACE, 1, environment, study, seeds=(0, 1))
     assert len(read_results(environment.results_path)) == 2
-    search(tiny(), {**SPACE, "dt": Range(choices=(0.5,))}, 1, environment, journal)
+    search(tiny(), {**SPACE, "dt": Range(choices=(0.5,))}, 1, environment, study)
     assert len(read_results(environment.results_path)) == 3
 
 
 def test_the_searches_of_two_runs_try_other_points(environment, tmp_path):
     for width in (4, 5):
         run = dataclasses.replace(tiny(), model_options={"hidden_size": width})
-        search(run, {"lr": SPACE["lr"]}, 1, environment, tmp_path / "x.journal")
+        search(run, {"lr": SPACE["lr"]}, 1, environment, tmp_path / "x.db")
     one, other = (result.run.lr for result in read_results(environment.results_path))
     assert one != other
 
@@ -130,12 +145,12 @@ def test_dropout_is_not_drawn_where_it_cannot_act(sequences):
 def test_nothing_is_chosen_where_all_diverged(environment, tmp_path, monkeypatch):
     from anharmonic.train.losses import DivergedError
 
-    def fit(run, environment, told=None):
+    def fit(run, environment, on_epoch_end=None):
         raise DivergedError("nan", step=0, epoch=1, value=float("nan"), lr=1.0)
 
     monkeypatch.setattr(module, "fit", fit)
     with pytest.raises(ValueError, match="2 trials that all diverged; narrow the ranges"):
-        search(tiny(), SPACE, 2, environment, tmp_path / "x.journal")
+        search(tiny(), SPACE, 2, environment, tmp_path / "x.db")
 
 
 def test_bad_arguments(environment, tmp_path):
@@ -144,28 +159,28 @@ def test_bad_arguments(environment, tmp_path):
     with pytest.raises(ValueError, match="above 0 if log"):
         Range(0.0, 1.0, log=True)
     with pytest.raises(ValueError, match="space and seeds must hold something"):
-        search(tiny(), {}, 1, environment, tmp_path / "x.journal")
+        search(tiny(), {}, 1, environment, tmp_path / "x.db")
     with pytest.raises(ValueError, match="trials must be an int >= 1"):
-        search(tiny(), SPACE, 0, environment, tmp_path / "x.journal")
+        search(tiny(), SPACE, 0, environment, tmp_path / "x.db")
     with pytest.raises(ValueError, match="sampler must be one of"):
-        search(tiny(), SPACE, 1, environment, tmp_path / "x.journal", sampler="grid")
+        search(tiny(), SPACE, 1, environment, tmp_path / "x.db", sampler="grid")
     with pytest.raises(ValueError, match="a key of model_options"):
         with_settings(tiny(), {"dampness": 1.0})
     with pytest.raises(ValueError, match="a key of model_options"):
-        search(tiny(), {"dampness": Range()}, 1, environment, tmp_path / "x.journal")
+        search(tiny(), {"dampness": Range()}, 1, environment, tmp_path / "x.db")
 
 
 def slow(monkeypatch, values):
     """Trains nothing: trial i reports values[i] after every one of six epochs."""
     calls = []
 
-    def fit(run, environment, told=None):
+    def fit(run, environment, on_epoch_end=None):
         calls.append(run)
         value = values[len(calls) - 1]
         for epoch in range(1, 7):
             epochs.append((len(calls) - 1, epoch))
-            if told is not None:
-                told(epoch, value)
+            if on_epoch_end is not None:
+                on_epoch_end(epoch, {"valid": value})
         return dataclasses.replace(real, valid=value)
 
     epochs = []
@@ -183,7 +198,7 @@ def test_trials_that_fall_behind_are_stopped(environment, tmp_path, monkeypatch)
     run = dataclasses.replace(tiny(), epochs=6)
     values = [0.5, 0.4, 0.3, 0.2, 9.0, 0.1]
     epochs = slow(monkeypatch, values)
-    best = search(run, SPACE, 6, environment, tmp_path / "p.journal", sampler="tpe")
+    best = search(run, SPACE, 6, environment, tmp_path / "p.db", sampler="tpe")
     done = [max(epoch for trial, epoch in epochs if trial == i) for i in range(6)]
     assert done == [6, 6, 6, 6, 2, 6]  # two epochs, a third of all, are given to each
     assert best.valid == 0.1 and best.trials == 6
@@ -192,21 +207,21 @@ def test_trials_that_fall_behind_are_stopped(environment, tmp_path, monkeypatch)
 def test_a_stopped_trial_is_not_done_again(environment, tmp_path, monkeypatch):
     run = dataclasses.replace(tiny(), epochs=6)
     epochs = slow(monkeypatch, [0.5, 0.4, 0.3, 0.2, 9.0, 0.1])
-    search(run, SPACE, 5, environment, tmp_path / "p.journal", sampler="tpe")
-    best = search(run, SPACE, 6, environment, tmp_path / "p.journal", sampler="tpe")
+    search(run, SPACE, 5, environment, tmp_path / "p.db", sampler="tpe")
+    best = search(run, SPACE, 6, environment, tmp_path / "p.db", sampler="tpe")
     assert best.trials == 6 and {trial for trial, _ in epochs} == set(range(6))
 
 
 def test_random_trials_go_to_their_end(environment, tmp_path, monkeypatch):
     run = dataclasses.replace(tiny(), epochs=6)
     epochs = slow(monkeypatch, [0.5, 0.4, 0.3, 0.2, 9.0, 0.1])
-    search(run, SPACE, 6, environment, tmp_path / "r.journal")
+    search(run, SPACE, 6, environment, tmp_path / "r.db")
     assert len(epochs) == 36
 
 
 def test_one_layer_has_no_dropout(environment, tmp_path):
     space = {"num_layers": Range(choices=(1, 2)), "dropout": Range(0.2, 0.5)}
-    search(tiny(), space, 8, environment, tmp_path / "l.journal")
+    search(tiny(), space, 8, environment, tmp_path / "l.db")
     found = [result.run.model_options for result in read_results(environment.results_path)]
     assert {options["num_layers"] for options in found} == {1, 2}
     assert all((options["dropout"] == 0) == (options["num_layers"] == 1) for options in found)

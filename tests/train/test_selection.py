@@ -8,7 +8,7 @@ import torch
 
 from anharmonic.data.files import file_digest
 from anharmonic.nn.store import from_pretrained
-from anharmonic.train import finish, fit, run_folder, training_state
+from anharmonic.train import finish, fit, loop, run_folder
 from anharmonic.train.evaluate import Scores
 
 
@@ -18,7 +18,7 @@ def best_epoch(tiny, environment, monkeypatch):
 
     def chosen(select, rises, *scores):
         left = iter([Scores(*pair, 1) for pair in scores])
-        monkeypatch.setattr(training_state, "evaluate", lambda *_: next(left))
+        monkeypatch.setattr(loop, "evaluate", lambda *_: next(left))
         monkeypatch.setattr(finish, "evaluate", lambda *_: Scores(1.0, 1.0, 1))
         task = {"task": "digits", "task_options": {}, "batch_size": 700} if rises else {}
         return fit(tiny(select=select, epochs=len(scores), **task), environment).best_epoch
@@ -71,7 +71,7 @@ def test_a_schedule_and_an_average_resume_bit_for_bit(tiny, environment, tmp_pat
     )  # fmt: skip
     whole = dataclasses.replace(environment, out=tmp_path / "whole")
     uninterrupted = fit(run, whole)
-    real, calls = training_state.evaluate, []
+    real, calls = loop.evaluate, []
 
     def interrupted(*arguments):
         calls.append(1)
@@ -79,7 +79,7 @@ def test_a_schedule_and_an_average_resume_bit_for_bit(tiny, environment, tmp_pat
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(training_state, "evaluate", interrupted)
+    monkeypatch.setattr(loop, "evaluate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fit(run, environment)
     result = fit(run, environment)

@@ -56,6 +56,14 @@ def test_one_run_each_is_said(comparison):
     assert "luck" in verdict(comparison(LEM=[90.0], LSTM=[91.0]))
 
 
+def test_how_many_runs_count_is_said(comparison):
+    found = comparison(LEM=[90.0, 91.0], LSTM=[80.0, 81.0])
+    assert "of 2 runs" in about(found) and table(found)[0][0] == "LEM"
+    found = comparison(LEM=[90.0], LSTM=[80.0, 81.0, 82.0])
+    assert "standard deviation of 1 to 3 runs" in about(found)
+    assert [row[0] for row in table(found)[:2]] == ["LEM (1 run)", "LSTM (3 runs)"]
+
+
 def test_models_that_learned_nothing_are_named(comparison):
     said = verdict(comparison(LEM=[90.0, 91.0], LSTM=[10.3, 11.0]))
     assert "LSTM (10.7 ± 0.5 %) did no better than the trivial answer" in said

@@ -113,7 +113,7 @@ def test_help(cli):
 
 @pytest.mark.parametrize("debug", [True, False])
 def test_debug_shows_the_trace_of_a_failing_row(cli, monkeypatch, debug):
-    def fail(run, environment, told=None):
+    def fail(*arguments, **options):
         raise RuntimeError("broken")
 
     monkeypatch.setattr("anharmonic.train.jobs.fit", fail)

@@ -100,27 +100,6 @@ def test_ts_of_values(tmp_path):
     assert arrays["y"].tolist() == [81.5, 60.25] and arrays["y"].dtype == np.float32
 
 
-ARFF = """@relation EigenWorms
-@attribute EigenWorms relational
-@attribute att0 numeric
-@attribute att1 numeric
-@attribute att2 numeric
-@end EigenWorms
-@attribute eigenWormMultivariate_attribute {1,2,5}
-@data
-"""
-
-
-def test_arff(tmp_path):
-    train = ARFF + "'1,2,3\\n4,5,6',2\n'7,8,9\\n0,0,1',1\n"
-    test = ARFF + "'0,1,0\\n1,0,1',5\n"
-    one = "EigenWormsDimension1_TRAIN.arff"  # of one channel: not what is wanted
-    files = {one: "", "EigenWorms_TRAIN.arff": train, "EigenWorms_TEST.arff": test}
-    arrays = prepare_ts([zipped(tmp_path / "E.zip", files)], classes=True)
-    assert arrays["x"][0].tolist() == [[1, 4], [2, 5], [3, 6]]
-    assert arrays["y"].tolist() == [1, 0, 2]
-
-
 def test_wrong_archives(tmp_path):
     path = zipped(tmp_path / "E.zip", {"E_TRAIN.ts": TS})
     with pytest.raises(ValueError, match=r"E.zip must be with NAME_TRAIN.ts and NAME_TEST.ts"):

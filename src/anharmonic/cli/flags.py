@@ -5,15 +5,33 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import dataclasses
+import functools
 import inspect
-import typing
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import io
+import itertools
+import re
+import textwrap
+from collections.abc import Callable, Collection, Mapping, Sequence
+from inspect import Parameter
 from typing import Any, Literal, TypeVar, get_args
+
+from anharmonic._checks import message
+from anharmonic.nn.arguments import argument_descriptions
 
 T = TypeVar("T")
 AUTO = "auto"
 """The value of a flag that was left open."""
+# What tyro says, and what we say.
+_WORDS = {
+    r"Unrecognized options: (.*)": r"unknown words: \1",
+    r"Missing value for argument '(.*?)'.*": r"no value for \1",
+    r"invalid choice (.*) for argument '(.*?)'. Expected one of \((.*)\)": r"\1 for \2, one of \3",
+    r"Error parsing (\S+): .*from \['(.*?)'\].*": r"'\2' for \1, of the wrong kind",
+    r"Error parsing (\S+): .*?(\[.*\])": r"\2 for \1",
+}
 
 
 def run_command(
@@ -31,22 +49,55 @@ def run_command(
         What the function returns.
 
     Raises:
-        SystemExit: After the help (0), or if a flag or value is wrong (2), which tyro then shows.
+        SystemExit: After the help.
+        ValueError: If a flag or value is wrong.
     """
     import tyro
     from tyro import conf
 
-    return tyro.cli(
-        command,
-        args=list(words),
-        prog=prog,
-        config=(
-            conf.OmitArgPrefixes,
-            conf.SuppressFixed,
-            conf.PositionalMetavarFromFieldName,
-        ),
-        compact_help=compact,
-    )
+    @functools.wraps(command)
+    def read(*args: Any, **kwargs: Any) -> Any:
+        return functools.partial(command, *args, **kwargs)
+
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            call: Any = tyro.cli(
+                read,
+                args=list(words),
+                prog=prog,
+                config=(
+                    conf.OmitArgPrefixes,
+                    conf.SuppressFixed,
+                    conf.PositionalMetavarFromFieldName,
+                ),
+                compact_help=compact,
+            )
+    except SystemExit as stop:
+        if stop.code in (0, None):
+            raise
+        raise ValueError(_in_our_words(said.getvalue(), prog)) from None
+    result: T = call()
+    return result
+
+
+def _in_our_words(text: str, prog: str) -> str:
+    """What tyro says in a box, as one sentence."""
+    lines = [line.strip("│╭╮╰╯ ") for line in text.splitlines()[1:]]
+    is_rule = [not line.strip("─-") for line in lines]
+    blocks = [
+        [line for _, line in group]
+        for rule, group in itertools.groupby(zip(is_rule, lines, strict=True), lambda pair: pair[0])
+        if not rule
+    ]
+    said, *more = blocks or [["wrong words"]]
+    came = " ".join(said).rstrip(".")
+    for pattern, words in _WORDS.items():
+        came = re.sub(pattern, words, came)
+    near = [line.split()[0] for block in more for line in block if line.startswith("--")]
+    meant = f"did you mean {near[0]!r}? " if near and came.startswith("unknown") else ""
+    advice = f"{meant}see {prog} --help"
+    return message(f"options of `{prog}` must be known and of the right kind", came, advice)
 
 
 def fields_of(kind: type, **fixed: Any) -> Any:
@@ -56,50 +107,75 @@ def fields_of(kind: type, **fixed: Any) -> Any:
         kind: The dataclass.
         fixed: The values of those fields.
     """
-    from tyro import conf
-
-    no_flag: Any = conf.Fixed
-    hints = typing.get_type_hints(kind)
-    fields: list[Any] = [
-        (name, no_flag[hints[name]], _with_default(value)) for name, value in fixed.items()
-    ]
-    made = dataclasses.make_dataclass(kind.__name__, fields, bases=(kind,), frozen=True, eq=False)
-    made.__doc__ = kind.__doc__
-    return conf.arg(constructor=made)
+    return _constructor(kind, _parameters(kind, fixed), lambda values: kind(**values, **fixed))
 
 
-def open_fields_of(kind: type, **fixed: Any) -> Any:
-    """A dataclass as flags, for ``Annotated``: a dictionary of what was typed.
+def open_fields_of(kind: type, names: Collection[str]) -> Any:
+    """Fields of a dataclass as flags, for ``Annotated``: a dictionary of what was typed.
 
-    Fields without a flag are "auto": left open, to be filled later.
+    Fields without a flag that was typed are "auto": left open, to be filled later.
 
     Args:
         kind: The dataclass; nothing of it is checked here.
-        fixed: Fields that are no flags.
+        names: The fields that are flags.
     """
+    fixed = [entry.name for entry in dataclasses.fields(kind) if entry.name not in names]
+    given = [
+        parameter.replace(default=AUTO, annotation=_or_auto(parameter.annotation))
+        for parameter in _parameters(kind, fixed)
+    ]
+    return _constructor(kind, given, _typed)
+
+
+def _typed(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value != AUTO}
+
+
+def _parameters(kind: type, left_out: Collection[str]) -> list[Parameter]:
+    """The fields of a dataclass as parameters."""
+    return [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        for name, parameter in inspect.signature(kind, eval_str=True).parameters.items()
+        if name not in left_out
+    ]
+
+
+def _constructor(
+    kind: type, parameters: Sequence[Parameter], make: Callable[[dict[str, Any]], Any]
+) -> Any:
+    """What tyro makes flags of, and a value of those that were typed."""
     from tyro import conf
 
-    hints = typing.get_type_hints(kind)
-    names = [field.name for field in dataclasses.fields(kind) if field.name not in fixed]
-    bases = {"__post_init__": lambda self: None, "__annotations__": {}}
-    fields: list[Any] = [(name, _or_auto(hints[name]), _with_default(AUTO)) for name in names]
-    no_flag: Any = conf.Fixed
-    fields += [(name, no_flag[Any], _with_default(value)) for name, value in fixed.items()]
-    made = dataclasses.make_dataclass(
-        kind.__name__, fields, bases=(kind,), namespace=bases, frozen=True, eq=False
+    def made(**values: Any) -> Any:
+        return make(values)
+
+    described = _descriptions(kind)
+    entries = "".join(
+        f"    {p.name}: {described[p.name]}\n" for p in parameters if p.name in described
     )
-    made.__doc__ = kind.__doc__
+    made.__signature__ = inspect.Signature(list(parameters))  # type: ignore[attr-defined]
+    made.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    made.__doc__ = f"{(inspect.getdoc(kind) or '').partition(chr(10))[0]}\n\nArgs:\n{entries}"
     return conf.arg(constructor=made)
 
 
-def typed(fields: Any, names: Iterable[str]) -> dict[str, Any]:
-    """What was typed of the flags of `open_fields_of`.
-
-    Args:
-        fields: What they gave.
-        names: The fields to look at.
-    """
-    return {name: value for name in names if (value := getattr(fields, name)) != AUTO}
+def _descriptions(kind: type) -> dict[str, str]:
+    """What is said of each argument: in docstrings of classes, or below the fields themselves."""
+    described = argument_descriptions(kind)
+    if (options := getattr(kind, "options_class", None)) is not None:
+        described |= argument_descriptions(options)
+    if dataclasses.is_dataclass(kind):
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+        assert isinstance(tree, ast.ClassDef)
+        for entry, text in itertools.pairwise(tree.body):
+            if (
+                isinstance(entry, ast.AnnAssign)
+                and isinstance(entry.target, ast.Name)
+                and isinstance(text, ast.Expr)
+                and isinstance(text.value, ast.Constant)
+            ):
+                described[entry.target.id] = " ".join(str(text.value.value).split())
+    return described
 
 
 def options_of(
@@ -116,19 +192,11 @@ def options_of(
         defaults: Their defaults.
         left_open: Parameters whose flags are "auto" unless typed.
     """
-    from tyro import conf
-
-    from anharmonic.nn.arguments import argument_descriptions
-
     own = {name: parameter.default for name, parameter in parameters.items()}
     defaults = {**own, **defaults, **dict.fromkeys(left_open, AUTO)}
-
-    def options(**values: Any) -> dict[str, Any]:
-        return {name: v for name, v in values.items() if v != defaults[name]}
-
     given = [
         parameter.replace(
-            kind=parameter.KEYWORD_ONLY,
+            kind=Parameter.KEYWORD_ONLY,
             default=defaults[name],
             annotation=_or_auto(parameter.annotation)
             if name in left_open
@@ -136,22 +204,10 @@ def options_of(
         )
         for name, parameter in parameters.items()
     ]
-    text = inspect.getdoc(kind) or ""
-    options.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
-    options.__annotations__ = {parameter.name: parameter.annotation for parameter in given}
-    described = argument_descriptions(kind)
-    if (fields := getattr(kind, "options_class", None)) is not None:
-        described |= argument_descriptions(fields)
-    entries = "".join(
-        f"    {name}: {described[name]}\n" for name in parameters if name in described
+    return _constructor(
+        kind, given, lambda values: {n: v for n, v in values.items() if v != defaults[n]}
     )
-    options.__doc__ = f"{text.partition(chr(10))[0]}\n\nArgs:\n{entries}"
-    return conf.arg(constructor=options)
 
 
 def _or_auto(hint: Any) -> Any:
     return hint if AUTO in get_args(hint) else hint | Literal["auto"]
-
-
-def _with_default(value: Any) -> Any:
-    return dataclasses.field(default_factory=lambda: value)

@@ -15,7 +15,7 @@ from anharmonic._checks import choice
 USAGE = "usage: anharmonic info [--json]"
 _BACKEND = "ANHARMONIC_BACKEND"
 _DATA = "ANHARMONIC_DATA"
-_OPTIONAL = ("lightning", "torch_geometric", "torchdiffeq", "optuna")
+_OPTIONAL = ("pyarrow", "torch_geometric", "torchdiffeq", "optuna")
 """The package that matters in each extra, as it is called where it is installed."""
 
 

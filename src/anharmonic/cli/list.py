@@ -49,9 +49,9 @@ def run(words: Sequence[str]) -> int:
 
 
 def _models() -> list[tuple[str, str]]:
-    from anharmonic.nn.registry import list_models, model_class
+    from anharmonic.nn.registry import MODEL_KINDS, list_models, model_class
 
-    names = [*list_models(), *list_models("graph"), *list_models("tabular")]
+    names = [name for kind in MODEL_KINDS for name in list_models(kind)]
     return [(name, _first_line(model_class(name))) for name in names]
 
 

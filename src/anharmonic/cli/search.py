@@ -2,24 +2,24 @@
 
 # Without postponed annotations: tyro reads those of a function made for the two names.
 import dataclasses
+import functools
 import shlex
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 from anharmonic._checks import require
-from anharmonic.cli.flags import fields_of, open_fields_of, run_command, typed
-from anharmonic.cli.train import model_flags, names, task_flags
-from anharmonic.data.files import file_digest
+from anharmonic.cli.flags import fields_of, run_command
+from anharmonic.cli.train import model_flags, names, run_flags, task_flags
 from anharmonic.train.estimate import expected_seconds, in_words
-from anharmonic.train.recipe import fill
-from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.recipe import fill, recipe
+from anharmonic.train.run import RunEnvironment
 from anharmonic.train.search import BestTrial, Range, search
 from anharmonic.train.search_space import space_around
 
 PROG = "anharmonic search"
 _FEW_FOLDS = 3
-_RUN: dict[str, Any] = {"task": "digits", "model": "LEM", "task_options": {}, "model_options": {}}
 # Flags that take a value and are none of `anharmonic train`.
 _OWN = ("--trials", "--storage", "--folds")
 
@@ -44,12 +44,26 @@ def run(words: Sequence[str]) -> int:
         came = " ".join(words) or "nothing"
         require(helps, PROG, came, "called with a model and a task or file first", example)
         print(f"usage: {PROG} MODEL TASK [OPTIONS]\n       {PROG} MODEL FILE [OPTIONS]\n")
-        return run_command(search_anything, ["--help"], f"{PROG} MODEL TASK", compact=True)
+        return run_command(_command(), ["--help"], f"{PROG} MODEL TASK", compact=True)
     model, task, file = names(*named)
-    digest: dict[str, Any] = {} if file is None else {"sha256": file_digest(file)}
+    prog = f"{PROG} {words[0]} {words[1]}"
+    return run_command(_command(model, task, file, words), words[2:], prog)
 
-    def settings(
-        run: Annotated[Any, open_fields_of(Run, **_RUN)],
+
+def _command(
+    model: str = "", task: str = "", file: Path | None = None, words: Sequence[str] = ()
+) -> Callable[..., int]:
+    """The command, with the flags of a model and a task; without names those of every search.
+
+    Args:
+        model: Canonical name of the model.
+        task: Name of the task.
+        file: The user's file.
+        words: What was typed after ``anharmonic search``.
+    """
+
+    def command(
+        run: Annotated[dict[str, Any], run_flags(model)],
         model_options: Annotated[dict[str, Any], model_flags(model)],
         task_options: Annotated[dict[str, Any], task_flags(task)],
         environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=file)],
@@ -57,24 +71,42 @@ def run(words: Sequence[str]) -> int:
         folds: int | None = None,
         storage: str | None = None,
     ) -> int:
+        """Searches a model's settings on a task or file and prints the best as a command.
+
+        Around the settings that follow from the data: learning rate, time step, width, layers,
+        dropout and clipping, except what is given. Trials that fall behind are stopped. Start the
+        same command again after an interruption, or with more --trials, and it goes on.
+
+        Args:
+            run: What all trials share.
+            model_options: Options of the model that stay as they are.
+            task_options: Options of the task.
+            environment: Where they are trained; they go to the folder searches in --out.
+            trials: Trials in all, those done before included.
+            folds: Of your own file: judges by the mean over so many validation parts. Default: 3
+                where the file is too small for one, else none.
+            storage: Where the search is kept, for any number of processes that search together:
+                the path of a SQLite file, or the URL of another database
+                (postgresql://USER@HOST/NAME). Trials of a process that died are taken up again.
+                Default: MODEL-TASK.db in the folder of the trials.
+        """
         advice = "leave it out, or search on a file"
         require(folds is None or task == "file", "--folds", folds, "for your own file", advice)
-        fields = [field.name for field in dataclasses.fields(Run) if field.name not in _RUN]
-        given = typed(run, fields) | {"model_options": model_options}
-        first = fill(model, task, given | {"task_options": task_options | digest}, environment).run
-        unvalidated = first.task_options.get("valid_share") == 0
+        given = {**run, "model_options": model_options}
+        made = fill(model, task, given | {"task_options": task_options}, environment)
+        unvalidated = made.run.task_options.get("valid_share") == 0
         if folds is None and unvalidated and "valid_share" not in task_options:
             folds = _FEW_FOLDS
         if folds is not None:
-            digest["folds"] = folds
-            options = {"task_options": task_options | digest}
-            first = fill(model, task, given | options, environment).run
+            options = {"task_options": task_options | {"folds": folds}}
+            made = recipe(model, made.source, given | options)
+        first = made.run
         space = space_around(first, fixed=given.keys() | model_options.keys())
         out = environment.out / "searches"
         inside = dataclasses.replace(environment, out=out, progress=False)
         if environment.progress:
             runs = trials * (folds or 1)
-            seconds = runs * expected_seconds(first, first.make_task(environment), environment)
+            seconds = runs * expected_seconds(first, made.task, environment)
             judged = "validation" if folds is None else f"{folds} folds"
             about = f"{trials} trials, judged by {judged}; time: at most {in_words(seconds)}"
             print(f"{about}\n{_lines(space)}", file=sys.stderr, flush=True)
@@ -83,44 +115,20 @@ def run(words: Sequence[str]) -> int:
             space,
             trials,
             inside,
-            storage or out / f"{model}-{task}.journal",
+            storage or out / f"{model}-{task}.db",
             seeds=(first.seed,) if folds is None else range(folds),
             split="" if folds is None else "fold",
             sampler="tpe",
-            told=_progress(trials) if environment.progress else None,
+            task_of=made.task_of,
+            on_trial_end=_progress(trials) if environment.progress else None,
+            say=functools.partial(print, file=sys.stderr, flush=True)
+            if environment.progress
+            else None,
         )
         said(best, words)
         return 0
 
-    settings.__doc__ = search_anything.__doc__
-    return run_command(settings, words[2:], f"{PROG} {words[0]} {words[1]}")
-
-
-def search_anything(
-    run: Annotated[Run, open_fields_of(Run, **_RUN)],
-    environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=None)],
-    trials: int = 20,
-    folds: int | None = None,
-    storage: str | None = None,
-) -> int:
-    """Searches a model's settings on a task or file and prints the best as a command.
-
-    Around the settings that follow from the data: learning rate, time step, width, layers, dropout
-    and clipping, but for what is given. Trials that fall behind are stopped. Start the same command
-    again after an interruption, or with more --trials, and it goes on.
-
-    Args:
-        run: What all trials share.
-        environment: Where they are trained; they go to the folder searches in --out.
-        trials: Trials in all, those done before included.
-        folds: Of your own file: judges by the mean over so many validation parts. Default: 3 where
-            the file is too small for one, else none.
-        storage: Where the search is kept, for any number of processes that search together: a
-            journal's path on a shared folder, the URL of a database (sqlite:///search.db,
-            postgresql://...), or grpc://HOST:PORT of Optuna's proxy. Trials of a process that
-            died are taken up again. Default: MODEL-TASK.journal in the folder of the trials.
-    """
-    return 0
+    return command
 
 
 def _progress(trials: int) -> Callable[[int, float | None, float], None]:

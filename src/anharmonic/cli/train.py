@@ -4,22 +4,25 @@
 import dataclasses
 import statistics
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import Parameter
 from pathlib import Path
 from typing import Annotated, Any
 
 from anharmonic._checks import choice, distinct, listed, message, require, text_of
 from anharmonic._processes import return_large_blocks
-from anharmonic.cli.flags import fields_of, open_fields_of, options_of, run_command, typed
-from anharmonic.data.files import FileTask, file_digest
+from anharmonic.cli.flags import fields_of, open_fields_of, options_of, run_command
+from anharmonic.data.base import Task
+from anharmonic.data.files import FileTask
 from anharmonic.data.graphs.own import GraphFileTask
+from anharmonic.data.metrics import PERCENT
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA, list_tasks, task_class
 from anharmonic.data.scores import accuracy_interval
 from anharmonic.data.shards import INDEX, ShardsTask
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.fit import fit
+from anharmonic.train.learned import has_learned
 from anharmonic.train.notices import not_learned
 from anharmonic.train.options import (
     check_model_options,
@@ -29,9 +32,8 @@ from anharmonic.train.options import (
 )
 from anharmonic.train.recipe import FILLED_OPTIONS, fill, folds_of, refitted
 from anharmonic.train.results import Result
-from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.run import FITTED_FIELDS, Run, RunEnvironment
 from anharmonic.train.streaming import no_stream, streaming_options
-from anharmonic.train.verdict import PERCENT
 
 PROG = "anharmonic train"
 USAGE = (
@@ -42,8 +44,6 @@ USAGE = (
 )
 # Above this the interval is narrower than what another seed changes.
 _MANY_TESTED = 2000
-# Set by the two names, not by flags of the run; their values here are of no importance.
-_NAMED: dict[str, Any] = {"task": "adding", "model": "LEM", "task_options": {}, "model_options": {}}
 
 
 def run(words: Sequence[str]) -> int:
@@ -64,7 +64,7 @@ def run(words: Sequence[str]) -> int:
     helps = [word for word in words if word in ("-h", "--help", "-H", "--help-verbose")]
     if len(named) < 2 and helps:
         print("\n".join(USAGE), end="\n\n")
-        return run_command(train_anything, helps, f"{PROG} MODEL TASK", compact=True)
+        run_command(_command(), helps, f"{PROG} MODEL TASK", compact=True)
     require(
         len(named) == 2,
         PROG,
@@ -80,11 +80,12 @@ def run(words: Sequence[str]) -> int:
     runs = [dataclasses.replace(first.run, seed=seed) for seed in seeds]
     if asked.folds is not None:
         runs = [fold for run in runs for fold in folds_of(run, asked.folds)]
-    results = [train(run, asked.environment) for run in runs]
+    results = [train(run, asked.environment, first.task_of(run)) for run in runs]
     if len(results) > 1:
         print(spread(results))
     if asked.refit:
-        train(refitted(results), asked.environment)
+        run_of_all = refitted(results)
+        train(run_of_all, asked.environment, first.task_of(run_of_all))
     return 0
 
 
@@ -103,34 +104,6 @@ def spread(results: Sequence[Result]) -> str:
             mean, deviation = statistics.fmean(values), statistics.stdev(values)
             parts.append(f"{what} {metric} {mean:.6g} ± {deviation:.2g}")
     return f"{', '.join(parts)} (mean ± standard deviation of {len(results)} runs)"
-
-
-def train_anything(
-    run: Annotated[Run, open_fields_of(Run, **_NAMED)],
-    environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=None)],
-    seeds: tuple[int, ...] = (),
-    folds: int | None = None,
-    refit: bool = False,
-    streaming: bool = False,
-) -> int:
-    """Options of every run. `anharmonic train MODEL TASK --help` adds those of the two.
-
-    What is "auto" is chosen from the data, and printed.
-
-    Args:
-        run: What is trained.
-        environment: Where it is trained.
-        seeds: Several seeds, one after the other, instead of --seed: --seeds 0 1 2. Prints mean and
-            standard deviation.
-        folds: Of your own file: cuts all but the test part into so many parts (classes in their
-            shares, groups whole), trains once for each as validation part, and prints mean and
-            standard deviation.
-        refit: Of your own file: in the end trains on training and validation data together, for
-            as many epochs as were best.
-        streaming: Trains a model that can run sample by sample, and be exported to C: one that
-            reads forwards only.
-    """
-    return 0
 
 
 def train_stored(run: Path, environment: RunEnvironment) -> int:
@@ -179,12 +152,21 @@ def read(words: Sequence[str]) -> Asked:
         ValueError: If a name or an option is wrong.
         FileNotFoundError: If the user's file does not exist.
     """
-    model, task, file = names(words[0], words[1])
-    digest = {} if file is None else {"sha256": file_digest(file)}
-    named = {"task": task, "model": model, "task_options": digest, "model_options": {}}
+    command = _command(*names(words[0], words[1]))
+    return run_command(command, words[2:], f"{PROG} {words[0]} {words[1]}")
 
-    def settings(
-        run: Annotated[Any, open_fields_of(Run, **named)],
+
+def _command(model: str = "", task: str = "", file: Path | None = None) -> Callable[..., Asked]:
+    """The command, with the flags of a model and a task; without names those of every run.
+
+    Args:
+        model: Canonical name of the model.
+        task: Name of the task.
+        file: The user's file.
+    """
+
+    def command(
+        run: Annotated[dict[str, Any], run_flags(model)],
         model_options: Annotated[dict[str, Any], model_flags(model)],
         task_options: Annotated[dict[str, Any], task_flags(task)],
         environment: Annotated[RunEnvironment, fields_of(RunEnvironment, file=file)],
@@ -193,34 +175,63 @@ def read(words: Sequence[str]) -> Asked:
         refit: bool = False,
         streaming: bool = False,
     ) -> Asked:
-        known = [field.name for field in dataclasses.fields(Run) if field.name not in named]
-        options = {"task_options": {**task_options, **digest}, "model_options": model_options}
+        """Trains a model on a task; with their names the help has their options, too.
+
+        What is "auto" is chosen from the data, and printed.
+
+        Args:
+            run: What is trained.
+            model_options: Options of the model.
+            task_options: Options of the task.
+            environment: Where it is trained.
+            seeds: Several seeds, one after the other, instead of --seed: --seeds 0 1 2. Prints mean
+                and standard deviation.
+            folds: Of your own file: cuts all but the test part into so many parts (classes in their
+                shares, groups whole), trains once for each as validation part, and prints mean and
+                standard deviation.
+            refit: Of your own file: in the end trains on training and validation data together, for
+                as many epochs as were best.
+            streaming: Trains a model that can run sample by sample, and be exported to C: one that
+                reads forwards only.
+        """
+        options = dict(task_options)
         if folds is not None or refit:
             name = "--folds" if folds is not None else "--refit"
             advice = f"leave {name} out, or train on a file"
             require(task == "file", name, folds or refit, "left out but for your own file", advice)
         if folds is not None:
-            options["task_options"]["folds"] = folds
+            options["folds"] = folds
         distinct("seeds", seeds)
-        given = typed(run, known) | options
+        given = {**run, "task_options": options, "model_options": model_options}
         if streaming:
             given = streaming_options(model, task, given)
         return Asked(model, task, given, environment, seeds, folds, refit)
 
-    settings.__doc__ = f"Trains {model} on the task {task}.\n\n{_arguments(train_anything)}"
-    return run_command(settings, words[2:], f"{PROG} {words[0]} {words[1]}")
+    return command
 
 
-def _arguments(documented: Any) -> str:
-    return "Args:" + (documented.__doc__ or "").partition("Args:")[2]
+def run_flags(model: str, left_out: Collection[str] = ()) -> Any:
+    """The fields of a run as flags: a dictionary of what was typed.
+
+    Args:
+        model: Canonical name of the model; empty for any.
+        left_out: Fields that are no flags.
+    """
+    names = [entry.name for entry in dataclasses.fields(Run)]
+    if model and model_kind(model) == "fitted":
+        names = [name for name in names if name in FITTED_FIELDS]
+    named = {"task", "model", "task_options", "model_options", *left_out}
+    return open_fields_of(Run, [name for name in names if name not in named])
 
 
 def model_flags(model: str) -> Any:
     """The options of a model as flags.
 
     Args:
-        model: Its canonical name.
+        model: Its canonical name; empty for none.
     """
+    if not model:
+        return options_of(Run, {}, {})
     known = model_option_parameters(model)
     defaults = frozen_defaults("model", model) | check_model_options(model, {})
     return options_of(model_class(model), known, defaults, FILLED_OPTIONS.intersection(known))
@@ -230,8 +241,10 @@ def task_flags(task: str) -> Any:
     """The options of a task as flags.
 
     Args:
-        task: Its name.
+        task: Its name; empty for none.
     """
+    if not task:
+        return options_of(Run, {}, {})
     # The hash of a file is computed, not typed.
     known: Mapping[str, Parameter] = {
         name: p
@@ -270,6 +283,8 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
                 f"{path}{' (a folder)' * path.is_dir()}",
                 "save the graph with anharmonic.data.save_graph(path, data)"
                 if graph
+                else "take the .ts files of the same archive"
+                if path.suffix.lower() == ".arff"
                 else f"save them as one of these, or name a task: {', '.join(known)}",
             )
         )
@@ -284,16 +299,17 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
     return name, GraphFileTask.name if graph else FileTask.name, path
 
 
-def train(run: Run, environment: RunEnvironment) -> Result:
+def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Result:
     """Trains a run and prints what it gave.
 
     Args:
         run: The run.
         environment: Where it is trained.
+        task: As of `fit`.
     """
     if run.model_options.get("checkpoint"):
         return_large_blocks()
-    result = fit(run, environment)
+    result = fit(run, environment, task)
     folder = environment.out / run.folder_name
     unit = " %" if result.metric in PERCENT else ""
     lines = {f"test {result.metric}": f"{result.test:.6g}{unit} (seed {run.seed}{_sure(result)})"}
@@ -302,7 +318,8 @@ def train(run: Run, environment: RunEnvironment) -> Result:
     if said := not_learned(result):
         lines["training"] = said
     if result.valid is not None:
-        valid = f"{result.valid:.6g}{unit} (epoch {result.best_epoch})"
+        chosen = f" (epoch {result.best_epoch})" if model_kind(run.model) != "fitted" else ""
+        valid = f"{result.valid:.6g}{unit}{chosen}"
         lines[f"validation {result.metric}"] = valid
     lines |= {
         "parameters": str(result.parameters),
@@ -336,12 +353,18 @@ def _sure(result: Result) -> str:
 
 def _not_better(result: Result) -> str:
     assert result.trivial is not None
-    gain = result.test - result.trivial
-    if not (gain > 0 if result.higher_is_better else gain < 0):
-        return " - the model is NOT better: train longer, change lr, or try another model"
+    given = (result.test, result.trivial, result.metric, result.higher_is_better)
+    if not has_learned(*given):
+        return f" - the model is NOT better: {_remedy(result.run.model)}"
     if result.metric == "accuracy" and result.tested:
         low, _ = accuracy_interval(result.test, result.tested)
-        if low <= result.trivial:
+        if not has_learned(*given, spread=result.test - low):
             hint = ": try --folds 5" if result.run.task == FileTask.name else ""
             return f" - too few test answers to tell the model from it{hint}"
     return ""
+
+
+def _remedy(model: str) -> str:
+    if model_kind(model) == "fitted":
+        return "try another model"
+    return "train longer, change lr, or try another model"

@@ -2,8 +2,8 @@
 
 A task is made by its name with `make_task`. A new one derives from `Task` (sequences), `GraphTask`
 or `NodeTask` (graphs) or `TabularTask` (rows of numbers), and builds its parts as
-`SequenceDataset`, `GraphDataset`, `TableDataset` or another `Dataset`. Metrics, which need
-torchmetrics, are in `anharmonic.data.metrics`.
+`SequenceDataset`, `GraphDataset`, `TableDataset` or another `Dataset`. Metrics are in
+`anharmonic.data.metrics`.
 """
 
 from anharmonic.data.arrays import save_npz, sequences_from

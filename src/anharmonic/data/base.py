@@ -118,6 +118,7 @@ class Task(ABC):
             there is no season.
         carries_state: Whether each batch goes on where the one before ended: the model's state is
             carried from batch to batch, gradients end there, and an epoch begins anew.
+        digest: SHA-256 of the user's own file; None where there is none.
         options_class: The dataclass whose fields the constructor takes as ``**options``; None where
             the constructor names all of its options.
     """
@@ -142,6 +143,7 @@ class Task(ABC):
     seasonal: torch.Tensor | None = None
     carries_state: ClassVar[bool] = False
     options_class: ClassVar[type | None] = None
+    digest: str | None = None
     _splits: Splits[Any] | None = None
 
     @property

@@ -13,6 +13,7 @@ from anharmonic.data.options import DataOptions
 from anharmonic.data.own import Inputs, SequencesTask, inputs_of
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.data.readers import checked_digest, file_digest, read_parts
+from anharmonic.data.sequences import Sequences
 from anharmonic.data.ts import read_ts
 
 __all__ = ["FileTask", "Inputs", "file_digest", "read_inputs", "read_npz", "read_parts", "read_ts"]
@@ -25,8 +26,8 @@ class FileTask(SequencesTask):
     is accuracy in percent for classes, root mean squared error in units of `y` for values.
 
     Args:
-        path: An `.npz` archive (keys as in `read_npz`), a `.ts` or `.arff` file of the UCR and UEA
-            archives, or a table: `.csv`, `.tsv`, `.txt` or `.parquet`. Given `NAME_TRAIN.ts` or
+        path: An `.npz` archive (keys as in `read_npz`), a `.ts` file of the UCR and UEA archives,
+            or a table: `.csv`, `.tsv`, `.txt` or `.parquet`. Given `NAME_TRAIN.ts` or
             `NAME_TEST.ts` (or another ending but `.npz`), the other one is read too.
         sha256: `file_digest(path)`: another file is refused. Not checked if None.
         options: Fields of `DataOptions`.
@@ -90,10 +91,23 @@ def read_inputs(
     keys = [f"x_{name}" for name in parts]
     advice = "store the sequences to predict from as x"
     require("all" in parts, f"keys of {Path(path).name}", keys, "x", advice)
-    bare = parts["all"].with_targets(None)
-    inputs = inputs_of(bare, preprocessing)
-    if doubts := preprocessing.doubts(bare):
-        expected = f"{bare.where} should be like the training data"
+    return checked_inputs(parts["all"], preprocessing)
+
+
+def checked_inputs(part: Sequences, preprocessing: Preprocessing) -> Inputs:
+    """Prepares sequences to predict from them, and warns where they are unlike those of training.
+
+    Args:
+        part: The sequences; targets are not looked at.
+        preprocessing: Of the training data: `FileTask(...).preprocessing`.
+
+    Raises:
+        UserWarning: If a channel or the time between samples is far from what training had.
+        ValueError: If the channels are not those of training.
+    """
+    inputs = inputs_of(part, preprocessing)
+    if doubts := preprocessing.doubts(part):
+        expected = f"{part.where} should be like the training data"
         advice = "check units and sampling, or the predictions say little"
-        warnings.warn(message(expected, "; ".join(doubts), advice), stacklevel=2)
+        warnings.warn(message(expected, "; ".join(doubts), advice), stacklevel=3)
     return inputs

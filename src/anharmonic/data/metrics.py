@@ -1,4 +1,4 @@
-"""Metrics over a whole data set: those of torchmetrics in float64, fed with our batches.
+"""Metrics over a whole data set, summed in float64 batch by batch.
 
 Padding is left out, and a prediction with NaN gives NaN: a diverged model is not scored as if it
 had answered.
@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anharmonic._checks import choice, described, message, missing_extra, number, require
+from anharmonic._checks import choice, described, message, number, require
 from anharmonic.data.base import Batch, step_mask
 from anharmonic.data.graph_batch import GraphBatch
 
@@ -48,25 +47,11 @@ class TaskMetric:
     """
 
     def __init__(self, name: str, scale: float = 1.0) -> None:
-        self.name = choice("metric", name, _INPUTS)
-        self.higher_is_better = name in ("accuracy", "balanced_accuracy", "f1")
+        self.name = choice("metric", name, _SUMS)
+        self.higher_is_better = name in PERCENT
         self._by_class: list[Tensor] = []
         self._scale = number("scale", scale, low=0.0, low_open=True)
-        try:
-            from torchmetrics import MeanAbsoluteError, MeanSquaredError, SumMetric
-        except ImportError as error:
-            raise missing_extra("torchmetrics", "train", "measuring a model") from error
-        # The process that measures sees the whole data set; it does not wait for others.
-        alone = {"sync_on_compute": False}
-        metrics: list[Any]
-        if name in ("mse", "rmse", "nmse"):
-            metrics = [MeanSquaredError(**alone)]
-        elif name == "mae":
-            metrics = [MeanAbsoluteError(**alone)]
-        else:
-            # torchmetrics divides counts in float32, which would round an accuracy.
-            metrics = [SumMetric(nan_strategy="disable", **alone) for _ in range(2)]
-        self._metrics = [metric.set_dtype(torch.float64) for metric in metrics]
+        self._updates, self._sum, self._whole = 0, 0.0, 0.0
 
     def update(self, prediction: Tensor, batch: Batch | GraphBatch) -> None:
         """Adds a batch.
@@ -81,12 +66,10 @@ class TaskMetric:
         """
         if self.name == "balanced_accuracy":
             self._by_class.append(_hits_by_class(*real_scores(prediction.detach(), batch)))
-        inputs = _INPUTS[self.name](prediction.detach(), batch)
-        if len(self._metrics) == 1:
-            self._metrics[0].update(*inputs)
-        else:
-            for total, value in zip(self._metrics, inputs, strict=True):
-                total.update(value)
+        part, whole = _SUMS[self.name](prediction.detach(), batch)
+        self._updates += 1
+        self._sum += float(part)
+        self._whole += float(whole)
 
     def value(self) -> float:
         """The metric over all that was added.
@@ -94,14 +77,14 @@ class TaskMetric:
         Raises:
             ValueError: If nothing was added.
         """
-        count = self._metrics[0].update_count
+        count = self._updates
         require(count > 0, self.name, count, "fed with a prediction", "call update(...) first")
         if self._by_class:
             hits, entries = torch.stack(self._by_class).sum(0)
             return self._scale * 100.0 * float((hits / entries)[entries > 0].mean())
-        value, *rest = (float(metric.compute()) for metric in self._metrics)
-        if rest:
-            value = _FACTORS.get(self.name, 1.0) * value / rest[0] if rest[0] else math.nan
+        value = math.nan
+        if self._whole:
+            value = _FACTORS.get(self.name, 1.0) * self._sum / self._whole
         if self.name in ("rmse", "nrmse"):
             value = math.sqrt(value)
         if self.name == "perplexity":
@@ -138,6 +121,16 @@ def _label_hits(scores: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tens
 
 def _unless_nan(hits: Tensor, scores: Tensor) -> Tensor:
     return torch.where(scores.isnan().any().cpu(), math.nan, hits.cpu().double())
+
+
+def _squares(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int]:
+    prediction, y = real_steps(prediction, batch)
+    return (prediction - y).square().sum(), y.numel()
+
+
+def _errors(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, int]:
+    prediction, y = real_steps(prediction, batch)
+    return (prediction - y).abs().sum(), y.numel()
 
 
 def _relative_squares(prediction: Tensor, batch: Batch | GraphBatch) -> tuple[Tensor, Tensor]:
@@ -179,20 +172,22 @@ def _check_shape(prediction: Tensor, batch: Batch | GraphBatch) -> None:
     require(prediction.shape == y.shape, "prediction", prediction, f"{list(y.shape)} as y", advice)
 
 
+PERCENT = ("accuracy", "balanced_accuracy", "f1")
+"""Metrics in percent; of these larger values are better, of all others smaller ones."""
 # Percent; F1 counts every hit twice; bits.
 _FACTORS = {"accuracy": 100.0, "f1": 200.0, "bits_per_character": 1 / math.log(2)}
 _LARGEST = 700.0  # whose exponential is a number
-# What is measured: predictions and targets, or the two sums of a quotient.
-_INPUTS: dict[str, Callable[[Tensor, Batch | GraphBatch], tuple[Tensor, Tensor | int]]] = {
+# The two sums of a quotient.
+_SUMS: dict[str, Callable[[Tensor, Batch | GraphBatch], tuple[Tensor, Tensor | int]]] = {
     "accuracy": _hits,
     "balanced_accuracy": _hits,
     "f1": _label_hits,
     "cross_entropy": _log_losses,
     "bits_per_character": _log_losses,
     "perplexity": _log_losses,
-    "mse": real_steps,
-    "rmse": real_steps,
+    "mse": _squares,
+    "rmse": _squares,
     "nrmse": _relative_squares,
-    "nmse": real_steps,
-    "mae": real_steps,
+    "nmse": _squares,
+    "mae": _errors,
 }

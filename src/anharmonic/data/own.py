@@ -66,6 +66,7 @@ class SequencesTask(Task):
     name = "file"
     licence = "yours"
     options_class = DataOptions
+    _newest: Self | None = None
 
     def __init__(
         self,
@@ -90,6 +91,8 @@ class SequencesTask(Task):
     def with_options(self, options: Mapping[str, Any]) -> Self:
         """The same data, cut and prepared in another way; nothing is read again.
 
+        The newest is kept, and returned again for the same options.
+
         Args:
             options: Fields of `DataOptions`; those left out have their defaults.
 
@@ -103,13 +106,15 @@ class SequencesTask(Task):
             {'train': 17, 'valid': 0, 'test': 3}
         """
         changed = DataOptions(**options)
-        if changed == self.options:
-            return self
-        columns, advice = self.options.columns, "read the data again"
-        fits = changed.columns == columns
-        require(fits, "columns of data that were read", changed.columns, str(columns), advice)
+        if self._newest is not None and self._newest.options == changed:
+            return self._newest
+        read, wanted = self.options.columns, changed.columns
+        advice = "read the data again"
+        require(wanted == read, "columns of data that were read", wanted, f"{read}", advice)
         made = copy.copy(self)
+        self._newest = made._newest = None
         made._prepare(changed)
+        self._newest = made
         return made
 
     def _prepare(self, options: DataOptions) -> None:

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from anharmonic._checks import choice, missing_extra, require
+from anharmonic._checks import choice, message, missing_extra, require
 from anharmonic.data.columns import ROLES, Columns
 from anharmonic.data.npz import existing, read_npz
 from anharmonic.data.sequences import Sequences
@@ -76,8 +76,8 @@ def checked_digest(path: Path, expected: str | None) -> str:
     """
     digest = file_digest(path)
     advice = "give the file of the run, or start a new run with this one"
-    fits = expected is None or digest == expected
-    require(fits, f"sha256 of {path.name}", digest, str(expected), advice)
+    if expected is not None:
+        require(digest == expected, f"sha256 of {path.name}", digest, expected, advice)
     return digest
 
 
@@ -113,7 +113,6 @@ def _without_columns(path: Path, columns: Columns) -> None:
 READERS: dict[str, Callable[[Path, bool, Columns], dict[str, Sequences]]] = {
     ".npz": _npz,
     ".ts": _ts,
-    ".arff": _table,
     ".csv": _table,
     ".tsv": _table,
     ".txt": _table,
@@ -125,7 +124,11 @@ PAIRED = FILE_SUFFIXES[1:]
 
 
 def _form(path: Path) -> str:
-    return choice("ending of the file", path.suffix.lower(), READERS)
+    ending = path.suffix.lower()
+    if ending == ".arff":
+        advice = "take the .ts files of the same archive"
+        raise ValueError(message("data must be in a file of another form", path.name, advice))
+    return choice("ending of the file", ending, READERS)
 
 
 def _files(path: Path, *, pair: bool) -> dict[str, Path]:

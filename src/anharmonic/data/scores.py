@@ -1,7 +1,7 @@
 """All metrics that fit what is predicted, over a whole set, and what they are of every class.
 
 The one metric that chooses weights and stands in results is in `anharmonic.data.metrics`; these
-are for people who judge a model. They are those of torchmetrics.
+are for people who judge a model.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from anharmonic._checks import choice, missing_extra, require
 from anharmonic.data.base import Target
@@ -78,8 +79,8 @@ def channel_scores(
 
     Example:
         >>> values = torch.tensor([[1.0, 10.0, 2.0, 30.0]])
-        >>> [one.rmse for one in channel_scores(values, torch.zeros(1, 4), ("a", "b"))][0] ** 2
-        2.5
+        >>> [one.mae for one in channel_scores(values, torch.zeros(1, 4), ("a", "b"))]
+        [1.5, 20.0]
     """
     error = (prediction.double() - y.double()).reshape(-1, len(names))
     rmse, mae = error.square().mean(0).sqrt().tolist(), error.abs().mean(0).tolist()
@@ -127,7 +128,7 @@ def score_table(
     Raises:
         ValueError: If the shapes do not fit, there is nothing to measure, or a prediction is not
             finite.
-        ImportError: If torchmetrics is missing.
+        ImportError: If scikit-learn is missing.
 
     Example:
         >>> found = score_table("value", torch.tensor([[1.0], [3.0]]), torch.tensor([[1.0], [2.0]]))
@@ -160,18 +161,18 @@ def score_table(
 
 
 def _of_classes(shares: Tensor, y: Tensor, names: tuple[str, ...]) -> ScoreTable:
-    metrics = _torchmetrics()
-    many = {"num_classes": len(names)}
+    count = len(names)
     guess = shares.argmax(1)
-    counts = metrics.multiclass_confusion_matrix(guess, y, **many)
-    classes = _class_scores(metrics.multiclass_stat_scores(guess, y, average="none", **many), names)
-    present = [one.recall for one in classes if one.support]
+    counts = torch.bincount(y * count + guess, minlength=count**2).reshape(count, count)
+    hits, predicted, present = counts.diag(), counts.sum(0), counts.sum(1)
+    classes = _class_scores(hits, predicted, present, names)
+    recalls = [one.recall for one in classes if one.support]
     # (A class that neither occurs nor is predicted does not count, as in scikit-learn.)
-    met = (counts.sum(0) + counts.sum(1)).tolist()
+    met = (predicted + present).tolist()
     f1 = [one.f1 for one, seen in zip(classes, met, strict=True) if seen]
     found = {
-        "accuracy": 100.0 * float(counts.diag().sum()) / len(y),
-        "balanced_accuracy": sum(present) / len(present),
+        "accuracy": 100.0 * float(hits.sum()) / len(y),
+        "balanced_accuracy": sum(recalls) / len(recalls),
         "f1": sum(f1) / len(f1),
     }
     absent = [one.name for one in classes if not one.support]
@@ -179,21 +180,18 @@ def _of_classes(shares: Tensor, y: Tensor, names: tuple[str, ...]) -> ScoreTable
     if absent:
         left_out["auroc"] = _lacking(absent, "does not occur")
     else:
-        found["auroc"] = float(metrics.multiclass_auroc(shares, y, **many))
+        found["auroc"] = _auroc(shares, functional.one_hot(y, count))
     confusion = tuple(tuple(row) for row in counts.tolist())
     return ScoreTable(len(y), found, left_out, classes, confusion)
 
 
 def _of_labels(scores: Tensor, y: Tensor, names: tuple[str, ...]) -> ScoreTable:
-    metrics = _torchmetrics()
-    many = {"num_labels": len(names)}
     guess = (scores > 0).long()
-    counts = metrics.multilabel_stat_scores(guess, y, average="none", **many)
-    classes = _class_scores(counts, names)
-    hits, false, _, missed, _ = counts.sum(0).tolist()
+    hits, predicted, present = (guess * y).sum(0), guess.sum(0), y.sum(0)
+    classes = _class_scores(hits, predicted, present, names)
     found = {
         "accuracy": 100.0 * float((guess == y).double().mean()),
-        "f1_micro": _percent(2 * hits, 2 * hits + false + missed),
+        "f1_micro": _percent(2 * int(hits.sum()), int(predicted.sum() + present.sum())),
         "f1": sum(one.f1 for one in classes) / len(classes),
     }
     same = [name for name, column in zip(names, y.T, strict=True) if column.unique().numel() < 2]
@@ -201,21 +199,32 @@ def _of_labels(scores: Tensor, y: Tensor, names: tuple[str, ...]) -> ScoreTable:
     if same:
         left_out["auroc"] = _lacking(same, "is the same everywhere")
     else:
-        found["auroc"] = float(metrics.multilabel_auroc(scores.sigmoid(), y, **many))
+        found["auroc"] = _auroc(scores, y)
     return ScoreTable(len(y), found, left_out, classes)
 
 
-def _class_scores(counts: Tensor, names: tuple[str, ...]) -> tuple[ClassScores, ...]:
-    # In Python's numbers: torchmetrics divides its counts in float32.
+def _auroc(scores: Tensor, y: Tensor) -> float:
+    """The mean over the columns of the area under the ROC curve."""
+    try:
+        from sklearn.metrics import roc_auc_score
+    except ImportError as error:
+        raise missing_extra("scikit-learn", "train", "measuring a model") from error
+    return float(roc_auc_score(y.numpy(), scores.numpy(), average="macro"))
+
+
+def _class_scores(
+    hits: Tensor, predicted: Tensor, present: Tensor, names: tuple[str, ...]
+) -> tuple[ClassScores, ...]:
+    counts = zip(names, hits.tolist(), predicted.tolist(), present.tolist(), strict=True)
     return tuple(
         ClassScores(
             name,
-            precision=_percent(hits, hits + false),
-            recall=_percent(hits, support),
-            f1=_percent(2 * hits, 2 * hits + false + missed),
+            precision=_percent(right, guessed),
+            recall=_percent(right, support),
+            f1=_percent(2 * right, guessed + support),
             support=support,
         )
-        for name, (hits, false, _, missed, support) in zip(names, counts.tolist(), strict=True)
+        for name, right, guessed, support in counts
     )
 
 
@@ -224,30 +233,19 @@ def _percent(part: int, whole: int) -> float:
 
 
 def _of_values(prediction: Tensor, y: Tensor) -> ScoreTable:
-    from torchmetrics.functional import mean_absolute_error, mean_squared_error, r2_score
-
-    mse = float(mean_squared_error(prediction, y))
-    found = {
-        "mse": mse,
-        "rmse": math.sqrt(mse),
-        "mae": float(mean_absolute_error(prediction, y)),
-    }
+    errors = prediction - y
+    mse = float(errors.square().sum()) / y.numel()
+    found = {"mse": mse, "rmse": math.sqrt(mse), "mae": float(errors.abs().sum()) / y.numel()}
     # R² is one minus the error over the spread of the truth.
     same = [str(i) for i, column in enumerate(y.T) if column.unique().numel() < 2]
     if same:
         what = f"output {same[0]}" if y.shape[1] > 1 else "the target"
         return ScoreTable(len(y), found, {"r2": f"{what} is the same everywhere"})
-    return ScoreTable(len(y), found | {"r2": float(r2_score(prediction, y))})
+    spread = (y - y.mean(0)).square().sum(0)
+    r2 = float((1 - errors.square().sum(0) / spread).mean())
+    return ScoreTable(len(y), found | {"r2": r2})
 
 
 def _lacking(names: Sequence[str], what: str) -> str:
     more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
     return f"{names[0]!r}{more} {what}"
-
-
-def _torchmetrics() -> Any:
-    try:
-        from torchmetrics.functional import classification
-    except ImportError as error:
-        raise missing_extra("torchmetrics", "train", "measuring a model") from error
-    return classification

@@ -1,27 +1,27 @@
-"""Data larger than memory: sequences in shards on disk, mapped into memory where they are read."""
+"""Data larger than memory: sequences in `.npy` files, mapped into memory where they are read."""
 
 from __future__ import annotations
 
-import hashlib
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from anharmonic._checks import boolean, message, positive_int, require
+from anharmonic._checks import boolean, message, positive_int, require, text_of
 from anharmonic.data.base import Batch, Batches, Splits, Task
 from anharmonic.data.dataset import Dataset, as_target
 from anharmonic.data.npz import existing
 from anharmonic.data.preprocessing import Preprocessing
-from anharmonic.data.readers import checked_digest
+from anharmonic.data.readers import checked_digest, file_digest
 
 INDEX = "shards.json"
-"""Name of the file that says what is in the shards beside it."""
+"""Name of the file that says what is in the `.npy` files beside it."""
 _PARTS = ("train", "valid", "test")
 # Rows that are looked at or summed at a time.
 _ROWS = 4096
@@ -33,7 +33,7 @@ def write_shards(
     parts: Mapping[str, Iterable[Pair]],
     class_names: Iterable[str] = (),
 ) -> Path:
-    """Writes sequences of one length as shards, one at a time: only one is ever in memory.
+    """Writes sequences of one length, one shard at a time: only one is ever in memory.
 
     Args:
         folder: Where to; it is made, and must hold no shards yet.
@@ -71,93 +71,85 @@ def write_shards(
     advice = "give training and test shards"
     require(known, "parts", sorted(parts), "train, test and perhaps valid", advice)
     folder.mkdir(parents=True, exist_ok=True)
+    form: dict[str, Any] = {}
     index: dict[str, Any] = {"parts": {}}
-    sums = _Sums()
+    largest = 0
     for part in _PARTS:
-        listed = index["parts"][part] = []
-        for number, (x, y) in enumerate(parts.get(part, ())):
-            name = f"{part}-{number:05d}"
-            x, y = _checked(f"shard {name}", np.asarray(x), np.asarray(y), index)
-            if part == "train":
-                sums.add(x)
-            files = {"x": _saved(folder / f"{name}.x.npy", x)}
-            files["y"] = _saved(folder / f"{name}.y.npy", y)
-            listed.append({"name": name, "size": len(x), "sha256": files})
-        wanted = bool(listed) or part == "valid"
-        require(wanted, f"shards of {part}", 0, "at least one", "give it one")
-    index |= sums.moments()
+        paths, size = {key: folder / f"{part}.{key}.npy" for key in "xy"}, 0
+        with paths["x"].open("wb") as x_file, paths["y"].open("wb") as y_file:
+            for number, (x, y) in enumerate(parts.get(part, ())):
+                x, y = _checked(f"shard {part}-{number:05d}", np.asarray(x), np.asarray(y), form)
+                size += len(x)
+                _append(x_file, x, size)
+                _append(y_file, y, size)
+                largest = max(largest, int(y.max())) if form["target"] == "class" else 0
+        require(size > 0 or part == "valid", f"shards of {part}", 0, "at least one", "give it one")
+        digests = {key: file_digest(path) for key, path in paths.items()}
+        index["parts"][part] = {"size": size, **digests}
     names = [str(name) for name in class_names]
-    if index["target"] == "class":
-        names = names or [str(number) for number in range(index.pop("largest") + 1)]
-    index["class_names"] = names
+    if form["target"] == "class":
+        names = names or [str(number) for number in range(largest + 1)]
+    moments = _moments(np.load(folder / "train.x.npy", mmap_mode="r"))
+    index |= form | {"class_names": names} | moments
     path = folder / INDEX
     path.write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
     return path
 
 
-def _checked(where: str, x: NDArray[Any], y: NDArray[Any], index: dict[str, Any]) -> Pair:
-    """The arrays as they are written; the index learns their form from the first."""
+def _checked(where: str, x: NDArray[Any], y: NDArray[Any], form: dict[str, Any]) -> Pair:
+    """The arrays as they are written; the first ones say what form all others have."""
     x = x.astype(np.float32) if x.dtype == np.float64 else x
-    form = f"x in {where}"
-    require(x.ndim == 3 and x.size > 0, form, list(x.shape), "[n, T, F]", "give it three axes")
+    advice = "give it three axes"
+    require(x.ndim == 3 and x.size > 0, f"x in {where}", list(x.shape), "[n, T, F]", advice)
     whole = np.issubdtype(y.dtype, np.integer)
-    y = y if whole else y.astype(np.float32).reshape(len(y), -1)
+    y = y.astype(np.int64) if whole else y.astype(np.float32).reshape(len(y), -1)
     found = {
+        "dtype": x.dtype.str,
         "steps": x.shape[1],
         "channels": x.shape[2],
         "target": "class" if whole else "value",
         "outputs": 1 if whole else y.shape[1],
     }
-    first = {name: index.setdefault(name, value) for name, value in found.items()}
+    first = {name: form.setdefault(name, value) for name, value in found.items()}
     require(found == first, where, found, f"as the first one, {first}", "write them alike")
     fits = len(x) == len(y) and (not whole or y.ndim == 1)
     advice = "give one target per sequence"
     require(fits, f"y in {where}", list(y.shape), f"of {len(x)} rows", advice)
     if whole:
         require(y.min() >= 0, f"y in {where}", int(y.min()), "classes from 0", "number them so")
-        index["largest"] = max(index.get("largest", 0), int(y.max()))
     for name, values in (("x", x), ("y", y)):
-        finite = all(
-            np.isfinite(part).all() for part in np.split(values, range(_ROWS, len(x), _ROWS))
-        )
+        finite = all(np.isfinite(values[i : i + _ROWS]).all() for i in range(0, len(x), _ROWS))
         advice = "fill what is missing before"
         require(finite, f"{name} in {where}", "NaN or infinite", "finite", advice)
     return x, y
 
 
-def _saved(path: Path, array: NDArray[Any]) -> str:
-    array = np.ascontiguousarray(array)
-    np.save(path, array)
-    return hashlib.sha256(array.data).hexdigest()
+def _append(file: BinaryIO, array: NDArray[Any], rows: int) -> None:
+    """Adds rows to a `.npy` file; NumPy leaves room in its header for the number of all rows."""
+    header = {"descr": array.dtype.str, "fortran_order": False, "shape": (rows, *array.shape[1:])}
+    file.seek(0)
+    np.lib.format.write_array_header_1_0(file, header)
+    file.seek(0, 2)
+    file.write(np.ascontiguousarray(array).data)
 
 
-class _Sums:
-    """Moments of the channels, shard by shard."""
-
-    def __init__(self) -> None:
-        self._count = 0
-        self._sum: Any = 0.0
-        self._squares: Any = 0.0
-
-    def add(self, x: NDArray[Any]) -> None:
-        for start in range(0, len(x), _ROWS):
-            rows = x[start : start + _ROWS].reshape(-1, x.shape[2]).astype(np.float64)
-            self._count += len(rows)
-            self._sum = self._sum + rows.sum(0)
-            self._squares = self._squares + (rows**2).sum(0)
-
-    def moments(self) -> dict[str, list[float]]:
-        mean = self._sum / self._count
-        std = np.sqrt(np.maximum(self._squares / self._count - mean**2, 0.0))
-        return {"mean": mean.tolist(), "std": np.where(std > 0, std, 1.0).tolist()}
+def _moments(x: NDArray[Any]) -> dict[str, list[float]]:
+    """Mean and standard deviation of the channels, summed some rows at a time."""
+    sums = np.zeros((2, x.shape[2]))
+    for start in range(0, len(x), _ROWS):
+        rows = x[start : start + _ROWS].astype(np.float64)
+        sums += [rows.sum((0, 1)), (rows**2).sum((0, 1))]
+    mean, square = sums / (x.shape[0] * x.shape[1])
+    std = np.sqrt(np.maximum(square - mean**2, 0.0))
+    return {"mean": mean.tolist(), "std": np.where(std > 0, std, 1.0).tolist()}
 
 
 class ShardDataset(Dataset[Batch]):
-    """Sequences in memory-mapped shards: a batch reads its own rows only.
+    """Sequences in memory-mapped files: a batch reads its own rows only.
 
     Args:
-        folder: Where the shards are.
-        shards: Name and size of every shard, as in the index.
+        x: Inputs `[N, T, F]`.
+        y: Targets, `[N]` or `[N, O]`.
         mean: Is taken from every channel.
         std: Divides every channel.
     """
@@ -165,47 +157,31 @@ class ShardDataset(Dataset[Batch]):
     lengths = None
 
     def __init__(
-        self, folder: Path, shards: list[dict[str, Any]], mean: list[float], std: list[float]
+        self, x: NDArray[Any], y: NDArray[Any], mean: list[float], std: list[float]
     ) -> None:
-        self._x, self._y = (
-            [self._mapped(folder / f"{shard['name']}.{key}.npy", shard) for shard in shards]
-            for key in ("x", "y")
-        )
-        self._starts = np.concatenate([[0], np.cumsum([shard["size"] for shard in shards])])
+        self._x, self._y = x, y
         self._mean, self._std = torch.tensor(mean), torch.tensor(std)
 
-    @staticmethod
-    def _mapped(path: Path, shard: dict[str, Any]) -> NDArray[Any]:
-        array: NDArray[Any] = np.load(existing(path), mmap_mode="r")
-        advice = "write the shards again"
-        require(len(array) == shard["size"], path.name, len(array), f"{shard['size']} rows", advice)
-        return array
-
     def __len__(self) -> int:
-        return int(self._starts[-1])
+        return len(self._x)
 
     def take(self, indices: Tensor) -> Batch:
         """Makes one batch of the sequences `indices`."""
         rows = indices.numpy()
-        owners = np.searchsorted(self._starts, rows, side="right") - 1
-        x = np.empty((len(rows), *self._x[0].shape[1:]), np.float32)
-        y = np.empty((len(rows), *self._y[0].shape[1:]), self._y[0].dtype)
-        for owner in np.unique(owners):
-            places = np.flatnonzero(owners == owner)
-            inside = rows[places] - self._starts[owner]
-            x[places], y[places] = self._x[owner][inside], self._y[owner][inside]
-        prepared = torch.from_numpy(x).sub_(self._mean).div_(self._std)
-        return Batch(prepared, as_target(torch.from_numpy(y)), None)
+        x = torch.from_numpy(np.asarray(self._x[rows], np.float32))
+        y = torch.from_numpy(np.asarray(self._y[rows]))
+        return Batch(x.sub_(self._mean).div_(self._std), as_target(y), None)
 
 
 class ShardsTask(Task):
-    """Your own sequences, of one length, in shards that need not fit into memory.
+    """Your own sequences, of one length, in `.npy` files that need not fit into memory.
 
-    The metric is accuracy in percent for classes, root mean squared error for values.
+    The metric is accuracy in percent for classes, root mean squared error for values. When the data
+    are first used, all are read once, to compare their digests with those in the index.
 
     Args:
         path: The index that `write_shards` wrote, or its folder.
-        sha256: `file_digest` of the index, which holds the digests of the shards; another one is
+        sha256: `file_digest` of the index, which holds the digests of the files; another one is
             refused. Not checked if None.
         standardise: Whether every input channel gets mean 0 and standard deviation 1, measured on
             the training data.
@@ -214,7 +190,7 @@ class ShardsTask(Task):
 
     Raises:
         FileNotFoundError: If a file is missing.
-        ValueError: If the index is damaged, or not that of the run.
+        ValueError: If the index or a file is damaged, or the index is not that of the run.
     """
 
     name = "shards"
@@ -237,38 +213,59 @@ class ShardsTask(Task):
         self.source = str(self.path.parent)
         self._steps_per_epoch = steps_per_epoch
         try:
-            index = json.loads(self.path.read_text(encoding="utf-8"))
-            self._shards: dict[str, list[dict[str, Any]]] = index["parts"]
-            sizes = {part: sum(s["size"] for s in self._shards[part]) for part in _PARTS}
-            self.sizes, self.target = sizes, index["target"]
-            self.class_names = tuple(index["class_names"])
-            self.input_size, outputs = index["channels"], index["outputs"]
-            moments = tuple(index["mean"]), tuple(index["std"])
-        except (ValueError, KeyError, TypeError) as error:
-            text = message(f"{self.path} must be an index of shards", str(error), "write it again")
+            index = json.loads(text_of(self.path))
+            self._parts = {part: dict(index["parts"][part]) for part in _PARTS}
+            self.sizes = {part: int(found["size"]) for part, found in self._parts.items()}
+            self._steps, self.input_size = int(index["steps"]), int(index["channels"])
+            self.target, outputs = index["target"], int(index["outputs"])
+            self.class_names = tuple(map(str, index["class_names"]))
+            mean, std = (tuple(map(float, index[name])) for name in ("mean", "std"))
+            fits = (
+                self.target in ("class", "value")
+                and min(self.sizes["train"], self.sizes["test"], outputs) > 0
+                and len(mean) == len(std) == self.input_size
+                and min(std) > 0
+                and math.isfinite(sum(mean) + sum(std))
+            )
+            require(fits, "its content", "other values", "as `write_shards` wrote it", "restore it")
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
+            text = message(f"{self.path} must be an index of shards", repr(error), "write it again")
             raise ValueError(text) from error
+        self.preprocessing = Preprocessing(mean, std, standardise=standardise, missing="error")
         self.output_size = len(self.class_names) if self.target == "class" else outputs
         self.metric = "accuracy" if self.target == "class" else "rmse"
-        self.preprocessing = Preprocessing(*moments, standardise=standardise, missing="error")
 
     def _build(self) -> Splits[ShardDataset]:
+        made = {part: self._dataset(part) for part in _PARTS if self.sizes[part]}
+        return Splits(made["train"], made.get("valid"), made["test"])
+
+    def _dataset(self, part: str) -> ShardDataset:
+        size, advice = self.sizes[part], "restore the file, or write all shards again"
+        targets = (size,) if self.target == "class" else (size, self.output_size)
+        arrays = []
+        for key, shape in ("x", (size, self._steps, self.input_size)), ("y", targets):
+            path = existing(self.path.parent / f"{part}.{key}.npy")
+            digest, written = file_digest(path), self._parts[part][key]
+            require(
+                digest == written, f"sha256 of {path}", digest, f"{written}, as written", advice
+            )
+            array = np.load(path, mmap_mode="r")
+            fits = array.shape == shape and array.dtype.kind in "iuf"
+            came = f"{list(array.shape)}, {array.dtype}"
+            require(fits, f"{path}", came, f"{list(shape)} of real numbers", advice)
+            arrays.append(array)
+        x, y = arrays
+        fits = self.target == "value" or (
+            y.dtype.kind in "iu" and 0 <= y.min() <= y.max() < self.output_size
+        )
+        require(fits, f"classes in {part}.y.npy", "others", "those of the index", advice)
         prepared, zeros = self.preprocessing, [0.0] * self.input_size
         mean = list(prepared.mean) if prepared.standardise else zeros
         std = list(prepared.std) if prepared.standardise else [1.0] * self.input_size
-        made = {
-            part: ShardDataset(self.path.parent, shards, mean, std)
-            for part, shards in self._shards.items()
-            if shards
-        }
-        return Splits(made["train"], made.get("valid"), made["test"])
+        return ShardDataset(x, y, mean, std)
 
     def _extent(self, parts: str) -> list[str]:
-        steps = self.splits().test.take(torch.tensor([0])).x.shape[1]
-        shards = sum(map(len, self._shards.values()))
-        return [
-            f"{sum(self.sizes.values())} sequences in {shards} shards ({parts})",
-            f"{steps} steps",
-        ]
+        return [f"{sum(self.sizes.values())} sequences ({parts})", f"{self._steps} steps"]
 
     def _train_batches(self, seed: int, epoch: int, batch_size: int) -> Batches[Batch]:
         if self._steps_per_epoch is None:

@@ -28,7 +28,7 @@ from anharmonic.nn.graph.encoder_decoder import GraphNetwork
 from anharmonic.nn.graph.gradient_gating import GradientGating
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.ode.network import NeuralODENetwork
-from anharmonic.nn.registry import model_class
+from anharmonic.nn.registry import model_class, model_kind
 from anharmonic.nn.sequence.cornn import CoRNN
 from anharmonic.nn.sequence.lem import LEM
 from anharmonic.nn.sequence.unicornn import UnICORNN
@@ -53,6 +53,8 @@ def applicable(model: str) -> list[str]:
         >>> applicable("LEM"), applicable("GraphCON")
         (['gradients', 'timescales', 'lyapunov'], ['smoothing'])
     """
+    if model_kind(model) == "fitted":  # no gradients, and no layer to look into
+        return []
     kind = model_class(model)
     return [name for name, one in DIAGNOSTICS.items() if one.fits(kind)]
 

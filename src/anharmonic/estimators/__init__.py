@@ -11,7 +11,6 @@ try:
 except ModuleNotFoundError as error:
     raise _checks.missing_extra("scikit-learn", "sklearn", "anharmonic.estimators") from error
 
-from anharmonic.estimators.comparison import RESONATORS
 from anharmonic.estimators.forecaster import SequenceForecaster
 from anharmonic.estimators.resonators import (
     ResonatorClassifier,
@@ -21,7 +20,6 @@ from anharmonic.estimators.resonators import (
 from anharmonic.estimators.trained import SequenceClassifier, SequenceRegressor
 
 __all__ = [
-    "RESONATORS",
     "ResonatorClassifier",
     "ResonatorRegressor",
     "ResonatorTransformer",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
@@ -17,7 +16,6 @@ from sklearn.base import (
     RegressorMixin,
     TransformerMixin,
 )
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,15 +23,10 @@ from anharmonic._checks import require
 from anharmonic.data import Columns
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators.inputs import read_sequences
-from anharmonic.estimators.ridge import fit_ridge
 from anharmonic.estimators.shared import encode, threads, weights_of
-from anharmonic.nn import ResonatorFeatures, ResonatorStream
+from anharmonic.nn import ResonatorFeatures, Resonators, ResonatorStream
 
 Floats = NDArray[np.float64]
-# The largest factor on decisions: beyond it, probabilities are 0 and 1 to float64.
-_SHARPEST = 50.0
-# Sequences whose features are scaled together: few enough to stay in the processor's cache.
-_ROWS = 16
 
 
 class ResonatorEstimator(BaseEstimator):
@@ -63,20 +56,13 @@ class ResonatorEstimator(BaseEstimator):
         tags.input_tags.three_d_array = True
         return tags
 
-    def _fit_features(self, part: Sequences) -> NDArray[np.float32]:
-        """Draws the oscillators; the features of the sequences, [N, D]."""
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        pooled: dict[str, Any] = {} if self.pools is None else {"pools": self.pools}
-        made = ResonatorFeatures(
-            self.num_oscillators,
-            num_biases=self.num_biases,
-            scaling=self.scaling,
-            seed=seed,
-            **pooled,
-        )
-        with threads(self.n_jobs):
-            self.features_ = made.fit(_steps(part))
-            return np.asarray(made.transform(_steps(part)))
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _drawn(self) -> dict[str, Any]:
+        """Arguments of the oscillators."""
+        given = {"num_biases": self.num_biases, "scaling": self.scaling}
+        return given if self.pools is None else {**given, "pools": self.pools}
 
     def _features(self, X: Any) -> Iterator[NDArray[np.float32]]:
         """The features of X, of some sequences after the other, [n, D]."""
@@ -152,7 +138,10 @@ class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Re
     def fit_transform(self, X: Any, y: Any = None) -> NDArray[np.float32]:
         """`fit`, then the features of the same sequences, `[n, D]`."""
         part, _ = read_sequences(self, X, reset=True)
-        found = self._fit_features(part)
+        made = ResonatorFeatures(self.num_oscillators, seed=self._seed(), **self._drawn())
+        with threads(self.n_jobs):
+            self.features_ = made.fit(_steps(part))
+            found = np.asarray(made.transform(_steps(part)))
         self._n_features_out = found.shape[1]
         return found
 
@@ -164,29 +153,36 @@ class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Re
 class _Linear(ResonatorEstimator):
     """A ridge regression on standardised features; its penalty is found by leaving one out."""
 
-    def _fit_linear(
-        self, found: NDArray[np.float32], targets: Floats, weights: Floats | None = None
-    ) -> Floats:
-        """Fits; predictions for every sequence by what was learnt from all others, [N, O]."""
-        wide = found.astype(np.float64)
-        self.scaler_ = StandardScaler().fit(wide)
-        wide -= self.scaler_.mean_  # as the scaler does, without copies
-        wide /= self.scaler_.scale_
-        alphas = np.logspace(-4, 4, 20) if self.alphas is None else np.asarray(self.alphas)
-        self.ridge_, left_out = fit_ridge(wide, targets, alphas, weights)
-        return left_out
+    alphas: Any
 
-    def _linear(self, parts: Iterable[NDArray[np.float32]]) -> Floats:
-        """What the linear model says to features, [N, O].
+    def _fit_model(
+        self,
+        part: Sequences,
+        target: Literal["class", "value"],
+        targets: NDArray[Any],
+        weights: Floats | None = None,
+    ) -> None:
+        """Fits the model and keeps it."""
+        outputs = len(self.classes_) if target == "class" else targets.shape[1]
+        model = Resonators(
+            part.x.shape[1],
+            outputs,
+            target=target,
+            num_oscillators=self.num_oscillators,
+            alphas=self.alphas,
+            **self._drawn(),
+        )
+        with threads(self.n_jobs):
+            model.fit(_steps(part), targets, seed=self._seed(), weights=weights)
+        fitted = model.fitted
+        assert fitted is not None
+        self.model_, self.features_ = model, model.features
+        self.scaler_, self.ridge_ = fitted.scaler, fitted.ridge
+        model.fitted = None
 
-        Every row is a product of its own: as one product of matrices, rounding would depend on how
-        many there are.
-        """
-        weight, rows = np.atleast_2d(self.ridge_.coef_) / self.scaler_.scale_, []
-        for found in parts:
-            for first in range(0, len(found), _ROWS):
-                rows += [weight @ row for row in found[first : first + _ROWS] - self.scaler_.mean_]
-        return np.asarray(np.stack(rows) + self.ridge_.intercept_)
+    def _decisions(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        return self.model_.decisions(self._features(X))
 
 
 class ResonatorClassifier(ClassifierMixin, _Linear):
@@ -209,6 +205,7 @@ class ResonatorClassifier(ClassifierMixin, _Linear):
 
     Attributes:
         classes_: The classes, sorted.
+        model_: The fitted `anharmonic.nn.Resonators`.
         features_: The fitted `anharmonic.nn.ResonatorFeatures`.
         scaler_: The `StandardScaler` of the features.
         ridge_: The `RidgeCV` of the scaled features.
@@ -266,20 +263,18 @@ class ResonatorClassifier(ClassifierMixin, _Linear):
         weights = None
         if self.class_weight is not None:
             weights = np.array(weights_of(self.class_weight, self.classes_, codes))[codes]
-        against = np.where(codes[:, None] == np.arange(len(self.classes_)), 1.0, -1.0)
-        if len(self.classes_) == 2:
-            against = against[:, 1:]
-        left_out = self._fit_linear(self._fit_features(part), against, weights)
-        self.sharpness_ = sharpness(_by_class(left_out), codes, weights)
+        self._fit_model(part, "class", codes, weights)
+        self.sharpness_ = float(self.model_.sharpness)
         return self
 
     def decision_function(self, X: Any) -> Floats:
         """Decisions, `[n, number of classes]`; of two classes `[n]`, above 0 for the second."""
-        found = self._linear(self._features(X))
-        return found[:, 0] if len(self.classes_) == 2 else found
+        found = self._decisions(X)
+        return found[:, 1] if len(self.classes_) == 2 else found
 
     def predict_proba(self, X: Any) -> Floats:
         """Probability of every class, `[n, number of classes]`."""
+        check_is_fitted(self)
         return self._shares(self._features(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -300,8 +295,7 @@ class ResonatorClassifier(ClassifierMixin, _Linear):
         return ClassifierStream(self, self.features_.stream(num_streams))
 
     def _shares(self, parts: Iterable[NDArray[np.float32]]) -> Floats:
-        decisions = _by_class(self._linear(parts))
-        return np.asarray(softmax(self.sharpness_ * decisions, axis=1))
+        return np.asarray(softmax(self.sharpness_ * self.model_.decisions(parts), axis=1))
 
 
 class ClassifierStream:
@@ -354,8 +348,8 @@ class ResonatorRegressor(RegressorMixin, _Linear):
     The parameters are those of `ResonatorClassifier` without `class_weight`.
 
     Attributes:
-        features_: The fitted `anharmonic.nn.ResonatorFeatures`; `scaler_`, `ridge_`, `n_channels_`
-            and `n_features_in_` are as of `ResonatorClassifier`.
+        model_: The fitted `anharmonic.nn.Resonators`; `features_`, `scaler_`, `ridge_`,
+            `n_channels_` and `n_features_in_` are as of `ResonatorClassifier`.
 
     Example:
         >>> rng = np.random.default_rng(0)
@@ -407,45 +401,10 @@ class ResonatorRegressor(RegressorMixin, _Linear):
         part, y = read_sequences(self, X, y, reset=True, wanted=True, least=2)
         values = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         self._is_flat = values.ndim == 1
-        self._fit_linear(self._fit_features(part), values.reshape(len(part), -1))
+        self._fit_model(part, "value", values.reshape(len(part), -1))
         return self
 
     def predict(self, X: Any) -> Floats:
         """The numbers of every sequence, `[n]` or `[n, O]` as y was."""
-        values = self._linear(self._features(X))
+        values = self._decisions(X)
         return values[:, 0] if self._is_flat else values
-
-
-def sharpness(decisions: Floats, codes: NDArray[np.int64], weights: Floats | None = None) -> float:
-    """The factor on decisions whose softmax fits the classes best.
-
-    Targets are a little less than certain, as in Platt's scaling, so that classes which decisions
-    part without an error do not get a probability of 1.
-
-    Args:
-        decisions: For sequences that were not learnt from, `[N, C]`.
-        codes: The number of the class of each.
-        weights: A factor on each; None for 1.
-
-    Example:
-        >>> decisions = np.array([[1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
-        >>> sharp = sharpness(decisions, np.array([0, 0, 1]))
-        >>> float(softmax(sharp * decisions, axis=1)[0, 0].round(3))  # 1 - 1 / (3 + 2)
-        0.8
-    """
-    count, classes = decisions.shape
-    sure = 1 - 1 / (count + 2)
-    targets = np.full((count, classes), (1 - sure) / (classes - 1))
-    targets[np.arange(count), codes] = sure
-
-    def loss(logarithm: float) -> float:
-        shares = log_softmax(np.exp(logarithm) * decisions, axis=1)
-        return -float(np.average((targets * shares).sum(axis=1), weights=weights))
-
-    ends = (-np.log(_SHARPEST), np.log(_SHARPEST))
-    return float(np.exp(minimize_scalar(loss, bounds=ends, method="bounded").x))
-
-
-def _by_class(decisions: Floats) -> Floats:
-    """Decisions for each class; one for two classes is that for the second."""
-    return np.hstack([-decisions, decisions]) if decisions.shape[1] == 1 else decisions

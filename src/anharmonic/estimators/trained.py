@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import tempfile
 import warnings
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -24,8 +22,7 @@ from anharmonic.data.own import inputs_of
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators.inputs import read_sequences
 from anharmonic.estimators.shared import encode, threads, weights_of
-from anharmonic.nn.store import from_pretrained
-from anharmonic.train import BEST, RunEnvironment, fit, recipe, run_folder
+from anharmonic.train import RunEnvironment, fit_in_memory, recipe
 
 Floats = NDArray[np.float64]
 # Sequences computed together to predict: always as many, and of one length. A product of matrices
@@ -91,29 +88,22 @@ class TrainedEstimator(BaseEstimator):
         rows = np.unique(np.linspace(0, len(part) - 1, min(len(part), _SCORED)).astype(np.int64))
         parts = {"train": part, "test": part.select(rows)}
 
-        def task(**settings: Any) -> SequencesTask:
-            return SequencesTask(parts, source="X", class_weights=weights, **settings)
-
-        with warnings.catch_warnings():  # of a split that is made anew below
+        with warnings.catch_warnings():  # of a split that the recipe makes anew
             warnings.simplefilter("ignore")
-            probe = task(**options)
-        run = recipe(self.model, probe, self._given(part, options)).run
-        chosen = {key: value for key, value in run.task_options.items() if key != "sha256"}
-        prepared = task(**chosen)
+            probe = SequencesTask(parts, source="X", class_weights=weights, **options)
+        made = recipe(self.model, probe, self._given(part, options))
+        run, prepared = made.run, made.task
+        assert isinstance(prepared, SequencesTask)
         if self.max_steps is not None:
             per_epoch = math.ceil(prepared.sizes["train"] / run.batch_size)
             epochs = max(1, positive_int("max_steps", self.max_steps) // per_epoch)
             run = dataclasses.replace(run, epochs=min(run.epochs, epochs))
-        with tempfile.TemporaryDirectory(prefix="anharmonic-") as folder:
-            environment = RunEnvironment(
-                device=self.device,  # type: ignore[arg-type]
-                threads=None if self.n_jobs is None else effective_n_jobs(self.n_jobs),
-                out=Path(folder),
-                progress=bool(self.verbose),
-            )
-            self.result_ = fit(run, environment, prepared)
-            with torch.random.fork_rng(devices=[]):  # a model draws weights before it gets its own
-                self.model_ = from_pretrained(run_folder(run, environment) / BEST).eval()
+        environment = RunEnvironment(
+            device=self.device,  # type: ignore[arg-type]
+            threads=None if self.n_jobs is None else effective_n_jobs(self.n_jobs),
+            progress=bool(self.verbose),
+        )
+        self.model_, self.result_ = fit_in_memory(run, environment, prepared)
         self.run_ = run
         self.preprocessing_ = prepared.preprocessing
 

@@ -24,6 +24,7 @@ from anharmonic.export.fixed_model import FixedModel
 from anharmonic.export.plan import Plan, plan
 from anharmonic.export.write import Program, write_sources
 from anharmonic.nn.heads import SequenceModel
+from anharmonic.nn.resonators.model import Resonators
 from anharmonic.train import trained
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ WEIGHTS = ("float", "int16", "int8")
 
 
 def write_c(
-    model: SequenceModel | ResonatorClassifier | ResonatorRegressor | str | Path,
+    model: SequenceModel | Resonators | ResonatorClassifier | ResonatorRegressor | str | Path,
     folder: str | Path,
     *,
     preparation: Preprocessing | None = None,
@@ -88,8 +89,9 @@ def write_c(
         ['model.h', 'model.c', 'model_test.c']
     """
     _checks.choice("weights", weights, WEIGHTS)
-    if _is_estimator(model):
-        return _write_resonators(model, folder, weights, lut, examples)
+    run = trained(model) if isinstance(model, str | Path) else None
+    if _is_estimator(model) or isinstance(model if run is None else run.model, Resonators):
+        return _write_resonators(run or model, folder, weights, lut, examples)
     _checks.require(
         weights == "float" or calibration is not None,
         "calibration",
@@ -98,8 +100,7 @@ def write_c(
         "give some of the training data",
     )
     columns = None
-    if isinstance(model, str | Path):
-        run = trained(model)
+    if run is not None:
         net, preparation, class_names = run.model, run.preparation, run.class_names
         columns = run.columns
     else:

@@ -17,6 +17,7 @@ from anharmonic import _checks
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.export.prepared import Prepared
 from anharmonic.nn.heads import SequenceModel
+from anharmonic.nn.resonators.model import Resonators
 from anharmonic.ops import use_backend
 from anharmonic.ops.backend import available_backends
 from anharmonic.ops.reference import as_scan
@@ -345,4 +346,7 @@ def program_of(model: str | Path | nn.Module, step: bool) -> tuple[Program, tupl
 
 def _of_run(folder: Path) -> tuple[RunProgram, tuple[str, ...]]:
     run = trained(folder)
+    fits, advice = not isinstance(run.model, Resonators), "export it as C: --c FOLDER"
+    expected = "a network, as resonators have no program in PyTorch"
+    _checks.require(fits, "the model of the run", "Resonators", expected, advice)
     return RunProgram(run.model, run.preparation, bool(run.class_names)), tuple(run.class_names)

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import require
 from anharmonic.data.preprocessing import Preprocessing
-from anharmonic.estimators import ResonatorClassifier, ResonatorRegressor
 from anharmonic.export.plan import Array
 from anharmonic.nn.resonators.draw import POOLS, Bank
+from anharmonic.nn.resonators.model import Resonators
 from anharmonic.nn.resonators.scaling import RunningScale
 from anharmonic.ops.resonator import at_rest, no_pools, pool, propagator
+from anharmonic.train import Trained
 
 
 @dataclass(frozen=True)
@@ -85,38 +86,70 @@ class ResonatorPlan:
         return np.concatenate([found[name] for name in POOLS if name in found], axis=1)
 
 
-def resonator_plan(model: ResonatorClassifier | ResonatorRegressor) -> ResonatorPlan:
-    """Reads a fitted estimator.
+def resonator_plan(source: Resonators | Trained | Any) -> ResonatorPlan:
+    """Reads a fitted model.
+
+    Args:
+        source: The model, that of a finished run, or an estimator that holds one.
 
     Raises:
-        ValueError: If each series is scaled by itself, which a program that takes samples cannot.
+        ValueError: If it is not fitted, each series is scaled by itself, or series are prepared by
+            more than constants, which the program does not do.
     """
+    if isinstance(source, Trained):
+        return _plan(source.model, source.class_names, source.preparation)
+    if isinstance(source, Resonators):
+        return _plan(source, (), None)
     advice = "call fit(X, y) first"
-    require(hasattr(model, "ridge_"), "model", type(model).__name__, "fitted", advice)
-    features = model.features_
+    require(hasattr(source, "model_"), "model", type(source).__name__, "fitted", advice)
+    names = tuple(str(name) for name in getattr(source, "classes_", ()))
+    return _plan(source.model_, names, None)
+
+
+def _plan(
+    model: Resonators, names: tuple[str, ...], preparation: Preprocessing | None
+) -> ResonatorPlan:
     require(
-        features.scaling != "series",
+        model.scaling != "series",
         "scaling",
-        features.scaling,
+        model.scaling,
         "'train' or 'running', as a series' own scale is known at its end",
         "fit with scaling='train'",
     )
-    weight = np.atleast_2d(model.ridge_.coef_) / model.scaler_.scale_
-    bias = np.atleast_1d(model.ridge_.intercept_) - weight @ model.scaler_.mean_
-    names: tuple[str, ...] = ()
-    if isinstance(model, ResonatorClassifier):
-        names = tuple(str(name) for name in model.classes_)
-        if len(bias) == 1:
-            weight, bias = np.concatenate([-weight, weight]), np.concatenate([-bias, bias])
+    feature_mean, weight, intercept = model.linear()
+    bias = intercept - weight @ feature_mean
+    if model.target == "class":
         # Scores whose softmax are the probabilities.
-        weight, bias = model.sharpness_ * weight, model.sharpness_ * bias
-    bank = features._bank
-    mean, std = features._mean, features._deviation
+        weight, bias = float(model.sharpness) * weight, float(model.sharpness) * bias
+    mean, std = model.channel_mean.numpy().copy(), model.channel_deviation.numpy().copy()
+    if preparation is not None:
+        plain = Preprocessing(
+            preparation.mean,
+            preparation.std,
+            preparation.standardise,
+            "error",
+            channels=preparation.channels,
+            target_shift=preparation.target_shift,
+            target_scale=preparation.target_scale,
+        )
+        done = {k: v for k, v in preparation.to_dict().items() if plain.to_dict().get(k) != v}
+        advice = "train with --missing error --elapsed ignore --scale-each False, without windows"
+        require(not done, "preparation", done, "none but standardised channels", advice)
+        if preparation.standardise:
+            mean = np.array(preparation.mean) + np.array(preparation.std) * mean
+            std = np.array(preparation.std) * std
+        if preparation.target_scale:
+            scale = np.array(preparation.target_scale)
+            weight, bias = (
+                scale[:, None] * weight,
+                scale * bias + np.array(preparation.target_shift),
+            )
+    bank = model.features._bank
     return ResonatorPlan(
         _in(torch.float64, bank),
-        (mean, std) if features.scaling == "train" else None,
+        (mean, std) if model.scaling == "train" else None,
         Preprocessing(tuple(mean.tolist()), tuple(std.tolist()), False, "error"),
-        features.pools,
+        model.pools,
         weight,
         bias,
         names,

@@ -11,6 +11,7 @@ from anharmonic.nn.graph.layerwise import infer_by_layers
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.registry import canonical_name, list_models, model_class
 from anharmonic.nn.resonators.features import ResonatorFeatures
+from anharmonic.nn.resonators.model import Resonators
 from anharmonic.nn.resonators.stream import ResonatorStream
 from anharmonic.nn.sequence.cornn import CoRNN
 from anharmonic.nn.sequence.layer import SequenceLayer, StepLayer
@@ -31,6 +32,7 @@ __all__ = [
     "HiddenState",
     "ResonatorFeatures",
     "ResonatorStream",
+    "Resonators",
     "SequenceLayer",
     "SequenceModel",
     "State",

@@ -25,6 +25,7 @@ _PAPERS = {
     "FastRNN": ["kusupati2018fastgrnn"],
     "FastGRNN": ["kusupati2018fastgrnn"],
     "ResonatorBank": ["lanthaler2023oscillators"],
+    "Resonators": ["lanthaler2023oscillators"],
     "LipschitzRNN": ["erichson2021lipschitz"],
     "GraphCON": ["rusch2022graphcon"],
     "GradientGating": ["rusch2023gradient"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from anharmonic.data.metrics import PERCENT
 from anharmonic.data.scores import ScoreTable
 
 Row = tuple[str, ...]
@@ -20,7 +21,7 @@ _NAMES = {
     "mae": "MAE",
     "r2": "R²",
 }
-_PERCENT = ("accuracy", "balanced_accuracy", "f1_micro", "f1")
+_PERCENT = (*PERCENT, "f1_micro")
 
 
 def metric_rows(*tables: ScoreTable) -> list[Row]:

@@ -5,14 +5,12 @@ from anharmonic.train.compare import compare
 from anharmonic.train.comparison_page import write_comparison
 from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.evaluate_run import Evaluation, evaluate_run
-from anharmonic.train.fit import fit
+from anharmonic.train.fit import fit, fit_in_memory
 from anharmonic.train.folder import BEST, DIAGNOSTICS, run_folder
-from anharmonic.train.jobs import Jobs
 from anharmonic.train.losses import DivergedError
 from anharmonic.train.machine import commit, versions
 from anharmonic.train.notices import not_learned
-from anharmonic.train.others import Other
-from anharmonic.train.predict import Predictions, Trained, predict, trained
+from anharmonic.train.predict import Predictions, predict
 from anharmonic.train.probes import read_diagnostics
 from anharmonic.train.recipe import Recipe, fill, folds_of, recipe, refitted
 from anharmonic.train.results import Result, read_results
@@ -20,6 +18,7 @@ from anharmonic.train.rows import Row, fit_rows, without_results
 from anharmonic.train.run import Run, RunEnvironment
 from anharmonic.train.search import BestTrial, Range, search, with_seed, with_settings
 from anharmonic.train.standings import Comparison
+from anharmonic.train.trained import Trained, trained
 from anharmonic.train.verdict import report
 
 __all__ = [
@@ -29,8 +28,6 @@ __all__ = [
     "Comparison",
     "DivergedError",
     "Evaluation",
-    "Jobs",
-    "Other",
     "Predictions",
     "Range",
     "Recipe",
@@ -45,6 +42,7 @@ __all__ = [
     "evaluate_run",
     "fill",
     "fit",
+    "fit_in_memory",
     "fit_rows",
     "folds_of",
     "not_learned",

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from anharmonic._checks import distinct, require
-from anharmonic.data.files import file_digest
-from anharmonic.data.registry import OWN_DATA, task_class
-from anharmonic.nn.registry import canonical_name
+from anharmonic._checks import distinct, positive_int, require
+from anharmonic.data.registry import task_class
+from anharmonic.nn.registry import canonical_name, model_kind
 from anharmonic.train.estimate import expected_seconds, in_words
-from anharmonic.train.jobs import Jobs
-from anharmonic.train.others import (
-    Other,
-    fit_others,
-    other_rows,
-    read_outcomes,
-    why_not,
-)
-from anharmonic.train.recipe import Recipe, fill, folds_of
-from anharmonic.train.results import read_results
+from anharmonic.train.recipe import Recipe, folds_of, open_task, recipe
+from anharmonic.train.results import Result, read_old_fitted, read_results
 from anharmonic.train.rows import Row, fit_rows, without_results
 from anharmonic.train.run import RunEnvironment
 from anharmonic.train.standings import Comparison, Plan, Standing, ordered
 
 MODELS = {
-    "sequence": ("LEM", "CoRNN", "UnICORNN", "LSTM", "GRU"),
+    "sequence": ("Resonators", "LEM", "CoRNN", "UnICORNN", "LSTM", "GRU"),
     "graph": ("PlainGNN", "GraphCON", "GradientGating"),
     "tabular": ("NeuralODE",),
 }
@@ -40,7 +30,6 @@ def plan(
     environment: RunEnvironment,
     *,
     models: Sequence[str] | None = None,
-    others: Sequence[Other] = (),
     given: Mapping[str, Any] | None = None,
     seeds: Sequence[int] = (0, 1, 2),
     folds: int | None = None,
@@ -51,7 +40,6 @@ def plan(
         task: Name of the task; "file" or "graph" is that of ``environment.file``.
         environment: Where it will be trained.
         models: Names of models; None for those of ``MODELS``.
-        others: Models that are fitted at once; what cannot be fitted to the task is left out.
         given: Fields of `Run` and options that are the same for all models, as of `recipe`.
         seeds: The seeds of every model, at least one.
         folds: Of your own file: every model is trained once for each of so many validation parts.
@@ -67,38 +55,39 @@ def plan(
     require(folds is None or name == "file", "folds", folds, "None but for your own file", advice)
     given = dict(given or {})
     options = dict(given.get("task_options", {}))
-    if name in OWN_DATA and environment.file is not None:
-        options["sha256"] = file_digest(environment.file)
     if folds is not None:
         options["folds"] = folds
     given["task_options"] = options
     recipes: dict[str, Recipe] = {}
     errors: dict[str, Exception] = {}
+    notes = []
     asked = MODELS[kind] if models is None else models
-    advice = "leave them out for the usual ones"
-    require(bool(asked or others), "models", list(asked), "at least one name", advice)
-    for model in dict.fromkeys(map(canonical_name, asked)):
+    require(bool(asked), "models", [], "at least one name", "leave them out for the usual ones")
+    names = dict.fromkeys(map(canonical_name, asked))
+    source = open_task(name, options, environment)
+    for model in names:
+        is_fitted = model_kind(model) == "fitted"
         try:
-            recipes[model] = fill(model, name, given, environment)
-        except (ValueError, TypeError) as error:
+            recipes[model] = recipe(model, source, _for_fitted(given) if is_fitted else given)
+        except (ValueError, TypeError, ImportError) as error:
             errors[model] = error
-    if errors and not recipes:
-        raise next(iter(errors.values()))
-    any_recipe = next(iter(recipes.values()), None) or fill(
-        MODELS[kind][0], name, given, environment
-    )
-    made = any_recipe.run.make_task(environment)
+            if is_fitted and models is None:
+                notes.append(f"{model} is left out: {errors.pop(model)}")
+    trained = [model for model in names if model_kind(model) != "fitted"]
+    if errors and (not recipes or errors.keys() >= set(trained) > set()):
+        raise next(iter(errors.values()))  # what was given suits no model that is trained
     title = name if environment.file is None else environment.file.stem.removesuffix("_TRAIN")
     refused = tuple(f"{model}: {error}" for model, error in errors.items())
     rows = tuple(_rows(recipes, seeds, folds))
-    reasons = {other.name: why_not(other, made) for other in others}
-    able = [other for other in others if not reasons[other.name]]
-    advice = "name a model that is trained"
-    came = " ".join(filter(None, reasons.values()))
-    require(bool(recipes or able), "models", came, "at least one that fits the task", advice)
-    fitted = tuple(row for o in able for row in other_rows(o, any_recipe.run, seeds, folds))
-    notes = tuple(filter(None, reasons.values()))
-    return Plan(title, made, recipes, rows, environment, refused, fitted, notes)
+    made = next(iter(recipes.values())).task
+    return Plan(title, made, recipes, rows, environment, refused, tuple(notes))
+
+
+def _for_fitted(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the settings of all models is for one that is fitted in one pass."""
+    return {
+        name: value for name, value in given.items() if name in ("class_weights", "task_options")
+    }
 
 
 def _rows(recipes: Mapping[str, Recipe], seeds: Sequence[int], folds: int | None) -> list[Row]:
@@ -120,26 +109,29 @@ def estimate(made: Plan) -> float:
     Args:
         made: The plan.
     """
-    tasks = {json.dumps(one.run.task_options): made.task for one in list(made.recipes.values())[:1]}
     total = 0.0
     missing = _missing(made)
     for model in made.recipes:
         runs = [row.run for row in missing if row.run.model == model]
         if runs:
-            key = json.dumps(runs[0].task_options)
-            if key not in tasks:
-                tasks[key] = runs[0].make_task(made.environment)
-            total += len(runs) * expected_seconds(runs[0], tasks[key], made.environment)
+            task = made.task_of(runs[0])
+            total += len(runs) * expected_seconds(runs[0], task, made.environment)
     return total
 
 
 def _missing(made: Plan) -> list[Row]:
-    return without_results(made.rows, read_results(made.environment.results_path))
+    return without_results(made.rows, _known_results(made))
+
+
+def _known_results(made: Plan) -> list[Result]:
+    """All results that are known, those of an older version last."""
+    path = made.environment.results_path
+    return [*read_results(path), *read_old_fitted(path, [row.run for row in made.rows])]
 
 
 def carry_out(
     made: Plan,
-    jobs: Jobs | None = None,
+    jobs: int = 1,
     *,
     say: Callable[[str], None] = lambda text: None,
     describe: Callable[[Exception], str] = str,
@@ -151,7 +143,7 @@ def carry_out(
 
     Args:
         made: The plan.
-        jobs: How many trainings at a time, and where; None for one after the other.
+        jobs: How many trainings at a time, each in a process of its own.
         say: Takes a line before the first training, and about each.
         describe: How an error is said.
         debug: Whether the trace of an error is printed on standard error.
@@ -159,29 +151,31 @@ def carry_out(
     Raises:
         ValueError: If every run failed.
     """
+    positive_int("jobs", jobs)
     environment = made.environment
     for note in made.notes:
         say(note)
-    failed = fit_others(made.others, environment, say=say, describe=describe, debug=debug)
     missing = _missing(made)
     if missing:
         done = len(made.rows) - len(missing)
         known = f" ({done} have a result already)" if done else ""
         try:
-            at_a_time = 1 if jobs is None else min(jobs.jobs, len(missing))
-            words = in_words(estimate(made) / at_a_time)
+            words = in_words(estimate(made) / min(jobs, len(missing)))
         except (ValueError, RuntimeError):  # the run that fails says why
             words = "unknown"
         say(f"{len(missing)} trainings of {len(made.rows)}{known}; time: {words}{_shorter(made)}")
-    failed += fit_rows(missing, environment, jobs, say=say, describe=describe, debug=debug)
+    failed = fit_rows(
+        missing,
+        environment,
+        jobs,
+        task_of=made.task_of,
+        say=say,
+        describe=describe,
+        debug=debug,
+    )
     failures = (*made.refused, *failed)
-    found = {result.hash: result for result in read_results(environment.results_path)}
+    found = {result.hash: result for result in reversed(_known_results(made))}
     standings = []
-    outcomes = read_outcomes(environment) if made.others else {}
-    for name in dict.fromkeys(row.other.name for row in made.others):
-        rows = [row for row in made.others if row.other.name == name and row.hash in outcomes]
-        if rows:
-            standings.append(Standing(name, tuple(outcomes[row.hash] for row in rows)))
     for model in made.recipes:
         runs = [row.run for row in made.rows if row.run.model == model]
         results = tuple(found[run.hash] for run in runs if run.hash in found)
@@ -212,11 +206,10 @@ def compare(
     environment: RunEnvironment | None = None,
     *,
     models: Sequence[str] | None = None,
-    others: Sequence[Other] = (),
     given: Mapping[str, Any] | None = None,
     seeds: Sequence[int] = (0, 1, 2),
     folds: int | None = None,
-    jobs: Jobs | None = None,
+    jobs: int = 1,
     say: Callable[[str], None] = print,
 ) -> Comparison:
     """Trains several models on one task and says which does best.
@@ -227,14 +220,13 @@ def compare(
         task: Name of the task; "file" is ``environment.file``, a file of sequences, and "graph"
             one of a graph.
         environment: Where they are trained.
-        models: Names of models. Default: LEM, CoRNN, UnICORNN, LSTM and GRU; for graphs PlainGNN,
-            GraphCON and GradientGating.
-        others: Models that are fitted at once, such as `anharmonic.estimators.RESONATORS`.
+        models: Names of models. Default: Resonators, LEM, CoRNN, UnICORNN, LSTM and GRU; for graphs
+            PlainGNN, GraphCON and GradientGating.
         given: Fields of `Run` and options that are the same for all models; all others follow from
             the data, see `recipe`.
         seeds: The seeds of every model, at least one.
         folds: Of your own file: every model is trained once for each of so many validation parts.
-        jobs: How many trainings at a time, and where. Default: one after the other.
+        jobs: How many trainings at a time, each in a process of its own.
         say: Takes a line with the expected time, and one about each training.
 
     Raises:
@@ -250,7 +242,5 @@ def compare(
         (2, 'accuracy', 'validation')
     """
     environment = RunEnvironment() if environment is None else environment
-    made = plan(
-        task, environment, models=models, others=others, given=given, seeds=seeds, folds=folds
-    )
+    made = plan(task, environment, models=models, given=given, seeds=seeds, folds=folds)
     return carry_out(made, jobs, say=say)

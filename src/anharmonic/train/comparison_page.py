@@ -19,7 +19,6 @@ from anharmonic.nn.store import from_pretrained
 from anharmonic.train import verdict as words
 from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.folder import BEST, run_folder
-from anharmonic.train.others import OtherRow, Outcome
 from anharmonic.train.results import Result
 from anharmonic.train.standings import Comparison, Standing
 
@@ -50,7 +49,7 @@ def write_comparison(
     write_atomically(path, pages.render(template, title=title, parts=parts))
 
 
-def representative(standing: Standing) -> Result | Outcome:
+def representative(standing: Standing) -> Result:
     """The run of a model that is shown in detail: the one with the median test value.
 
     Args:
@@ -67,21 +66,10 @@ def _part(comparison: Comparison, command: str) -> dict[str, Any]:
     commands = {"The same again:": command} if command else {}
     best = representative(comparison.standings[0])
     environment = comparison.plan.environment
-    if isinstance(best, Outcome):
-        commands["To use it in Python:"] = _row(comparison, best).other.usage
-    for standing in comparison.standings:
-        # The best one that lies in a folder: what is fitted at once does not.
-        trained = representative(standing)
-        if isinstance(trained, Outcome):
-            continue
-        folder = run_folder(trained.run, environment)
-        if trained.run.task in OWN_DATA and folder.is_dir():
-            suffix = environment.file.suffix if environment.file else ""
-            words_before = (
-                "To predict with it:" if trained is best else (f"To predict with {standing.model}:")
-            )
-            commands[words_before] = f"anharmonic predict {folder} NEW{suffix}"
-        break
+    folder = run_folder(best.run, environment)
+    if best.run.task in OWN_DATA and folder.is_dir():
+        suffix = environment.file.suffix if environment.file else ""
+        commands["To predict with it:"] = f"anharmonic predict {folder} NEW{suffix}"
     return {
         "title": comparison.plan.title,
         "finding": finding,
@@ -119,22 +107,15 @@ def _curves(comparison: Comparison) -> list[Any]:
     return drawn
 
 
-def _row(comparison: Comparison, best: Outcome) -> OtherRow:
-    return next(row for row in comparison.plan.others if row.hash == best.hash)
-
-
-def _details(comparison: Comparison, best: Result | Outcome) -> Any:
+def _details(comparison: Comparison, best: Result) -> Any:
     """What the best model does on the test data; None if its weights are not there any more."""
     environment = comparison.plan.environment
-    run = _row(comparison, best).run if isinstance(best, Outcome) else best.run
+    run = best.run
     folder = run_folder(run, environment)
-    if isinstance(best, Result) and not (folder / BEST).is_dir():
+    if not (folder / BEST).is_dir():
         return None
-    task = run.make_task(environment)
-    if isinstance(best, Outcome):
-        model = _row(comparison, best).fitted(task)
-    else:
-        model = from_pretrained(folder / BEST).eval()
+    task = comparison.plan.task_of(run)
+    model = from_pretrained(folder / BEST).eval()
     test = task.loaders(run.seed, run.batch_size).test
     scores = detailed_scores(model, test, task)
     said = f"{scores.count:,} predictions for the test data, seed {run.seed}"
@@ -190,7 +171,6 @@ def settings(comparison: Comparison) -> dict[str, str]:
         name: {key: value for key, value in one.items() if key not in shared}
         for name, one in chosen.items()
     }
-    said |= {row.other.name: row.other.settings for row in comparison.plan.others}
     return {
         name: ", ".join(f"{key} {_short(value)}" for key, value in found.items())
         for name, found in said.items()

@@ -24,7 +24,7 @@ from anharmonic.train.run import RunEnvironment
 
 
 @dataclass(frozen=True)
-class Trained:
+class Diagnosed:
     """A finished run, ready to be looked at.
 
     Args:
@@ -53,7 +53,7 @@ class Trained:
         return f"{run.model} on {run.task}, run {run.hash}"
 
 
-def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = None) -> Trained:
+def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = None) -> Diagnosed:
     """Reads a finished run and the validation data of its task.
 
     Args:
@@ -94,10 +94,12 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
     log = read_diagnostics(folder / folders.DIAGNOSTICS)
     scored = "validation" if len(loaders.valid) else "test"
     scores = detailed_scores(model, loaders.valid or loaders.test, task)
-    return Trained(folder, result, model, probe, log, scored, scores)
+    return Diagnosed(folder, result, model, probe, log, scored, scores)
 
 
-def sections(trained: Trained, say: Callable[[str], None] = lambda text: None) -> Iterator[Section]:
+def sections(
+    trained: Diagnosed, say: Callable[[str], None] = lambda text: None
+) -> Iterator[Section]:
     """The training, how good the model is, then every diagnostic that applies to it.
 
     Args:
@@ -187,10 +189,12 @@ def in_short(parts: Sequence[Section]) -> list[str]:
     trivial = numbers[f"trivial {metric}"]
     first += f"; the trivial answer has {trivial}." if trivial != "-" else "."
     found = [sentence for part in parts for sentence in part.found]
-    return [first, *(found or ["Nothing is wrong with gradients, energies or the training."])]
+    if not found and len(parts) > 2:  # more than training and scores
+        found = ["Nothing is wrong with gradients, energies or the training."]
+    return [first, *found]
 
 
-def write_page(path: Path, trained: Trained, parts: list[Section]) -> None:
+def write_page(path: Path, trained: Diagnosed, parts: list[Section]) -> None:
     """Writes one HTML page that needs nothing else.
 
     Args:

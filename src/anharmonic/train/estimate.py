@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from anharmonic.data.base import Batches, Task
+from anharmonic.data.base import Batch, Batches, Task
+from anharmonic.nn.resonators.model import Resonators
 from anharmonic.train import machine
 from anharmonic.train.evaluate import evaluate
 from anharmonic.train.losses import summed_loss
@@ -17,7 +18,8 @@ from anharmonic.train.optim import make_optimizer
 from anharmonic.train.run import Run, RunEnvironment
 
 _STEPS = 3
-# What a step costs beside its arithmetic: the trainer's hooks.
+_FEW_SEQUENCES = 16
+# What a step costs beside its arithmetic, at most.
 _OVERHEAD = 3e-4
 
 
@@ -50,6 +52,8 @@ def expected_seconds(run: Run, task: Task, environment: RunEnvironment) -> float
         model = run.build_model(task).to(device)
         loaders = task.loaders(run.seed, run.batch_size)
         batches = loaders.train(0)
+        if isinstance(model, Resonators):
+            return len(batches) * _seconds_of_features(model, batches[0])
         optimizer = make_optimizer(run, model)
 
         def step(index: int) -> None:
@@ -70,7 +74,14 @@ def expected_seconds(run: Run, task: Task, environment: RunEnvironment) -> float
     return run.epochs * epoch
 
 
-def _seconds(work: Callable[[int], None]) -> float:
+def _seconds_of_features(model: Resonators, batch: Batch) -> float:
+    """What the features of a batch cost, which is most of the time of a fit."""
+    few = batch.x[:_FEW_SEQUENCES].numpy()
+    drawn = model.features.fit(few)
+    return _seconds(lambda _: drawn.transform(few)) * len(batch.x) / len(few)
+
+
+def _seconds(work: Callable[[int], object]) -> float:
     work(0)  # the first time loads and allocates
     began = time.perf_counter()
     for index in range(1, 1 + _STEPS):

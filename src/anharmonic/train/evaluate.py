@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from anharmonic.data.answers import answers
 from anharmonic.data.base import Batches, Task
+from anharmonic.data.metrics import TaskMetric, real_scores, real_steps
 from anharmonic.data.scores import ScoreTable, score_table
 from anharmonic.train.losses import count_entries, summed_loss
 from anharmonic.train.reader import Reader
@@ -37,9 +38,6 @@ def evaluate(model: nn.Module, batches: Batches[Any], task: Task, device: torch.
         task: Has the metric and the loss.
         device: Where the model is.
     """
-    # torchmetrics imports matplotlib, which `anharmonic list` has no time for.
-    from anharmonic.data.metrics import TaskMetric
-
     metric = TaskMetric(task.metric, task.metric_scale)
     losses: list[Tensor] = []
     entries = seen = 0
@@ -81,8 +79,6 @@ def detailed_scores(
         >>> found.count, list(found.metrics)
         (8, ['mse', 'rmse', 'mae', 'r2'])
     """
-    from anharmonic.data.metrics import real_scores, real_steps
-
     device = torch.device("cpu") if device is None else device
     found: list[tuple[Tensor, Tensor]] = []
     reader = Reader(model, task.carries_state)

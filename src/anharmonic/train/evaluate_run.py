@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,15 +14,24 @@ from torch import Tensor
 from torch.nn import functional
 
 from anharmonic import _checks
-from anharmonic.data.graphs.own import GraphFileTask, read_graph
+from anharmonic.data.files import checked_inputs
+from anharmonic.data.graphs.own import GraphFileTask, NodeGraph, read_graph
+from anharmonic.data.metrics import TaskMetric
 from anharmonic.data.readers import file_digest, read_parts
 from anharmonic.data.scores import ScoreTable, channel_scores, score_table
+from anharmonic.data.sequences import Sequences
 from anharmonic.data.targets import encode_like, targets_like
 from anharmonic.data.windows import forecast_windows, seasonal_values
-from anharmonic.nn.store import from_pretrained
-from anharmonic.train import folder as folders
-from anharmonic.train.predict import Predictions, opened, predict
+from anharmonic.train.learned import has_learned
+from anharmonic.train.predict import (
+    Predictions,
+    check_predicts,
+    data_file,
+    predict_nodes,
+    predict_sequences,
+)
 from anharmonic.train.run import Run
+from anharmonic.train.trained import Trained, trained
 
 
 @dataclass(frozen=True)
@@ -61,9 +69,10 @@ class Evaluation:
 
     @property
     def is_better(self) -> bool:
-        """Whether the model beats the trivial answer, by the metric `judged_by`."""
+        """Whether the model has learned more than the trivial answer, by `judged_by`."""
         mine, other = (t.metrics[self.judged_by] for t in (self.scores, self.trivial))
-        return mine < other if self.judged_by in ("rmse", "mse", "mae") else mine > other
+        higher = TaskMetric(self.judged_by).higher_is_better
+        return has_learned(mine, other, self.judged_by, higher)
 
 
 def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Evaluation:
@@ -96,45 +105,46 @@ def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256
         >>> found.scores.count, len(found.predictions.labels), found.trivial_answer
         (10, 10, 'always True')
     """
-    folder, task, file = opened(run_folder, data)
-    run = Run.from_json(_checks.text_of(folder / folders.RUN))
-    if task["task"] == GraphFileTask.name:
-        rows, truth = _of_nodes(file, task, run)
-        predictions = predict(folder, file, batch_size)
-        return _evaluation(predictions, torch.from_numpy(predictions.values[rows]), truth, task)
-    _warn_of_training_data(file, run)
-    task["metric"] = run.task_options.get("metric")
-    if task["preprocessing"].horizon:
-        return _of_forecasts(folder, file, task, batch_size)
-    truth = _of_sequences(file, task)
-    predictions = predict(folder, file, batch_size)
-    values = predictions.values
-    if isinstance(values, list):
-        return _evaluation(predictions, torch.from_numpy(np.concatenate(values)), truth, task)
-    names = np.array(predictions.class_names)
-    predictions = replace(predictions, targets=names[truth] if len(names) else truth)
-    return _evaluation(predictions, torch.from_numpy(values), truth, task)
-
-
-def _of_sequences(file: Path, task: Mapping[str, Any]) -> NDArray[Any]:
-    """The targets of a file in its order, those of all steps one after another."""
-    parts = read_parts(file, columns=task["columns"], pair=False)
+    _checks.positive_int("batch_size", batch_size)
+    model = trained(run_folder)
+    check_predicts(model)
+    file = data_file(data)
+    if model.task == GraphFileTask.name:
+        graph = read_graph(file)
+        rows, truth = _known_nodes(graph, file, model)
+        predictions = predict_nodes(model, graph)
+        return _evaluation(predictions, torch.from_numpy(predictions.values[rows]), truth, model)
+    _warn_of_training_data(file, model.run)
+    forecasts = bool(model.preparation.horizon)
+    parts = read_parts(file, targets=not forecasts, columns=model.columns, pair=False)
     came, advice = sorted(parts), "store the sequences to evaluate on as x and y"
     _checks.require("all" in parts, f"parts of {file.name}", came, "one", advice)
-    per_step = task["readout"] == "all"
-    names = class_names(task)
-    return targets_like(parts["all"], task["target"], names, task["output_size"], per_step)
+    part = parts["all"]
+    if not forecasts:
+        per_step = model.readout == "all"
+        names = model.class_names
+        truth = targets_like(part, model.target, names, model.output_size, per_step)
+    inputs = checked_inputs(part.with_targets(None), model.preparation)
+    predictions = predict_sequences(model, inputs, batch_size)
+    if forecasts:
+        return _of_forecasts(predictions, part.with_targets(None), model, batch_size)
+    values = predictions.values
+    if isinstance(values, list):
+        return _evaluation(predictions, torch.from_numpy(np.concatenate(values)), truth, model)
+    classes = np.array(predictions.class_names)
+    predictions = replace(predictions, targets=classes[truth] if len(classes) else truth)
+    return _evaluation(predictions, torch.from_numpy(values), truth, model)
 
 
-def _of_nodes(file: Path, task: Mapping[str, Any], run: Run) -> tuple[NDArray[Any], NDArray[Any]]:
+def _known_nodes(graph: NodeGraph, file: Path, model: Trained) -> tuple[NDArray[Any], NDArray[Any]]:
     """Nodes of a graph with a known target, and their targets."""
-    graph = read_graph(file)
     y = np.asarray(graph.y)
-    if task["target"] == "class":
+    if model.target == "class":
         known = y >= 0 if y.dtype.kind == "i" else np.ones(len(y), bool)
     else:
         y = np.asarray(y, np.float32).reshape(len(y), -1)
         known = np.logical_and.reduce(np.isfinite(y), axis=1)
+    run = model.run
     if "test" in graph.masks:
         mask = graph.masks["test"]
         columns, split = mask.reshape(len(mask), -1), int(run.task_options.get("split", 0))
@@ -144,29 +154,22 @@ def _of_nodes(file: Path, task: Mapping[str, Any], run: Run) -> tuple[NDArray[An
     rows = np.flatnonzero(known)
     advice = "give the nodes to evaluate on a target"
     _checks.require(len(rows) > 0, f"known nodes in {file.name}", 0, "at least one", advice)
-    if task["target"] == "class":
-        return rows, encode_like(y[rows], class_names(task), file.name)
+    if model.target == "class":
+        return rows, encode_like(y[rows], model.class_names, file.name)
     return rows, y[rows]
 
 
-def class_names(task: Mapping[str, Any]) -> tuple[str, ...]:
-    """Names of the classes of a task as `fit` wrote it; numbered if it has none."""
-    return task["class_names"] or tuple(str(index) for index in range(task["output_size"]))
-
-
-def _of_forecasts(folder: Path, file: Path, task: Mapping[str, Any], batch_size: int) -> Evaluation:
+def _of_forecasts(
+    predictions: Predictions, part: Sequences, model: Trained, batch_size: int
+) -> Evaluation:
     """Forecasts from every place in the series where what comes next is known."""
-    prepared = task["preprocessing"]
-    part = read_parts(file, targets=False, columns=task["columns"])["all"].with_targets(None)
+    prepared = model.preparation
     ahead = (prepared.window, 1, prepared.horizon, prepared.forecast)
-    filled = prepared.for_gaps(part)
-    windows = filled.dataset(forecast_windows(part, *ahead))
-    predictions = predict(folder, file, batch_size)
-    model = from_pretrained(folder / folders.BEST).eval()
+    windows = prepared.for_gaps(part).dataset(forecast_windows(part, *ahead))
     found, last = [], []
     with torch.no_grad():
         for batch in windows.batches(batch_size):
-            found.append(batch.select(model(*batch.inputs)))
+            found.append(batch.select(model.model(*batch.inputs)))
             last.append(batch.select(torch.zeros_like(batch.y)))  # what an output of 0 stands for
     names = prepared.forecast_names
 
@@ -180,13 +183,15 @@ def _of_forecasts(folder: Path, file: Path, task: Mapping[str, Any], batch_size:
         seasonal = table(torch.where(again.isnan(), torch.cat(last), again))
         if seasonal.metrics["rmse"] < trivial.metrics["rmse"]:
             trivial, words = seasonal, f"the value {prepared.season} steps before"
-    return Evaluation(predictions, table(torch.cat(found)), trivial, words, task["metric"])
+    return Evaluation(
+        predictions, table(torch.cat(found)), trivial, words, model.run.task_options.get("metric")
+    )
 
 
 def _evaluation(
-    predictions: Predictions, values: Tensor, truth: NDArray[Any], task: Mapping[str, Any]
+    predictions: Predictions, values: Tensor, truth: NDArray[Any], model: Trained
 ) -> Evaluation:
-    y, target = torch.from_numpy(truth), task["target"]
+    y, target = torch.from_numpy(truth), model.target
     names = predictions.class_names
     if target == "class":
         most = torch.bincount(y, minlength=len(names)).argmax()
@@ -195,7 +200,7 @@ def _evaluation(
         answer, words = y.mean(0), "their mean"
     scores = score_table(target, values, y, names)
     trivial = score_table(target, answer.expand_as(values), y, names)
-    return Evaluation(predictions, scores, trivial, words, task.get("metric"))
+    return Evaluation(predictions, scores, trivial, words, model.run.task_options.get("metric"))
 
 
 def _warn_of_training_data(file: Path, run: Run) -> None:

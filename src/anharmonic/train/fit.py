@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +16,35 @@ from anharmonic import _checks, _processes
 from anharmonic.data.base import Loaders, Task
 from anharmonic.diagnostics.machine import hardware
 from anharmonic.diagnostics.registry import check_applicable
+from anharmonic.nn.ode.network import NeuralODENetwork
+from anharmonic.nn.registry import model_kind
+from anharmonic.nn.resonators.model import Resonators
+from anharmonic.nn.store import save_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train import machine, results
-from anharmonic.train.finish import PreparedRun, finish, remove_leftovers
+from anharmonic.train.checkpoint import random_states, restore_random_states
+from anharmonic.train.finish import finish, remove_leftovers, tested, write
+from anharmonic.train.fitted import fit_at_once
+from anharmonic.train.loop import Callback, Loop
+from anharmonic.train.ode_curves import OdeCurves
 from anharmonic.train.options import check_readout
-from anharmonic.train.predict import predict, write_task
+from anharmonic.train.predict import predict
 from anharmonic.train.probes import probe_of
+from anharmonic.train.processes import (
+    TERMINATED,
+    broadcast,
+    check_processes,
+    end_processes,
+    join,
+    signals,
+    threads_of,
+)
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.trained import write_task
+from anharmonic.train.watching import LOGS, Diagnostics, OnEpochEnd, Progress, Reporter
 
-__all__ = ["fit", "predict"]
+__all__ = ["fit", "fit_in_memory", "predict"]
 
 # Fewer validation sequences than this rank epochs by chance: the standard error of an accuracy of
 # 90 % is more than 5 points.
@@ -38,9 +55,9 @@ def fit(
     run: Run,
     environment: RunEnvironment | None = None,
     task: Task | None = None,
-    told: Callable[[int, float], None] | None = None,
+    on_epoch_end: OnEpochEnd | None = None,
 ) -> Result:
-    """Trains a run, or goes on where it was interrupted, or returns its result if it is finished.
+    """Train a run, or continue it where it was interrupted, or return its result if it is finished.
 
     Training runs on Linux and macOS.
 
@@ -55,9 +72,11 @@ def fit(
         environment: Where to train; the default trains on the CPU and writes to ``runs``.
         task: The run's task if it is in memory, such as an ``anharmonic.data.SequencesTask`` for
             the task "file"; the run knows it by its ``Sequences.digest``, as ``sha256``.
-        told: Is called after every epoch with its number, from 1, and the validation metric, NaN
-            where there is none; of a run that goes on or is finished, first after those it has
-            done. What it raises ends the training, which another call continues.
+        on_epoch_end: Called after every epoch with its number, from 1, and its values by name:
+            those of ``Result.curve``, such as "train_loss" and "valid" (the validation metric,
+            where there is a validation set). For a run that goes on or is finished it is first
+            called with the epochs before. What it raises ends the training, which another call
+            of ``fit`` continues.
 
     Returns:
         The result, the same as in the results file.
@@ -82,11 +101,100 @@ def fit(
         (1, 'mse', 'finished')
     """
     environment = RunEnvironment() if environment is None else environment
+    device = _check(run, environment)
+    folder = folders.run_folder(run, environment)
+    if (found := _among_results(run, environment)) is not None:
+        return _reported(found, on_epoch_end)
+    check_processes(environment)
     is_first = _processes.rank() == 0
+    states = random_states()
+    try:
+        task = _checked_task(run, environment, task)
+        with (
+            machine.torch_settings(device, threads_of(environment)) as unfixed,
+            contextlib.ExitStack() as held,
+        ):
+            # Before anything is written or read: here the model says what it does not take.
+            model = _seeded_model(run, task)
+            if is_first:
+                held.enter_context(folders.locked(folder))
+                folders.claim(folder, run)
+                folders.remove_temporary(folder)
+            if (found := _finished(run, environment, folder, is_first)) is not None:
+                return _reported(found, on_epoch_end)
+            if is_first:
+                write_task(folder / folders.TASK, task)
+            loaders = _checked_loaders(run, environment, task)
+            if isinstance(model, Resonators):
+                result = _fitted(run, environment, task, loaders, model)
+                save_pretrained(model, folder / folders.BEST)
+                write(result, folder, environment.results_path)
+                return _reported(result, on_epoch_end)
+            join(environment, device)
+            resume, circumstances = folder / folders.RESUME, _circumstances(environment, device)
+            loop = Loop(run, task, loaders, model, environment, resume, circumstances)
+            _train(loop, environment, folder, on_epoch_end)
+            done = None
+            if is_first:
+                done = finish(loop, unfixed, folder, environment.results_path)
+            shared: Result = broadcast(done, loop.world)
+            return shared
+    finally:
+        restore_random_states(states)
+
+
+def fit_in_memory(
+    run: Run, environment: RunEnvironment, task: Task, on_epoch_end: OnEpochEnd | None = None
+) -> tuple[nn.Module, Result]:
+    """Train a run in this process as `fit` does, without a folder: nothing is written or resumed.
+
+    Args:
+        run: What to train.
+        environment: Device, threads and whether progress is shown.
+        task: The run's task.
+        on_epoch_end: As of `fit`.
+
+    Returns:
+        The trained model, in evaluation mode on the CPU, and the result.
+
+    Raises:
+        ValueError: If options do not fit each other or the device is missing.
+        DivergedError: If a loss or validation value is infinite or NaN.
+
+    Example:
+        >>> from anharmonic.data import make_task
+        >>> options = {"length": 10, "valid_size": 8, "test_size": 8, "steps_per_epoch": 2}
+        >>> run = Run("adding", "LEM", options, {"hidden_size": 4}, epochs=1)
+        >>> here = RunEnvironment(progress=False)
+        >>> model, result = fit_in_memory(run, here, make_task("adding", options))
+        >>> result.epochs_run, model.training
+        (1, False)
+    """
+    device = _check(run, environment)
+    states = random_states()
+    try:
+        task = _checked_task(run, environment, task)
+        with machine.torch_settings(device, environment.threads) as unfixed:
+            model = _seeded_model(run, task)
+            loaders = _checked_loaders(run, environment, task)
+            if isinstance(model, Resonators):
+                result = _fitted(run, environment, task, loaders, model)
+                return model.eval(), _reported(result, on_epoch_end)
+            loop = Loop(run, task, loaders, model, environment)
+            _train(loop, environment, None, on_epoch_end)
+            result = tested(loop, unfixed)
+            return model.eval(), result
+    finally:
+        restore_random_states(states)
+
+
+def _check(run: Run, environment: RunEnvironment) -> str:
+    """Refuse what can be refused before any work, and return the device."""
     _check_type("run", run, Run, "Run(task, model, ...) or Run.from_json(text)")
     _check_type("environment", environment, RunEnvironment, "RunEnvironment(out=..., ...)")
     machine.check_system()
-    device = machine.choose_device(environment.device)
+    fitted = model_kind(run.model) == "fitted"
+    device = "cpu" if fitted else machine.choose_device(environment.device)
     machine.check_logger(environment.logger)
     several = f"devices={environment.devices}"
     if environment.num_nodes > 1:
@@ -100,59 +208,49 @@ def fit(
     )
     if environment.diagnose:
         check_applicable(run.model, environment.diagnose)
-    folder = folders.run_folder(run, environment)
-    if (found := _among_results(run, environment)) is not None:
-        return _told_of(found, told)
-    try:
-        import lightning  # noqa: F401
+    return device
 
-        from anharmonic.train.launch import check_processes
-    except ImportError as error:
-        raise _checks.missing_extra("lightning", "train", "training") from error
-    from anharmonic.train.resume import random_states, restore_random_states
 
-    check_processes(environment)
-    states = random_states()
-    try:
-        if task is None:
-            task = run.make_task(environment)
-        _checks.require(
-            task.name == run.task, "task", task.name, f"{run.task!r}, as in the run", "give that"
-        )
-        check_readout(run.task, task.readout, run.readout)
-        _check_loss(run, task)
-        _checks.require(
-            task.kind != "graph" or environment.world_size == 1,
-            "devices of a graph task",
-            environment.world_size,
-            "1",
-            "leave devices and num_nodes out",
-        )
-        with (
-            machine.torch_settings(device, environment.threads) as unfixed,
-            contextlib.ExitStack() as held,
-        ):
-            # Before anything is written or read: here the model says what it does not take.
-            model = _seeded_model(run, task)
-            if is_first:
-                held.enter_context(folders.locked(folder))
-                folders.claim(folder, run)
-                folders.remove_temporary(folder)
-            if (found := _finished(run, environment, folder, is_first)) is not None:
-                return _told_of(found, told)
-            if is_first:
-                write_task(folder / folders.TASK, task)
-            loaders = task.loaders(run.seed, run.batch_size)
-            _check_selection(run, loaders)
-            if is_first and environment.progress:
-                _say(environment, task.summary())
-                for text in (task.hint, _few_to_choose_by(run, task)):
-                    if text:
-                        _say(environment, text)
-            prepared = PreparedRun(run, environment, device, folder, task, loaders, model, is_first)
-            return _train(prepared, unfixed, told)
-    finally:
-        restore_random_states(states)
+def _checked_task(run: Run, environment: RunEnvironment, task: Task | None) -> Task:
+    """The task, made if it is None, which has to fit the run."""
+    if task is None:
+        task = run.make_task(environment)
+    _checks.require(
+        task.name == run.task, "task", task.name, f"{run.task!r}, as in the run", "give that"
+    )
+    check_readout(run.task, task.readout, run.readout)
+    _check_loss(run, task)
+    fitted = model_kind(run.model) == "fitted"
+    _checks.require(
+        (task.kind != "graph" and not fitted) or environment.world_size == 1,
+        f"devices of {run.model}" if fitted else "devices of a graph task",
+        environment.world_size,
+        "1",
+        "leave devices and num_nodes out",
+    )
+    return task
+
+
+def _checked_loaders(run: Run, environment: RunEnvironment, task: Task) -> Loaders[Any]:
+    """The task's batches; says how the data were understood."""
+    loaders = task.loaders(run.seed, run.batch_size)
+    texts = [task.summary(), task.hint]
+    if model_kind(run.model) != "fitted":  # which have no epochs to choose from
+        _check_selection(run, loaders)
+        texts.append(_few_to_choose_by(run, task))
+    for text in texts:
+        if text:
+            _say(environment, text)
+    return loaders
+
+
+def _fitted(
+    run: Run, environment: RunEnvironment, task: Task, loaders: Loaders[Any], model: Resonators
+) -> Result:
+    """Fit a model that has no epochs."""
+    result = fit_at_once(run, task, loaders, model)
+    _say(environment, f"{run.model} fitted in {result.seconds:.1f} s")
+    return result
 
 
 def _check_type(name: str, value: object, kind: type, maker: str) -> None:
@@ -193,9 +291,9 @@ def _few_to_choose_by(run: Run, task: Task) -> str:
     )
 
 
-def _told_of(result: Result, told: Callable[[int, float], None] | None) -> Result:
-    if told is not None:
-        results.tell_curve(result.curve, told)
+def _reported(result: Result, on_epoch_end: OnEpochEnd | None) -> Result:
+    if on_epoch_end is not None:
+        results.report_curve(result.curve, on_epoch_end)
     return result
 
 
@@ -252,106 +350,64 @@ def _seeded_model(run: Run, task: Task) -> nn.Module:
 
 
 def _train(
-    prepared: PreparedRun, unfixed: set[str], told: Callable[[int, float], None] | None
-) -> Result:
-    from anharmonic.train.diagnostics_callback import DiagnosticsCallback
-    from anharmonic.train.launch import TERMINATED, EpochTrainer, launcher, strategy_of
-    from anharmonic.train.lightning_messages import hide_lightning_messages
-    from anharmonic.train.module import TrainingModule
-    from anharmonic.train.ode_curves import ode_curves_of
-    from anharmonic.train.progress_bar import ProgressBar
-    from anharmonic.train.resume import AtomicCheckpointIO
-    from anharmonic.train.training_state import EpochTeller, TrainingState
+    loop: Loop,
+    environment: RunEnvironment,
+    folder: Path | None,
+    on_epoch_end: OnEpochEnd | None,
+) -> None:
+    """Train to the end; an interruption says how to continue."""
+    callbacks = _callbacks(loop, environment, folder)
+    if on_epoch_end is not None:
+        callbacks.append(Reporter(on_epoch_end))
+    try:
+        with signals():
+            loop(callbacks)
+    except (KeyboardInterrupt, SystemExit) as stop:
+        end_processes()
+        if loop.resume is None or (isinstance(stop, SystemExit) and stop.code != TERMINATED):
+            raise
+        text = (
+            f"Interrupted after {loop.saved_epoch} of {loop.run.epochs} epochs; "
+            f"the same command continues (state: {loop.resume})."
+        )
+        _say(environment, text)
+        end = KeyboardInterrupt(text) if isinstance(stop, KeyboardInterrupt) else stop
+        if end is stop:
+            end.add_note(text)
+        vars(end)["said"] = environment.progress
+        raise end from None
 
-    run, environment = prepared.run, prepared.environment
-    resume = prepared.folder / folders.RESUME
+
+def _callbacks(loop: Loop, environment: RunEnvironment, folder: Path | None) -> list[Callback]:
+    """What watches the training in this process."""
     # Without a validation set the first training batch is what is looked at.
-    looked_at = prepared.loaders.valid or prepared.loaders.train(0)
-    watch = ode_curves_of(prepared.model, prepared.task, looked_at)
-    state = TrainingState(
-        prepared.loaders.valid, prepared.task, resume, _circumstances(prepared), watch
-    )
-    # The diagnostics before the state: killed in between, the epoch is done and measured again.
-    callbacks: list[Any] = [state]
-    if environment.diagnose:
-        callbacks.insert(
-            0,
-            DiagnosticsCallback(state, probe_of(looked_at, prepared.task.loss), prepared),
-        )
-    if environment.logger != "none":
-        from anharmonic.train.loggers import EpochLogger
-
-        callbacks.append(EpochLogger(state, prepared))
+    looked_at = loop.loaders.valid or loop.loaders.train(0)
+    callbacks: list[Callback] = []
+    if isinstance(loop.model, NeuralODENetwork):
+        callbacks.append(OdeCurves(loop.model, looked_at[0]))
+    if loop.rank > 0:
+        return callbacks
+    if folder is not None and environment.diagnose:
+        probe = probe_of(looked_at, loop.task.loss)
+        path = folder / folders.DIAGNOSTICS
+        callbacks.append(Diagnostics(path, probe, environment.diagnose, environment.diagnose_every))
+    if folder is not None and environment.logger != "none":
+        run = loop.run
+        place = environment.out / "logs" / f"{run.task}-{run.model}" / run.hash
+        callbacks.append(LOGS[environment.logger](place))
     if environment.progress:
-        callbacks.append(ProgressBar(run, state))
-    if told is not None:
-        callbacks.append(EpochTeller(state, told))
-    module = TrainingModule(
-        run,
-        prepared.model,
-        prepared.task,
-        prepared.loaders.train,
-        prepared.class_weights,
-        str(resume),
-        environment.workers,
-    )
-    plugins: list[Any] = [AtomicCheckpointIO()]
-    if (found := launcher()) is not None:
-        plugins.append(found)
-    with hide_lightning_messages():
-        trainer = EpochTrainer(
-            accelerator="gpu" if prepared.device == "cuda" else "cpu",
-            devices=environment.devices,
-            num_nodes=environment.num_nodes,
-            strategy=strategy_of(environment, prepared.device),
-            max_epochs=run.epochs,
-            callbacks=callbacks,
-            plugins=plugins,
-            default_root_dir=prepared.folder,
-            reload_dataloaders_every_n_epochs=1,
-            use_distributed_sampler=False,
-            num_sanity_val_steps=0,
-            limit_val_batches=0,
-            logger=False,
-            enable_checkpointing=False,
-            enable_progress_bar=False,
-            enable_model_summary=False,
-        )
-        ctrl_c = signal.getsignal(signal.SIGINT)
-        try:
-            trainer.fit(module, ckpt_path=resume if resume.exists() else None)
-        except SystemExit as left:
-            if not (state.interrupted or trainer.received_sigterm or left.code == TERMINATED):
-                raise
-            signal.signal(signal.SIGINT, ctrl_c)
-            text = (
-                f"Interrupted after {module.saved_epoch} of {run.epochs} epochs; "
-                f"the same command continues (state: {resume})."
-            )
-            _say(environment, text)
-            # Lightning's exit says 0, as if the work were done.
-            stop = KeyboardInterrupt(text) if state.interrupted else SystemExit(TERMINATED)
-            if not state.interrupted:
-                stop.add_note(text)
-            vars(stop)["said"] = environment.progress
-            raise stop from None
-    if module.average is not None:
-        prepared.model.load_state_dict(module.average.module.state_dict())
-    if environment.world_size == 1:
-        return finish(prepared, state, unfixed)
-    tested = finish(prepared, state, unfixed) if prepared.is_first_process else None
-    result: Result = trainer.strategy.broadcast(tested, src=0)  # type: ignore[assignment]
-    return result
+        callbacks.append(Progress())
+    return callbacks
 
 
-def _circumstances(prepared: PreparedRun) -> dict[str, str]:
+def _circumstances(environment: RunEnvironment, device: str) -> dict[str, str]:
     """What has to be the same when a run is resumed, for the same bits."""
     found = machine.versions()
     return {
         "torch": found["torch"],
-        "device": prepared.device,
-        "hardware": hardware(prepared.device),
-        "devices": str(prepared.environment.world_size),
+        "device": device,
+        "hardware": hardware(device),
+        "devices": str(environment.world_size),
         "threads": str(torch.get_num_threads()),
     }
 

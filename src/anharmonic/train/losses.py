@@ -17,6 +17,7 @@ from anharmonic import _checks
 from anharmonic.data.base import Batch, Batches, Task, step_mask
 from anharmonic.data.graph_batch import GraphBatch
 from anharmonic.data.trivial import real_targets
+from anharmonic.train.run import Run
 
 # Of probabilities, so that none has the logarithm of 0.
 _TINY = 1e-9
@@ -194,6 +195,22 @@ def trivial_loss(
 
 def _without_inputs(batch: Any) -> Any:
     return batch._replace(x=batch.x.new_empty(0)) if isinstance(batch, Batch) else batch
+
+
+def class_weights_of(run: Run, task: Task, batches: Batches[Any]) -> Tensor | None:
+    """Factors on the classes, [C], that a run asks for or its task has; None for 1.
+
+    Args:
+        run: Says whether classes are balanced.
+        task: May have weights of its own.
+        batches: The training data.
+
+    Raises:
+        ValueError: If classes are balanced and one does not occur.
+    """
+    if run.class_weights == "balanced":
+        return balanced_weights(batches, task.output_size)
+    return None if task.class_weights is None else torch.tensor(task.class_weights)
 
 
 def balanced_weights(batches: Batches[Any], classes: int) -> Tensor:

@@ -62,7 +62,7 @@ def choose_device(device: str) -> str:
 
 
 def check_logger(name: str) -> None:
-    """Looks whether the package that a logger writes with is installed.
+    """Check that the package that a logger writes with is installed.
 
     Args:
         name: As of `RunEnvironment.logger`.
@@ -73,14 +73,13 @@ def check_logger(name: str) -> None:
     Example:
         >>> check_logger("csv")
     """
-    packages = {"tensorboard": ("tensorboard", "tensorboardX")}.get(name, (name,))
-    if name in ("none", "csv") or any(importlib.util.find_spec(package) for package in packages):
+    if name != "tensorboard" or importlib.util.find_spec("tensorboard"):
         return
     raise ImportError(
         _checks.message(
-            f"logger={name!r} (--logger {name}) needs the package {packages[0]}",
+            "logger='tensorboard' (--logger tensorboard) needs the package tensorboard",
             "an environment without it",
-            f"run: pip install {packages[0]}, or choose --logger csv",
+            "run: pip install tensorboard, or choose --logger csv",
         )
     )
 
@@ -90,9 +89,9 @@ def versions() -> dict[str, str]:
 
     Example:
         >>> sorted(versions())
-        ['anharmonic', 'lightning', 'numpy', 'python', 'torch']
+        ['anharmonic', 'numpy', 'python', 'torch']
     """
-    return machine.versions(("torch", "lightning", "numpy"))
+    return machine.versions(("torch", "numpy"))
 
 
 def commit() -> str | None:

@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
+from anharmonic.train.learned import has_learned
 from anharmonic.train.options import model_option_parameters
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run
@@ -16,8 +17,6 @@ _SPIKE = 100.0
 # Rise of an epoch's mean loss above the least, as a share of all that was gained, and of the least:
 # a loss that has hardly fallen wavers by more than it gained.
 _JUMP, _JUMP_OF_LOSS = 0.5, 0.1
-# Share of the trivial answer's training loss: a loss that is not below it learned next to nothing.
-_LEARNED = 0.92
 
 
 class Notices:
@@ -89,12 +88,14 @@ def not_learned(result: Result) -> str:
         result: Of a finished run.
     """
     curve, run = result.curve, result.run
+    if "train_loss" not in curve:  # fitted in one pass
+        return ""
     chosen = curve["epoch"].index(result.best_epoch)
     loss = min(curve["train_loss"][chosen], curve["train_loss"][-1])
     # (The mean over the only epoch says little of its end.)
     if result.trivial_loss is None or result.epochs_run < 2:
         return ""
-    if loss < _LEARNED * result.trivial_loss:
+    if has_learned(loss, result.trivial_loss, "loss", higher_is_better=False):
         return ""
     step = ", a smaller dt" if "dt" in model_option_parameters(run.model) else ""
     return (

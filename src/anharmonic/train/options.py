@@ -17,6 +17,8 @@ from importlib import resources
 from typing import Any, Literal, NoReturn, get_args
 
 from anharmonic import _checks
+from anharmonic.data.base import Task
+from anharmonic.data.own import SequencesTask
 from anharmonic.data.registry import OWN_DATA, PATH_ARGUMENTS, task_class, task_parameters
 from anharmonic.nn.arguments import constructor_arguments
 from anharmonic.nn.registry import list_models, model_class, model_kind
@@ -24,7 +26,7 @@ from anharmonic.nn.registry import list_models, model_class, model_kind
 _DEFAULT_HIDDEN_SIZE = 128
 # Set by the task or by `RunEnvironment`, not by the user of a run.
 _NOT_MODEL_OPTIONS = frozenset(
-    {"self", "input_size", "output_size", "level", "batch_first", "device", "dtype"}
+    {"self", "input_size", "output_size", "level", "target", "batch_first", "device", "dtype"}
 )
 
 
@@ -33,13 +35,21 @@ def check_task_options(task: str, given: Any) -> dict[str, Any]:
 
     Raises:
         TypeError: If they are no mapping or hold something else than JSON values.
-        ValueError: If an option is unknown or missing.
+        ValueError: If an option is unknown.
 
     Example:
         >>> check_task_options("adding", {"length": 10})
         {'length': 10}
     """
-    options = _options("task_options", given, task_option_parameters(task))
+    return _options("task_options", given, task_option_parameters(task))
+
+
+def check_digest(task: str, options: Mapping[str, Any]) -> None:
+    """Checks that the options of a task on the user's own data say which data these are.
+
+    Raises:
+        ValueError: If they do not.
+    """
     _checks.require(
         task not in OWN_DATA or isinstance(options.get("sha256"), str),
         f'task_options of the task "{task}"',
@@ -47,11 +57,12 @@ def check_task_options(task: str, given: Any) -> dict[str, Any]:
         'a mapping that holds "sha256"',
         "take it from anharmonic.data.files.file_digest(path): the run is one with its data",
     )
-    return options
 
 
 def check_model_options(model: str, given: Any) -> dict[str, Any]:
     """Checks the names of a model's options and that their values are JSON; adds `hidden_size`.
+
+    A model that is fitted in one pass has no such width.
 
     Whether the model takes the values is seen when it is built, before any data are read.
 
@@ -64,8 +75,9 @@ def check_model_options(model: str, given: Any) -> dict[str, Any]:
         {'dt': 1.0, 'hidden_size': 128}
     """
     options = _options("model_options", given, model_option_parameters(model))
-    default = _defaults("model", model).get("hidden_size", _DEFAULT_HIDDEN_SIZE)
-    options.setdefault("hidden_size", default)
+    if model_kind(model) != "fitted":
+        default = _defaults("model", model).get("hidden_size", _DEFAULT_HIDDEN_SIZE)
+        options.setdefault("hidden_size", default)
     return options
 
 
@@ -106,13 +118,42 @@ def check_kinds(task: str, model: str) -> None:
         >>> check_kinds("adding", "LEM")
     """
     kind = task_class(task).kind
+    known = list_models(kind) + (list_models("fitted") if kind == "sequence" else [])
     _checks.require(
-        model_kind(model) == kind,
+        model in known,
         f"the model of task {task!r}",
         model,
         "one for " + ("tables of numbers" if kind == "tabular" else f"{kind}s"),
-        f"choose one of {', '.join(list_models(kind))}",
+        f"choose one of {', '.join(known)}",
     )
+
+
+def check_fitted_task(model: str, task: Task) -> None:
+    """Refuses a task to which a model cannot be fitted in one pass.
+
+    Args:
+        model: Name of the model.
+        task: The task.
+
+    Raises:
+        ValueError: If it has not one class or number per sequence, or no fixed training data.
+
+    Example:
+        >>> from anharmonic.data import make_task
+        >>> check_fitted_task("Resonators", make_task("digits"))
+    """
+    came, advice = "", "train another model"
+    if task.kind != "sequence" or task.readout != "last" or task.tokens:
+        came = f"{'a vocabulary, ' * task.tokens}{task.output}"
+    elif task.target == "labels":
+        came = task.output
+    elif getattr(getattr(task, "preprocessing", None), "elapsed", None) == "step":
+        came, advice = 'elapsed="step"', 'set elapsed="channel"'
+    elif not isinstance(task, SequencesTask) and task.splits().train is None:
+        came = f"{task.name}, which makes its training data afresh in every epoch"
+    if came:
+        needed = "numbers as inputs, and one class or number per sequence in fixed training data"
+        raise ValueError(_checks.message(f"the task of {model} must have {needed}", came, advice))
 
 
 def without_defaults(task: str, model: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -13,19 +10,14 @@ from typing import Any, cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from anharmonic import _checks
-from anharmonic._files import write_atomically
-from anharmonic.data.base import Task
-from anharmonic.data.columns import Columns
 from anharmonic.data.files import read_inputs
-from anharmonic.data.graphs.own import GraphFileTask, read_node_inputs
+from anharmonic.data.graphs.own import GraphFileTask, NodeGraph, node_inputs, read_graph
 from anharmonic.data.own import Inputs
-from anharmonic.data.preprocessing import Preprocessing
-from anharmonic.nn.store import from_pretrained
 from anharmonic.train import folder as folders
-from anharmonic.train.run import Run
+from anharmonic.train.trained import Trained, trained
 
 
 @dataclass(frozen=True)
@@ -67,48 +59,23 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
         ValueError: If a file is damaged, or the inputs are not like those of training.
     """
     _checks.positive_int("batch_size", batch_size)
-    folder, task, file = opened(run_folder, data)
-    model = from_pretrained(folder / folders.BEST).eval()
-    values: NDArray[np.float32] | list[NDArray[np.float32]]
-    ids = None
-    if task["task"] == GraphFileTask.name:
-        values = _of_nodes(model, file, task, folder)
-    else:
-        inputs = read_inputs(file, task["preprocessing"], task["columns"])
-        values = _of_sequences(model, inputs, task, batch_size)
-        ids = None if inputs.ids is None else tuple(str(name) for name in inputs.ids)
-    if task["target"] != "class":
-        return Predictions(None, (), values, ids)
-    names = task["class_names"] or tuple(str(index) for index in range(values[0].shape[-1]))
-    if isinstance(values, list):
-        return Predictions([_likeliest(rows, names) for rows in values], names, values, ids)
-    return Predictions(_likeliest(values, names), names, values, ids)
+    model = trained(run_folder)
+    check_predicts(model)
+    file = data_file(data)
+    if model.task == GraphFileTask.name:
+        return predict_nodes(model, read_graph(file, targets=False))
+    return predict_sequences(model, read_inputs(file, model.preparation, model.columns), batch_size)
 
 
-def opened(run_folder: str | Path, data: str | Path) -> tuple[Path, dict[str, Any], Path]:
-    """Looks whether there are a finished run and a data file.
+def data_file(data: str | Path) -> Path:
+    """The path of a data file.
 
     Args:
-        run_folder: As of `predict`.
         data: As of `predict`.
 
-    Returns:
-        The folder, what `write_task` kept of the task, and the file.
-
     Raises:
-        FileNotFoundError: If one is not there.
-        ValueError: If the run is damaged, or not one to predict with from a file.
+        FileNotFoundError: If there is no such file.
     """
-    folder, task = _finished(run_folder)
-    nodes = task["task"] == GraphFileTask.name
-    if task["readout"] not in ("last", "all") and not nodes:
-        raise ValueError(
-            _checks.message(
-                "predict takes the run of a model for sequences, or one on your own graph",
-                f"{folder}, a run on the task {task['task']}",
-                f"call anharmonic.from_pretrained({str(folder / folders.BEST)!r}) and the model",
-            )
-        )
     file = Path(data).expanduser()
     if not file.is_file():
         raise FileNotFoundError(
@@ -118,91 +85,86 @@ def opened(run_folder: str | Path, data: str | Path) -> tuple[Path, dict[str, An
                 "check the path",
             )
         )
-    return folder, task, file
+    return file
 
 
-@dataclass(frozen=True)
-class Trained:
-    """The model of a finished run, with what is done to its inputs and what its outputs mean."""
-
-    model: Any
-    """The model, in evaluation mode."""
-    preparation: Preprocessing
-    """What is done to the inputs."""
-    class_names: tuple[str, ...]
-    """Names of the classes; empty where values are predicted."""
-    columns: Columns | None
-    """Which column of a table is what; None where the data were no table."""
-
-
-def trained(run_folder: str | Path) -> Trained:
-    """Reads the model of a finished run.
+def check_predicts(trained: Trained) -> None:
+    """Checks that a model predicts from a file.
 
     Args:
-        run_folder: The run's folder, which holds ``best`` and ``task.json``.
+        trained: The model.
 
     Raises:
-        FileNotFoundError: If the folder holds no finished run.
-        ValueError: If a file is damaged.
+        ValueError: If it takes neither sequences nor the user's own graph.
     """
-    folder, task = _finished(run_folder)
-    names = task["class_names"] if task["target"] == "class" else ()
-    if task["target"] == "class" and not names:
-        names = tuple(str(index) for index in range(task["output_size"]))
-    model = from_pretrained(folder / folders.BEST).eval()
-    return Trained(model, task["preprocessing"], names, task["columns"])
-
-
-def _finished(run_folder: str | Path) -> tuple[Path, dict[str, Any]]:
-    """A finished run's folder, and what `write_task` kept of its task."""
-    folder = Path(run_folder)
-    if not (folder / folders.TASK).is_file() or not (folder / folders.BEST).is_dir():
-        raise FileNotFoundError(
+    if trained.readout not in ("last", "all") and trained.task != GraphFileTask.name:
+        best = str(trained.folder / folders.BEST)
+        raise ValueError(
             _checks.message(
-                f"{folder} must be the folder of a finished run, which holds {folders.BEST} and "
-                f"{folders.TASK}",
-                folders.described(folder),
-                folders.ADVICE,
+                "predict takes the run of a model for sequences, or one on your own graph",
+                f"{trained.folder}, a run on the task {trained.task}",
+                f"call anharmonic.from_pretrained({best!r}) and the model",
             )
         )
-    return folder, _read_task(folder / folders.TASK)
 
 
-def _of_nodes(
-    model: nn.Module, file: Path, task: Mapping[str, Any], folder: Path
-) -> NDArray[np.float32]:
-    """Predictions for all nodes of a graph, prepared as for training."""
-    run = Run.from_json(_checks.text_of(folder / folders.RUN))
-    undirected = bool(run.task_options.get("undirected", False))
+def predict_nodes(trained: Trained, graph: NodeGraph) -> Predictions:
+    """Predictions for all nodes of a graph, prepared as for training.
+
+    Args:
+        trained: The model.
+        graph: The graph as read.
+    """
+    undirected = bool(trained.run.task_options.get("undirected", False))
     with torch.no_grad():
-        return _meant(task, model(*read_node_inputs(file, task["preprocessing"], undirected)))
+        output = trained.model(*node_inputs(graph, trained.preparation, undirected))
+    return _named(trained, _meant(trained, output), None)
 
 
-def _of_sequences(
-    model: nn.Module, inputs: Inputs, task: Mapping[str, Any], batch_size: int
-) -> NDArray[np.float32] | list[NDArray[np.float32]]:
-    """Predictions for all sequences of a file, or all their steps."""
+def predict_sequences(trained: Trained, inputs: Inputs, batch_size: int) -> Predictions:
+    """Predictions for all sequences, or all their steps.
+
+    Args:
+        trained: The model.
+        inputs: The sequences, prepared as for training.
+        batch_size: Sequences computed together.
+    """
     found: list[NDArray[np.float32]] = []
+    per_step = trained.readout == "all"
     with torch.no_grad():
         for batch in inputs.dataset.batches(batch_size):
-            rows = _meant(task, batch.select(model(*batch.inputs)))
-            dims, advice = 3 if task["readout"] == "all" else 2, "train the run again"
-            came = f"{list(rows.shape)} from a model with readout {task['readout']!r} in task.json"
+            rows = _meant(trained, batch.select(trained.model(*batch.inputs)))
+            dims, advice = 3 if per_step else 2, "train the run again"
+            came = f"{list(rows.shape)} from a model with readout {trained.readout!r} in task.json"
             _checks.require(rows.ndim == dims, "output", came, f"of {dims} dimensions", advice)
-            if task["readout"] != "all":
+            if not per_step:
                 found.append(rows)
                 continue
             steps = [rows.shape[1]] * len(rows) if batch.lengths is None else batch.lengths.tolist()
             found.extend(row[:count] for row, count in zip(rows, steps, strict=True))
-    return _by_sequence(found, inputs, task["readout"] == "all")
+    ids = None if inputs.ids is None else tuple(str(name) for name in inputs.ids)
+    return _named(trained, _by_sequence(found, inputs, per_step), ids)
 
 
-def _meant(task: Mapping[str, Any], output: Tensor) -> NDArray[np.float32]:
+def _named(
+    trained: Trained,
+    values: NDArray[np.float32] | list[NDArray[np.float32]],
+    ids: tuple[str, ...] | None,
+) -> Predictions:
+    names = trained.class_names
+    if not names:
+        return Predictions(None, (), values, ids)
+    if isinstance(values, list):
+        return Predictions([_likeliest(rows, names) for rows in values], names, values, ids)
+    return Predictions(_likeliest(values, names), names, values, ids)
+
+
+def _meant(trained: Trained, output: Tensor) -> NDArray[np.float32]:
     """What a model's outputs mean: probabilities of classes, or values."""
     advice = "look for extreme values in the data, or train the run again: its weights may be bad"
     finite = bool(output.isfinite().all())
     _checks.require(finite, "predictions", "NaN or infinite values", "finite", advice)
-    shares = output.softmax(dim=-1) if task["target"] == "class" else output
+    shares = output.softmax(dim=-1) if trained.target == "class" else output
     return cast("NDArray[np.float32]", shares.numpy())
 
 
@@ -223,60 +185,3 @@ def _by_sequence(
 
 def _likeliest(probabilities: NDArray[np.float32], names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(names[i] for i in probabilities.argmax(axis=1))
-
-
-def write_task(path: Path, task: Task) -> None:
-    """Keeps what `predict` has to know of a task: meaning of the outputs, preparation of inputs.
-
-    The name of the user's own file is kept too, as information.
-
-    Args:
-        path: The file.
-        task: The task.
-    """
-    preprocessing = getattr(task, "preprocessing", None)
-    columns = getattr(task, "columns", None)
-    file = getattr(task, "path", None)
-    content = {
-        "task": task.name,
-        "file": None if file is None else file.name,  # for people; the run holds its digest
-        "target": task.target,
-        "readout": task.readout,
-        "input_size": task.input_size,
-        "output_size": task.output_size,
-        "class_names": list(task.class_names),
-        "preprocessing": None if preprocessing is None else preprocessing.to_dict(),
-    }
-    if columns is not None:
-        content["columns"] = columns.to_dict()
-    write_atomically(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
-
-
-def _read_task(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(_checks.text_of(path))
-        size = _checks.positive_int("input_size", content["input_size"])
-        prepared = content["preprocessing"]
-        # Tasks other than "file" prepare nothing, and have not measured their inputs.
-        content["preprocessing"] = (
-            Preprocessing((0.0,) * size, (math.nan,) * size, standardise=False, missing="error")
-            if prepared is None
-            else Preprocessing.from_dict(prepared)
-        )
-        columns = content.get("columns")
-        content["columns"] = None if columns is None else Columns.from_dict(columns)
-        names = content["class_names"] = tuple(content["class_names"])
-        outputs = _checks.positive_int("output_size", content["output_size"])
-        fits = all(isinstance(name, str) for name in names) and len(names) in (0, outputs)
-        _checks.require(fits, "class_names", list(names)[:5], f"{outputs} strings", "restore them")
-        _checks.choice("target", content["target"], ("class", "value", "labels"))
-        _checks.choice("readout", content["readout"], ("last", "all", "node", "graph", "row"))
-    except (ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
-        raise ValueError(
-            _checks.message(
-                f"{path} must be what fit wrote",
-                f"{type(error).__name__}: {error}",
-                "train the run again in a new folder",
-            )
-        ) from error
-    return dict(content)

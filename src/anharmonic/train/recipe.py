@@ -7,6 +7,7 @@ docs/which-model.md. They change with better knowledge; a `Run` that they gave d
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -17,9 +18,17 @@ import numpy as np
 
 from anharmonic import _checks
 from anharmonic.data.base import Task
+from anharmonic.data.files import FileTask
 from anharmonic.data.own import SequencesTask
+from anharmonic.data.registry import make_task
 from anharmonic.nn.registry import canonical_name, model_kind
-from anharmonic.train.options import model_option_parameters
+from anharmonic.train.options import (
+    check_fitted_task,
+    check_kinds,
+    check_task_options,
+    frozen_defaults,
+    model_option_parameters,
+)
 from anharmonic.train.recipe_graphs import GRAPH_OPTIONS, graph_settings
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
@@ -34,6 +43,8 @@ _STEPS = 2000
 _PATCHED_STEPS = 600
 # Above this ratio of large to small sequences each is scaled by itself.
 _MOST_SPREAD = 20.0
+# Features of more sequences would not fit into memory: about 10 for an oscillator, in float64.
+_OSCILLATORS, _FEWEST, _MOST_RESPONSES = 1000, 50, 10_000_000
 FILLED_OPTIONS = frozenset(
     {
         "hidden_size",
@@ -44,6 +55,7 @@ FILLED_OPTIONS = frozenset(
         "frequency",
         "damping",
         "timescale_range",
+        "num_oscillators",
         "difference",
         "scale_each",
         "elapsed",
@@ -90,14 +102,37 @@ class DataFacts:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A complete run, and what of it was not asked for."""
+    """A complete run, its task, and what of it was not asked for."""
 
     run: Run
     """The run."""
+    source: Task
+    """The task as it was read; that of a run comes from it, see `task_of`."""
     chosen: dict[str, Any]
     """What was filled, by name of the field or option."""
     why: str = ""
     """What in the data decided, in a sentence; empty where the names say enough."""
+
+    @property
+    def task(self) -> Task:
+        """The run's task."""
+        task = self.task_of(self.run)
+        assert task is not None
+        return task
+
+    def task_of(self, run: Run) -> Task | None:
+        """The task of a run on the same data, which are not read again.
+
+        Args:
+            run: The recipe's run, or one that differs from it.
+
+        Returns:
+            The task; None where it has to be made anew, as its options are other ones.
+        """
+        if isinstance(self.source, SequencesTask):
+            options = frozen_defaults("task", run.task) | run.task_options
+            return self.source.with_options({k: v for k, v in options.items() if k != "sha256"})
+        return self.source if run.task_options == self.run.task_options else None
 
     def describe(self) -> str:
         """The choices in one line.
@@ -121,7 +156,7 @@ def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Re
         model: Name of the model.
         task: The task, made with the options that were given.
         given: Fields of `Run` that stay as they are; of "model_options" and "task_options" each
-            entry counts by itself.
+            entry counts by itself. The digest of a file need not be given.
 
     Raises:
         ValueError: If a given value is out of range.
@@ -134,7 +169,10 @@ def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Re
     """
     given = dict(given or {})
     name = canonical_name(model)
+    check_kinds(task.name, name)
     options = {key: dict(given.pop(key, {})) for key in ("model_options", "task_options")}
+    if task.digest is not None:
+        options["task_options"]["sha256"] = task.digest
     fields, model_options, task_options, why = _settings(name, task, given | options)
     known = model_option_parameters(name)
     model_options = {key: value for key, value in model_options.items() if key in known}
@@ -148,7 +186,31 @@ def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Re
     )
     for kind, found in (("model_options", model_options), ("task_options", task_options)):
         chosen |= {key: value for key, value in found.items() if key not in options[kind]}
-    return Recipe(run, chosen, why)
+    return Recipe(run, task, chosen, why)
+
+
+def open_task(name: str, options: Mapping[str, Any], environment: RunEnvironment) -> Task:
+    """Makes a task to fill settings by. The user's own file is read here and nowhere else.
+
+    Args:
+        name: Name of the task.
+        options: Its options. Those of a run may be others, see `Recipe.task_of`.
+        environment: Says where the data are.
+
+    Raises:
+        ValueError: If an option is unknown or out of range, or the data cannot be used.
+        FileNotFoundError: If there is no such file.
+    """
+    options = check_task_options(name, options)
+    # Values may be missing; whether any are is seen when they are allowed to be.
+    may_miss = {} if name != FileTask.name or "missing" in options else {"missing": "mask"}
+    return make_task(
+        name,
+        frozen_defaults("task", name) | options | may_miss,
+        environment.data_dir,
+        environment.file,
+        progress=environment.progress,
+    )
 
 
 def fill(model: str, task: str, given: Mapping[str, Any], environment: RunEnvironment) -> Recipe:
@@ -163,11 +225,8 @@ def fill(model: str, task: str, given: Mapping[str, Any], environment: RunEnviro
     Raises:
         ValueError: If a given value is out of range, or the data cannot be used.
     """
-    options = dict(given.get("task_options", {}))
-    # Values may be missing; whether any are is seen when they are allowed to be.
-    may_miss = {} if task != "file" or "missing" in options else {"missing": "mask"}
-    probe = Run(task, model, task_options=options | may_miss).make_task(environment)
-    return recipe(model, probe, given)
+    check_kinds(task, canonical_name(model))  # before anything is read
+    return recipe(model, open_task(task, given.get("task_options", {}), environment), given)
 
 
 def folds_of(run: Run, folds: int) -> list[Run]:
@@ -195,20 +254,19 @@ def refitted(results: Sequence[Result]) -> Run:
     """
     first = results[0].run
     options = {k: v for k, v in first.task_options.items() if k not in ("folds", "fold")}
+    first = dataclasses.replace(first, task_options=options | {"valid_share": 0.0})
+    if model_kind(first.model) == "fitted":
+        return first
     epochs = round(statistics.fmean(result.best_epoch for result in results))
-    return dataclasses.replace(
-        first,
-        task_options=options | {"valid_share": 0.0},
-        epochs=epochs,
-        select="last",
-        patience=None,
-    )
+    return dataclasses.replace(first, epochs=epochs, select="last", patience=None)
 
 
 def _settings(
     model: str, task: Task, given: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]:
     """Fields of the run, options of the model and of the task, and why."""
+    if model_kind(model) == "fitted":
+        return {}, *_fitted(model, task, given), ""
     if model_kind(model) == "sequence":
         facts = DataFacts.of(task)
         task_options = _preparation(task, facts, given) if isinstance(task, SequencesTask) else {}
@@ -228,6 +286,23 @@ def _settings(
         fields, options, why = graph_settings(model, task, given["model_options"])
         return fields, options, {}, why
     return {}, {}, {}, ""
+
+
+def _fitted(
+    model: str, task: Task, given: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Options of a model that is fitted in one pass, and of its task."""
+    check_fitted_task(model, task)
+    if importlib.util.find_spec("sklearn") is None:
+        raise _checks.missing_extra("scikit-learn", "sklearn", f"fitting {model}")
+    facts, task_options = DataFacts.of(task), {}
+    if isinstance(task, SequencesTask):
+        task_options = _preparation(task, facts, given)
+        del task_options["difference"]  # oscillators read differences by themselves
+    options = {}
+    if facts.sequences * _OSCILLATORS > _MOST_RESPONSES:
+        options["num_oscillators"] = max(_FEWEST, _MOST_RESPONSES // facts.sequences)
+    return options, task_options
 
 
 def _training(

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
+import hashlib
 import json
-import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from anharmonic import _checks
 from anharmonic._files import append_line
-from anharmonic.train.run import Run
-from anharmonic.train.serialization import structure_json
+from anharmonic.train.run import Run, read_fields
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Result:
     hardware: str
     """Name of the processor or GPU."""
     versions: dict[str, str]
-    """Versions of anharmonic, torch, lightning, numpy and python when the run first started."""
+    """Versions of anharmonic, torch, numpy and python when the run first started."""
     commit: str | None
     """Git commit of the package when the run first started, "-dirty" if its files differed; None
     if installed otherwise."""
@@ -99,8 +100,36 @@ class Result:
             ValueError: If the text is no JSON object, has unknown keys, lacks keys or has wrong
                 types.
         """
-        result = structure_json(cls, text, "a result's JSON")
-        return dataclasses.replace(result, hash=result.run.hash)
+        values = read_fields(cls, text, "a result's JSON")
+        run = values["run"] = Run.from_fields(values["run"])
+        for name, hint in _hints().items():
+            if name in values and not _is_of(values[name], hint):
+                expected = f"{name} of a result must be {getattr(hint, '__name__', hint)}"
+                came = f"{values[name]!r} ({type(values[name]).__name__})"
+                raise ValueError(_checks.message(expected, came, "restore the line"))
+        return cls(**{**values, "hash": run.hash})
+
+
+@functools.cache
+def _hints() -> dict[str, Any]:
+    return get_type_hints(Result)
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    """Whether a value of JSON is what an annotation says."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Literal:
+        return value in parts
+    if origin is list:
+        return isinstance(value, list) and all(_is_of(entry, parts[0]) for entry in value)
+    if origin is dict:
+        pairs = value.items() if isinstance(value, dict) else [(None, None)]
+        return all(_is_of(k, parts[0]) and _is_of(v, parts[1]) for k, v in pairs)
+    if parts:  # a union
+        return any(_is_of(value, part) for part in parts)
+    if isinstance(value, bool):
+        return hint is bool
+    return isinstance(value, int | float if hint is float else hint)
 
 
 def append(path: str | Path, result: Result) -> None:
@@ -119,16 +148,18 @@ def append(path: str | Path, result: Result) -> None:
     append_line(Path(path), result.to_json())
 
 
-def tell_curve(curve: dict[str, list[float]], told: Callable[[int, float], None]) -> None:
-    """Tells of the epochs of a curve.
+def report_curve(
+    curve: dict[str, list[float]], on_epoch_end: Callable[[int, dict[str, float]], None]
+) -> None:
+    """Call a function with every epoch of a curve and its values.
 
     Args:
         curve: As in a result.
-        told: As of `fit`.
+        on_epoch_end: As of `fit`.
     """
-    epochs = curve["epoch"]
-    for epoch, valid in zip(epochs, curve.get("valid", [math.nan] * len(epochs)), strict=True):
-        told(int(epoch), valid)
+    for place, epoch in enumerate(curve["epoch"]):
+        values = {name: entries[place] for name, entries in curve.items() if name != "epoch"}
+        on_epoch_end(int(epoch), values)
 
 
 LONGEST = 64 << 20
@@ -179,3 +210,39 @@ def read_results(path: str | Path) -> list[Result]:
                 stacklevel=2,
             )
     return results
+
+
+def read_old_fitted(path: str | Path, runs: Iterable[Run]) -> list[Result]:
+    """Reads what version 0.1 wrote of resonators, into a file of its own beside the results.
+
+    Those models were not kept. This function goes with the next release.
+
+    Args:
+        path: The results file.
+        runs: The runs whose results are wanted; the others have no such line.
+    """
+    path = Path(path)
+    old = path.with_name(f"{path.stem}-others.jsonl")
+    lines: dict[str, dict[str, Any]] = {}
+    for line in old.read_bytes().split(b"\n") if old.exists() else []:
+        with contextlib.suppress(
+            ValueError, TypeError, KeyError
+        ):  # a line cut short counts as none
+            values = json.loads(line)
+            lines[values["hash"]] = values
+    found = []
+    for run in runs if lines else ():
+        facts = ["resonators", {"num_oscillators": 1000, "at_most": 10_000_000}, run.task]
+        options = run.task_options
+        if run.task == "file":
+            options = {"difference": False, **options}
+        text = json.dumps([*facts, options, run.seed, run.class_weights], sort_keys=True)
+        values = lines.get(hashlib.sha256(text.encode()).hexdigest()[:12], {})
+        if run.model != "Resonators" or run.model_options or not values:
+            continue
+        names = {entry.name for entry in dataclasses.fields(Result)} - {"run", "hash", "curve"}
+        kept = {name: value for name, value in values.items() if name in names}
+        one: dict[str, Any] = {"run": run, "hash": run.hash, "curve": {"epoch": [1.0]}}
+        one |= {"memory_mb": 0.0, "epochs_run": 1, "best_epoch": 1, "stopped": "finished"}
+        found.append(Result(**one, devices=1, versions={}, commit=None, **kept))
+    return found

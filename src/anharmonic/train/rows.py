@@ -6,13 +6,15 @@ Several processes may work on the same rows: a run that another one trains is le
 from __future__ import annotations
 
 import contextlib
-import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from anharmonic.train.jobs import Jobs, Row, RowJob, run_jobs
+from anharmonic._checks import positive_int
+from anharmonic.data.base import Task
+from anharmonic.train.jobs import Row, run_jobs, train_row
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.watching import OnEpochEnd
 
 __all__ = ["Row", "fit_rows", "without_results"]
 
@@ -43,8 +45,9 @@ def without_results(rows: Iterable[Row], results: Iterable[Result]) -> list[Row]
 def fit_rows(
     rows: Sequence[Row],
     environment: RunEnvironment,
-    jobs: Jobs | None = None,
+    jobs: int = 1,
     *,
+    task_of: Callable[[Run], Task | None] = lambda run: None,
     say: Callable[[str], None] = print,
     describe: Callable[[Exception], str] = str,
     debug: bool = False,
@@ -54,7 +57,8 @@ def fit_rows(
     Args:
         rows: The rows.
         environment: Where they are trained; each adds a line to its results file.
-        jobs: How many at a time, and where; None for one after the other.
+        jobs: How many at a time, each in a process of its own if several.
+        task_of: The task of a run whose data are in memory, else None. Other processes read them.
         say: Takes a line about each row and its result.
         describe: How an error is said.
         debug: Whether the trace of an error is printed on standard error.
@@ -63,7 +67,7 @@ def fit_rows(
         A line for each row that failed.
     """
     failed = []
-    if jobs is not None and jobs != Jobs():
+    if positive_int("jobs", jobs) > 1:
         with contextlib.closing(run_jobs(rows, environment, jobs, describe, debug)) as all_ended:
             for number, ended in enumerate(all_ended, start=1):
                 how = "failed: " * ended.failed
@@ -74,24 +78,24 @@ def fit_rows(
     for number, row in enumerate(rows, start=1):
         say(f"[{number}/{len(rows)}] {row.name}")
         # Where nothing else shows that a long training goes on, a line does now and then.
-        told = None if environment.progress else _teller(row.run, say)
-        ended = RowJob()(row, environment, describe, debug, told)
+        on_epoch_end = None if environment.progress else _now_and_then(row.run, say)
+        ended = train_row(row, environment, describe, debug, on_epoch_end, task_of(row.run))
         say(f"    {'failed: ' * ended.failed}{ended.text}")
         if ended.failed:
             failed.append(f"{row.name}: {ended.text}")
     return failed
 
 
-def _teller(run: Run, say: Callable[[str], None]) -> Callable[[int, float], None]:
+def _now_and_then(run: Run, say: Callable[[str], None]) -> OnEpochEnd:
     """Says now and then how far a training is."""
     began = said = time.monotonic()
 
-    def told(epoch: int, valid: float) -> None:
+    def on_epoch_end(epoch: int, values: dict[str, float]) -> None:
         nonlocal said
         now = time.monotonic()
         if now - said >= _BETWEEN_LINES and epoch < run.epochs:
             said = now
-            reached = "" if math.isnan(valid) else f", validation {valid:.4g}"
+            reached = f", validation {values['valid']:.4g}" if "valid" in values else ""
             say(f"    epoch {epoch} of {run.epochs}{reached}, {now - began:.0f} s")
 
-    return told
+    return on_epoch_end

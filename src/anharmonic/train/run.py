@@ -13,6 +13,7 @@ defaults are frozen (see ``options``); a new option takes as its default what wa
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import hashlib
 import json
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ from anharmonic.diagnostics.registry import DIAGNOSTICS
 from anharmonic.nn.heads import SequenceModel
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
 from anharmonic.train.options import (
+    check_digest,
+    check_fitted_task,
     check_kinds,
     check_model_options,
     check_readout,
@@ -37,9 +40,8 @@ from anharmonic.train.options import (
     without_defaults,
     wrong_type,
 )
-from anharmonic.train.serialization import structure_json
 
-LoggerName = Literal["none", "csv", "tensorboard", "wandb", "mlflow"]
+LoggerName = Literal["none", "csv", "tensorboard"]
 _ADDED_LATER: tuple[str, ...] = (
     "readout",
     "patch",
@@ -54,6 +56,16 @@ _ADDED_LATER: tuple[str, ...] = (
     "amplitude_noise",
     "decay_output",
 )
+FITTED_FIELDS = (
+    "task",
+    "model",
+    "task_options",
+    "model_options",
+    "seed",
+    "class_weights",
+    "reduced",
+)
+"""The fields that matter to a model that is fitted in one pass; it leaves the others alone."""
 
 MOST_THREADS = 1024
 """More threads than that fail in PyTorch or in the system."""
@@ -160,6 +172,7 @@ class Run:
         put(self, "model", canonical_name(self.model))
         check_kinds(self.task, self.model)
         put(self, "task_options", check_task_options(self.task, self.task_options))
+        check_digest(self.task, self.task_options)
         put(self, "model_options", check_model_options(self.model, self.model_options))
         _checks.natural("seed", self.seed)
         _checks.positive_int("epochs", self.epochs)
@@ -182,7 +195,18 @@ class Run:
         _checks.require(sequences or self.patch == 1, "patch", self.patch, expected, advice)
         self._check_optimiser()
         self._check_loss()
+        if model_kind(self.model) == "fitted":
+            self._check_fitted()
         _checks.boolean("reduced", self.reduced)
+
+    def _check_fitted(self) -> None:
+        """Refuses settings of a training where there is none."""
+        for entry in dataclasses.fields(self):
+            if entry.name not in FITTED_FIELDS:
+                value = getattr(self, entry.name)
+                expected = f"left out for {self.model}, which is fitted in one pass"
+                fits, advice = value == entry.default, "leave it out"
+                _checks.require(fits, entry.name, value, expected, advice)
 
     def _check_optimiser(self) -> None:
         put = object.__setattr__
@@ -245,13 +269,28 @@ class Run:
 
         Raises:
             ValueError: If the text is no JSON object, has unknown keys or wrong types.
-            ImportError: If cattrs is missing.
 
         Example:
             >>> Run.from_json('{"task": "adding", "model": "LEM", "lr": 0.01}').lr
             0.01
         """
-        return structure_json(cls, text, "a run's JSON")
+        return cls.from_fields(read_fields(cls, text, "a run's JSON"))
+
+    @classmethod
+    def from_fields(cls, values: Any) -> Run:
+        """Makes a run of the fields of its JSON.
+
+        Args:
+            values: The fields by name.
+
+        Raises:
+            ValueError: If a key is unknown or missing, or a value is of the wrong type or refused.
+        """
+        check_keys(cls, values, "a run's JSON")
+        try:
+            return cls(**values)
+        except TypeError as error:
+            raise ValueError(str(error)) from error
 
     def make_task(self, environment: RunEnvironment) -> Task:
         """Makes the run's task; options left out have their frozen defaults.
@@ -291,6 +330,9 @@ class Run:
             return model
         if kind == "graph":
             options["level"] = task.readout
+        if kind == "fitted":
+            check_fitted_task(self.model, task)
+            options["target"] = task.target
         return model_class(self.model)(task.input_size, task.output_size, **options)
 
     @property
@@ -338,10 +380,6 @@ class RunEnvironment:
     run's batch_size. Under torchrun or SLURM: the processes that they start on a machine."""
     num_nodes: int = 1
     """Number of machines, on each of which torchrun or SLURM starts `devices` processes."""
-    strategy: Literal["auto", "ddp", "fsdp"] = "auto"
-    """How devices share the work: "auto" and "ddp" give each a part of every batch
-    (DistributedDataParallel). "fsdp", which would share out the weights, is refused: the models
-    here fit on one device many times over."""
     threads: int | None = None
     """CPU threads of PyTorch. Default: PyTorch's own choice. Resuming is bit-exact for the same
     number only."""
@@ -366,9 +404,8 @@ class RunEnvironment:
     is measured in any case."""
     logger: LoggerName = "none"
     """What else the curves are written to, after every epoch: TensorBoard or a CSV file, in `out` /
-    "logs"; W&B, in its project (WANDB_PROJECT) "anharmonic"; MLflow, in its experiment
-    "anharmonic", at MLFLOW_TRACKING_URI or in `out` / "mlflow.db". Weights and result stay the same
-    bits."""
+    "logs". Weights and result stay the same bits. For another logger pass a function to
+    `fit(on_epoch_end=...)`, see examples/log_elsewhere.py."""
 
     def __post_init__(self) -> None:
         if isinstance(self.device, str) and self.device.lower() == "gpu":
@@ -382,15 +419,6 @@ class RunEnvironment:
         _checks.choice("device", self.device, ("cpu", "cuda", "auto"))
         _checks.positive_int("devices", self.devices)
         _checks.positive_int("num_nodes", self.num_nodes)
-        _checks.choice("strategy", self.strategy, ("auto", "ddp", "fsdp"))
-        _checks.require(
-            self.strategy != "fsdp",
-            "strategy",
-            self.strategy,
-            "one that leaves the weights whole: a recurrence reads all of them at every step, and "
-            "with Adam's moments a GPU of 80 GB holds five billion",
-            "take 'ddp'",
-        )
         if self.threads is not None:
             threads = _checks.positive_int("threads", self.threads)
             few = threads <= MOST_THREADS
@@ -423,6 +451,60 @@ class RunEnvironment:
     def results_path(self) -> Path:
         """The file to which finished runs add a line."""
         return self.results if self.results is not None else self.out / "results.jsonl"
+
+
+def read_fields(cls: type, text: str, what: str) -> dict[str, Any]:
+    """Reads the fields of a dataclass from the text of a JSON object.
+
+    Args:
+        cls: The dataclass.
+        text: The JSON.
+        what: What the text is, for error messages.
+
+    Raises:
+        ValueError: If the text is no JSON object, a key is unknown or one is missing.
+
+    Example:
+        >>> read_fields(Run, '{"task": "adding", "model": "LEM"}', "a run's JSON")["model"]
+        'LEM'
+    """
+    try:
+        values: dict[str, Any] = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        advice = "correct the text at that place"
+        raise ValueError(_checks.message(f"{what} must be JSON", str(error), advice)) from error
+    check_keys(cls, values, what)
+    return values
+
+
+def check_keys(cls: type, values: Any, what: str) -> None:
+    """Checks that an object of JSON has the keys of a dataclass.
+
+    Args:
+        cls: The dataclass.
+        values: The object.
+        what: What it is, for error messages.
+
+    Raises:
+        ValueError: If it is no object, a key is unknown or one is missing.
+    """
+    if not isinstance(values, dict):
+        came = type(values).__name__
+        raise ValueError(_checks.message(f"{what} must be a JSON object", came, "put it in braces"))
+    known = [entry.name for entry in dataclasses.fields(cls)]
+    needed = [
+        entry.name
+        for entry in dataclasses.fields(cls)
+        if entry.default is dataclasses.MISSING and entry.default_factory is dataclasses.MISSING
+    ]
+    wrong = [f"no key {name!r}" for name in needed if name not in values]
+    for key in values.keys() - set(known):
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
+        wrong.append(f"unknown key {key!r} ({hint})")
+    if wrong:
+        expected = f"{what} must hold the fields of {cls.__name__}"
+        raise ValueError(_checks.message(expected, "; ".join(wrong), "correct these keys"))
 
 
 def _dump(values: Any, indent: int | None = None) -> str:

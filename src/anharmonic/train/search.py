@@ -1,7 +1,7 @@
 """Search over settings: trials of a run with values drawn from ranges, judged by validation.
 
-The study is Optuna's, in a journal or database; started again, a search goes on with the trials it
-has not finished, with the values it would have drawn. Any number of processes may search one study.
+The study is Optuna's, in a SQLite file or another database. Started again, a search goes on with
+the trials it has not finished and the values it would have drawn. Many processes may share it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from anharmonic import _checks
+from anharmonic.data.base import Task
 from anharmonic.nn.registry import model_kind
 from anharmonic.train.fit import fit
 from anharmonic.train.folder import RunLockedError, run_folder
 from anharmonic.train.options import model_option_parameters
 from anharmonic.train.results import Result
 from anharmonic.train.run import Run, RunEnvironment
+from anharmonic.train.watching import OnEpochEnd
 
 # Seconds between looks at a run that another process trains.
 _WAIT = 1.0
@@ -93,7 +95,9 @@ def search(
     seeds: Sequence[int] = (0,),
     split: str = "",
     sampler: Literal["random", "tpe"] = "random",
-    told: Callable[[int, float | None, float], None] | None = None,
+    task_of: Callable[[Run], Task | None] = lambda run: None,
+    on_trial_end: Callable[[int, float | None, float], None] | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> BestTrial:
     """Searches for the values with the best mean validation metric over some seeds.
 
@@ -106,20 +110,24 @@ def search(
         trials: Trials in all, >= 1; those of the study count, by whichever process. Processes that
             begin the last one at the same moment do one more.
         environment: Where the runs are trained; results go to its results file.
-        study: Where it is kept: the path of a journal, on a folder that all processes share; the
-            URL of a database, such as ``sqlite:///search.db`` (on one machine) or
-            ``postgresql://...``; or ``grpc://HOST:PORT`` of Optuna's proxy.
+        study: Where it is kept: the path of a SQLite file, for any number of processes on one
+            machine, or the URL of another database, such as ``postgresql://USER@HOST/NAME``.
         seeds: The seeds every trial is trained with.
         split: The task's option that numbers its splits: seed 3 then trains on split 3.
         sampler: "random", as the papers search, every trial to its end; or "tpe", Optuna's own.
-        told: Called after every trial of this process with the number done, its validation metric
-            (None if it was stopped) and the best so far.
+        task_of: The task of a run whose data are in memory, else None.
+        on_trial_end: Called after every trial of this process with the number done, its
+            validation metric (None if it was stopped) and the best so far.
+        say: Takes a line when this process waits for another one. Default: standard error, if the
+            environment shows progress.
 
     Returns:
         The best trial.
 
     Raises:
-        ValueError: If the space is empty, a name is no setting of the run, or every trial diverged.
+        ValueError: If the space is empty, a name is no setting of the run, the study cannot be
+            opened, or every trial diverged.
+        OSError: If the study can no longer be written.
         ImportError: If Optuna is missing.
 
     Example:
@@ -129,7 +137,7 @@ def search(
         >>> folder = Path(tempfile.mkdtemp())
         >>> environment = RunEnvironment(out=folder, progress=False)
         >>> space = {"lr": Range(1e-3, 1e-1, log=True)}
-        >>> best = search(run, space, 2, environment, folder / "lr.journal")
+        >>> best = search(run, space, 2, environment, folder / "lr.db")
         >>> best.trials, best.run.lr == best.values["lr"]
         (2, True)
     """
@@ -147,7 +155,7 @@ def search(
     try:
         import optuna
 
-        from anharmonic.train.study import SharedStudy
+        from anharmonic.train.study import VALUES, open_study
     except ImportError as error:
         raise _checks.missing_extra("optuna", "sweep", "a search") from error
     from anharmonic.data.metrics import TaskMetric
@@ -155,29 +163,22 @@ def search(
 
     for name in space.keys() - Run.__dataclass_fields__.keys():
         _checks.choice("a key of model_options", name, model_option_parameters(run.model))
-    metric = run.make_task(environment).metric
+    metric = (task_of(run) or run.make_task(environment)).metric
     higher = TaskMetric(metric).higher_is_better
+    worst = -math.inf if higher else math.inf
+    if say is None:
+        say = _print_line if environment.progress else lambda text: None
     # At an interruption its warnings hold a trace, though nothing is wrong.
     level = optuna.logging.INFO if environment.progress else optuna.logging.ERROR
     optuna.logging.set_verbosity(level)
-    shared = SharedStudy(
-        study,
-        environment.out,
-        study_name=_name(run, space, seeds, sampler),
-        direction="maximize" if higher else "minimize",
-        # Before a third of the epochs the rate still rises, and who learns slowly may win.
-        pruner=optuna.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=run.epochs // 3)
-        if sampler == "tpe"
-        else optuna.pruners.NopPruner(),
-    )
 
     def objective(trial: Any) -> float:
         values = _all_drawn(trial, space, model_kind(run.model) == "sequence")
-        trial.set_user_attr("values", values)
+        trial.set_user_attr(VALUES, values)
         one = with_settings(run, values)
 
-        def seen(epoch: int, valid: float) -> None:
-            trial.report(valid, epoch)
+        def seen(epoch: int, values: dict[str, float]) -> None:
+            trial.report(values.get("valid", math.nan), epoch)
             if trial.should_prune():
                 raise optuna.TrialPruned
 
@@ -185,15 +186,16 @@ def search(
             # Of several seeds the first is watched: the others are of other splits, perhaps.
             watched = [seen if sampler == "tpe" else None, *[None] * (len(seeds) - 1)]
             results = [
-                _fit_or_wait(with_seed(one, seed, split), environment, watch)
+                _fit_or_wait(with_seed(one, seed, split), environment, watch, task_of, say)
                 for seed, watch in zip(seeds, watched, strict=True)
             ]
         except DivergedError:
-            return -math.inf if higher else math.inf
+            return worst
         valid = [result.valid for result in results if result.valid is not None]
         advice = "keep a validation set: trials are judged by it"
         _checks.require(len(valid) > 0, "validation set", None, "there for a search", advice)
-        return statistics.fmean(valid)
+        mean = statistics.fmean(valid)
+        return worst if math.isnan(mean) else mean
 
     def sampler_of(number: int) -> Any:
         # Seeded by the run too, or the searches of all runs would try the same points.
@@ -201,11 +203,21 @@ def search(
         return kind(seed=(int(run.hash, 16) + number) % 2**32)
 
     def said(done: int, trial: Any, best: float) -> None:
-        if told is not None:
-            told(done, None if trial.state.name == "PRUNED" else trial.value, best)
+        if on_trial_end is not None:
+            on_trial_end(done, None if trial.state.name == "PRUNED" else trial.value, best)
 
-    found = shared.work(objective, trials, sampler_of, said)
-    best = found.best_trial
+    with open_study(
+        study,
+        say,
+        study_name=_name(run, space, seeds, sampler),
+        direction="maximize" if higher else "minimize",
+        # Before a third of the epochs the rate still rises, and who learns slowly may win.
+        pruner=optuna.pruners.MedianPruner(n_startup_trials=4, n_warmup_steps=run.epochs // 3)
+        if sampler == "tpe"
+        else optuna.pruners.NopPruner(),
+    ) as shared:
+        best = shared.work(objective, trials, sampler_of, said).best_trial
+        done = len(shared.done())
     if not math.isfinite(float(best.value)):
         raise ValueError(
             _checks.message(
@@ -214,9 +226,9 @@ def search(
                 "narrow the ranges, above all that of lr",
             )
         )
-    values = dict(best.user_attrs["values"])
+    values = dict(best.user_attrs[VALUES])
     valid = float(best.value)
-    return BestTrial(with_settings(run, values), values, valid, len(shared.done()))
+    return BestTrial(with_settings(run, values), values, valid, done)
 
 
 def with_seed(run: Run, seed: int, split: str = "") -> Run:
@@ -255,18 +267,27 @@ def with_settings(run: Run, values: Mapping[str, Any]) -> Run:
     return dataclasses.replace(run, model_options={**run.model_options, **options}, **fields)
 
 
+def _print_line(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
 def _fit_or_wait(
-    run: Run, environment: RunEnvironment, told: Callable[[int, float], None] | None
+    run: Run,
+    environment: RunEnvironment,
+    on_epoch_end: OnEpochEnd | None,
+    task_of: Callable[[Run], Task | None],
+    say: Callable[[str], None],
 ) -> Result:
-    """Trains a run, or waits for another worker that drew the same values and takes its result."""
+    """Trains a run, or waits for another process that drew the same values and takes its result."""
     waits = False
     while True:
         try:
-            return fit(run, environment, told=told)
+            known = task_of(run)
+            given = {} if known is None else {"task": known}
+            return fit(run, environment, on_epoch_end=on_epoch_end, **given)
         except RunLockedError:
-            if environment.progress and not waits:
-                folder = run_folder(run, environment)
-                print(f"waits for the process that trains in {folder}", file=sys.stderr, flush=True)
+            if not waits:
+                say(f"waits for the process that trains in {run_folder(run, environment)}")
             waits = True
             time.sleep(_WAIT)
 

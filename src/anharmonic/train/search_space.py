@@ -28,6 +28,13 @@ def space_around(run: Run, fixed: Collection[str] = ()) -> dict[str, Range]:
         >>> space["lr"].low, space["dt"].high
         (0.001, 1.0)
     """
+    if model_kind(run.model) == "fitted":
+        space = {
+            "num_oscillators": Range(choices=(250, 500, 1000, 2000)),
+            "num_biases": Range(choices=(1, 2, 4)),
+            "scaling": Range(choices=("train", "series", "running")),
+        }
+        return {name: within for name, within in space.items() if name not in fixed}
     known = model_option_parameters(run.model)
     options = frozen_defaults("model", run.model) | run.model_options
     space = {"lr": Range(run.lr / 10, min(10.0, 4 * run.lr), log=True)}
@@ -35,7 +42,7 @@ def space_around(run: Run, fixed: Collection[str] = ()) -> dict[str, Range]:
     if isinstance(dt, float | int) and not isinstance(dt, bool):
         # A step above 1 is unstable in most models, or nearly so.
         space["dt"] = Range(dt / 5, max(dt, min(1.0, 3 * dt)), log=True)
-    width = run.model_options.get("hidden_size", 64)
+    width = run.model_options["hidden_size"]
     space["hidden_size"] = Range(choices=tuple(sorted({32, 64, 128, width})))
     if model_kind(run.model) == "sequence":
         if "num_layers" in known:

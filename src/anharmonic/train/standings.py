@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from anharmonic.data.base import Task
-from anharmonic.train.others import OtherRow, Outcome
 from anharmonic.train.recipe import Recipe
 from anharmonic.train.results import Result
 from anharmonic.train.rows import Row
-from anharmonic.train.run import RunEnvironment
+from anharmonic.train.run import Run, RunEnvironment
 
 
 @dataclass(frozen=True)
@@ -31,10 +30,17 @@ class Plan:
     """Where they are trained."""
     refused: tuple[str, ...] = ()
     """A line for each model that cannot be trained on this task."""
-    others: tuple[OtherRow, ...] = ()
-    """What is fitted at once, before anything is trained."""
     notes: tuple[str, ...] = ()
     """A line for each model that is left out."""
+
+    def task_of(self, run: Run) -> Task:
+        """The task of a run; data in memory are not read again.
+
+        Args:
+            run: One of the runs.
+        """
+        found = self.recipes[run.model].task_of(run)
+        return run.make_task(self.environment) if found is None else found
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ class Standing:
 
     model: str
     """Its name."""
-    results: tuple[Result | Outcome, ...]
+    results: tuple[Result, ...]
     """Results over seeds and folds, at least one."""
 
     @property
@@ -97,6 +103,13 @@ class Comparison:
     """What the order goes by: test only where there is no validation set."""
     failures: tuple[str, ...] = field(default=())
     """A line for each model or run that failed."""
+
+    @property
+    def elsewhere(self) -> int:
+        """How many trainings have neither a result nor an error: another process is at them."""
+        found = {result.hash for standing in self.standings for result in standing.results}
+        missing = sum(row.run.hash not in found for row in self.plan.rows)
+        return max(missing - len(self.failures) + len(self.plan.refused), 0)
 
     @property
     def metric(self) -> str:

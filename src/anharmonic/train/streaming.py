@@ -11,6 +11,7 @@ from anharmonic.train.run import Run
 
 # A stream has no end to read from, no later samples, and even times.
 _MODEL = {"bidirectional": False}
+_FITTED = {"scaling": "train"}
 _TASK = {"scale_each": False, "elapsed": "ignore"}
 
 
@@ -27,10 +28,11 @@ def streaming_options(model: str, task: str, given: dict[str, Any]) -> dict[str,
     """
     kind = model_kind(model)
     advice = "leave --streaming out"
-    require(kind == "sequence", "--streaming", model, "for a model of sequences", advice)
+    fits = kind in ("sequence", "fitted")
+    require(fits, "--streaming", model, "for a model of sequences", advice)
     made = dict(given)
     for field, wanted, known in (
-        ("model_options", _MODEL, model_option_parameters(model)),
+        ("model_options", _FITTED if kind == "fitted" else _MODEL, model_option_parameters(model)),
         ("task_options", _TASK, task_option_parameters(task)),
     ):
         options = made[field] = dict(made.get(field, {}))

@@ -1,4 +1,4 @@
-"""An Optuna study that any number of processes work on: where it is kept, and what the dead began.
+"""The Optuna study of a search: any number of processes work on it, and any of them may be killed.
 
 Imported by ``search`` only, because it needs Optuna.
 """
@@ -6,124 +6,141 @@ Imported by ``search`` only, because it needs Optuna.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import secrets
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import optuna
-from optuna.storages import GrpcStorageProxy, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
+import sqlalchemy
+from optuna.exceptions import ExperimentalWarning, StorageInternalError, UpdateFinishedTrialError
+from optuna.storages import RDBStorage, RetryHeartbeatStaleTrialCallback, fail_stale_trials
+from optuna.storages._heartbeat import get_heartbeat_thread
 from optuna.trial import TrialState
+from sqlalchemy.exc import OperationalError, ProgrammingError, SQLAlchemyError
 
 from anharmonic import _checks
 
 if sys.platform != "win32":
     import fcntl
 
-# A database is told this often, in seconds, that a worker lives; after twice that it is dead.
-_HEARTBEAT = 60
-# Between looks at the trials that others are still at.
+VALUES = "values"
+"""The attribute of a trial that holds its values, set when all of them are drawn."""
+_BEGUN, _RETRY_OF = "begun", "failed_trial"
+# Seconds between heartbeats of a process; after twice as many without one it is taken for dead.
+_HEARTBEAT = 15
+# Seconds between looks at what other processes do.
 _WAIT = 1.0
-_DRAW, _WORKER = "draw", "worker"
-Objective = Callable[[Any], float]
+# Seconds that SQLite waits until another process has written.
+_SQLITE_WAIT = 30
 
 
 class SharedStudy:
-    """A study and this process, one of its workers.
+    """A study in a database, which this process and perhaps others work on.
 
-    A trial that was interrupted is taken up again with the values it had, by whoever comes next:
-    one that this process could give back, or whose worker is dead. Workers of a journal hold a
-    locked file each, which the system lets go of however they end; those of a database send
-    heartbeats, as Optuna does it.
-
-    Args:
-        place: The path of a journal; ``grpc://HOST:PORT`` of Optuna's proxy; or the URL of a
-            database, as SQLAlchemy has it.
-        folder: Shared by the workers of a proxy, for their locked files.
-        made: Further arguments of ``optuna.create_study``.
-
-    Raises:
-        ValueError: If the place cannot be read as one of these.
+    A trial whose process was killed or interrupted is tried again with the values it had.
     """
 
-    def __init__(self, place: Path | str, folder: Path, **made: Any) -> None:
-        self._storage = _storage(place)
-        self._study = optuna.create_study(storage=self._storage, load_if_exists=True, **made)
-        self._beside = folder / "study" if "://" in str(place) else Path(place)
-        self._name = secrets.token_hex(8)
+    def __init__(self, storage: RDBStorage, study: Any, say: Callable[[str], None]) -> None:
+        self._storage = storage
+        self._study = study
+        self._say = say
 
     def work(
         self,
-        objective: Objective,
+        objective: Callable[[Any], float],
         trials: int,
         sampler: Callable[[int], Any],
         told: Callable[[int, Any, float], None],
     ) -> Any:
-        """Does trials until so many are done, by this worker and others.
+        """Does trials until so many are done, by this process and others, and returns the study.
 
         Args:
-            objective: Takes a trial and gives its value.
+            objective: Takes a trial and returns its value, a number or infinite.
             trials: How many in all.
-            sampler: Makes the sampler of a trial's number among those drawn afresh.
-            told: Is called after each of this worker's with the number done, the trial and the
+            sampler: Makes the sampler for the trial that is the n-th to be drawn.
+            told: Called after each trial of this process with the number done, the trial and the
                 best value.
-
-        Returns:
-            The study.
         """
-        running: Any = None
-        broken = False
-
-        def watched(trial: Any) -> float:
-            nonlocal running, broken
-            running, broken = trial, True
-            trial.set_user_attr(_WORKER, self._name)
-            if _DRAW not in trial.user_attrs:
-                trial.set_user_attr(_DRAW, self._draw(trial.number))
-            self._study.sampler = sampler(trial.user_attrs[_DRAW])
-            try:
-                value = objective(trial)
-            except (optuna.TrialPruned, optuna.exceptions.UpdateFinishedTrialError):
-                broken = False
-                raise
-            broken = False
-            return value
-
-        with self._alive():
-            while (done := len(self.done())) < trials:
-                self._bury()
-                if done + len(self._at_work()) >= trials:
-                    time.sleep(_WAIT)
-                    continue
-                running = None
-                try:
-                    self._study.optimize(watched, n_trials=1)
-                except BaseException:
-                    if running is None:
-                        raise
-                    failed = self._trial(running.number).state == TrialState.FAIL
-                    if failed and not broken:
-                        # Silent for too long, this worker was taken for dead; another has its
-                        # trial, and will find its result.
-                        continue
-                    # Optuna has ended it already where it could.
-                    if failed:
-                        _again(self._study, self._trial(running.number))
-                    else:
-                        self._give_back(running)
-                    raise
-                told(len(self.done()), self._trial(running.number), self._best())
+        waits = False
+        while (done := len(self.done())) < trials:
+            with _quiet():
+                fail_stale_trials(self._study)
+            if done + self._at_work() >= trials:
+                if not waits:
+                    self._say("waits for the last trials, which other processes train")
+                waits = True
+                time.sleep(_WAIT)
+                continue
+            with _quiet():
+                trial = self._study.ask()
+            ended = self._finish(trial, objective, sampler)
+            if ended is not None:
+                told(len(self.done()), ended, self._best())
         return self._study
 
     def done(self) -> list[Any]:
-        """The trials that ended, or were stopped."""
-        return self._study.get_trials(False, (TrialState.COMPLETE, TrialState.PRUNED))
+        """Return the trials that ended, or were stopped."""
+        return list(self._study.get_trials(False, (TrialState.COMPLETE, TrialState.PRUNED)))
+
+    def retry_unfinished(self) -> None:
+        """Queue the trials of killed processes again. No other process may be at work."""
+        for trial in self._study.get_trials(states=(TrialState.RUNNING,)):
+            self._study.tell(trial.number, state=TrialState.FAIL)
+        for trial in self._failed():
+            _retry(self._study, trial)
+
+    def _finish(
+        self, trial: Any, objective: Callable[[Any], float], sampler: Callable[[int], Any]
+    ) -> Any:
+        """Does a trial and returns it; None if another process took it over meanwhile."""
+        value = None
+        try:
+            # In this order: a trial that has begun and has no heartbeat would never seem dead.
+            self._storage.record_heartbeat(trial._trial_id)
+            trial.set_user_attr(_BEGUN, trial.number)
+            self._study.sampler = sampler(self._draw(trial.number))
+            with get_heartbeat_thread(trial._trial_id, self._storage):
+                value = objective(trial)
+        except optuna.TrialPruned:
+            pass
+        except UpdateFinishedTrialError:
+            return None  # this process sent no heartbeat for too long, such as while suspended
+        except BaseException:
+            with contextlib.suppress(UpdateFinishedTrialError, ValueError):
+                _retry(self._study, self._study.tell(trial, state=TrialState.FAIL))
+            raise
+        try:
+            state = TrialState.PRUNED if value is None else TrialState.COMPLETE
+            return self._study.tell(trial, value, state)
+        except (UpdateFinishedTrialError, ValueError):
+            return None
+
+    def _draw(self, number: int) -> int:
+        """The place of a trial among those drawn afresh; sampled by it, no two are the same."""
+        trials = self._study.get_trials(deepcopy=False)
+        original = trials[number].system_attrs.get(_RETRY_OF, number)
+        return sum(_RETRY_OF not in trial.system_attrs for trial in trials[:original])
+
+    def _at_work(self) -> int:
+        """How many trials other processes train, or are just about to queue again."""
+        running = self._study.get_trials(False, (TrialState.RUNNING,))
+        begun = [trial for trial in running if trial.user_attrs.get(_BEGUN) == trial.number]
+        now, grace = datetime.now(), timedelta(seconds=2 * _HEARTBEAT)
+        # Older ones belong to a process that was killed in between.
+        failed = [trial for trial in self._failed() if abs(now - trial.datetime_complete) < grace]
+        return len(begun) + len(failed)
+
+    def _failed(self) -> list[Any]:
+        """The failed trials that are not queued again."""
+        trials = self._study.get_trials()
+        retried = {n for trial in trials for n in trial.system_attrs.get("retry_history", ())}
+        failed = [trial for trial in trials if trial.state == TrialState.FAIL]
+        return [trial for trial in failed if trial.number not in retried]
 
     def _best(self) -> float:
         try:
@@ -131,154 +148,135 @@ class SharedStudy:
         except ValueError:  # every trial was stopped
             return float("nan")
 
-    def _draw(self, number: int) -> int:
-        """The place of a trial among those that are drawn afresh.
 
-        Sampled by it, a search that goes on draws what it would have, and no two workers the same.
-        """
-        before = self._study.get_trials(deepcopy=False)[:number]
-        return sum("fixed_params" not in trial.system_attrs for trial in before)
+@contextlib.contextmanager
+def open_study(
+    place: Path | str, say: Callable[[str], None], **options: Any
+) -> Iterator[SharedStudy]:
+    """Opens a study in a SQLite file or another database; creates what does not exist.
 
-    def _at_work(self) -> list[Any]:
-        """The trials that a worker is at, dead or alive."""
-        running = self._study.get_trials(False, (TrialState.RUNNING,))
-        return [trial for trial in running if _WORKER in trial.user_attrs]
+    Args:
+        place: The path of a SQLite file, or the URL of a database, as SQLAlchemy takes it.
+        say: Takes a line when this process waits for another one.
+        options: Further arguments of ``optuna.create_study``.
 
-    def _bury(self) -> None:
-        """Puts the trials of dead workers back."""
-        if isinstance(self._storage, RDBStorage):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-                optuna.storages.fail_stale_trials(self._study)
-            return
-        for trial in self._at_work():
-            path = self._path(trial.user_attrs[_WORKER])
-            if self._is_dead(path):
-                self._give_back(trial)
-                path.unlink(missing_ok=True)
-
-    def _give_back(self, trial: Any) -> None:
-        """Ends a running trial as failed and lets its values be tried again.
-
-        Of several workers one ends it.
-        """
-        with contextlib.suppress(optuna.exceptions.UpdateFinishedTrialError, ValueError):
-            self._study.tell(trial.number, state=TrialState.FAIL)
-            _again(self._study, self._trial(trial.number))
-
-    def _trial(self, number: int) -> Any:
-        return self._study.get_trials(deepcopy=False)[number]
-
-    def _path(self, worker: str) -> Path:
-        return self._beside.with_name(f"{self._beside.name}.{worker}.worker")
-
-    @contextlib.contextmanager
-    def _alive(self) -> Iterator[None]:
-        if isinstance(self._storage, RDBStorage):  # heartbeats tell
-            yield
-            return
-        path = self._path(self._name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            with contextlib.suppress(OSError):  # a file system without locks
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            path.unlink(missing_ok=True)
-            os.close(descriptor)
-
-    def _is_dead(self, path: Path) -> bool:
-        try:
-            descriptor = os.open(path, os.O_RDWR)
-        except FileNotFoundError:
-            # A proxy's worker may be on a machine without the shared folder.
-            return isinstance(self._storage, JournalStorage)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        finally:
-            os.close(descriptor)
-        return True
-
-
-class _WholeLines(JournalFileBackend):
-    """A journal without half a line in the middle, which Optuna could never read again.
-
-    A kill or a full disk may cut the last line short; nobody has read it, and the next one to write
-    takes it away.
+    Raises:
+        ValueError: If no database can be opened there.
+        OSError: If the database can no longer be read or written.
     """
-
-    def __init__(self, path: str) -> None:
-        self._whole_lines = path, JournalFileSymlinkLock(path)
-        super().__init__(path)
-
-    def append_logs(self, logs: list[dict[str, Any]]) -> None:
-        """Adds lines, all or none."""
-        path, lock = self._whole_lines
-        lines = "".join(json.dumps(log, separators=(",", ":")) + "\n" for log in logs)
+    url = _url(place)
+    shown = url.render_as_string() if "://" in str(place) else place
+    with _lock(url, say) as alone:
         try:
-            lock.acquire()
-            try:
-                _append(path, lines.encode())
-            finally:
-                lock.release()
-        except (OSError, RuntimeError) as error:
-            # Optuna hides behind a RuntimeError why a lock could not be given back.
-            found = error if isinstance(error, OSError) else error.__context__
-            number = found.errno if isinstance(found, OSError) else None
-            reason = os.strerror(number) if number else str(error)
-            advice = "free space, or make it writable; then start the same command again"
-            text = _checks.message(f"{path} must take more lines", reason, advice)
-            raise OSError(number, text) from error
-
-
-def _append(path: str, lines: bytes) -> None:
-    """Adds lines to a file in place of half a line at its end, all or none."""
-    with open(path, "r+b") as file:
-        end = _end_of_lines(file)
-        file.truncate(end)
-        file.seek(end)
+            storage, study = _created(url, options)
+        except (SQLAlchemyError, StorageInternalError, ImportError, RuntimeError) as error:
+            reason = _reason(error)
+            advice = "correct the path or URL, or install the driver of the database"
+            if "not a database" in reason:
+                advice = "choose another file: what older versions wrote as a journal is not read, "
+                advice += "but no training that has a result is repeated"
+            expected = f"storage must be a database that opens: {shown}"
+            raise ValueError(_checks.message(expected, reason, advice)) from error
         try:
-            file.write(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        except OSError:
-            os.truncate(path, end)
-            raise
+            shared = SharedStudy(storage, study, say)
+            if alone is not None:
+                shared.retry_unfinished()
+                fcntl.flock(alone, fcntl.LOCK_SH)
+            yield shared
+        except (SQLAlchemyError, StorageInternalError) as error:
+            advice = "free space or make it writable, then start the same command again"
+            text = _checks.message(f"{shown} must be writable", _reason(error), advice)
+            raise OSError(text) from error
+        finally:
+            storage.engine.dispose()
 
 
-def _end_of_lines(file: BinaryIO) -> int:
-    """Where the last whole line of a file ends."""
-    end = file.seek(0, os.SEEK_END)
-    while end:
-        start = max(end - 4096, 0)
-        file.seek(start)
-        found = file.read(end - start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
-        end = start
-    return 0
+def _created(url: sqlalchemy.URL, options: dict[str, Any]) -> tuple[RDBStorage, Any]:
+    # Optuna formats its URL.
+    text = url.render_as_string(hide_password=False).replace("{", "{{").replace("}", "}}")
+    sqlite = url.get_backend_name() == "sqlite"
+    engine = {"connect_args": {"timeout": _SQLITE_WAIT}} if sqlite else None
+    tries = 3
+    while True:
+        try:
+            with _quiet():
+                storage = RDBStorage(
+                    text,
+                    engine,
+                    heartbeat_interval=_HEARTBEAT,
+                    heartbeat_stale_trial_callback=_retry,
+                )
+            return storage, optuna.create_study(storage=storage, load_if_exists=True, **options)
+        except (OperationalError, ProgrammingError):
+            # Where several processes create the tables at once, all but one fail.
+            tries -= 1
+            if not tries:
+                raise
+            time.sleep(_WAIT)
 
 
-def _again(study: Any, trial: Any) -> None:
-    draws = {name: value for name, value in trial.user_attrs.items() if name == _DRAW}
-    study.enqueue_trial(dict(trial.params), user_attrs=draws)
+def _retry(study: Any, trial: Any) -> None:
+    """Queues a failed trial again. If not all of its values were drawn, all are drawn again."""
+    if VALUES not in trial.user_attrs:
+        trial.params, trial.distributions = {}, {}
+    with _quiet():
+        RetryHeartbeatStaleTrialCallback()(study, trial)
 
 
-def _storage(place: Path | str) -> Any:
-    scheme, separator, address = str(place).partition("://")
-    if not separator:
-        Path(place).parent.mkdir(parents=True, exist_ok=True)
-        return JournalStorage(_WholeLines(str(place)))
+def _url(place: Path | str) -> sqlalchemy.URL:
+    if "://" in str(place):
+        try:
+            return sqlalchemy.make_url(str(place))
+        except (SQLAlchemyError, ValueError):
+            advice = "write for example sqlite:///search.db or postgresql://USER@HOST/NAME"
+            expected = "storage must be the URL of a database"
+            raise ValueError(_checks.message(expected, repr(place), advice)) from None
+    path = Path(place)
+    with contextlib.suppress(OSError):  # SQLite says that it cannot open the file
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return sqlalchemy.URL.create("sqlite", database=str(path))
+
+
+@contextlib.contextmanager
+def _lock(url: sqlalchemy.URL, say: Callable[[str], None]) -> Iterator[int | None]:
+    """Holds a lock beside a SQLite file, which the system releases however this process ends.
+
+    Yields its descriptor if no other process works on the file: the lock is then exclusive, until
+    it is made a shared one. Else yields None: heartbeats show which processes are dead.
+    """
+    with contextlib.ExitStack() as stack:
+        alone = None
+        if url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:"):
+            with contextlib.suppress(OSError):  # no such folder, or a file system without locks
+                flags = os.O_RDWR | os.O_CREAT
+                descriptor = os.open(f"{url.database}.lock", flags, 0o666)
+                stack.callback(os.close, descriptor)
+                if _locked(descriptor, fcntl.LOCK_EX):
+                    alone = descriptor
+                elif not _locked(descriptor, fcntl.LOCK_SH):
+                    say(f"waits for the process that opens {url.database}")
+                    fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield alone
+
+
+def _locked(descriptor: int, kind: int) -> bool:
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _reason(error: Exception) -> str:
+    """What the driver of the database says."""
+    inner = error.__cause__ or error
+    return str(getattr(inner, "orig", None) or inner).partition("\n")[0]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Mutes what Optuna says of its heartbeats: experimental, and not meant for ask and tell."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
-        if scheme != "grpc":
-            return RDBStorage(
-                str(place), heartbeat_interval=_HEARTBEAT, heartbeat_stale_trial_callback=_again
-            )
-        host, _, port = address.strip("/").partition(":")
-        good, advice = bool(host) and port.isdigit(), "say where it listens"
-        _checks.require(good, "storage", place, "grpc://HOST:PORT", advice)
-        return GrpcStorageProxy(host=host, port=int(port))
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        warnings.filterwarnings("ignore", "Heartbeat of storage is supposed", UserWarning)
+        yield

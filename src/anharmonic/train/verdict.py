@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 from anharmonic import pages
 from anharmonic._checks import listed
+from anharmonic.data.base import counted
 from anharmonic.data.files import FileTask
+from anharmonic.data.metrics import PERCENT
+from anharmonic.train.learned import has_learned
 from anharmonic.train.standings import Comparison, Spread, Standing
-
-PERCENT = ("accuracy", "balanced_accuracy", "f1")
-"""Metrics in percent."""
-# Of the way from the trivial answer to a perfect one: a model that goes less has not learned.
-_LEARNED = 0.05
 
 
 def unit(metric: str) -> str:
@@ -54,10 +52,9 @@ def learned(comparison: Comparison, standing: Standing) -> bool:
     """
     if comparison.trivial is None:
         return True
-    perfect = 100.0 if unit(comparison.metric) else float(comparison.higher_is_better)
-    way = perfect - comparison.trivial
-    gain = (standing.test.mean - comparison.trivial) * (1 if way > 0 else -1)
-    return gain > max(_LEARNED * abs(way), standing.test.deviation or 0.0)
+    mean, deviation = _both(standing.test)
+    metric, higher = comparison.metric, comparison.higher_is_better
+    return has_learned(mean, comparison.trivial, metric, higher, deviation or 0.0)
 
 
 def verdict(comparison: Comparison) -> str:
@@ -104,6 +101,9 @@ def sentences(comparison: Comparison) -> list[str]:
         )
     if comparison.failures:
         said.append(f"{len(comparison.failures)} failed, see below.")
+    if comparison.elsewhere:
+        counts = f"{comparison.elsewhere} of {len(comparison.plan.rows)} trainings"
+        said.append(f"{counts} are left to another process: repeat the command when it has ended.")
     return said
 
 
@@ -183,12 +183,14 @@ def table(comparison: Comparison) -> list[list[str]]:
         comparison: The comparison; the columns are those of ``HEAD``.
     """
     metric = comparison.metric
+    equal = len(_counts(comparison)) == 1
     rows = []
     for one in comparison.standings:
+        name = one.model if equal else f"{one.model} ({counted(len(one.results), 'run')})"
         valid = "–" if one.valid is None else shown(one.valid, metric)
         parameters = f"{one.results[0].parameters:,}"
         seconds = f"{one.seconds:.0f}" if one.seconds >= 10 else f"{one.seconds:.1f}"
-        rows.append([one.model, shown(one.test, metric), valid, parameters, seconds])
+        rows.append([name, shown(one.test, metric), valid, parameters, seconds])
     if comparison.trivial is not None:
         rows.append(["(trivial answer)", shown(comparison.trivial, metric), "", "", ""])
     return rows
@@ -200,14 +202,21 @@ def about(comparison: Comparison) -> str:
     Args:
         comparison: The comparison.
     """
-    runs = len(comparison.standings[0].results)
-    spread = "one run each" if runs == 1 else f"mean ± standard deviation of {runs} runs"
+    counts = _counts(comparison)
+    runs = " to ".join(map(str, counts))
+    spread = f"mean ± standard deviation of {runs} runs" if counts != [1] else "one run each"
     percent = " in percent" if unit(comparison.metric) else ""
     way = "higher" if comparison.higher_is_better else "lower"
     order = "sorted by validation"
     if comparison.judged_by == "test":
         order = "sorted by test, because there is no validation set: the best number is flattered"
     return f"{comparison.metric}{percent}, {way} is better; {spread}; {order}"
+
+
+def _counts(comparison: Comparison) -> list[int]:
+    """The fewest and the most runs that a model has; one number if all have as many."""
+    counts = {len(standing.results) for standing in comparison.standings}
+    return sorted({min(counts), max(counts)})
 
 
 def report(comparison: Comparison) -> str:

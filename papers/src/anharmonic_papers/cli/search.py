@@ -21,7 +21,7 @@ class Search:
         search: Search the settings of rows that have ranges, judged by validation, instead of
             running them; --seeds are then the seeds, and splits, whose mean judges a trial.
         trials: Of a search: trials per row, those done before included.
-        studies: Of a search: folder of the journals, of every trial's result, and of ID.json with
+        studies: Of a search: folder of the databases, of every trial's result, and of ID.json with
             the best.
     """
 
@@ -53,9 +53,9 @@ def search_rows(
     environment = replace(environment, out=studies / "runs", results=studies / f"{table.id}.jsonl")
     for row in _rows(table, rows):
         assert row.run is not None
-        journal = studies / table.id / f"{row.id}.journal"
+        study = studies / table.id / f"{row.id}.db"
         best = train.search(
-            row.run, row.search, how.trials, environment, journal, seeds=seeds, split=row.split
+            row.run, row.search, how.trials, environment, study, seeds=seeds, split=row.split
         )
         _write(studies / f"{table.id}.json", row, best, seeds)
         print(f"{row.id}: validation {best.valid:.6g} after {best.trials} trials", flush=True)

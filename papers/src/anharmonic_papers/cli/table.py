@@ -13,7 +13,7 @@ from tyro.conf import Positional
 from anharmonic import train
 from anharmonic._checks import distinct, message, require
 from anharmonic.cli import fields_of, is_debugging, one_line, run_command
-from anharmonic.train import Jobs, Result, RunEnvironment, fit_rows, read_results, without_results
+from anharmonic.train import Result, RunEnvironment, fit_rows, read_results, without_results
 from anharmonic_papers.cli.search import Search, search_rows
 from anharmonic_papers.figures.registry import tables_and_figures
 from anharmonic_papers.report.compare import compare
@@ -44,7 +44,7 @@ def run_tables(
     budget: Budget,
     environment: Environment,
     search: Search = Search(),  # noqa: B008 - frozen, and read by tyro
-    jobs: Jobs = Jobs(),  # noqa: B008
+    jobs: int = 1,
     rows: tuple[str, ...] = (),
     seeds: tuple[int, ...] = (),
     dry_run: bool = False,
@@ -57,7 +57,7 @@ def run_tables(
         budget: Upper bounds of a reduced run.
         environment: Where rows are trained.
         search: Whether settings are searched instead.
-        jobs: How many rows at a time.
+        jobs: Rows at a time, each in a process of its own. Without --threads they share the cores.
         rows: Only these rows, by the names that --dry-run shows. Default: all.
         seeds: These seeds instead of each row's own.
         dry_run: Only list what would run.

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anharmonic._checks import require
-from anharmonic.data import Arrays, Columns, read_parts
+from anharmonic.data import Arrays, read_parts
 from anharmonic_papers.tasks.mel import log_mel
 
 HAR_SIGNALS = tuple(
@@ -67,25 +67,23 @@ def _whole(text: str) -> NDArray[np.int64]:
 def prepare_ts(files: Sequence[Path], classes: bool = False) -> Arrays:
     """A data set of the UEA or TSER archive: training sequences, then those of the test.
 
-    The archive holds `NAME_TRAIN.ts` and `NAME_TEST.ts`, or both as `.arff`. Classes are numbered
+    The archive holds `NAME_TRAIN.ts` and `NAME_TEST.ts`. Classes are numbered
     in their order, values stay.
     """
     with zipfile.ZipFile(files[0]) as archive, tempfile.TemporaryDirectory() as folder:
         places = {Path(name).name: name for name in archive.namelist()}
         pairs = [
             (name, name.replace("_TRAIN", "_TEST"))
-            for ending in ("_TRAIN.ts", "_TRAIN.arff")
             for name in places
-            if name.endswith(ending) and "Dimension" not in name
+            if name.endswith("_TRAIN.ts") and "Dimension" not in name
         ]
-        advice, expected = "download it again", "with NAME_TRAIN.ts and NAME_TEST.ts, or .arff"
+        advice, expected = "download it again", "with NAME_TRAIN.ts and NAME_TEST.ts"
         found = [pair for pair in pairs if pair[1] in places]
         require(bool(found), files[0].name, sorted(places), expected, advice)
         for name in found[0]:
             (Path(folder) / name).write_bytes(archive.read(places[name]))
         path = Path(folder) / found[0][0]
-        columns = Columns(target=_last_attribute(path)) if path.suffix == ".arff" else None
-        parts = read_parts(path, columns=columns)
+        parts = read_parts(path)
     train, test = parts["train"], parts["test"]
     assert train.y is not None and test.y is not None
     lengths = np.concatenate([train.lengths, test.lengths])
@@ -97,13 +95,6 @@ def prepare_ts(files: Sequence[Path], classes: bool = False) -> Arrays:
     if classes:
         return {"x": x, "y": np.unique(y, return_inverse=True)[1].astype(np.uint8)}
     return {"x": x, "y": y.astype(np.float32)}
-
-
-def _last_attribute(path: Path) -> str:
-    """The class of an .arff file, which the archive puts last."""
-    with path.open(encoding="utf-8-sig", errors="replace") as lines:
-        attributes = [line for line in lines if line.lower().startswith("@attribute")]
-    return attributes[-1].split()[1].strip("'\"")
 
 
 def prepare_speech_commands(files: Sequence[Path]) -> Arrays:

@@ -190,6 +190,7 @@ class Worms(_Signals):
     licence = "none stated"
     class_names = tuple(str(i) for i in range(1, 6))
     steps = 17_984
+    counts: ClassVar = {"train": 181, "valid": 39, "test": 39}
 
     def __init__(
         self,
@@ -203,7 +204,7 @@ class Worms(_Signals):
         fits = last is None or random is None
         require(fits, "random", random, "None beside last", "leave one of them out")
         self.split_seed = natural("split_seed", split_seed)
-        self.sizes = {"train": 181, "valid": 39, "test": 39}
+        self.sizes = dict(self.counts)
         self.data_dir = data_dir
 
     def _build(self) -> Splits[SequenceDataset]:
@@ -254,16 +255,7 @@ class UCRWorms(Worms):
     input_size = 1
     source = "UCR time series classification archive"
     steps = 900
-
-    def __init__(
-        self,
-        last: int | None = None,
-        random: int | None = None,
-        split_seed: int = 1234,
-        data_dir: Path | None = None,
-    ) -> None:
-        super().__init__(last, random, split_seed, data_dir)
-        self.sizes = {"train": 180, "valid": 39, "test": 39}
+    counts: ClassVar = {"train": 180, "valid": 39, "test": 39}
 
     def _load(self) -> dict[str, NDArray[Any]]:
         arrays = super()._load()

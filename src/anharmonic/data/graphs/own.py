@@ -112,21 +112,19 @@ def is_graph_file(path: Path) -> bool:
         return False
 
 
-def read_node_inputs(
-    path: Path | str, preprocessing: Preprocessing, undirected: bool
+def node_inputs(
+    graph: NodeGraph, preprocessing: Preprocessing, undirected: bool
 ) -> tuple[Tensor, Adjacency]:
-    """Reads features and edges of a graph, to predict from them; `y` may be there or not.
+    """Features and edges of a graph, to predict from them; targets are not looked at.
 
     Args:
-        path: The archive.
+        graph: The graph, as `read_graph` gives it.
         preprocessing: Of the training data: `GraphFileTask(...).preprocessing`.
         undirected: Whether the reverse of every edge is added.
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If the file is damaged, or its features are not those of training.
+        ValueError: If the features are not those of training.
     """
-    graph = read_graph(path, targets=False)
     count = len(graph.x)
     edges = to_undirected(graph.edges, count) if undirected else graph.edges
     x = torch.from_numpy(preprocessing.transform(graph.features))

@@ -1,4 +1,4 @@
-"""Tables of the user's own data, read with Arrow: text, Parquet, `.arff`, and frames in memory."""
+"""Tables of the user's own data, read with Arrow: text, Parquet, and frames in memory."""
 
 from anharmonic.data.tables.frames import frame_table
 from anharmonic.data.tables.read import read_table, sequences_of

@@ -12,7 +12,6 @@ import numpy as np
 from anharmonic._checks import choice, require
 from anharmonic.data.columns import Columns, Layout, by_name, is_role
 from anharmonic.data.sequences import Sequences
-from anharmonic.data.tables.arff import read_arff
 from anharmonic.data.tables.cells import Table, quoted
 from anharmonic.data.tables.joined import with_joined_times
 from anharmonic.data.tables.long import read_long
@@ -24,7 +23,7 @@ from anharmonic.data.tables.wide import read_nested, read_wide
 
 
 def read_table(path: Path, given: Columns, targets: bool = True) -> Sequences:
-    """Reads the sequences of a `.csv`, `.tsv`, `.txt`, `.parquet` or `.arff` file.
+    """Reads the sequences of a `.csv`, `.tsv`, `.txt` or `.parquet` file.
 
     Args:
         path: The file.
@@ -34,10 +33,8 @@ def read_table(path: Path, given: Columns, targets: bool = True) -> Sequences:
     Raises:
         ValueError: If the file is damaged, or as in `sequences_of`.
     """
-    form = path.suffix.lower()
-    if form == ".parquet":
-        return sequences_of(read_parquet(path), given, targets)
-    table = read_arff(path) if form == ".arff" else read_text(path, given)
+    parquet = path.suffix.lower() == ".parquet"
+    table = read_parquet(path) if parquet else read_text(path, given)
     return sequences_of(table, given, targets)
 
 

@@ -95,11 +95,11 @@ class _Reader:
         steps = step_columns(numeric) if self.table.header else None
         if steps is not None and all(is_list(self._kind(name)) for name in steps.names):
             steps = None
-        if given_time := self.given.time is None:
+        if searched := self.given.time is None:
             self._find_time(steps)
         self._find_target_by_name()
         self._find_series(steps)
-        layout = self._layout(steps, given_time)
+        layout = self._layout(steps, searched)
         if layout == "nested":
             lists = [name for name in self.free if is_list(self._kind(name))]
             self._guess_target(layout)
@@ -305,11 +305,7 @@ class _Reader:
             return None
         if may_be_time(name):
             return 2 if self._counts(name, values) else None
-        even = len(values) > 4 and values[1] > values[0] and (values % 1 != 0).any()
-        if in_front and even:
-            gaps = np.diff(values)
-            return 3 if np.abs(gaps - gaps.mean()).max() <= 0.01 * gaps.mean() else None
-        return None
+        return 3 if in_front and _rises_evenly(values) else None
 
     def _counts(self, name: str, values: NDArray[np.float64]) -> bool:
         """Whether numbers rise in every series, or are years or numbers of rows in any order."""
@@ -349,12 +345,7 @@ class _Reader:
         if len(could) < 2 or "id" in self.roles:
             return could
         once = [(rank, name) for rank, name in could if self.distinct(name) == len(self.table)]
-        again = [one for one in could if one not in once]
-        return (
-            once
-            if once and all(rank > 0 or len(once) > 1 for rank, _ in again)
-            else (once or could)
-        )
+        return once or could
 
     def _same_order(self, first: str, second: str) -> bool:
         a, b = self._clock(first), self._clock(second)
@@ -533,10 +524,7 @@ class _Reader:
             return "long"
         first = self.free[0]
         if self._numeric(first):
-            values = numbers(self.table, first)
-            gaps = np.diff(values)
-            clock = len(values) > 4 and (gaps > 0).all() and (values % 1 != 0).any()
-            if clock and np.abs(gaps - gaps.mean()).max() <= 0.01 * gaps.mean():
+            if _rises_evenly(numbers(self.table, first)):
                 came = "numbers in the first column that rise like times"
                 self._doubt("rows", came, f"{_LAYOUTS}, and which are times with --time-column 1")
         if self.given.forecast:
@@ -651,14 +639,13 @@ class _Reader:
         rows = len(self.table)
         others = [name for name in self.free if name not in names]
         text = [name for name in others if not self._numeric(name)]
+        once = [name for name in text if self.distinct(name) == rows]
         if self.given.forecast or not self.targets:
-            once = [name for name in text if self.distinct(name) == rows]
             if once and "id" not in self.roles:
                 self._take("id", once[0])
             if self.given.forecast:
                 self._leave_out([name for name in self.free if name not in names])
         else:
-            once = [name for name in text if self.distinct(name) == rows]
             spare = "target" in self.roles or len(text) > 1
             if once and "id" not in self.roles and spare and rows > 3:
                 self._take("id", once[0])
@@ -669,6 +656,14 @@ class _Reader:
             self._guess_target("wide")
         self._leave_out([name for name in self.free if name not in names])
         return Understood(self.roles, "wide", steps.names, self.ignored)
+
+
+def _rises_evenly(values: NDArray[np.float64]) -> bool:
+    """Whether numbers that are not all whole rise by the same step, as times in seconds do."""
+    if len(values) < 5 or not (values % 1 != 0).any():
+        return False
+    gaps = np.diff(values)
+    return bool((gaps > 0).all() and np.abs(gaps - gaps.mean()).max() <= 0.01 * gaps.mean())
 
 
 def is_index(table: Table, name: str) -> bool:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import RidgeCV
 
-from anharmonic.estimators.ridge import fit_ridge
+from anharmonic.nn.resonators.ridge import fit_ridge
 
 ALPHAS = np.logspace(-2, 3, 6)
 

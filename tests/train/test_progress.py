@@ -7,7 +7,7 @@ import types
 
 import pytest
 
-from anharmonic.train import fit, progress_bar
+from anharmonic.train import fit, watching
 
 
 def test_lines_where_there_is_no_terminal(tiny, environment, capsys):
@@ -28,6 +28,17 @@ def test_lines_within_long_epochs(tiny, environment, capsys):
     assert "valid" not in lines[-2] and "valid mse" in lines[-1]
 
 
+def stop_after_two_epochs(run, environment, hook_batches):
+    def fail(name, batch):
+        if name == "train 2 0":
+            raise OSError("gone")
+
+    hook_batches(fail)
+    with pytest.raises(OSError, match="gone"):
+        fit(run, environment)
+    hook_batches(lambda name, batch: None)
+
+
 def test_bar_on_a_terminal(tiny, environment, capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     fit(tiny(), dataclasses.replace(environment, progress=True))
@@ -40,16 +51,7 @@ def test_bar_on_a_terminal(tiny, environment, capsys, monkeypatch):
 def test_resumed_bar_starts_where_the_run_stands(
     tiny, environment, capsys, monkeypatch, hook_batches
 ):
-    def fail(name, batch):
-        if name == "train 2 0":
-            raise OSError("gone")
-
-    hook_batches(fail)
-    try:
-        fit(tiny(), environment)
-    except OSError:
-        pass
-    hook_batches(lambda name, batch: None)
+    stop_after_two_epochs(tiny(), environment, hook_batches)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     fit(tiny(), dataclasses.replace(environment, progress=True))
     understood, _few_to_choose_by, said = capsys.readouterr().err.split("\n", 2)
@@ -73,7 +75,7 @@ def test_a_long_training_is_estimated_once(
 ):
     """With a clock that goes on by a tick whenever it is read."""
     clock = types.SimpleNamespace(monotonic=functools.partial(next, itertools.count(0.0, tick)))
-    monkeypatch.setattr(progress_bar, "time", clock)
+    monkeypatch.setattr(watching, "time", clock)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     fit(tiny(), dataclasses.replace(environment, progress=True))
     error = capsys.readouterr().err
@@ -83,15 +85,8 @@ def test_a_long_training_is_estimated_once(
 def test_a_resumed_training_is_estimated_from_where_it_stands(
     tiny, environment, capsys, monkeypatch, hook_batches
 ):
-    def fail(name, batch):
-        if name == "train 2 0":
-            raise OSError("gone")
-
-    hook_batches(fail)
-    with pytest.raises(OSError, match="gone"):
-        fit(tiny(), environment)
-    hook_batches(lambda name, batch: None)
+    stop_after_two_epochs(tiny(), environment, hook_batches)
     clock = types.SimpleNamespace(monotonic=functools.partial(next, itertools.count(0.0, 4.0)))
-    monkeypatch.setattr(progress_bar, "time", clock)
+    monkeypatch.setattr(watching, "time", clock)
     fit(tiny(), dataclasses.replace(environment, progress=True))
     assert "for 12 steps." in capsys.readouterr().err

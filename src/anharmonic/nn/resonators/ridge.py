@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.linear_model import RidgeCV
 
 from anharmonic._checks import require
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    from sklearn.linear_model import RidgeCV
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def fit_ridge(
@@ -34,10 +37,13 @@ def fit_ridge(
     Example:
         >>> x = np.random.default_rng(0).normal(size=(8, 50))
         >>> ridge, left_out = fit_ridge(x.copy(), x[:, :1], np.array([0.1, 1.0]))
+        >>> from sklearn.linear_model import RidgeCV
         >>> known = RidgeCV([0.1, 1.0]).fit(x, x[:, 0])
         >>> ridge.alpha_ == known.alpha_, np.allclose(ridge.coef_, known.coef_), left_out.shape
         (True, True, (8, 1))
     """
+    from sklearn.linear_model import RidgeCV
+
     fits = alphas.ndim == 1 and len(alphas) > 0 and bool((alphas > 0).all())
     advice = "pass None for the usual ones"
     require(fits, "alphas", alphas.tolist(), "one or more numbers > 0", advice)

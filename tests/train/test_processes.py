@@ -7,14 +7,13 @@ import socket
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
 
 import pytest
 
 from anharmonic import _processes
 from anharmonic.train import RunEnvironment, fit, read_results, run_folder
 from anharmonic.train import folder as folders
-from anharmonic.train.launch import check_processes, launcher, leave_on_sigterm
+from anharmonic.train.processes import check_processes, find_launch, first_host, signals, threads_of
 
 SLURM = {
     "SLURM_JOB_ID": "4711",
@@ -43,24 +42,34 @@ def given(monkeypatch, variables):
 
 
 def test_slurm_says_how_many_processes_there_are(monkeypatch):
-    monkeypatch.setenv("MASTER_ADDR", "set by Lightning")
-    monkeypatch.delenv("MASTER_ADDR")
     given(monkeypatch, SLURM)
-    found = launcher()
-    assert (found.world_size(), found.global_rank(), found.local_rank()) == (4, 3, 1)
-    assert (found.node_rank(), found.main_address, found.auto_requeue) == (1, "node17", True)
+    found = find_launch()
+    assert (found.launcher, found.world_size, found.rank, found.local_rank) == ("SLURM", 4, 3, 1)
+    assert first_host(SLURM["SLURM_NODELIST"]) == "node17"
     assert _processes.rank() == 3
     check_processes(RunEnvironment(devices=2, num_nodes=2))
     with pytest.raises(ValueError, match=r"must be 4.*SLURM.*got 'devices=2, num_nodes=1'.*--num"):
         check_processes(RunEnvironment(devices=2))
+    monkeypatch.setenv("SLURM_JOB_NAME", "interactive")
+    assert find_launch() is None
 
 
 def test_torchrun_inside_slurm_counts(monkeypatch):
     given(monkeypatch, SLURM | {"SLURM_NTASKS": "2", "SLURM_NTASKS_PER_NODE": "1"} | TORCHRUN)
-    found = launcher()
-    assert (found.world_size(), found.global_rank(), _processes.rank()) == (4, 2, 2)
+    found = find_launch()
+    assert (found.launcher, found.world_size, found.rank) == ("torchrun", 4, 2)
+    assert (found.local_rank, _processes.rank()) == (0, 2)
     with pytest.raises(ValueError, match=r"must be 4.*torchrun"):
         check_processes(RunEnvironment())
+
+
+def test_processes_of_a_machine_share_its_cores(monkeypatch):
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    found = [RunEnvironment(), RunEnvironment(devices=4), RunEnvironment(devices=4, threads=3)]
+    assert [threads_of(environment) for environment in found] == [None, 2, 3]
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert threads_of(RunEnvironment(devices=4)) is None
 
 
 def test_several_machines_need_a_launcher(tiny, environment):
@@ -71,16 +80,12 @@ def test_several_machines_need_a_launcher(tiny, environment):
         fit(tiny(), RunEnvironment(out=environment.out, devices=2, num_nodes=3))
 
 
-def test_sharding_the_weights_is_refused():
-    with pytest.raises(ValueError, match=r"strategy must be .*; got 'fsdp'; take 'ddp'"):
-        RunEnvironment(strategy="fsdp")
-
-
-def test_machines_and_strategy_change_no_hash_and_one_process_may_be_a_group(tiny, environment):
+def test_machines_change_no_hash_and_torchrun_may_start_one_process(tiny, environment, monkeypatch):
     run = tiny(epochs=2)
     alone = fit(run, environment)
-    other = RunEnvironment(out=environment.out / "ddp", threads=1, progress=False, strategy="ddp")
-    assert fit(run, other).curve["train_loss"] == pytest.approx(alone.curve["train_loss"])
+    given(monkeypatch, TORCHRUN | {"WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "RANK": "0"})
+    other = RunEnvironment(out=environment.out / "torchrun", threads=1, progress=False)
+    assert fit(run, other).curve == alone.curve
 
 
 def test_slurm_takes_a_job_away_and_gives_it_back(
@@ -109,7 +114,7 @@ def test_slurm_takes_a_job_away_and_gives_it_back(
         fit(tiny(), again)
     assert stopped.value.code == 143
     folder = run_folder(tiny(), again)
-    assert (folder / folders.RESUME).exists() and not list(folder.glob("hpc_ckpt*"))
+    assert (folder / folders.RESUME).exists()
     resumed = fit(tiny(), again)
     assert (resumed.curve, resumed.test) == (whole.curve, whole.test)
 
@@ -117,9 +122,33 @@ def test_slurm_takes_a_job_away_and_gives_it_back(
 def test_a_thread_leaves_signals_alone():
     """Ray calls the function that trains in a thread, where Python sets no handler."""
     before = signal.getsignal(signal.SIGTERM)
+
+    def train():
+        with signals():
+            return signal.getsignal(signal.SIGTERM)
+
     with concurrent.futures.ThreadPoolExecutor() as pool:
-        pool.submit(leave_on_sigterm, SimpleNamespace(world_size=2)).result()
-    assert signal.getsignal(signal.SIGTERM) is before
+        assert pool.submit(train).result() is before
+
+
+def test_the_callers_handler_stays():
+    """A process pool and submitit have their own."""
+    mine = lambda number, frame: None  # noqa: E731
+    before = signal.signal(signal.SIGTERM, mine)
+    try:
+        with signals():
+            assert signal.getsignal(signal.SIGTERM) is mine
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_an_error_that_another_processs_end_brings_ends_as_sigterm_does():
+    with pytest.raises(SystemExit) as stopped, signals():
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except SystemExit:
+            raise RuntimeError("connection closed by peer") from None
+    assert stopped.value.code == 143
 
 
 def test_a_follower_takes_the_result_of_a_finished_run(tiny, environment, monkeypatch):

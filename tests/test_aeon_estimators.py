@@ -1,5 +1,8 @@
 """aeon's own checks; they run where aeon is installed, which is an environment of its own."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -8,7 +11,9 @@ pytest.importorskip("aeon", reason="pip install aeon, in an environment of its o
 from aeon.testing.estimator_checking import parametrize_with_checks
 
 from anharmonic import estimators
-from anharmonic.estimators.aeon import ResonatorClassifier, ResonatorRegressor
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
+from aeon_estimators import ResonatorClassifier, ResonatorRegressor
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of aeon and what it imports
 

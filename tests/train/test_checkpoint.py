@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from anharmonic.train.resume import _PARTS, AtomicCheckpointIO, random_states, restore_random_states
+from anharmonic.train.checkpoint import (
+    _KEYS,
+    load_state,
+    random_states,
+    restore_random_states,
+    save_state,
+)
 
 DRIVER = Path(__file__).with_name("kill_driver.py")
 
@@ -55,11 +61,9 @@ def draw():
 def test_random_states_come_back_through_a_file(tmp_path):
     draw()  # leaves half a pair of normal numbers in the generators
     path = tmp_path / "resume.ckpt"
-    needed = {key: {} for key in _PARTS - {"state_dict"}}
-    checkpoint = {"state_dict": {}, "random": random_states(), **needed}
-    AtomicCheckpointIO().save_checkpoint(checkpoint, path)
+    save_state(path, {key: {} for key in _KEYS} | {"random": random_states()})
     first = draw()
-    restore_random_states(AtomicCheckpointIO().load_checkpoint(path)["random"])
+    restore_random_states(load_state(path)["random"])
     assert draw() == first
 
 
@@ -72,7 +76,7 @@ def test_other_number_of_gpus_is_no_error():
 @pytest.mark.parametrize("damage", ["cut", "empty", "other", "pickle"])
 def test_damaged_file(tmp_path, damage):
     path = tmp_path / "resume.ckpt"
-    AtomicCheckpointIO().save_checkpoint({"state_dict": {"a": torch.ones(100)}}, path)
+    save_state(path, {"model": {"a": torch.ones(100)}})
     if damage == "cut":
         path.write_bytes(path.read_bytes()[:300])
     elif damage == "empty":
@@ -80,15 +84,32 @@ def test_damaged_file(tmp_path, damage):
     elif damage == "other":
         torch.save({"something": 1}, path)
     else:
-        torch.save({"state_dict": Path("x")}, path)
+        torch.save({"model": Path("x")}, path)
     text = r"resume file must be a whole checkpoint.*resume.ckpt \(.*delete this file to start"
     with pytest.raises(ValueError, match=text):
-        AtomicCheckpointIO().load_checkpoint(path)
+        load_state(path)
 
 
-def test_remove(tmp_path):
-    path = tmp_path / "resume.ckpt"
-    path.write_bytes(b"")
-    AtomicCheckpointIO().remove_checkpoint(path)
-    AtomicCheckpointIO().remove_checkpoint(path)
-    assert not path.exists()
+def test_a_file_of_version_0_1_is_converted(tmp_path):
+    """(Those of real trainings are in tests/pins/data/interrupted.)"""
+    weights = {"model.a": torch.ones(2), "average.module.a": torch.zeros(2), "average.n": 3}
+    kept = {"random": [1], "curve": {"epoch": [1]}, "best_weights": {}, "circumstances": {}}
+    old = {
+        "pytorch-lightning_version": "2.6.6",
+        "state_dict": weights,
+        "loops": {},
+        "optimizer_states": [{"state": 5}],
+        "callbacks": {"Keeper": kept},
+    }
+    torch.save(old, tmp_path / "resume.ckpt")
+    found = load_state(tmp_path / "resume.ckpt")
+    assert list(found["model"]) == ["a"] and list(found["average"]) == ["module.a", "n"]
+    assert (found["optimizer"], found["curve"], found["random"]) == (
+        {"state": 5},
+        {"epoch": [1]},
+        [1],
+    )
+    del old["callbacks"]["Keeper"]
+    torch.save(old, tmp_path / "resume.ckpt")
+    with pytest.raises(ValueError, match=r"must be a whole checkpoint.*delete this file"):
+        load_state(tmp_path / "resume.ckpt")

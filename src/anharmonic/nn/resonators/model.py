@@ -1,0 +1,359 @@
+"""Random resonators with a linear readout: a model that is fitted at once, without epochs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from anharmonic import _checks
+from anharmonic.nn.resonators.draw import Bank
+from anharmonic.nn.resonators.features import ResonatorFeatures
+from anharmonic.nn.resonators.ridge import fit_ridge
+from anharmonic.nn.resonators.scaling import SCALINGS
+from anharmonic.nn.store import Stored
+from anharmonic.ops.resonator import propagator
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from sklearn.linear_model import RidgeCV
+    from sklearn.preprocessing import StandardScaler
+
+Floats = np.ndarray[Any, np.dtype[np.float64]]
+# The largest factor on decisions: beyond it, probabilities are 0 and 1 to float64.
+_SHARPEST = 50.0
+# Sequences whose features are scaled together: few enough to stay in the processor's cache.
+_ROWS = 16
+# The score of a class without a training sequence: a probability of 1e-30 beside the others.
+_SURELY_NOT = -69.0
+
+
+class Readout(NamedTuple):
+    """A fitted linear model of features."""
+
+    scaler: StandardScaler
+    ridge: RidgeCV
+    left_out: Floats
+    """What is predicted for every sequence by what was learnt from all others, `[N, O]`."""
+
+
+class Resonators(Stored):
+    """Classifies sequences, or predicts numbers, by a linear model of what random oscillators do.
+
+    The oscillators are drawn, see `ResonatorFeatures`. The linear model is a ridge regression on
+    their standardised features, whose penalty is found by leaving one sequence out. Both are made
+    by `fit`, once: there are no epochs and no gradients.
+
+    Args:
+        input_size: Channels, C >= 1.
+        output_size: Number of classes, or of values, O >= 1.
+        target: "class": outputs are logarithms of probabilities; or "value".
+        num_oscillators: How many oscillators, at least 1.
+        num_biases: Biases of each, at least 1.
+        scaling: "train" scales channels by mean and deviation of the training set; "series" scales
+            every sequence by its own, and does not stream; "running" by those of its steps so far.
+        pools: What is pooled, see `ResonatorFeatures`.
+        alphas: Penalties to choose from, > 0. None: 20 from 1e-4 to 1e4.
+        device: Where the numbers are, the CPU to be used.
+        dtype: Without effect: numbers keep the precision that they were fitted in.
+
+    Raises:
+        ValueError: If an argument is outside its range.
+
+    Shape:
+        x `[B, T, C]`, lengths `[B]`; the result `[B, O]`, float32.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> speed = rng.choice([0.3, 1.0], size=(40, 1))
+        >>> x = np.sin(speed * np.arange(50) + rng.uniform(0, 6, (40, 1)))[..., None]
+        >>> y = (speed[:, 0] > 0.5).astype(int)
+        >>> model = Resonators(1, 2, num_oscillators=50).fit(x[:20], y[:20], seed=0)
+        >>> (model(torch.from_numpy(x[20:])).argmax(1).numpy() == y[20:]).mean()
+        np.float64(1.0)
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        output_size: int,
+        *,
+        target: Literal["class", "value"] = "class",
+        num_oscillators: int = 1000,
+        num_biases: int = 2,
+        scaling: Literal["train", "series", "running"] = "train",
+        pools: Sequence[str] = ("share", "run", "position", "largest", "end"),
+        alphas: Sequence[float] | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        del dtype
+        super().__init__()
+        self.input_size = _checks.positive_int("input_size", input_size)
+        self.output_size = _checks.positive_int("output_size", output_size)
+        self.target = _checks.choice("target", target, ("class", "value"))
+        self.scaling = _checks.choice("scaling", scaling, SCALINGS)
+        drawn = ResonatorFeatures(num_oscillators, num_biases, scaling, pools=pools)
+        self.num_oscillators, self.num_biases = drawn.num_oscillators, drawn.num_biases
+        self.pools = drawn.pools
+        self.alphas = None if alphas is None else [float(alpha) for alpha in alphas]
+        K, B, C = self.num_oscillators, self.num_biases, self.input_size
+        single, double = torch.float32, torch.float64
+        D = int(self._sizes(K).sum())
+        shapes: dict[str, tuple[tuple[int, ...], torch.dtype]] = {
+            "oscillator_weight": ((2 * C, K), single),
+            "frequency": ((K,), single),
+            "quality": ((K,), single),
+            "biases": ((2, B, K), single),
+            "is_slow": ((K,), torch.bool),
+            "channel_mean": ((C,), double),
+            "channel_deviation": ((C,), double),
+            "feature_mean": ((D,), double),
+            "readout": ((output_size, D), double),
+            "intercept": ((output_size,), double),
+            "sharpness": ((), double),
+        }
+        for name, (shape, kind) in shapes.items():
+            self.register_buffer(name, torch.zeros(shape, dtype=kind, device=device))
+        self.fitted: Readout | None = None
+
+    if TYPE_CHECKING:
+        oscillator_weight: Tensor
+        frequency: Tensor
+        quality: Tensor
+        biases: Tensor
+        is_slow: Tensor
+        channel_mean: Tensor
+        channel_deviation: Tensor
+        feature_mean: Tensor
+        readout: Tensor
+        intercept: Tensor
+        sharpness: Tensor
+
+    @property
+    def num_fitted(self) -> int:
+        """How many numbers of the linear model were fitted."""
+        return (int(self._used().sum()) + 1) * self.output_size
+
+    @property
+    def features(self) -> ResonatorFeatures:
+        """The oscillators that were drawn."""
+        made = ResonatorFeatures(
+            self.num_oscillators, self.num_biases, self.scaling, pools=self.pools
+        )
+        made.num_channels = self.input_size
+        made._mean = self.channel_mean.numpy()
+        made._deviation = self.channel_deviation.numpy()
+        made._bank = Bank(
+            self.oscillator_weight,
+            self.frequency,
+            self.quality,
+            self.biases,
+            self.is_slow.nonzero()[:, 0],
+            propagator(self.frequency, self.quality),
+        )
+        return made
+
+    def fit(
+        self,
+        sequences: Sequence[NDArray[Any]] | NDArray[Any],
+        targets: NDArray[Any],
+        *,
+        seed: int,
+        weights: Floats | None = None,
+    ) -> Self:
+        """Draws the oscillators and fits the linear model.
+
+        Args:
+            sequences: Arrays `[T, C]`, in a list or as one array `[N, T, C]`.
+            targets: Classes from 0 `[N]`, or values `[N, O]`.
+            seed: Of everything that is drawn.
+            weights: A factor on each sequence `[N]`; None for 1.
+
+        Raises:
+            ValueError: If sequences are not finite or do not fit, or there is only one class.
+            ImportError: If scikit-learn is missing.
+        """
+        drawn = ResonatorFeatures(
+            self.num_oscillators, self.num_biases, self.scaling, seed, self.pools
+        ).fit(sequences)
+        bank = drawn._bank
+        with torch.no_grad():
+            self.oscillator_weight.copy_(bank.weight)
+            self.frequency.copy_(bank.frequency)
+            self.quality.copy_(bank.q)
+            self.biases.copy_(bank.biases)
+            self.is_slow.zero_()[bank.slow] = True
+            self.channel_mean.copy_(torch.from_numpy(drawn._mean))
+            self.channel_deviation.copy_(torch.from_numpy(drawn._deviation))
+        found = drawn.transform(sequences)
+        if self.target == "class":
+            self._fit_classes(found, np.asarray(targets), weights)
+        else:
+            values = np.asarray(targets, np.float64).reshape(len(found), -1)
+            made = fit_readout(found, values, self.alphas, weights)
+            self._keep(made, np.arange(self.output_size))
+        return self
+
+    def _fit_classes(
+        self, found: NDArray[np.float32], y: NDArray[Any], weights: Floats | None
+    ) -> None:
+        present, codes = np.unique(y, return_inverse=True)
+        advice = "add sequences of another class"
+        known = present.tolist()
+        _checks.require(len(present) > 1, "classes of training", known, "two or more", advice)
+        against = np.where(codes[:, None] == np.arange(len(present)), 1.0, -1.0)
+        if len(present) == 2:  # one is the opposite of the other
+            against = against[:, 1:]
+        made = fit_readout(found, against, self.alphas, weights)
+        self._keep(made, present)
+        self.sharpness.fill_(sharpness(_by_class(made.left_out), codes, weights))
+        absent = np.setdiff1d(np.arange(self.output_size), present)
+        self.intercept[torch.from_numpy(absent)] = _SURELY_NOT / float(self.sharpness)
+
+    def _keep(self, made: Readout, outputs: NDArray[Any]) -> None:
+        """Keeps a readout as that of some outputs; the others have none."""
+        self.fitted = made
+        weight = np.atleast_2d(made.ridge.coef_) / made.scaler.scale_
+        intercept = np.atleast_1d(made.ridge.intercept_)
+        if len(weight) < len(outputs):
+            weight, intercept = np.vstack([-weight, weight]), np.hstack([-intercept, intercept])
+        rows, used = torch.from_numpy(outputs), self._used()
+        with torch.no_grad():
+            self.feature_mean.zero_()[used] = torch.from_numpy(made.scaler.mean_)
+            full = torch.zeros(len(rows), len(used), dtype=torch.float64)
+            full[:, used] = torch.from_numpy(weight)
+            self.readout.zero_()[rows] = full
+            self.intercept.zero_()[rows] = torch.from_numpy(intercept)
+
+    def _sizes(self, slow: int) -> NDArray[np.int64]:
+        """How many features each pool gives, where so many oscillators are slow."""
+        K, B = self.num_oscillators, self.num_biases
+        sizes = {"share": 2 * B * K, "excess": 2 * B * K, "position": 2 * (-(-K // 2))}
+        sizes["end"] = 2 * slow
+        return np.array([sizes.get(name, 2 * K) for name in self.pools])
+
+    def _used(self) -> Tensor:
+        """Which of all possible features there are: an oscillator's end counts if it is slow."""
+        K = self.num_oscillators
+        parts = [
+            self.is_slow.repeat(2) if name == "end" else torch.ones(int(size), dtype=torch.bool)
+            for name, size in zip(self.pools, self._sizes(K), strict=True)
+        ]
+        return torch.cat(parts)
+
+    def linear(self) -> tuple[Floats, Floats, Floats]:
+        """The linear model: means of the features [D], weights [O, D] and intercepts [O]."""
+        used = self._used()
+        return (
+            self.feature_mean[used].numpy(),
+            self.readout[:, used].numpy(),
+            self.intercept.numpy(),
+        )
+
+    def decisions(self, parts: Iterable[NDArray[np.float32]]) -> Floats:
+        """What the linear model says to features, `[N, O]`.
+
+        Every row is a product of its own: as one product of matrices, rounding would depend on how
+        many there are.
+
+        Args:
+            parts: Features `[n, D]` of some sequences after the other.
+        """
+        mean, weight, intercept = self.linear()
+        rows: list[Any] = []
+        for found in parts:
+            for first in range(0, len(found), _ROWS):
+                rows += [weight @ row for row in found[first : first + _ROWS] - mean]
+        return np.asarray(np.stack(rows) + intercept)
+
+    def forward(
+        self, x: Tensor, lengths: Tensor | None = None, elapsed: Tensor | None = None
+    ) -> Tensor:
+        """Returns logarithms of probabilities, or values.
+
+        Args:
+            x: Sequences, zero-padded.
+            lengths: Their lengths; None if none is padded.
+            elapsed: Must be None: give the time between samples as a channel.
+        """
+        advice = "give them as a channel"
+        _checks.require(elapsed is None, "elapsed", "times", "None for resonators", advice)
+        ends = [x.shape[1]] * len(x) if lengths is None else lengths.tolist()
+        sequences = [one[:end].numpy() for one, end in zip(x, ends, strict=True)]
+        found = torch.from_numpy(self.decisions(self.features.transform_in_parts(sequences)))
+        if self.target == "class":
+            found = nn.functional.log_softmax(self.sharpness * found, dim=1)
+        return found.float()
+
+
+def fit_readout(
+    found: NDArray[np.float32],
+    targets: Floats,
+    alphas: Sequence[float] | NDArray[Any] | None = None,
+    weights: Floats | None = None,
+) -> Readout:
+    """Fits a ridge regression to standardised features.
+
+    Args:
+        found: The features `[N, D]`.
+        targets: What is to be predicted, `[N, O]`.
+        alphas: Penalties to choose from, > 0. None: 20 from 1e-4 to 1e4.
+        weights: A factor on the error of each sequence; None for 1.
+
+    Raises:
+        ValueError: If a penalty is out of range.
+        ImportError: If scikit-learn is missing.
+    """
+    try:
+        from sklearn.preprocessing import StandardScaler
+    except ImportError as error:
+        raise _checks.missing_extra("scikit-learn", "sklearn", "fitting resonators") from error
+    wide = found.astype(np.float64)
+    scaler = StandardScaler().fit(wide)
+    wide -= scaler.mean_  # as the scaler does, without copies
+    wide /= scaler.scale_
+    penalties = np.logspace(-4, 4, 20) if alphas is None else np.asarray(alphas)
+    ridge, left_out = fit_ridge(wide, targets, penalties, weights)
+    return Readout(scaler, ridge, left_out)
+
+
+def sharpness(decisions: Floats, codes: NDArray[np.int64], weights: Floats | None = None) -> float:
+    """The factor on decisions whose softmax fits the classes best.
+
+    Targets are a little less than certain, as in Platt's scaling, so that classes which decisions
+    part without an error do not get a probability of 1.
+
+    Args:
+        decisions: For sequences that were not learnt from, `[N, C]`.
+        codes: The number of the class of each.
+        weights: A factor on each; None for 1.
+
+    Example:
+        >>> decisions = np.array([[1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+        >>> sharp = sharpness(decisions, np.array([0, 0, 1]))
+        >>> round(1 / (1 + float(np.exp(-2 * sharp))), 3)  # 1 - 1 / (3 + 2)
+        0.8
+    """
+    from scipy.optimize import minimize_scalar
+    from scipy.special import log_softmax
+
+    count, classes = decisions.shape
+    sure = 1 - 1 / (count + 2)
+    targets = np.full((count, classes), (1 - sure) / (classes - 1))
+    targets[np.arange(count), codes] = sure
+
+    def loss(logarithm: float) -> float:
+        shares = log_softmax(np.exp(logarithm) * decisions, axis=1)
+        return -float(np.average((targets * shares).sum(axis=1), weights=weights))
+
+    ends = (-np.log(_SHARPEST), np.log(_SHARPEST))
+    return float(np.exp(minimize_scalar(loss, bounds=ends, method="bounded").x))
+
+
+def _by_class(decisions: Floats) -> Floats:
+    """Decisions for each class; one for two classes is that for the second."""
+    return np.hstack([-decisions, decisions]) if decisions.shape[1] == 1 else decisions

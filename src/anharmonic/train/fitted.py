@@ -1,0 +1,98 @@
+"""Training of models that are fitted in one pass: no epochs, no gradients, always on the CPU."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from datetime import UTC, datetime
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from anharmonic.data.base import Batch, Loaders, Task
+from anharmonic.data.metrics import TaskMetric
+from anharmonic.data.trivial import trivial_score
+from anharmonic.diagnostics.machine import hardware, peak_memory_mb
+from anharmonic.nn.resonators.model import Resonators
+from anharmonic.train import machine
+from anharmonic.train.evaluate import evaluate
+from anharmonic.train.finish import rounded
+from anharmonic.train.losses import class_weights_of, trivial_loss
+from anharmonic.train.results import Result
+from anharmonic.train.run import Run
+
+# Sequences that are read together; it changes no number.
+_BATCH = 256
+
+
+def fit_at_once(run: Run, task: Task, loaders: Loaders[Batch], model: Resonators) -> Result:
+    """Fits a model to the training data, and tests it.
+
+    Args:
+        run: What to fit. Of a run, seed and class weights count.
+        task: Its task.
+        loaders: Its data.
+        model: The model, which is changed.
+
+    Raises:
+        ValueError: If the data cannot be fitted.
+        ImportError: If scikit-learn is missing.
+    """
+    started, began = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
+    weights = class_weights_of(run, task, loaders.train(0))
+    sequences, targets = [], []
+    for batch in task.loaders(run.seed, _BATCH).train(0):
+        ends = [batch.x.shape[1]] * len(batch.x) if batch.lengths is None else batch.lengths
+        sequences += [x[: int(end)].numpy() for x, end in zip(batch.x, ends, strict=True)]
+        targets.append(batch.y if task.target == "class" else _in_units(batch))
+    y = torch.cat(targets)
+    with warnings.catch_warnings():
+        # Fewer sequences than features: the solver says so, and a penalty is there for that.
+        warnings.filterwarnings("ignore", module="sklearn")
+        # The seed of the oscillators, as the estimators draw it.
+        seed = int(np.random.RandomState(run.seed).randint(2**31 - 1))
+        factors = None if weights is None else weights.double()[y].numpy()
+        if factors is not None:
+            factors /= factors.mean()
+        model.fit(sequences, y.numpy(), seed=seed, weights=factors)
+    seconds = time.perf_counter() - began
+    model.fitted = None
+    cpu, curve = torch.device("cpu"), {"epoch": [1.0]}
+    if len(loaders.valid):
+        valid, loss, _ = evaluate(model, loaders.valid, task, cpu)
+        curve |= {"valid": [rounded(valid)], "valid_loss": [rounded(loss)]}
+    test, _, tested = evaluate(model, loaders.test, task, cpu)
+    constant = trivial_loss(loaders.train(0), task, class_weights=weights)
+    return Result(
+        run=run,
+        hash=run.hash,
+        test=test,
+        valid=valid if len(loaders.valid) else None,
+        metric=task.metric,
+        higher_is_better=TaskMetric(task.metric).higher_is_better,
+        trivial=trivial_score(task, loaders),
+        trivial_loss=rounded(constant),
+        tested=tested,
+        parameters=model.num_fitted,
+        seconds=round(seconds, 3),
+        memory_mb=round(peak_memory_mb("cpu"), 1),
+        epochs_run=1,
+        best_epoch=1,
+        stopped="finished",
+        device="cpu",
+        devices=1,
+        threads=torch.get_num_threads(),
+        hardware=hardware("cpu"),
+        versions=machine.versions(),
+        commit=machine.commit(),
+        started=started,
+        curve=curve,
+    )
+
+
+def _in_units(batch: Batch) -> Tensor:
+    """Targets as a model's output says them; `Batch.select` is the way back."""
+    if batch.shift is None or batch.scale is None:
+        return batch.y
+    return (batch.y - batch.shift) / batch.scale

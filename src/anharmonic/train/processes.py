@@ -1,0 +1,259 @@
+"""Several processes that train one run: who started them, how they meet, what signals do."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from anharmonic import _checks, _processes
+from anharmonic.train.run import RunEnvironment
+
+TERMINATED = 128 + signal.SIGTERM
+"""The exit code after SIGTERM."""
+# The port at which processes that this package started meet.
+_PORT = "ANHARMONIC_PORT"
+# Seconds that a process has to say what went wrong, before another's end ends it.
+_GRACE = 5.0
+_children: list[subprocess.Popen[bytes]] = []
+
+
+@dataclass(frozen=True)
+class Launch:
+    """This process as one of several that torchrun or SLURM started."""
+
+    launcher: str
+    """"torchrun" or "SLURM"."""
+    rank: int
+    """The number of this process, from 0."""
+    local_rank: int
+    """Its number among those of this machine."""
+    world_size: int
+    """Number of processes."""
+
+
+def find_launch() -> Launch | None:
+    """Return what started this process as one of several; None if nothing did.
+
+    torchrun comes before SLURM: ``srun torchrun`` starts one torchrun per node.
+    """
+    found = os.environ
+    if {"RANK", "WORLD_SIZE"} <= found.keys():
+        rank, size = int(found["RANK"]), int(found["WORLD_SIZE"])
+        return Launch("torchrun", rank, int(found.get("LOCAL_RANK", rank)), size)
+    # (In an interactive job SLURM sets variables but starts no processes.)
+    if "SLURM_NTASKS" in found and found.get("SLURM_JOB_NAME") not in ("bash", "interactive"):
+        rank, local = (int(found.get(f"SLURM_{name}", 0)) for name in ("PROCID", "LOCALID"))
+        return Launch("SLURM", rank, local, int(found["SLURM_NTASKS"]))
+    return None
+
+
+def check_processes(environment: RunEnvironment) -> None:
+    """Refuse another number of processes than were started.
+
+    Raises:
+        ValueError: If `devices` times `num_nodes` is another number, or nothing started processes
+            on several machines.
+    """
+    launch = find_launch()
+    came = f"devices={environment.devices}, num_nodes={environment.num_nodes}"
+    if launch is None:
+        advice = "start the command by torchrun or srun on every machine, see the documentation"
+        single = environment.num_nodes == 1
+        _checks.require(single, "num_nodes", came, "1 without torchrun or SLURM", advice)
+        return
+    _checks.require(
+        environment.world_size == launch.world_size,
+        "devices times num_nodes",
+        came,
+        f"{launch.world_size}, the number of processes that {launch.launcher} started",
+        "pass the processes per machine as --devices, the machines as --num-nodes",
+    )
+
+
+def threads_of(environment: RunEnvironment) -> int | None:
+    """Return the threads of each process: those asked for, else its share of the processors.
+
+    Args:
+        environment: Says how many processes a machine has.
+
+    Returns:
+        None leaves PyTorch's number.
+    """
+    shared = environment.devices > 1 and "OMP_NUM_THREADS" not in os.environ
+    if environment.threads is None and shared:
+        return max(1, (os.cpu_count() or 1) // environment.devices)
+    return environment.threads
+
+
+def join(environment: RunEnvironment, device: str) -> None:
+    """Let the processes of a run meet, and start those of this machine if nothing else has.
+
+    They stay together until they end: the next run of the same script meets in the same group.
+
+    Args:
+        environment: Says how many processes there are.
+        device: "cpu" or "cuda".
+    """
+    launch, world = find_launch(), environment.world_size
+    if device == "cuda":
+        torch.cuda.set_device(0 if launch is None else launch.local_rank)
+    if world == 1 or dist.is_initialized():
+        return
+    backend = "nccl" if device == "cuda" else "gloo"
+    atexit.register(_leave)
+    if launch is None:
+        store: Any = dist.TCPStore(  # type: ignore[attr-defined]
+            "127.0.0.1", 0, world, is_master=True, wait_for_workers=False
+        )
+        _start_processes(world, store.port)
+        dist.init_process_group(backend, store=store, rank=0, world_size=world)
+    elif _PORT in os.environ:
+        port = int(os.environ[_PORT])
+        store = dist.TCPStore("127.0.0.1", port, world, is_master=False)  # type: ignore[attr-defined]
+        dist.init_process_group(backend, store=store, rank=launch.rank, world_size=world)
+    else:
+        if launch.launcher == "SLURM":
+            os.environ.setdefault("MASTER_ADDR", first_host(os.environ["SLURM_NODELIST"]))
+            port = 15000 + int(os.environ["SLURM_JOB_ID"]) % 10000
+            os.environ.setdefault("MASTER_PORT", str(port))
+        dist.init_process_group(backend, rank=launch.rank, world_size=world)
+
+
+def first_host(nodes: str) -> str:
+    """Return the first machine of SLURM's list.
+
+    Example:
+        >>> first_host("node[017-018,021]"), first_host("a1,a2"), first_host("gpu-[3]-rack")
+        ('node017', 'a1', 'gpu-3-rack')
+    """
+    return re.sub(r"\[([^],-]+)[^]]*\]", r"\1", nodes).split(",")[0]
+
+
+def _start_processes(world: int, port: int) -> None:
+    """Run this program again as the processes 1 to world - 1."""
+    spec = sys.modules["__main__"].__spec__
+    program = [os.path.abspath(sys.argv[0])] if spec is None else ["-m", spec.name]
+    for rank in range(1, world):
+        own = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": world, _PORT: port}
+        child = subprocess.Popen(
+            [sys.executable, *program, *sys.argv[1:]],
+            env=os.environ | {name: str(value) for name, value in own.items()},
+        )
+        _children.append(child)
+        threading.Thread(target=_end_with, args=(rank, child), daemon=True).start()
+
+
+def _end_with(rank: int, child: subprocess.Popen[bytes]) -> None:
+    """End this process when another has failed, for whom it would wait in vain."""
+    if child.wait() != 0 and child in _children:
+        time.sleep(_GRACE)
+        text = f"process {rank} of this training ended with code {child.returncode}"
+        print(text, file=sys.stderr, flush=True)
+        os._exit(1)
+
+
+def end_processes() -> None:
+    """Terminate the processes that this one started."""
+    while _children:
+        _children.pop().terminate()
+
+
+def _leave() -> None:
+    """Wait for the processes that this one started, as they end on their own."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
+    for child in list(_children):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(60)
+    end_processes()
+
+
+def gather(value: Any, world: int) -> list[Any]:
+    """Return every process's value, in the order of their numbers."""
+    if world == 1:
+        return [value]
+    values: list[Any] = [None] * world
+    dist.all_gather_object(values, value)
+    return values
+
+
+def broadcast(value: Any, world: int) -> Any:
+    """Return the first process's value."""
+    if world == 1:
+        return value
+    values = [value]
+    dist.broadcast_object_list(values, src=0)
+    return values[0]
+
+
+def average_over_processes(tensors: list[Tensor], world: int) -> None:
+    """Replace tensors by their means over all processes, in one exchange."""
+    if world == 1:
+        return
+    flat = torch.cat([tensor.flatten() for tensor in tensors])
+    dist.all_reduce(flat)
+    flat /= world
+    means = torch.split(flat, [tensor.numel() for tensor in tensors])
+    for tensor, mean in zip(tensors, means, strict=True):
+        tensor.copy_(mean.view_as(tensor))
+
+
+@contextlib.contextmanager
+def signals() -> Iterator[None]:
+    """Let SIGTERM raise ``SystemExit``, and SLURM's SIGUSR1 put the job back into the queue.
+
+    Handlers of the caller stay. In another thread than the main one, as in a process of Ray,
+    signals are the caller's.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    terminated = False
+
+    def leave(number: int, frame: object) -> None:
+        nonlocal terminated
+        terminated = True
+        raise SystemExit(TERMINATED)
+
+    handlers: dict[signal.Signals, Any] = {signal.SIGTERM: leave}
+    launch = find_launch()
+    if launch is not None and launch.launcher == "SLURM":
+        handlers[signal.SIGUSR1] = _requeue
+    free = [number for number in handlers if signal.getsignal(number) is signal.SIG_DFL]
+    try:
+        for number in free:
+            signal.signal(number, handlers[number])
+        yield
+    except Exception as error:
+        if not terminated:
+            raise
+        # (Another process was terminated a moment before, and this one missed it.)
+        raise SystemExit(TERMINATED) from error
+    finally:
+        for number in free:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _requeue(number: int, frame: object) -> None:
+    """Put this job of SLURM back into its queue; the last epoch's state is on the disk."""
+    if _processes.rank() > 0:
+        return
+    job = os.environ["SLURM_JOB_ID"]
+    if (array := os.environ.get("SLURM_ARRAY_JOB_ID")) is not None:
+        job = f"{array}_{os.environ['SLURM_ARRAY_TASK_ID']}"
+    with contextlib.suppress(OSError):  # a machine without SLURM's tools
+        subprocess.run(["scontrol", "requeue", job], check=False)

@@ -1,0 +1,217 @@
+"""Models that are fitted in one pass are models: runs, results, predictions, comparisons."""
+
+import dataclasses
+import hashlib
+import importlib
+import json
+
+import numpy as np
+import pytest
+
+import anharmonic as ah
+from anharmonic.data import make_task
+from anharmonic.train import (
+    Run,
+    RunEnvironment,
+    compare,
+    fill,
+    fit,
+    predict,
+    read_results,
+    run_folder,
+    write_comparison,
+)
+from anharmonic.train.compare import plan
+from anharmonic.train.fitted import fit_at_once
+
+pytest.importorskip("sklearn")
+
+
+def speeds(number, seed=0):
+    """Sines of two speeds, of unequal lengths, with noise."""
+    rng = np.random.default_rng(seed)
+    speed = rng.choice([0.3, 0.6], number)
+    lengths = rng.integers(40, 60, number)
+    x = [np.sin(s * np.arange(n) + rng.uniform(0, 6)) for s, n in zip(speed, lengths, strict=True)]
+    return [(one + 0.5 * rng.normal(size=len(one))).astype("f4")[:, None] for one in x], speed
+
+
+def saved(tmp_path, x, y):
+    offsets = np.concatenate([[0], np.cumsum([len(one) for one in x])])
+    path = tmp_path / "mine.npz"
+    np.savez(path, x=np.concatenate(x), offsets=offsets, y=y)
+    return RunEnvironment(out=tmp_path / "runs", file=path, threads=1, progress=False)
+
+
+@pytest.fixture
+def environment(tmp_path):
+    x, speed = speeds(120)
+    return saved(tmp_path, x, np.where(speed < 0.5, "slow", "fast"))
+
+
+def trained(environment, **options):
+    made = fill("resonators", "file", {"task_options": options}, environment)
+    return made, fit(made.run, environment, made.task)
+
+
+def quick(environment, **changes):
+    options = {"models": ["resonators"], "seeds": [0], "say": lambda line: None, **changes}
+    return compare("file", environment, **options)
+
+
+def test_a_run_has_a_result_a_folder_and_predictions(environment):
+    made, result = trained(environment)
+    assert result.test > result.trivial + 30 and result.device == "cpu"
+    assert read_results(environment.results_path) == [result]
+    folder = run_folder(made.run, environment)
+    model = ah.from_pretrained(folder / "best")
+    assert isinstance(model, ah.nn.Resonators) and result.parameters == model.num_fitted
+    found = predict(folder, environment.file)
+    assert found.class_names == ("fast", "slow") and len(found.labels) == 120
+    np.testing.assert_allclose(found.values.sum(1), 1, rtol=1e-5)
+    # It is finished, and known: nothing is fitted again.
+    assert fit(made.run, environment) == result
+
+
+def test_it_is_the_classifier(environment):
+    from anharmonic.estimators import ResonatorClassifier
+
+    made, result = trained(environment)
+
+    def arrays(batch):
+        return [a[:n].T.numpy() for a, n in zip(batch.x, batch.lengths.tolist(), strict=True)]
+
+    train = made.task.loaders(0, 256).train(0)[0]
+    test = made.task.loaders(0, 256).test[0]
+    model = ResonatorClassifier(random_state=0).fit(arrays(train), train.y.numpy())
+    module = ah.from_pretrained(run_folder(made.run, environment) / "best")
+    shares = module(*test.inputs).softmax(1).numpy()
+    np.testing.assert_allclose(shares, model.predict_proba(arrays(test)), atol=1e-6)
+    right = (model.predict(arrays(test)) == test.y.numpy()).mean()
+    assert result.test == pytest.approx(100 * right)
+
+
+def test_values_and_forecasts(tmp_path):
+    x, speed = speeds(120)
+    environment = saved(tmp_path, x, speed + np.float64(0.01))
+    _, result = trained(environment, target="value")
+    assert result.metric == "rmse" and result.test < 0.7 * result.trivial
+    t = np.arange(600)
+    environment = dataclasses.replace(environment, file=tmp_path / "next.npz")
+    np.savez(environment.file, x=np.stack([np.sin(0.3 * t), np.cos(0.5 * t)], 1)[None])
+    _, result = trained(environment, horizon=5, window=30)
+    assert result.test < 0.2 * result.trivial
+
+
+def test_a_class_without_a_training_sequence_is_never_predicted():
+    task = make_task("digits")
+    loaders = task.loaders(0, 200)
+    batch = loaders.train(0)[0]
+    known = batch.y != 3
+    some = batch._replace(x=batch.x[known], y=batch.y[known])
+    run = Run("digits", "Resonators")
+    module = run.build_model(task)
+    module.fit(some.x.numpy(), some.y.numpy(), seed=0)
+    scores = module(batch.x)
+    assert scores.shape == (200, 10) and (scores.argmax(1) != 3).all()
+    assert (scores[known].argmax(1) == some.y).float().mean() > 0.9
+    assert fit_at_once(run, task, loaders, module).test > 80
+
+
+def test_class_weights_count(environment):
+    made = fill("resonators", "file", {"class_weights": "balanced"}, environment)
+    assert fit(made.run, environment, made.task).run.class_weights == "balanced"
+
+
+def test_settings_of_a_training_are_refused():
+    for name, value in {"lr": 0.1, "epochs": 3, "batch_size": 2, "clip_norm": 1.0}.items():
+        with pytest.raises(ValueError, match=f"{name} must be left out for Resonators"):
+            Run("digits", "Resonators", **{name: value})
+    with pytest.raises(ValueError, match="a key of model_options"):
+        Run("digits", "Resonators", model_options={"hidden_size": 3})
+
+
+def test_what_they_cannot_do_is_said():
+    with pytest.raises(ValueError, match=r"the task of Resonators must have .*got adding"):
+        fill("resonators", "adding", {}, RunEnvironment())
+    made = plan("adding", RunEnvironment(), models=None)
+    assert "Resonators" not in made.recipes and made.refused == ()
+    assert made.notes[0].startswith("Resonators is left out")
+    assert plan("adding", RunEnvironment(), models=["lem", "resonators"]).refused
+
+
+def test_in_a_comparison_it_is_a_model_like_all_others(environment, tmp_path):
+    given = {"epochs": 1, "model_options": {"hidden_size": 4}}
+    found = quick(environment, models=["resonators", "lem"], given=given, seeds=[0, 1])
+    assert {standing.model for standing in found.standings} == {"LEM", "Resonators"}
+    assert found.plan.recipes["LEM"].run.task_options["difference"] is True
+    assert "difference" not in found.plan.recipes["Resonators"].run.task_options
+    write_comparison(tmp_path / "page.html", found)
+    page = (tmp_path / "page.html").read_text()
+    assert "Confusion matrix" in page and "anharmonic predict " in page
+
+
+def test_every_fold_validates_once(environment):
+    found = quick(environment, folds=3)
+    assert found.judged_by == "validation" and len(found.standings[0].results) == 3
+
+
+def test_diagnose_shows_scores_and_no_gradients(cli, environment):
+    made, _ = trained(environment)
+    folder = run_folder(made.run, environment)
+    code, out, err = cli("diagnose", folder, "--file", environment.file)
+    assert code == 0 and "balanced accuracy" in out and "gradients" not in out + err
+    with pytest.raises(ValueError, match="Resonators"):
+        fit(made.run, dataclasses.replace(environment, diagnose=("gradients",)))
+
+
+def test_it_can_be_searched(cli, environment):
+    pytest.importorskip("optuna")
+    code, out, err = cli("search", "resonators", environment.file, "--trials", "2")
+    assert code == 0 and "anharmonic train resonators" in out and "num_oscillators" in err
+
+
+def test_it_is_an_estimator(environment):
+    from anharmonic.estimators import SequenceClassifier
+
+    x, speed = speeds(60)
+    options = {"num_oscillators": 50}
+    model = SequenceClassifier("Resonators", random_state=0, model_options=options)
+    model.fit([one.T for one in x[:40]], speed[:40] < 0.5)
+    assert model.score([one.T for one in x[40:]], speed[40:] < 0.5) > 0.9
+    assert model.run_.model == model.result_.run.model == "Resonators"
+
+
+def test_names_that_mean_something_else_are_told_apart():
+    with pytest.raises(ValueError, match="'Resonators', which is fitted in one pass, or"):
+        Run("digits", "ResonatorClassifier")
+    with pytest.raises(ValueError, match=r"call anharmonic\.nn\.Resonators"):
+        ah.SequenceModel("Resonators", 1, 2, hidden_size=3)
+
+
+def test_fewer_oscillators_for_many_sequences(monkeypatch):
+    module = importlib.import_module("anharmonic.train.recipe")
+    monkeypatch.setattr(module, "_MOST_RESPONSES", 100_000)
+    made = module.recipe("resonators", make_task("digits"))
+    facts = make_task("digits").sizes["train"]
+    assert made.run.model_options == {"num_oscillators": max(50, 100_000 // facts)}
+
+
+def test_a_line_of_version_0_1_counts_in_a_comparison(environment):
+    run = plan("file", environment, models=["resonators"], seeds=[0]).rows[0].run
+    options = {**run.task_options, "difference": False}
+    settings = {"num_oscillators": 1000, "at_most": 10_000_000}
+    facts = ["resonators", settings, "file", options, 0, "none"]
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
+    line = {
+        "other": "resonators", "hash": digest, "test": 12.5, "valid": None, "metric": "accuracy",
+        "higher_is_better": True, "parameters": 7, "seconds": 1.0, "trivial": 50.0,
+        "device": "cpu", "threads": 1, "hardware": "x", "started": "2026-01-01", "curve": {},
+    }  # fmt: skip
+    path = environment.results_path.with_name("results-others.jsonl")
+    path.parent.mkdir()
+    path.write_text(json.dumps(line) + '\n{"hash": "cut sh')
+    found = quick(environment)
+    assert found.standings[0].test.mean == 12.5
+    assert not environment.results_path.exists()
+    assert quick(environment, seeds=[1]).standings[0].test.mean != 12.5

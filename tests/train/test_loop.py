@@ -1,0 +1,111 @@
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from anharmonic.data.base import Batch, Batches
+from anharmonic.data.registry import make_task
+from anharmonic.nn.heads import SequenceModel
+from anharmonic.train import machine
+from anharmonic.train.loop import Loop, shares
+
+
+def batches(epoch):
+    return Batches(2, lambda i: Batch(torch.full((4, 3, 1), float(epoch)), torch.zeros(4, 1), None))
+
+
+def test_shares_are_one_processs_part():
+    found = list(shares(batches(7), rank=1, world=2, loss="squared_error"))
+    assert len(found) == 2
+    assert found[0].batch.x.shape == (2, 3, 1)
+    assert float(found[0].batch.x.max()) == 7.0
+    assert (found[0].weight, found[0].entries) == (2 / 4, 4)
+
+
+def test_workers_make_the_same_batches_and_draw_nothing():
+    state = torch.get_rng_state()
+    ahead = list(shares(batches(3), 0, 1, "squared_error", workers=2))
+    assert torch.equal(torch.get_rng_state(), state)
+    for one, other in zip(ahead, shares(batches(3), 0, 1, "squared_error"), strict=True):
+        assert torch.equal(one.batch.x, other.batch.x) and one.batch.lengths is None
+        assert one[1:] == other[1:]
+
+
+@pytest.fixture
+def loop(tiny, environment):
+    def make(resume="folder/resume.ckpt", circumstances=None, **fields):
+        run = tiny(**fields)
+        task = make_task(run.task, run.task_options)
+        model = SequenceModel("LSTM", 2, 1, hidden_size=4)
+        loaders = task.loaders(run.seed, run.batch_size)
+        resume = None if resume is None else Path(resume)
+        return Loop(run, task, loaders, model, environment, resume, circumstances)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("clip_norm", "text"),
+    [(None, "no gradient clipping"), (2.0, r"too weak clipping .clip_norm=2")],
+)
+def test_diverged_error_says_what_to_try(loop, clip_norm, text):
+    made = loop(clip_norm=clip_norm, lr_drop_epoch=2)
+    made.saved_epoch = 2
+    error = made.diverged("training loss", float("inf"), 17, 3)
+    assert (error.step, error.epoch, error.value) == (17, 3, float("inf"))
+    assert error.lr == pytest.approx(0.001)
+    message = rf"inf at step 17, epoch 3, with learning rate 0\.001.*{text}.*folder/resume\.ckpt"
+    with pytest.raises(RuntimeError, match=message):
+        raise error
+    made = loop(resume=None)
+    assert "kept" not in str(made.diverged("training loss", math.inf, 17, 3))
+
+
+def test_training_in_memory_is_that_of_a_folder(loop, tmp_path):
+    torch.manual_seed(1)
+    one = loop(tmp_path / "resume.ckpt")
+    torch.manual_seed(1)
+    other = loop(None)
+    for made in (one, other):
+        torch.manual_seed(2)
+        made()
+    assert (tmp_path / "resume.ckpt").is_file()
+    assert one.curve == other.curve and one.best_epoch == other.best_epoch
+    for name, weight in one.chosen_weights.items():
+        assert torch.equal(weight, other.chosen_weights[name])
+
+
+def test_state_is_plain_and_comes_back(loop, tmp_path):
+    first = loop(ema_decay=0.5)
+    first.curve = {"epoch": [1, 2], "train_loss": [2.0, 1.0], "valid": [50.0, 40.0]}
+    first.best_epoch, first.best_weights = 1, {"a": torch.ones(2)}
+    first.commit, first.versions = "abc", {"torch": "0"}
+    torch.save(first.state_dict(), tmp_path / "state")
+    second = loop(ema_decay=0.5)
+    second.load_state_dict(torch.load(tmp_path / "state", weights_only=True))
+    assert (second.epoch, second.step, second.saved_epoch) == (2, 12, 2)
+    assert (second.best_epoch, second.higher_is_better) == (1, False)
+    assert (second.curve, second.started) == (first.curve, first.started)
+    assert (second.commit, second.versions) == ("abc", {"torch": "0"})
+    assert torch.equal(second.best_weights["a"], torch.ones(2))
+    assert second.seconds >= first._seconds_before
+    for one, other in ((first.model, second.model), (first.average, second.average)):
+        for name, weight in one.state_dict().items():
+            assert torch.equal(weight, other.state_dict()[name])
+
+
+def test_other_circumstances_are_told(loop):
+    text = "not end with the same bits.*threads was 1, is 4; torch was 2, is None"
+    before = loop(circumstances={"device": "cpu", "threads": "1", "torch": "2"}).state_dict()
+    with pytest.warns(UserWarning, match=text):
+        loop(circumstances={"device": "cpu", "threads": "4"}).load_state_dict(before)
+
+
+def test_state_of_the_first_releases(loop):
+    saved = loop().state_dict()
+    del saved["commit"], saved["versions"]
+    now = loop()
+    now.load_state_dict(saved)
+    assert now.versions == machine.versions()
+    assert now.commit == machine.commit()
