@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 
-from anharmonic.ops.compiler import build
+from anharmonic.ops.compiler import build, cache
 from anharmonic.ops.compiler.recurrence import explain, recurrence
 
 H = 8
@@ -74,6 +74,73 @@ def test_an_attribute_that_changes():
         settings.factor = factor
         torch.testing.assert_close(run(x, h, w)[0], loop(x, h, w)[0])
         assert run._kernel is not None
+
+
+def test_many_numbers_of_which_each_is_used_twice(monkeypatch):
+    monkeypatch.setattr(cache, "_MOST_NEW", 2)
+
+    class Settings:
+        factor = 0.5
+
+    def step(u, h, w):
+        return torch.tanh(h * w["a"] * Settings.factor + u)
+
+    x, h, w = data()
+    run = recurrence(step)
+    for Settings.factor in (0.1, 0.2, 0.3, 0.4):
+        run(x, h, w)
+        run(x, h, w)
+        assert run._kernel is not None
+
+
+def test_a_constant_that_changes_before_the_backward_pass():
+    constant = torch.full((H,), 0.5)
+    x, h, w = data()
+    output, _ = recurrence(lambda u, h, w: torch.tanh(h * w["a"] * constant + u))(x, h, w)
+    constant.mul_(2)
+    with pytest.raises(RuntimeError, match="inplace"):
+        output.sum().backward()
+
+
+def test_a_branch_on_whether_gradients_are_wanted():
+    def step(u, h, w):
+        return h * w["a"] + u * (2 if torch.is_grad_enabled() else 1)
+
+    with pytest.warns(UserWarning, match="called again"):
+        assert same_as_loop(step) == (True, False)
+
+
+@pytest.mark.parametrize("wrong", ["inputs", "state", "weights"])
+def test_two_dtypes(wrong):
+    x, h, w = data()
+    tensors = {"inputs": x, "state": h, "weights": {"a": w["a"].detach()}}
+    tensors[wrong] = (
+        {"a": w["a"].detach().double()} if wrong == "weights" else tensors[wrong].double()
+    )
+    run = recurrence(lambda u, h, w: (h * w["a"] + u).to(h.dtype))
+    found, _ = run(**tensors)
+    right, _ = recurrence(run.step, compiled=False)(**tensors)
+    assert torch.equal(found, right) and "beside" in run.explain()
+
+
+def test_autocast_is_off():
+    def step(u, h, w):
+        return torch.tanh(h @ torch.diag(w["a"]) + u)
+
+    x, h, w = data()
+    right = recurrence(step)(x, h, w)[0]
+    with torch.autocast("cpu"):
+        for compiled in (False, True):
+            found = recurrence(step, compiled=compiled)(x, h, w)[0]
+            torch.testing.assert_close(found, right)
+
+
+def test_a_transform_of_functions_runs_the_loop():
+    x, h, w = data()
+    run = recurrence(lambda u, h, w: torch.tanh(h * w["a"] + u))
+    right = run(x, h, w)[0]
+    found = torch.func.vmap(lambda a: run(x, h, {"a": a})[0])(torch.stack([w["a"]] * 2))
+    torch.testing.assert_close(found[1], right)
 
 
 def test_second_backward_after_another_forward():
@@ -252,4 +319,4 @@ def test_a_library_that_was_cut_short_is_built_again(tmp_path):
     for library in folder.glob("*.so"):
         library.write_bytes(b"")
     assert run_program(**{build.FOLDER: str(folder)}).stdout.startswith("True")
-    assert {p.suffix for p in folder.iterdir()} == {".so"}
+    assert sorted(p.suffix for p in folder.iterdir()) == [".so"] * 2

@@ -14,6 +14,7 @@ from anharmonic.ops import (
     SkewEquation,
     UnICORNNEquation,
 )
+from anharmonic.ops.compiler import build
 from anharmonic.ops.compiler.recurrence import recurrence
 
 
@@ -112,7 +113,7 @@ def two_time_scales(u, state, w):
 def delayed(u, state, w):
     h, before = state
     mix = torch.softmax(h @ w["W"].t() + F.linear(u, w["V"], w["b"]), dim=-1)
-    return torch.sin(h + mix * before) + 0.1 * before.abs().sqrt(), h
+    return torch.sin(h + mix * before) + 0.1 * (1 + before.abs()).sqrt(), h
 
 
 def shapes(V=1, W=None, b=1, **others):
@@ -154,6 +155,9 @@ CELLS = {
 SIZES = ((70, 5, 3, 32), (65, 3, 1, 20), (40, 9, 37, 37))
 
 
+_CLOSE, _AS_FAR_AS_HAND_WRITTEN = 2e-6, 3e-6
+
+
 def call(cell, sizes, dtype, compiled, memory):
     """Results and gradients of a call with random numbers."""
     steps, batch, inputs, hidden = sizes
@@ -170,7 +174,8 @@ def call(cell, sizes, dtype, compiled, memory):
     output, end = run(x, state, w, memory=memory)
     loss = 0
     for k, value in enumerate((output, *end)):
-        weight = torch.cos(torch.arange(value.numel()) * 1.3 + k).to(dtype)
+        # Positive, as sums that cancel say nothing in float32; another for every entry.
+        weight = 1 + torch.cos(torch.arange(value.numel()) * 1.3 + k).to(dtype) / 2
         loss = loss + (value * weight.view_as(value)).sum()
     leaves = [x, *state, *w.values()]
     grads = torch.autograd.grad(loss, leaves, materialize_grads=True)
@@ -179,7 +184,9 @@ def call(cell, sizes, dtype, compiled, memory):
 
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("name", CELLS)
-def test_float64(name, sizes):
+def test_float64(name, sizes, monkeypatch):
+    """With the library that checks the one in float32: it is there for both."""
+    monkeypatch.setattr(build, "LEVEL", build.QUICK_LEVEL)
     found = call(CELLS[name], sizes, torch.float64, True, "stored")
     expected = call(CELLS[name], sizes, torch.float64, False, "stored")
     for value, right in zip(found, expected, strict=True):
@@ -190,11 +197,9 @@ def test_float64(name, sizes):
 
 @pytest.mark.parametrize("name", CELLS)
 def test_float32(name):
-    """Against the loop in float64 on the same numbers: the loop in float32 is off as well."""
     found = call(CELLS[name], SIZES[0], torch.float32, True, "stored")
-    loop = call(CELLS[name], SIZES[0], torch.float32, False, "stored")
-    exact = call(CELLS[name], SIZES[0], torch.float64, False, "stored")
-    for value, near, right in zip(found, loop, exact, strict=True):
-        scale = right.abs().max()
-        drawn = (near - right).abs().max() / scale  # the numbers drawn are rounded, too
-        assert (value - right).abs().max() / scale <= max(2e-6, 3 * drawn)
+    expected = call(CELLS[name], SIZES[0], torch.float32, False, "stored")
+    # (Their tanh in float32 is the C library's; with it the hand-written coRNN is as far off.)
+    limit = _AS_FAR_AS_HAND_WRITTEN if name in ("coRNN", "skew") else _CLOSE
+    for value, right in zip(found, expected, strict=True):
+        assert (value - right).abs().max() <= limit * right.abs().max()

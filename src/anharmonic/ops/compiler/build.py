@@ -17,6 +17,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +37,51 @@ _FLAGS = (
     # As the C library: infinities, NaN and signed zeros keep their meaning.
     "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
 )  # fmt: skip
-_SECONDS = 120
+_SECONDS = 600
+LEVEL, QUICK_LEVEL = "-O3", "-O1"
+"""How much the compiler optimises: for use, and for the check in float64."""
 
 
-def load(text: str, real: str, level: str = "-O3") -> ctypes.CDLL:
+class Building:
+    """A library that is built in a thread of its own, while others go on.
+
+    Args:
+        text: A generated file.
+        real: "float" or "double".
+        level: How much the compiler optimises.
+
+    Attributes:
+        seconds: How long it took, once it is there.
+    """
+
+    def __init__(self, text: str, real: str, level: str) -> None:
+        self.seconds = 0.0
+        self._result: ctypes.CDLL | Exception | None = None
+        self._thread = threading.Thread(target=self._work, args=(text, real, level))
+        self._thread.start()
+
+    def _work(self, *arguments: str) -> None:
+        begin = time.perf_counter()
+        try:
+            self._result = load(*arguments)
+        except Exception as error:  # raised where the library is wanted
+            self._result = error
+        self.seconds = time.perf_counter() - begin
+
+    def library(self) -> ctypes.CDLL:
+        """Return the library; wait for it if need be.
+
+        Raises:
+            Unsupported: If there is none, see ``load``.
+        """
+        self._thread.join()
+        if isinstance(self._result, Exception):
+            raise self._result
+        assert self._result is not None
+        return self._result
+
+
+def load(text: str, real: str, level: str) -> ctypes.CDLL:
     """Return the library of a C text, built if it is not there.
 
     Args:

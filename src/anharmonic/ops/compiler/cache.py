@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from anharmonic.ops import library
+from anharmonic.ops.compiler import build
 from anharmonic.ops.compiler.kernel import ALL, STARTS, Cut, Kernel
 from anharmonic.ops.compiler.trace import Example, Unsupported, compare_with, record
 
@@ -22,7 +23,8 @@ Loop = Callable[[list[Tensor], list[Tensor], list[Tensor]], tuple[Any, Sequence[
 """``loop(inputs, state, weights)`` -> outputs [T, B, H] and the last state, in plain PyTorch."""
 
 _MOST_STEPS = 512
-_MOST_RECORDS = 64
+_MOST_NEW = 32
+"""New steps of one name and size, one after another, of which none is called twice."""
 _lock = threading.RLock()
 
 
@@ -44,7 +46,7 @@ class _Entry:
 
 
 _entries: OrderedDict[Any, _Entry] = OrderedDict()
-_records: dict[Any, set[int]] = {}
+_new: dict[Any, int] = {}
 
 
 def find(example: Example, batch: int, loop: Loop, name: str, *, exactly: bool) -> Kernel:
@@ -68,13 +70,16 @@ def find(example: Example, batch: int, loop: Loop, name: str, *, exactly: bool) 
 
 
 def _found(example: Example, batch: int, loop: Loop, name: str, exactly: bool) -> Kernel:
-    entries, outside = record(example)
+    with torch.no_grad():
+        entries, outside = record(example)
     sizes = (
         name, tuple(example.state), tuple(example.inputs), example.dtype, library.instruction_set(),
         tuple((tuple(w.shape), w.dtype) for w in example.weights),
     )  # fmt: skip
     key = (entries, sizes)
     entry = _entries.get(key)
+    if entry is not None:
+        _new[sizes] = 0
     if entry is None or entry.reason or batch not in entry.batches:
         with _lock:
             entry = _known(key, sizes, outside, example, batch)
@@ -91,12 +96,13 @@ def _known(key: Any, sizes: Any, outside: list[Tensor], example: Example, batch:
     """The entry of a key, for which this number of sequences was traced."""
     entry = _entries.get(key)
     if entry is None:
-        seen = _records.setdefault(sizes, set())
-        seen.add(hash(key))
-        if len(seen) > _MOST_RECORDS:
+        _new[sizes] = _new.get(sizes, 0) + 1
+        if _new[sizes] > _MOST_NEW:
             raise Unsupported("its numbers or tensors are others at every call")
         entry = _entries[key] = _Entry(outside)
-        if record(example)[0] != key[0]:
+        with torch.enable_grad():  # without a graph, whose making would show in the record
+            again = record(example._replace(weights=[w.detach() for w in example.weights]))
+        if again[0] != key[0]:
             entry.reason = "it does something else when it is called again"
         while len(_entries) > _MOST_STEPS:
             _entries.popitem(last=False)
@@ -116,7 +122,7 @@ def _known(key: Any, sizes: Any, outside: list[Tensor], example: Example, batch:
 def _made(entry: _Entry, example: Example, batch: int, loop: Loop) -> Kernel:
     """Make a kernel and compare it with the loop."""
     try:
-        kernel = Kernel(example, batch)
+        kernel = Kernel(example, batch, build.LEVEL)
         check(kernel, example, loop)
     except Unsupported as error:
         entry.reason = str(error)
@@ -143,7 +149,7 @@ def check(kernel: Kernel, example: Example, loop: Loop) -> None:
         weights = [w.double() if w.is_floating_point() else w for w in example.weights]
         exact_example = example._replace(weights=weights, dtype=torch.float64)
         try:
-            exact = Kernel(exact_example, _SEQUENCES, "-O1")
+            exact = Kernel(exact_example, None, build.QUICK_LEVEL)
         except Unsupported:
             exact, exact_example = kernel, example
     precise = exact_example.dtype is torch.float64
@@ -256,7 +262,8 @@ class _Walk(torch.autograd.Function):
         )
         ctx.kernel, ctx.cut, ctx.counts = kernel, cut, counts
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(saved, *tensors)
+        # With the constants, so that a change in place before the backward pass is an error.
+        ctx.save_for_backward(saved, *tensors, *kernel.trace.constants.values())
         return output, *ends
 
     @staticmethod
@@ -268,6 +275,7 @@ class _Walk(torch.autograd.Function):
         refuse_second_derivative(ctx)
         saved, *tensors = ctx.saved_tensors
         a, b = ctx.counts[0], sum(ctx.counts)
+        tensors = tensors[: len(ctx.needs_input_grad) - 4]
         grads = ctx.kernel.backward(
             grad_output, grad_ends, saved, tensors[:a], tensors[a:b], tensors[b:], ctx.cut
         )

@@ -65,20 +65,20 @@ class Kernel:
 
     Args:
         example: The step and what it is traced with.
-        batch: The number of sequences; the step must do the same for any other.
+        batch: The number of sequences; the step must do the same for any other. None if this was
+            seen before.
         level: How much the C compiler optimises.
 
     Attributes:
         plan: What is computed where.
         source: The C file.
         trace: The graph of the step.
-        seconds: How long tracing and compiling took.
 
     Raises:
-        Unsupported: If the step cannot be compiled.
+        Unsupported: If the step cannot be traced.
     """
 
-    def __init__(self, example: Example, batch: int, level: str = "-O3") -> None:
+    def __init__(self, example: Example, batch: int | None, level: str) -> None:
         begin = time.perf_counter()
         self.example = example
         self.trace = trace(example, batch)
@@ -89,13 +89,17 @@ class Kernel:
         except (LookupError, ValueError, TypeError, AttributeError, AssertionError) as error:
             # A form of the graph that nobody has thought of: the loop can run it.
             raise Unsupported(f"its graph has an unknown form ({error!r})") from error
-        traced = time.perf_counter()
+        self._traced = time.perf_counter() - begin
         real = "float" if example.dtype is torch.float32 else "double"
-        self._library = build.load(self.source.text, real, level)
-        self.seconds = traced - begin, time.perf_counter() - traced
+        self._building = build.Building(self.source.text, real, level)
         self._pointers = build.pointers_of_library()
         self._nodes = nodes_of(self.source)
         self._tables = self._make_tables()
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """How long tracing and compiling took."""
+        return self._traced, self._building.seconds
 
     def _make_tables(self) -> dict[str, Any]:
         """What every call says alike."""
@@ -175,7 +179,7 @@ class Kernel:
         return call, known, [arrays, fixed, inputs, state]
 
     def _run(self, call: _Call) -> None:
-        if self._library.recurrence_run(ctypes.byref(call)):
+        if self._building.library().recurrence_run(ctypes.byref(call)):
             raise MemoryError(
                 message("the walk needs memory for its tiles", "none left", "use a smaller batch")
             )
@@ -203,7 +207,7 @@ class Kernel:
         inputs, state = list(map(dense_rows, inputs)), list(map(dense, state))
         call, _, references = self._call(inputs, state, weights, cut)
         ends = [torch.empty_like(variable) for variable in state]
-        size = self._library.recurrence_saved_bytes(ctypes.byref(call)) * call.batch
+        size = self._building.library().recurrence_saved_bytes(ctypes.byref(call)) * call.batch
         saved = workspace(size) if size else inputs[0].new_empty(0, dtype=torch.uint8)
         end_pointers = _pointers(ends)
         call.ends, call.saved = ctypes.addressof(end_pointers), saved.data_ptr()

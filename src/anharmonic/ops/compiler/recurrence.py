@@ -19,6 +19,7 @@ from anharmonic.ops.compiler.kernel import Kernel
 from anharmonic.ops.compiler.trace import Example, Unsupported
 from anharmonic.ops.compiler.values import Value
 from anharmonic.ops.memory import checked_policy
+from anharmonic.ops.reference import without_autocast
 
 OUTPUTS = ("all", "last", "none")
 
@@ -70,10 +71,11 @@ class Recurrence:
         choice("output", output, OUTPUTS)
         form = _Form(self.step, inputs, state, weights)
         steps = None
-        if self.compiled and form.steps and form.batch:
-            steps = self._compiled(form, memory, output == "all")
-        if steps is None:
-            steps = form.loop(form.inputs, form.state, form.weights, output == "all")
+        with without_autocast(form.inputs[0]):
+            if self.compiled and form.steps and form.batch:
+                steps = self._compiled(form, memory, output == "all")
+            if steps is None:
+                steps = form.loop(form.inputs, form.state, form.weights, output == "all")
         outputs, ends = steps
         after = tree_unflatten(list(ends), form.state_form)
         return (ends[0] if output == "last" else outputs), after

@@ -122,6 +122,8 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 def record(example: Example) -> tuple[tuple[Any, ...], list[Tensor]]:
     """Return what a step does, as something to compare, and the tensors it found outside.
 
+    Gradients are wanted or not as the caller has it.
+
     Raises:
         Unsupported: If it does not run on no rows, or reads a tensor that needs a gradient.
     """
@@ -129,7 +131,7 @@ def record(example: Example) -> tuple[tuple[Any, ...], list[Tensor]]:
         torch.zeros(0, width, dtype=example.dtype) for width in (*example.state, *example.inputs)
     ]
     state, inputs = rows[: len(example.state)], rows[len(example.state) :]
-    with torch.no_grad(), _Recorder([*example.weights, *rows]) as recorder:
+    with _Recorder([*example.weights, *rows]) as recorder:
         new = _stepped(example.step, inputs, state, example.weights)
     for variable in new:
         recorder._write(variable, False)
@@ -160,8 +162,10 @@ def _stepped(
 _SIZES = (13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73)
 
 
-def trace(example: Example, batch: int) -> Trace:
+def trace(example: Example, batch: int | None) -> Trace:
     """Trace a step with two numbers of rows and with ``batch``; all must be the same graph.
+
+    Without ``batch`` trace it once: another dtype has shown that it does not depend on the number.
 
     Raises:
         Unsupported: If they differ, or the step holds random numbers or changes tensors in place.
@@ -170,6 +174,8 @@ def trace(example: Example, batch: int) -> Trace:
     widths |= {*example.state, *example.inputs}
     first, second = [size for size in _SIZES if size not in widths][:2]
     traced = _trace(example, first)
+    if batch is None:
+        return traced
     for other in (second, batch):
         compare_with(traced, example, other)
     return traced
