@@ -2,7 +2,8 @@
  *
  * Python writes a step as six functions (ops/compiler/emit.py); recurrence_walk.h, which the
  * generated file includes behind them, walks a sequence with them. Rows that are adjacent in a
- * buffer are those of one step, then those of the next. A value of one column stands in every lane. */
+ * buffer are those of one step, then those of the next. A value of one column stands in every lane.
+ */
 #ifndef AN_RECURRENCE_H
 #define AN_RECURRENCE_H
 
@@ -25,26 +26,26 @@ typedef struct {
     void (*give)(void *);
     const int64_t *widths;
     const double *numbers;
-    const real *const *fixed;                    /* dense tensors that were made of the weights */
-    const int64_t *matrices;                     /* fixed, columns of it, k0, k1, n0, n1 */
-    const int64_t *vectors;                      /* fixed, n0, n1 */
-    const real *const *inputs;                   /* [T, B, F] */
-    const int64_t *input_strides;                /* time, batch */
-    const real *const *starts;                   /* [B, H] dense, each variable */
-    real *output;                                /* [T, B, H] of the first variable, or NULL */
+    const real *const *fixed;     /* dense tensors that were made of the weights */
+    const int64_t *matrices;      /* fixed, columns of it, k0, k1, n0, n1 */
+    const int64_t *vectors;       /* fixed, n0, n1 */
+    const real *const *inputs;    /* [T, B, F] */
+    const int64_t *input_strides; /* time, batch */
+    const real *const *starts;    /* [B, H] dense, each variable */
+    real *output;                 /* [T, B, H] of the first variable, or NULL */
     int64_t output_time, output_batch;
-    real *const *ends;                           /* as starts */
+    real *const *ends; /* as starts */
     real *saved;
     const real *grad_output; /* or NULL */
     int64_t grad_output_time, grad_output_batch;
-    const real *const *grad_ends;                /* each or NULL */
-    real *const *grad_inputs;                    /* each or NULL */
+    const real *const *grad_ends; /* each or NULL */
+    real *const *grad_inputs;     /* each or NULL */
     const int64_t *grad_input_strides;
     real *const *grad_starts;
-    const int64_t *sum_parts;                    /* root, first column */
-    const int64_t *outer_parts;                  /* root, first row, first column, columns, turned */
-    double *const *roots;                        /* sums over rows, added to */
-    real *const *outer_roots;                    /* sums of products of columns, added to */
+    const int64_t *sum_parts;   /* root, first column */
+    const int64_t *outer_parts; /* root, first row, first column, columns, turned */
+    double *const *roots;       /* sums over rows, added to */
+    real *const *outer_roots;   /* sums of products of columns, added to */
 } recurrence_call;
 
 typedef struct {
@@ -58,9 +59,9 @@ typedef struct {
 
 typedef struct {
     const recurrence_call *call;
-    int64_t *width, *section, *vectors, *pitch;  /* by the number of a width */
+    int64_t *width, *section, *vectors, *pitch; /* by the number of a width */
     int64_t *saved_column;
-    int64_t saved_row, start_row;                /* reals of a row of saved values, of a state */
+    int64_t saved_row, start_row; /* reals of a row of saved values, of a state */
     real **matrix, **vector, *number;
     int64_t blocks, block_bytes, sum_bytes;
     char *sums;
@@ -71,14 +72,15 @@ typedef struct {
     const context *c;
     int64_t first, rows;
     real **buffer;
-    real *saved;                                 /* of the first step of the tile */
+    real *saved; /* of the first step of the tile */
     double **sum;
     real **outer;
 } block;
 
 AN_INLINE int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
-/* ---- single numbers ---------------------------------------------------------------------------- */
+/* ---- single numbers ----------------------------------------------------------------------------
+ */
 AN_INLINE vec one_where(whole_vec where) { return choose(where, splat(1), splat(0)); }
 AN_INLINE vec abs_of(vec x) { return choose((whole_vec)(x < splat(0)), -x, x + splat(0)); }
 /* NaN where either is. */
@@ -132,7 +134,8 @@ AN_INLINE vec atan2_of(vec a, vec b) {
     return a;
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------- */
+/* ---- rows
+ * ---------------------------------------------------------------------------------------- */
 /* Lanes beyond column `width` hold anything: what reads all columns takes `other` there. */
 AN_INLINE vec within(vec v, int64_t j, int64_t width, real other) {
     for (int i = 0; i < LANES; i++)

@@ -110,8 +110,7 @@ static void lay_out_block(const context *c, block *b, chunk *again, arena *a) {
     if (!k->backward && k->keep != KEEP_ALL)
         again->values = carve(a, k->tile * b->rows * c->saved_row, sizeof(real));
     if (!k->backward || k->keep != KEEP_STARTS) return;
-    again->starts =
-        carve(a, starts_in(k->every, k->tile) * b->rows * c->start_row, sizeof(real));
+    again->starts = carve(a, starts_in(k->every, k->tile) * b->rows * c->start_row, sizeof(real));
     again->values = carve(a, k->every * b->rows * c->saved_row, sizeof(real));
 }
 
@@ -131,7 +130,8 @@ static char *begin_block(context *c, int64_t index, block *b, chunk *again) {
     return memory;
 }
 
-/* ---- between the caller's tensors and buffers --------------------------------------------------- */
+/* ---- between the caller's tensors and buffers ---------------------------------------------------
+ */
 /* The first column of a piece of its variable, and how many that has. */
 static int64_t column_of(const context *c, const piece *pieces, int i) {
     int64_t column = 0;
@@ -250,7 +250,8 @@ static void add_grad_output(block *b, int64_t t) {
     }
 }
 
-/* ---- forward --------------------------------------------------------------------------------------- */
+/* ---- forward
+ * --------------------------------------------------------------------------------------- */
 /* Behind a tile, the last state is the next one's first. */
 static void carry_over(block *b, int64_t n) {
     for (int i = 0; i < STATE_PIECES; i++) {
@@ -296,14 +297,16 @@ static void forward_block(void *shared, int64_t index) {
         walk_tile(&b, t, n);
         for (int i = 0; k->output && i < STATE_PIECES; i++)
             if (state_pieces[i].variable == 0)
-                store_rows(&b, state_pieces, i, 1, k->output, k->output_time, k->output_batch, t, n);
+                store_rows(&b, state_pieces, i, 1, k->output, k->output_time, k->output_batch, t,
+                           n);
         carry_over(&b, n);
     }
     store_state(&b, state_pieces, k->ends);
     k->give(memory);
 }
 
-/* ---- backward -------------------------------------------------------------------------------------- */
+/* ---- backward
+ * -------------------------------------------------------------------------------------- */
 static void swap_gradients(block *b) {
     for (int i = 0; i < STATE_PIECES; i++) {
         real **arriving = &b->buffer[arriving_pieces[i].buffer];
@@ -391,15 +394,18 @@ static void add_sums(const context *c) {
             real *to = k->outer_roots[part[0]] + part[1] * columns + part[2];
             if (part[4]) /* rows of the result belong to the wide factor */
                 for (int64_t n = 0; n < wide; n++)
-                    for (int64_t m = 0; m < thin; m++) to[n * columns + m] += b.outer[i][m * row + n];
+                    for (int64_t m = 0; m < thin; m++)
+                        to[n * columns + m] += b.outer[i][m * row + n];
             else
                 for (int64_t m = 0; m < thin; m++)
-                    for (int64_t n = 0; n < wide; n++) to[m * columns + n] += b.outer[i][m * row + n];
+                    for (int64_t n = 0; n < wide; n++)
+                        to[m * columns + n] += b.outer[i][m * row + n];
         }
     }
 }
 
-/* ---- the call -------------------------------------------------------------------------------------- */
+/* ---- the call
+ * -------------------------------------------------------------------------------------- */
 #define AN_EXPORT __attribute__((visibility("default")))
 
 static void lay_out(context *c, arena *a) {
