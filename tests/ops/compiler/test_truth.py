@@ -155,7 +155,7 @@ CELLS = {
 SIZES = ((70, 5, 3, 32), (65, 3, 1, 20), (40, 9, 37, 37))
 
 
-_CLOSE, _AS_FAR_AS_HAND_WRITTEN = 2e-6, 3e-6
+_CLOSE, _UNDAMPED = 2e-6, 3e-6
 
 
 def call(cell, sizes, dtype, compiled, memory):
@@ -176,7 +176,7 @@ def call(cell, sizes, dtype, compiled, memory):
     for k, value in enumerate((output, *end)):
         # Positive, as sums that cancel say nothing in float32; another for every entry.
         weight = 1 + torch.cos(torch.arange(value.numel()) * 1.3 + k).to(dtype) / 2
-        loss = loss + (value * weight.view_as(value)).sum()
+        loss = loss + (value * weight.view_as(value)).sum() / (steps * batch)
     leaves = [x, *state, *w.values()]
     grads = torch.autograd.grad(loss, leaves, materialize_grads=True)
     return [v.detach() for v in (output, *end)] + list(grads)
@@ -190,7 +190,7 @@ def test_float64(name, sizes, monkeypatch):
     found = call(CELLS[name], sizes, torch.float64, True, "stored")
     expected = call(CELLS[name], sizes, torch.float64, False, "stored")
     for value, right in zip(found, expected, strict=True):
-        assert (value - right).abs().max() <= 1e-12 * right.abs().max().clamp(min=1.0)
+        assert (value - right).abs().max() <= 1e-12 * right.abs().max()
     chunked = call(CELLS[name], sizes, torch.float64, True, "chunked")
     assert all(map(torch.equal, found, chunked))
 
@@ -199,7 +199,8 @@ def test_float64(name, sizes, monkeypatch):
 def test_float32(name):
     found = call(CELLS[name], SIZES[0], torch.float32, True, "stored")
     expected = call(CELLS[name], SIZES[0], torch.float32, False, "stored")
-    # (Their tanh in float32 is the C library's; with it the hand-written coRNN is as far off.)
-    limit = _AS_FAR_AS_HAND_WRITTEN if name in ("coRNN", "skew") else _CLOSE
+    # The tanh of the C library is right to 1.9e-7. Gradients through 70 steps that hardly damp add
+    # that up to 2.4e-6 (in the coRNN written by hand, to 1.9e-6).
+    limit = _UNDAMPED if name in ("coRNN", "coRNN implicit", "skew") else _CLOSE
     for value, right in zip(found, expected, strict=True):
         assert (value - right).abs().max() <= limit * right.abs().max()

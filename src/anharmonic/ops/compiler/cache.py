@@ -6,6 +6,7 @@ numbers changed is another step; so is one that reads another tensor from outsid
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -132,7 +133,7 @@ def _made(entry: _Entry, example: Example, batch: int, loop: Loop) -> Kernel:
 
 
 # ---- the first call of a kernel is compared with the loop ----
-_STEPS, _SEQUENCES = 7, 5
+_STEPS, _SEQUENCES = 7, (5, 1)
 
 
 def check(kernel: Kernel, example: Example, loop: Loop) -> None:
@@ -155,8 +156,9 @@ def check(kernel: Kernel, example: Example, loop: Loop) -> None:
     precise = exact_example.dtype is torch.float64
     generator = torch.Generator().manual_seed(0)
     finite = False
-    for spread in (0.0, 0.1):  # the weights as they are, and near them
-        inputs, state, weights = _drawn(exact_example, spread, generator)
+    # The weights as they are, and near them.
+    for spread, sequences in itertools.product((0.0, 0.1), _SEQUENCES):
+        inputs, state, weights = _drawn(exact_example, spread, sequences, generator)
         expected = _results(loop, exact_example.needs, inputs, state, weights)
         for keep in (ALL, STARTS):
             cut = Cut(rows=2, tile=2, keep=keep, every=4)
@@ -171,8 +173,8 @@ def check(kernel: Kernel, example: Example, loop: Loop) -> None:
     if not finite:
         raise Unsupported("its results are NaN or infinite on random sequences of normal size")
     if exact is not kernel:
-        inputs, state, weights = _drawn(example, 0.0, generator)
-        cut = kernel.cut(_STEPS, _SEQUENCES, "stored", True)
+        inputs, state, weights = _drawn(example, 0.0, _SEQUENCES[0], generator)
+        cut = kernel.cut(_STEPS, _SEQUENCES[0], "stored", True)
         found = _results(
             lambda *tensors: walk(kernel, cut, True, *tensors),
             example.needs, inputs, state, weights,
@@ -182,13 +184,13 @@ def check(kernel: Kernel, example: Example, loop: Loop) -> None:
 
 
 def _drawn(
-    example: Example, spread: float, generator: torch.Generator
+    example: Example, spread: float, sequences: int, generator: torch.Generator
 ) -> tuple[list[Tensor], list[Tensor], list[Tensor]]:
     def normal(*shape: int) -> Tensor:
         return torch.randn(shape, generator=generator, dtype=torch.float64).to(example.dtype)
 
-    inputs = [normal(_STEPS, _SEQUENCES, width) for width in example.inputs]
-    state = [normal(_SEQUENCES, width) * 0.5 for width in example.state]
+    inputs = [normal(_STEPS, sequences, width) for width in example.inputs]
+    state = [normal(sequences, width) * 0.5 for width in example.state]
     weights = []
     for weight in example.weights:
         value = weight.detach().clone()

@@ -27,17 +27,16 @@ OUTPUTS = ("all", "last", "none")
 class Recurrence:
     """What ``recurrence`` returns; see there."""
 
-    def __init__(self, step: Callable[..., Any], compiled: bool | str = "auto") -> None:
-        require(
-            compiled in (True, False, "auto"), "compiled", compiled, "True, False or 'auto'",
-            "leave it out to compile where that is possible",
-        )  # fmt: skip
-        self.step, self.compiled = step, compiled
+    def __init__(
+        self, step: Callable[..., Any], compiled: bool | str = "auto", name: str = ""
+    ) -> None:
+        self.step, self.compiled = step, checked_compiled(compiled)
+        self._name = name or _name(step)
         self._kernel: Kernel | None = None
         self._reason = "it was not called yet"
 
     def __repr__(self) -> str:
-        return f"recurrence({_name(self.step)})"
+        return f"recurrence({self._name})"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is copied and pickled: all but the kernel."""
@@ -69,21 +68,25 @@ class Recurrence:
         """
         checked_policy(memory, invertible=False, bidirectional=False)
         choice("output", output, OUTPUTS)
-        form = _Form(self.step, inputs, state, weights)
-        steps = None
+        form = Form(self.step, inputs, state, weights)
         with without_autocast(form.inputs[0]):
-            if self.compiled and form.steps and form.batch:
-                steps = self._compiled(form, memory, output == "all")
+            steps = self.run_compiled(form, memory, output == "all")
             if steps is None:
                 steps = form.loop(form.inputs, form.state, form.weights, output == "all")
         outputs, ends = steps
         after = tree_unflatten(list(ends), form.state_form)
         return (ends[0] if output == "last" else outputs), after
 
-    def _compiled(
-        self, form: _Form, memory: str, return_sequence: bool
+    def run_compiled(
+        self, form: Form, memory: str, return_sequence: bool
     ) -> tuple[Tensor | None, Sequence[Tensor]] | None:
-        """The result of the compiled step; None if the loop has to run."""
+        """Return output and last state of the compiled step; None if the loop has to run.
+
+        Raises:
+            ValueError: If the loop has to run, and ``compiled`` is True.
+        """
+        if not (self.compiled and form.steps and form.batch):
+            return None
         tensors = [*form.inputs, *form.state]
         reason = unfit_for_cpu([t for t in (*tensors, *form.weights) if t.is_floating_point()])
         if watched():
@@ -92,19 +95,19 @@ class Recurrence:
             if reason is not None:
                 raise Unsupported(reason)
             gradient = needs_gradient((*tensors, *form.weights))
-            kernel = find(form.example(), form.batch, form.loop, _name(self.step), exactly=gradient)
+            kernel = find(form.example(), form.batch, form.loop, self._name, exactly=gradient)
         except Unsupported as error:
             self._kernel, self._reason = None, str(error)
             if self.compiled is True:
                 raise ValueError(
                     message(
-                        f"{_name(self.step)} must be a step that can be compiled",
+                        f"{self._name} must be a step that can be compiled",
                         f"one that cannot: {error}",
                         "change it, or leave compiled='auto', which then runs a loop in PyTorch",
                     )
                 ) from error
             if reason is None:
-                _warn_of_loop(_name(self.step), str(error))
+                _warn_of_loop(self._name, str(error))
             return None
         self._kernel = kernel
         cut = kernel.cut(form.steps, form.batch, memory if gradient else None, return_sequence)
@@ -113,8 +116,17 @@ class Recurrence:
     def explain(self) -> str:
         """Return what is computed once, per tile and per step, or why the loop runs."""
         if self._kernel is None:
-            return f"{_name(self.step)} runs as a loop in PyTorch: {self._reason}."
-        return _explained(_name(self.step), self._kernel)
+            return f"{self._name} runs as a loop in PyTorch: {self._reason}."
+        return _explained(self._name, self._kernel)
+
+
+def checked_compiled(compiled: bool | str) -> bool | str:
+    """Check the argument ``compiled``, and return it."""
+    require(
+        compiled in (True, False, "auto"), "compiled", compiled, "True, False or 'auto'",
+        "leave it out to compile where that is possible",
+    )  # fmt: skip
+    return compiled
 
 
 def recurrence(step: Callable[..., Any], *, compiled: bool | str = "auto") -> Recurrence:
@@ -152,11 +164,11 @@ def recurrence(step: Callable[..., Any], *, compiled: bool | str = "auto") -> Re
     return Recurrence(step, compiled)
 
 
-def explain(recurrence: Recurrence) -> None:
+def explain(recurrence: Any) -> None:
     """Print how a recurrence runs: what is computed when, and what is saved.
 
     Args:
-        recurrence: What ``recurrence`` returned.
+        recurrence: What ``recurrence`` returned, or a sequence layer.
 
     Example:
         >>> def average(u, h, w):
@@ -167,7 +179,7 @@ def explain(recurrence: Recurrence) -> None:
     print(recurrence.explain())
 
 
-class _Form:
+class Form:
     """A call as flat lists of tensors, and how the step wants them.
 
     Attributes:
@@ -202,18 +214,23 @@ class _Form:
         self, inputs: Sequence[Tensor], state: Sequence[Tensor], weights: Sequence[Tensor]
     ) -> list[Any]:
         """Take one step on flat lists."""
+        given = tree_unflatten(list(inputs), self._input_form)
+        new = self._step(given, self.state_of(state), self.weights_of(weights))
+        found: list[Any] = tree_flatten(new)[0]
+        return found
+
+    def state_of(self, state: Sequence[Tensor]) -> Any:
+        """Return a state in the form in which it was given."""
+        return tree_unflatten(list(state), self.state_form)
+
+    def weights_of(self, weights: Sequence[Tensor]) -> Any:
+        """Return weights in the form in which they were given, with what is no tensor."""
         given = iter(weights)
         leaves = [
             next(given) if tensor else leaf
             for leaf, tensor in zip(self._leaves, self._is_tensor, strict=True)
         ]
-        new = self._step(
-            tree_unflatten(list(inputs), self._input_form),
-            tree_unflatten(list(state), self.state_form),
-            tree_unflatten(leaves, self._weight_form),
-        )
-        found: list[Any] = tree_flatten(new)[0]
-        return found
+        return tree_unflatten(leaves, self._weight_form)
 
     def loop(
         self, inputs: list[Tensor], state: list[Tensor], weights: list[Tensor],

@@ -199,6 +199,8 @@ class Sections:
         value = node.meta["val"]
         self._columns(node)
         allowed = torch.bool if name in COMPARISONS or name in _NAMES else self._dtype
+        if name == "sum" and node.args[0].meta["val"].dtype is torch.bool:
+            return ROWS  # how many are true, as the gradient of amax asks
         if value.dtype not in (self._dtype, torch.bool) or (
             value.dtype is torch.bool and value.dtype is not allowed and name in (*BINARY, *UNARY)
         ):
@@ -461,6 +463,9 @@ class Sections:
             args[1] = make("mul", (args[1], factor), width)
         if name in BINARY and len(args) == 2:
             return make(name, args, width)
+        if name == "masked_fill":
+            value, mask, number = args
+            return make("where", (mask, number, value), width)
         if name == "where" and len(args) == 3:
             return make(name, args, width)
         raise _refusal(node, "is not compiled")
