@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from anharmonic.nn.stability import StabilityWarning
     from anharmonic.nn.store import from_pretrained, save_pretrained
     from anharmonic.ops import State, use_backend, use_precision
+    from anharmonic.ops.compiler.recurrence import explain, recurrence
     from anharmonic.ops.graph import Adjacency
 
 __all__ = [
@@ -66,9 +67,11 @@ __all__ = [
     "UnICORNNCell",
     "__version__",
     "cite",
+    "explain",
     "from_pretrained",
     "hamiltonian",
     "list_models",
+    "recurrence",
     "save_pretrained",
     "use_backend",
     "use_precision",

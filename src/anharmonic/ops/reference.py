@@ -101,7 +101,7 @@ def run(
         policy = "stored"  # nothing is saved at all, or the graph is not ours to build
     stack = Stack(equations, masks, return_sequence, on_grid)
     if policy == "stored":
-        with _without_autocast(x):
+        with without_autocast(x):
             output, end = stack.walk(weights, steps, start)
         return output, *(v.to(before.dtype) for v, before in zip(end, state, strict=True))
     if reason:
@@ -119,8 +119,8 @@ def run(
     return output, *(v.to(before.dtype) for v, before in zip(end, state, strict=True))
 
 
-def _without_autocast(x: Tensor) -> Any:
-    """Recurrences run in the weights' dtype: rounding errors would pile up over time."""
+def without_autocast(x: Tensor) -> Any:
+    """Switch autocast off for x's device: rounding errors would pile up over time."""
     if in_autocast(x):
         return torch.autocast(x.device.type, enabled=False)
     return contextlib.nullcontext()

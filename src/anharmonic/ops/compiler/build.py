@@ -1,0 +1,234 @@
+"""From C text to loaded code: calls the C compiler, and keeps what it made.
+
+Libraries lie in one folder per user, ``$ANHARMONIC_COMPILED`` or ``~/.cache/anharmonic/compiled``.
+Their name is a hash of text, headers, compiler and flags. They are written elsewhere and then
+moved, so that two processes may build the same one at once. Nobody else can write to the folder.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import importlib.resources
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from anharmonic.ops import library
+from anharmonic.ops.compiler.trace import Unsupported
+
+FOLDER = "ANHARMONIC_COMPILED"
+_HEADERS = ("vector.h", "elementary.h", "product.h", "recurrence.h", "recurrence_walk.h")
+_AVX2 = ("-mavx2", "-mfma")
+_AVX512 = (
+    "-mavx512f", "-mavx512dq", "-mavx512bw", "-mavx512vl", *_AVX2, "-mprefer-vector-width=512",
+)  # fmt: skip
+_INSTRUCTIONS: dict[str | None, tuple[str, ...]] = {"avx2": _AVX2, "avx512": _AVX512}
+_FLAGS = (
+    "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-w",
+    # As the C library: infinities, NaN and signed zeros keep their meaning.
+    "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math",
+)  # fmt: skip
+_SECONDS = 600
+LEVEL, QUICK_LEVEL = "-O3", "-O1"
+"""How much the compiler optimises: for use, and for the check in float64."""
+
+
+class Building:
+    """A library that is built in a thread of its own, while others go on.
+
+    Args:
+        text: A generated file.
+        real: "float" or "double".
+        level: How much the compiler optimises.
+
+    Attributes:
+        seconds: How long it took, once it is there.
+    """
+
+    def __init__(self, text: str, real: str, level: str) -> None:
+        self.seconds = 0.0
+        self._result: ctypes.CDLL | Exception | None = None
+        self._thread = threading.Thread(target=self._work, args=(text, real, level))
+        self._thread.start()
+
+    def _work(self, *arguments: str) -> None:
+        begin = time.perf_counter()
+        try:
+            self._result = load(*arguments)
+        except Exception as error:  # raised where the library is wanted
+            self._result = error
+        self.seconds = time.perf_counter() - begin
+
+    def library(self) -> ctypes.CDLL:
+        """Return the library; wait for it if need be.
+
+        Raises:
+            Unsupported: If there is none, see ``load``.
+        """
+        self._thread.join()
+        if isinstance(self._result, Exception):
+            raise self._result
+        assert self._result is not None
+        return self._result
+
+
+def load(text: str, real: str, level: str) -> ctypes.CDLL:
+    """Return the library of a C text, built if it is not there.
+
+    Args:
+        text: A generated file.
+        real: "float" or "double".
+        level: How much the compiler optimises.
+
+    Raises:
+        Unsupported: If there is no compiler, or it, the folder or the disk does not serve.
+    """
+    command, version = _compiler()
+    headers = _headers()
+    flags = [
+        level, *_FLAGS, *_INSTRUCTIONS.get(library.instruction_set(), ()),
+        f"-DAN_REAL={real}", f"-DAN_REAL_BYTES={4 if real == 'float' else 8}",
+    ]  # fmt: skip
+    if "gcc" not in version.lower() and "free software foundation" not in version.lower():
+        flags = [flag for flag in flags if not flag.startswith("-mprefer")]
+    key = hashlib.sha256()
+    for part in (text, _contents(headers), " ".join(command), version, " ".join(flags)):
+        key.update(part.encode() + b"\0")
+    folder = _folder()
+    target = folder / f"{key.hexdigest()[:32]}.so"
+    if target.exists():
+        try:
+            return _opened(target)
+        except OSError:  # cut short, or of another system: built again
+            pass
+    _build(text, [*command, *flags, f"-I{headers}"], folder, target)
+    try:
+        return _opened(target)
+    except OSError as error:
+        raise Unsupported(f"the compiled step cannot be loaded ({error})") from error
+
+
+def _build(text: str, command: list[str], folder: Path, target: Path) -> None:
+    """Compile beside the target, then move."""
+    try:
+        with tempfile.TemporaryDirectory(dir=folder) as name:
+            source, made = Path(name) / "step.c", Path(name) / "step.so"
+            source.write_text(text, encoding="utf-8")
+            run = subprocess.run(
+                [*command, str(source), "-o", str(made), "-lm"],
+                capture_output=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL,
+                env={**os.environ, "TMPDIR": name},
+            )  # fmt: skip
+            if run.returncode or not made.exists():
+                said = run.stderr.decode(errors="replace").strip().splitlines()
+                raise Unsupported(
+                    f"the C compiler {command[0]} fails: {said[0] if said else run.returncode}"
+                )
+            os.replace(made, target)
+    except subprocess.TimeoutExpired as error:
+        raise Unsupported(f"the C compiler takes longer than {_SECONDS} seconds") from error
+    except OSError as error:
+        raise Unsupported(f"compiled steps cannot be written to {folder} ({error})") from error
+
+
+def _opened(path: Path) -> ctypes.CDLL:
+    loaded = ctypes.CDLL(str(path))
+    loaded.recurrence_run.argtypes = [ctypes.c_void_p]
+    loaded.recurrence_run.restype = ctypes.c_int
+    loaded.recurrence_saved_bytes.argtypes = [ctypes.c_void_p]
+    loaded.recurrence_saved_bytes.restype = ctypes.c_int64
+    return loaded
+
+
+@functools.cache
+def _compiler_at(given: str) -> tuple[list[str], str] | str:
+    """A compiler's command and what it says of itself; or why it does not serve."""
+    try:
+        command = shlex.split(given)
+    except ValueError as error:
+        return f"CC={given!r} is no command ({error})"
+    found = shutil.which(command[0]) if command else None
+    if found is None:
+        return f"there is no C compiler {given!r} (set CC to one)"
+    try:
+        said = subprocess.run(
+            [found, *command[1:], "--version"], capture_output=True, timeout=_SECONDS, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"the C compiler {given!r} does not run ({error})"
+    return [found, *command[1:]], said.stdout.decode(errors="replace")
+
+
+def _compiler() -> tuple[list[str], str]:
+    if sys.platform == "win32":
+        raise Unsupported("on Windows steps are not compiled")
+    if library.library() is None:
+        raise Unsupported(f"there is no C library of anharmonic: {library.why_not()}")
+    found = _compiler_at(os.environ.get("CC") or "cc")
+    if isinstance(found, str):
+        raise Unsupported(found)
+    return found
+
+
+def _headers() -> Path:
+    """The folder of the headers: beside this package where it is installed, else in the sources."""
+    for module, name in (("anharmonic.ops.compiler", "include"), ("anharmonic.ops", "csrc")):
+        folder = Path(str(importlib.resources.files(module))) / name
+        if all((folder / header).is_file() for header in _HEADERS):
+            return folder
+    raise Unsupported("the C headers of anharmonic are missing (install it again)")
+
+
+@functools.cache
+def _contents(folder: Path) -> str:
+    return "".join((folder / name).read_text(encoding="utf-8") for name in _HEADERS)
+
+
+def _folder() -> Path:
+    """The user's folder; refused if somebody else could write to it."""
+    given = os.environ.get(FOLDER)
+    try:
+        if given:
+            folder = Path(given)
+        else:
+            cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+            folder = Path(cache) / "anharmonic" / "compiled"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.stat()
+    except (OSError, RuntimeError) as error:
+        raise Unsupported(
+            f"there is no folder for compiled steps ({error}); name one in {FOLDER}"
+        ) from error
+    if status.st_uid != os.getuid() or status.st_mode & 0o022:
+        raise Unsupported(f"others can write to {folder}; name a folder of your own in {FOLDER}")
+    return folder
+
+
+def pointers_of_library() -> dict[str, Any]:
+    """Return where the C library's thread pool and workspace are, for a call.
+
+    Raises:
+        Unsupported: If the library is of an older version.
+    """
+    loaded = library.library()
+    try:
+        return {
+            name: ctypes.cast(getattr(loaded, function), ctypes.c_void_p).value
+            for name, function in (
+                ("parallel", "an_parallel"),
+                ("take", "an_workspace_take"),
+                ("give", "an_workspace_give"),
+            )
+        }
+    except AttributeError as error:
+        raise Unsupported("the C library of anharmonic is of an older version") from error

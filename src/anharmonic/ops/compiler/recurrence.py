@@ -1,0 +1,304 @@
+"""``recurrence(step)``: a step in plain PyTorch, run over sequences at compiled speed."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from anharmonic._checks import choice, message, require
+from anharmonic._tensors import watched
+from anharmonic.ops.backend import checked_policy, needs_gradient, unfit_for_cpu
+from anharmonic.ops.compiler.cache import find, walk
+from anharmonic.ops.compiler.kernel import Kernel
+from anharmonic.ops.compiler.trace import Example, Unsupported
+from anharmonic.ops.compiler.values import Value
+from anharmonic.ops.reference import without_autocast
+
+OUTPUTS = ("all", "last", "none")
+
+
+class Recurrence:
+    """What ``recurrence`` returns; see there."""
+
+    def __init__(
+        self, step: Callable[..., Any], compiled: bool | str = "auto", name: str = ""
+    ) -> None:
+        self.step, self.compiled = step, checked_compiled(compiled)
+        self._name = name or _name(step)
+        self._kernel: Kernel | None = None
+        self._reason = "it was not called yet"
+
+    def __repr__(self) -> str:
+        return f"recurrence({self._name})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what is copied and pickled: all but the kernel."""
+        return {**self.__dict__, "_kernel": None, "_reason": "it was not called yet"}
+
+    def __call__(
+        self, inputs: Any, state: Any, weights: Any = (), *, memory: str = "auto",
+        output: str = "all",
+    ) -> tuple[Tensor | None, Any]:  # fmt: skip
+        """Run the step over sequences.
+
+        Args:
+            inputs: The input of all steps: a tensor, or a tuple of tensors.
+            state: The state before the first step: a tensor, or a tuple of tensors.
+            weights: Tensors and numbers that every step takes alike, such as a dictionary.
+            memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
+                then, the rest computed again), or "auto", which picks between them by size.
+            output: What to return of the output: "all" steps, the "last", or "none".
+
+        Shape:
+            inputs [T, B, F] each; state [B, H] each. The output, the first variable of the state
+            after each step, is [T, B, H], or [B, H] for "last".
+
+        Returns:
+            The output, and the state after the last step.
+
+        Raises:
+            ValueError: If a shape or a name does not fit, or ``compiled=True`` and it cannot be.
+        """
+        checked_policy(memory, invertible=False, bidirectional=False)
+        choice("output", output, OUTPUTS)
+        form = Form(self.step, inputs, state, weights)
+        with without_autocast(form.inputs[0]):
+            steps = self.run_compiled(form, memory, output == "all")
+            if steps is None:
+                steps = form.loop(form.inputs, form.state, form.weights, output == "all")
+        outputs, ends = steps
+        after = tree_unflatten(list(ends), form.state_form)
+        return (ends[0] if output == "last" else outputs), after
+
+    def run_compiled(
+        self, form: Form, memory: str, return_sequence: bool
+    ) -> tuple[Tensor | None, Sequence[Tensor]] | None:
+        """Return output and last state of the compiled step; None if the loop has to run.
+
+        Raises:
+            ValueError: If the loop has to run, and ``compiled`` is True.
+        """
+        if not (self.compiled and form.steps and form.batch):
+            return None
+        tensors = [*form.inputs, *form.state]
+        reason = unfit_for_cpu([t for t in (*tensors, *form.weights) if t.is_floating_point()])
+        if watched():
+            reason = "a compiler or a mode watches every operator"
+        try:
+            if reason is not None:
+                raise Unsupported(reason)
+            gradient = needs_gradient((*tensors, *form.weights))
+            kernel = find(form.example(), form.batch, form.loop, self._name, exactly=gradient)
+        except Unsupported as error:
+            self._kernel, self._reason = None, str(error)
+            if self.compiled is True:
+                raise ValueError(
+                    message(
+                        f"{self._name} must be a step that can be compiled",
+                        f"one that cannot: {error}",
+                        "change it, or leave compiled='auto', which then runs a loop in PyTorch",
+                    )
+                ) from error
+            if reason is None:
+                _warn_of_loop(self._name, str(error))
+            return None
+        self._kernel = kernel
+        cut = kernel.cut(form.steps, form.batch, memory if gradient else None, return_sequence)
+        return walk(kernel, cut, return_sequence, form.inputs, form.state, form.weights)
+
+    def explain(self) -> str:
+        """Return what is computed once, per tile and per step, or why the loop runs."""
+        if self._kernel is None:
+            return f"{self._name} runs as a loop in PyTorch: {self._reason}."
+        return _explained(self._name, self._kernel)
+
+
+def checked_compiled(compiled: bool | str) -> bool | str:
+    """Check the argument ``compiled``, and return it."""
+    require(
+        compiled in (True, False, "auto"), "compiled", compiled, "True, False or 'auto'",
+        "leave it out to compile where that is possible",
+    )  # fmt: skip
+    return compiled
+
+
+def recurrence(step: Callable[..., Any], *, compiled: bool | str = "auto") -> Recurrence:
+    """Make a recurrence of one step, which runs at compiled speed.
+
+    At its first call the step is traced and compiled as C code, forward and backward, and compared
+    with the loop in PyTorch; this takes a few seconds. The code is kept for later processes. What
+    cannot be compiled runs as the loop, and a warning says why.
+
+    Args:
+        step: ``step(u, state, weights)`` returns the new state. Its tensors have one row for each
+            sequence of a batch: u is [B, F] and each variable of the state [B, H]. It gets u and
+            state in the form they are called with (a tensor, a tuple, a named tuple), and calls
+            PyTorch only. It must not depend on the batch size, and whatever needs a gradient is
+            among the weights.
+        compiled: "auto" compiles if possible; True raises an error if it is not; False never does.
+
+    Returns:
+        A function of ``(inputs, state, weights)``; see ``Recurrence.__call__``.
+
+    Raises:
+        ValueError: If ``compiled`` is something else.
+
+    Example:
+        >>> import torch
+        >>> import anharmonic as ah
+        >>> def leaky(u, h, w):
+        ...     return torch.lerp(h, torch.tanh(u @ w["V"] + h @ w["W"] + w["b"]), 0.1)
+        >>> run = ah.recurrence(leaky, compiled=False)
+        >>> w = {"V": torch.ones(2, 3), "W": torch.eye(3), "b": torch.zeros(3)}
+        >>> output, h = run(torch.ones(5, 4, 2), torch.zeros(4, 3), w)
+        >>> output.shape, torch.equal(output[-1], h)
+        (torch.Size([5, 4, 3]), True)
+    """
+    return Recurrence(step, compiled)
+
+
+def explain(recurrence: Any) -> None:
+    """Print how a recurrence runs: what is computed when, and what is saved.
+
+    Args:
+        recurrence: What ``recurrence`` returned, or a sequence layer.
+
+    Example:
+        >>> def average(u, h, w):
+        ...     return (u + h) / 2
+        >>> explain(Recurrence(average))
+        average runs as a loop in PyTorch: it was not called yet.
+    """
+    print(recurrence.explain())
+
+
+class Form:
+    """A call as flat lists of tensors, and how the step wants them.
+
+    Attributes:
+        inputs: The inputs [T, B, F].
+        state: The variables of the state [B, H].
+        weights: The weights that are tensors.
+        state_form: How the state was given.
+        steps: T.
+        batch: B.
+    """
+
+    def __init__(self, step: Callable[..., Any], inputs: Any, state: Any, weights: Any) -> None:
+        self._step = step
+        self.inputs, self._input_form = tree_flatten(inputs)
+        self.state, self.state_form = tree_flatten(state)
+        self._leaves, self._weight_form = tree_flatten(weights)
+        self._is_tensor = [isinstance(leaf, Tensor) for leaf in self._leaves]
+        self.weights = [leaf for leaf in self._leaves if isinstance(leaf, Tensor)]
+        _check_rows("inputs", self.inputs, 3)
+        _check_rows("state", self.state, 2)
+        self.steps, self.batch = self.inputs[0].shape[:2]
+        for name, tensor, shape in (
+            *(("inputs", x, (self.steps, self.batch)) for x in self.inputs),
+            *(("state", s, (self.batch,)) for s in self.state),
+        ):
+            require(
+                tensor.shape[:-1] == shape, name, tensor,
+                f"of shape {[*shape, '...']}".replace("'", ""), "give all of them the same batch",
+            )  # fmt: skip
+
+    def step(
+        self, inputs: Sequence[Tensor], state: Sequence[Tensor], weights: Sequence[Tensor]
+    ) -> list[Any]:
+        """Take one step on flat lists."""
+        given = tree_unflatten(list(inputs), self._input_form)
+        new = self._step(given, self.state_of(state), self.weights_of(weights))
+        found: list[Any] = tree_flatten(new)[0]
+        return found
+
+    def state_of(self, state: Sequence[Tensor]) -> Any:
+        """Return a state in the form in which it was given."""
+        return tree_unflatten(list(state), self.state_form)
+
+    def weights_of(self, weights: Sequence[Tensor]) -> Any:
+        """Return weights in the form in which they were given, with what is no tensor."""
+        given = iter(weights)
+        leaves = [
+            next(given) if tensor else leaf
+            for leaf, tensor in zip(self._leaves, self._is_tensor, strict=True)
+        ]
+        return tree_unflatten(leaves, self._weight_form)
+
+    def loop(
+        self, inputs: list[Tensor], state: list[Tensor], weights: list[Tensor],
+        return_sequence: bool = True,
+    ) -> tuple[Any, list[Tensor]]:  # fmt: skip
+        """Run the steps one after another, in PyTorch."""
+        outputs = []
+        for u in zip(*(x.unbind(0) for x in inputs), strict=True):
+            state = self.step(u, state, weights)
+            if return_sequence:
+                outputs.append(state[0])
+        return (torch.stack(outputs) if return_sequence else None), state
+
+    def example(self) -> Example:
+        """What to trace the step with."""
+        needs = [tensor.requires_grad for tensor in (*self.weights, *self.inputs)]
+        return Example(
+            self.step, self.weights, [s.shape[-1] for s in self.state],
+            [x.shape[-1] for x in self.inputs], tuple(needs), self.inputs[0].dtype,
+        )  # fmt: skip
+
+
+def _check_rows(name: str, tensors: Sequence[Any], dims: int) -> None:
+    layout = "[T, B, F]" if dims == 3 else "[B, H]"
+    fits = tensors and all(
+        isinstance(t, Tensor) and t.dim() == dims and t.is_floating_point() for t in tensors
+    )
+    came = [list(t.shape) if isinstance(t, Tensor) else type(t).__name__ for t in tensors]
+    require(
+        bool(fits), name, came, f"floating-point tensors of shape {layout}",
+        "give one, or a tuple of them",
+    )  # fmt: skip
+    steps = dims < 3 or tensors[0].shape[0] > 0
+    require(steps, name, came, "at least one step long", "leave the call out")
+
+
+def _name(step: Callable[..., Any]) -> str:
+    return str(getattr(step, "__qualname__", type(step).__name__)).replace("<locals>.", "")
+
+
+@functools.cache
+def _warn_of_loop(name: str, reason: str) -> None:
+    text = f"{name} is not compiled and runs as a loop in PyTorch: {reason}."
+    warnings.warn(text, UserWarning, stacklevel=5)
+
+
+def _explained(name: str, kernel: Kernel) -> str:
+    """What a kernel does when."""
+    source = kernel.source
+    traced, built = kernel.seconds
+    lines = [f"{name}, compiled in {traced + built:.1f} s (tracing {traced:.1f} s):"]
+    once = [node.name for node in kernel.plan.fixed_nodes if node.op == "call_function"]
+    lines.append(f"  once per call, from weights alone: {', '.join(once) or 'nothing'}")
+    for title, region in (
+        ("for whole tiles, from inputs", "forward_tile"),
+        ("at every step", "forward_step"),
+        ("backward, at every step", "backward_step"),
+        ("backward, for whole tiles", "backward_tile"),
+    ):
+        lines.append(f"  {title}: {_summary(source.regions[region])}")
+    sums = len(source.sums) + len(source.outers)
+    lines.append(f"  for gradients of weights: {sums} sums over time and batch")
+    lines.append(f"  saved for every step: {_summary(kernel.plan.saved)}")
+    return "\n".join(lines)
+
+
+def _summary(values: Sequence[Value]) -> str:
+    """Values by kind, such as "2 products, 3 tanh of 32"."""
+    counts = Counter((value.op, value.width) for value in values if value.op != "copy")
+    parts = [f"{count} {op} [{width}]" for (op, width), count in sorted(counts.items())]
+    return ", ".join(parts) or "nothing"

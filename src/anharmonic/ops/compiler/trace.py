@@ -1,0 +1,412 @@
+"""The graph of one step and of its gradient, recorded by ``make_fx``.
+
+``record`` runs a step on no rows at all and says in one tuple what it did: operators, numbers,
+shapes. It takes a fraction of a millisecond, and is done at every call, so that a number that
+changed is seen. ``trace`` makes the graph; both refuse what one compiled step cannot stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, fx
+from torch.utils._python_dispatch import TorchDispatchMode
+
+aten = torch.ops.aten
+
+
+class Unsupported(Exception):
+    """A step holds something that is not compiled; the message says what."""
+
+
+class Example(NamedTuple):
+    """What a step is traced with.
+
+    Attributes:
+        step: ``step(inputs, state, weights)`` on flat lists of tensors; returns the new state.
+        weights: The weights.
+        state: Widths of the state's variables.
+        inputs: Widths of the inputs.
+        needs: Which weights, and then which inputs, get gradients.
+        dtype: What all rows are.
+    """
+
+    step: Callable[[list[Tensor], list[Tensor], list[Tensor]], Sequence[Tensor]]
+    weights: list[Tensor]
+    state: list[int]
+    inputs: list[int]
+    needs: tuple[bool, ...]
+    dtype: torch.dtype
+
+
+class Trace(NamedTuple):
+    """A graph of aten operators: weights, state, inputs, gradients -> new state, gradients.
+
+    Attributes:
+        graph: The graph.
+        constants: Tensors that the step found outside of its arguments, by name.
+        batch: How many rows it was traced with; no other size has this value.
+        weights: The nodes of the weights.
+        state: The nodes of the state.
+        inputs: The nodes of the inputs.
+        grad_new: The nodes of the gradients that arrive, one for each variable.
+        new: The nodes of the new state.
+        grad_weights: The nodes of the weights' gradients; None where there is none.
+        grad_state: The nodes of the old state's gradients, likewise.
+        grad_inputs: The nodes of the inputs' gradients, likewise.
+    """
+
+    graph: fx.Graph
+    constants: dict[str, Tensor]
+    batch: int
+    weights: list[fx.Node]
+    state: list[fx.Node]
+    inputs: list[fx.Node]
+    grad_new: list[fx.Node]
+    new: list[fx.Node]
+    grad_weights: list[fx.Node | None]
+    grad_state: list[fx.Node | None]
+    grad_inputs: list[fx.Node | None]
+
+
+# ---- what a step does, in short ---------------------------------------------------------------
+class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Writes down every operator with all of its arguments."""
+
+    def __init__(self, known: Sequence[Tensor]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.entries: list[Any] = []
+        self.outside: list[Tensor] = []  # kept, so that no other tensor gets their id
+        self._names = {id(tensor): number for number, tensor in enumerate(known)}
+        self._alive: list[Any] = list(known)
+
+    def __torch_dispatch__(
+        self, operator: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        by_value = operator is aten.lift_fresh_copy.default or operator is aten.lift_fresh.default
+        self.entries.append(operator)
+        self._write(args, by_value)
+        if kwargs:
+            self._write(tuple(kwargs.items()), by_value)
+        result = operator(*args, **(kwargs or {}))
+        for value in result if isinstance(result, (tuple, list)) else (result,):
+            if isinstance(value, Tensor):
+                self._names[id(value)] = len(self._names)
+                self._alive.append(value)
+        return result
+
+    def _write(self, value: Any, by_value: bool) -> None:
+        if isinstance(value, Tensor):
+            name = self._names.get(id(value))
+            if name is not None:
+                self.entries.append(name)
+            elif by_value:  # numbers that the step makes a tensor of: another tensor every time
+                self.entries.append((value.dtype, tuple(value.shape), str(value.tolist())))
+            else:
+                if value.requires_grad:
+                    raise Unsupported(
+                        "a tensor that needs a gradient is not among the weights of the step"
+                    )
+                self.outside.append(value)
+                self.entries.append(("outside", id(value)))
+        elif isinstance(value, (tuple, list)):
+            self.entries.append(len(value))
+            for part in value:
+                self._write(part, by_value)
+        else:
+            self.entries.append((type(value), repr(value)))
+
+
+def record(example: Example) -> tuple[tuple[Any, ...], list[Tensor]]:
+    """Return what a step does, as something to compare, and the tensors it found outside.
+
+    Gradients are wanted or not as the caller has it.
+
+    Raises:
+        Unsupported: If it does not run on no rows, or reads a tensor that needs a gradient.
+    """
+    rows = [
+        torch.zeros(0, width, dtype=example.dtype) for width in (*example.state, *example.inputs)
+    ]
+    state, inputs = rows[: len(example.state)], rows[len(example.state) :]
+    with _Recorder([*example.weights, *rows]) as recorder:
+        new = _stepped(example.step, inputs, state, example.weights)
+    for variable in new:
+        recorder._write(variable, False)
+    return tuple(recorder.entries), recorder.outside
+
+
+def _stepped(
+    step: Callable[..., Any], inputs: list[Tensor], state: list[Tensor], weights: list[Tensor]
+) -> list[Tensor]:
+    """Run the step and check the form of what it returns."""
+    try:
+        new = list(step(inputs, state, weights))
+    except Unsupported:
+        raise
+    except Exception as error:
+        first = (str(error).strip().splitlines() or [""])[0]
+        raise Unsupported(f"the step alone raises {type(error).__name__}: {first}") from error
+    if len(new) != len(state):
+        raise Unsupported(f"the step returns {len(new)} variables for a state of {len(state)}")
+    for after, before in zip(new, state, strict=True):
+        if not isinstance(after, Tensor) or after.shape != before.shape:
+            shape = list(after.shape) if isinstance(after, Tensor) else type(after).__name__
+            raise Unsupported(f"the step makes {shape} of a state {list(before.shape)}")
+    return new
+
+
+# ---- the graph ----------------------------------------------------------------------------------
+_SIZES = (13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73)
+
+
+def trace(example: Example, batch: int | None) -> Trace:
+    """Trace a step with two numbers of rows and with ``batch``; all must be the same graph.
+
+    Without ``batch`` trace it once: another dtype has shown that it does not depend on the number.
+
+    Raises:
+        Unsupported: If they differ, or the step holds random numbers or changes tensors in place.
+    """
+    widths = {size for weight in example.weights for size in weight.shape}
+    widths |= {*example.state, *example.inputs}
+    first, second = [size for size in _SIZES if size not in widths][:2]
+    traced = _trace(example, first)
+    if batch is None:
+        return traced
+    for other in (second, batch):
+        compare_with(traced, example, other)
+    return traced
+
+
+def compare_with(traced: Trace, example: Example, batch: int) -> None:
+    """Trace again with another number of rows, which must give the same graph.
+
+    (A single row is left out: PyTorch has other graphs for it, and ``cache.check`` runs it.)
+
+    Raises:
+        Unsupported: If it does not.
+    """
+    if batch not in (1, traced.batch):
+        _compare(traced, _trace(example, batch))
+
+
+def _trace(example: Example, batch: int) -> Trace:
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    def joint(
+        weights: list[Tensor], state: list[Tensor], inputs: list[Tensor], grads: list[Tensor]
+    ) -> list[Tensor | None]:
+        wanted = [*example.needs[: len(weights)], *([True] * len(state))]
+        wanted += example.needs[len(weights) :]
+        leaves = [t.detach() for t in (*weights, *state, *inputs)]
+        for leaf, needs in zip(leaves, wanted, strict=True):
+            leaf.requires_grad_(needs)
+        a, b = len(weights), len(weights) + len(state)
+        with torch.enable_grad():
+            new = _stepped(example.step, leaves[b:], leaves[a:b], leaves[:a])
+            pairs = [(v, g) for v, g in zip(new, grads, strict=True) if v.requires_grad]
+            found: Sequence[Tensor | None] = [None] * len(leaves)
+            if pairs:
+                found = torch.autograd.grad(
+                    [v for v, _ in pairs],
+                    [leaf for leaf in leaves if leaf.requires_grad],
+                    [g for _, g in pairs],
+                    allow_unused=True,
+                )
+                given = iter(found)
+                found = [next(given) if leaf.requires_grad else None for leaf in leaves]
+        return [*(v.detach() for v in new), *found]
+
+    def rows(widths: Sequence[int]) -> list[Tensor]:
+        return [torch.zeros(batch, width, dtype=example.dtype) for width in widths]
+
+    arguments = (
+        [weight.detach() for weight in example.weights],
+        rows(example.state), rows(example.inputs), rows(example.state),
+    )  # fmt: skip
+    try:
+        with torch.autocast("cpu", enabled=False):
+            module = make_fx(
+                joint, decomposition_table=_decompositions(), tracing_mode="fake",
+                _allow_non_fake_inputs=True,
+            )(*arguments)  # fmt: skip
+    except Unsupported:
+        raise
+    except Exception as error:
+        first = (str(error).strip().splitlines() or [""])[0]
+        raise Unsupported(f"tracing raises {type(error).__name__}: {first}") from error
+    graph = module.graph
+    _replace_in_place(graph)
+    graph.eliminate_dead_code()
+    constants = {}
+    for node in graph.nodes:
+        _check(node)
+        if node.op == "get_attr":
+            constants[node.target] = getattr(module, node.target)
+    holders = [node for node in graph.nodes if node.op == "placeholder"]
+    results = list(next(node for node in graph.nodes if node.op == "output").args[0])
+    a, b, c = len(example.weights), len(example.state), len(example.inputs)
+    new, found = results[:b], results[b:]
+    if not all(isinstance(node, fx.Node) for node in new):
+        raise Unsupported("the step returns a constant as its state")
+    return Trace(
+        graph, constants, batch, holders[:a], holders[a : a + b], holders[a + b : a + b + c],
+        holders[a + b + c :], list(new), list(found[:a]), list(found[a : a + b]),
+        list(found[a + b :]),
+    )  # fmt: skip
+
+
+def _replace_in_place(graph: fx.Graph) -> None:
+    """Make operators functions where they change a fresh tensor that has no other name.
+
+    Derivatives of PyTorch contain such operators, as in ``empty_like(x).fill_(1).sub_(x)``.
+    """
+    for node in list(graph.nodes):
+        target = node.target
+        if not isinstance(target, torch._ops.OpOverload) or not target._schema.is_mutable:
+            continue
+        name = target.__name__.split(".")[0]
+        pure = getattr(getattr(aten, name.removesuffix("_"), None), target._overloadname, None)
+        changed = node.args[0] if node.args else None
+        if not name.endswith("_") or pure is None or not isinstance(changed, fx.Node):
+            continue
+        if changed.op != "call_function" or any(map(_is_view, (changed, *changed.users))):
+            continue
+        node.target = pure
+        later = False
+        for user in list(graph.nodes):
+            if later and changed in user.all_input_nodes:
+                user.replace_input_with(changed, node)
+            later |= user is node
+
+
+def _is_view(node: fx.Node) -> bool:
+    """Whether a node's result may share memory with its argument."""
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return node.op != "output"
+    schema = node.target._schema
+    shares = any(result.alias_info is not None for result in schema.returns)
+    return shares and not schema.is_mutable
+
+
+def _check(node: fx.Node) -> None:
+    """Refuse operators whose result is not a function of their arguments."""
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload):
+        return
+    if torch.Tag.nondeterministic_seeded in target.tags:
+        raise Unsupported(f"{target} draws random numbers")
+    if target._schema.is_mutable:
+        raise Unsupported(f"{target} changes a tensor in place")
+    if torch.Tag.data_dependent_output in target.tags:
+        raise Unsupported(f"{target} makes a Python number of a tensor")
+
+
+def _compare(one: Trace, other: Trace) -> None:
+    """Refuse a step that does something else with another number of rows."""
+    message = "the step depends on the number of sequences in the batch"
+    nodes, others = list(one.graph.nodes), list(other.graph.nodes)
+    number = {node: k for k, node in enumerate(nodes)} | {node: k for k, node in enumerate(others)}
+
+    def same(a: Any, b: Any, in_list: bool = False) -> bool:
+        if isinstance(a, fx.Node) and isinstance(b, fx.Node):
+            return number[a] == number[b]
+        if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
+            return len(a) == len(b) and all(same(p, q, True) for p, q in zip(a, b, strict=True))
+        if isinstance(a, dict) and isinstance(b, dict):
+            return a.keys() == b.keys() and all(same(a[key], b[key]) for key in a)
+        # A size within a shape may be the number of rows.
+        if in_list and type(a) is int and (a, b) == (one.batch, other.batch):
+            return True
+        return type(a) is type(b) and (a == b or (a != a and b != b))
+
+    if len(nodes) != len(others):
+        raise Unsupported(message)
+    for a, b in zip(nodes, others, strict=True):
+        constant = a.op == b.op == "get_attr"
+        if constant and not torch.equal(one.constants[a.target], other.constants[b.target]):
+            raise Unsupported(message)
+        if a.op != b.op or not (constant or a.op == "placeholder" or a.target == b.target):
+            raise Unsupported(message)
+        pairs = zip(a.args, b.args, strict=False)
+        alike = len(a.args) == len(b.args) and all(same(p, q) for p, q in pairs)
+        if not (alike and same(a.kwargs, b.kwargs)):
+            raise Unsupported(message)
+
+
+def _lerp(start: Tensor, end: Tensor, weight: Any) -> Tensor:
+    result: Tensor = start + weight * (end - start)
+    return result
+
+
+def _layer_norm(
+    x: Tensor, shape: Any, weight: Any, bias: Any, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    dims = list(range(-len(shape), 0))
+    mean = x.mean(dims, keepdim=True)
+    centred = x - mean
+    scale = torch.rsqrt((centred * centred).mean(dims, keepdim=True) + eps)
+    normed = centred * scale
+    normed = normed if weight is None else normed * weight
+    return normed if bias is None else normed + bias, mean, scale
+
+
+def _var_mean(
+    x: Tensor, dim: Any = None, *, correction: Any = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    dim = list(range(x.dim())) if dim is None else dim
+    count = 1
+    for axis in dim:
+        count *= x.shape[axis]
+    mean = x.mean(dim, keepdim=True)
+    centred = x - mean
+    divisor = max(0, count - (1 if correction is None else correction))
+    var = (centred * centred).sum(dim, keepdim=keepdim) / divisor
+    return var, mean if keepdim else mean.reshape(var.shape)
+
+
+def _pad(x: Tensor, pad: Sequence[int], value: float = 0.0) -> Tensor:
+    if len(pad) != 2:
+        raise Unsupported("constant_pad_nd is compiled for columns only")
+    left, right = pad
+    x = x[..., max(-left, 0) : x.shape[-1] - max(-right, 0)]
+    sides = [x.new_full((*x.shape[:-1], max(columns, 0)), value) for columns in pad]
+    return torch.cat([sides[0], x, sides[1]], dim=-1)
+
+
+def _var(x: Tensor, dim: Any = None, **options: Any) -> Tensor:
+    return _var_mean(x, dim, **options)[0]
+
+
+def _decompositions() -> dict[Any, Any]:
+    """Operators that become simpler ones."""
+    from torch._decomp import get_decompositions
+
+    table = get_decompositions(
+        [
+            aten.addmm, aten.addmv, aten.mv, aten.dot, aten.addcmul, aten.addcdiv, aten.lerp,
+            aten.tanh_backward, aten.sigmoid_backward, aten.threshold, aten.threshold_backward,
+            aten.silu, aten.silu_backward, aten.softplus, aten.softplus_backward, aten.gelu,
+            aten.gelu_backward, aten.leaky_relu, aten.leaky_relu_backward, aten.elu,
+            aten.elu_backward, aten.hardtanh, aten.hardtanh_backward, aten.hardsigmoid,
+            aten.hardsigmoid_backward, aten.hardswish, aten.hardswish_backward, aten.relu6,
+            aten.mish, aten.mish_backward, aten.log_sigmoid_forward, aten.log_sigmoid_backward,
+            aten.glu, aten.glu_backward, aten.softshrink, aten.hardshrink, aten.celu, aten.selu,
+            aten.prelu, aten._prelu_kernel, aten._prelu_kernel_backward,
+            aten.native_layer_norm, aten.native_layer_norm_backward, aten.var_mean,
+            aten.var, aten.std, aten.rsub, aten._softmax, aten._softmax_backward_data,
+            aten._log_softmax, aten._log_softmax_backward_data, aten.logsumexp,
+            aten.slice_backward, aten.select_backward, aten.square, aten.frac, aten.hypot,
+            aten.linalg_vector_norm, aten.norm, aten.sinc, aten.logit, aten.xlogy, aten.addr,
+            aten.unbind, aten.clamp_min, aten.clamp_max, aten.rsub, aten.masked_fill,
+        ]
+    )  # fmt: skip
+    for overload in (aten.lerp.Tensor, aten.lerp.Scalar):
+        table[overload] = _lerp
+    table[aten.native_layer_norm.default] = _layer_norm
+    table[aten.var_mean.correction], table[aten.var.correction] = _var_mean, _var
+    table[aten.constant_pad_nd.default] = _pad
+    return dict(table)

@@ -1,0 +1,322 @@
+"""Where a compiled step could give a wrong answer, the loop runs, and says so."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from anharmonic.ops.compiler import build, cache
+from anharmonic.ops.compiler.recurrence import explain, recurrence
+
+H = 8
+
+
+def data(batch=4, steps=6):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(steps, batch, H, generator=generator)
+    return x, torch.zeros(batch, H), {"a": torch.rand(H, generator=generator).requires_grad_()}
+
+
+def same_as_loop(step, batch=4):
+    """Whether a step gives what its loop gives, and whether it is compiled."""
+    x, h, w = data(batch)
+    run = recurrence(step)
+    torch.manual_seed(0)
+    found = run(x, h, w)[0]
+    torch.manual_seed(0)
+    right = recurrence(step, compiled=False)(x, h, w)[0]
+    return torch.allclose(found, right, atol=1e-6), run._kernel is not None
+
+
+# ---- the four that a prototype got wrong ----
+def test_batch_size_as_a_number():
+    def step(u, h, w):
+        return h * w["a"] + u / h.shape[0]
+
+    with pytest.warns(UserWarning, match="number of sequences"):
+        assert same_as_loop(step) == (True, False)
+
+
+def test_a_branch_on_the_batch_size():
+    def step(u, h, w):
+        return h * w["a"] + u if h.shape[0] < 100 else h
+
+    assert same_as_loop(step) == (True, True)
+    with pytest.warns(UserWarning, match="number of sequences"):
+        assert same_as_loop(step, 150) == (True, False)
+
+
+@pytest.mark.parametrize("draw", [lambda h: torch.rand(H), torch.rand_like, torch.dropout])
+def test_random_numbers(draw):
+    def step(u, h, w):
+        noise = torch.dropout(h, 0.5, True) if draw is torch.dropout else draw(h)
+        return h * w["a"] + u * noise
+
+    with pytest.warns(UserWarning, match="loop"):
+        assert same_as_loop(step) == (True, False)
+
+
+def test_an_attribute_that_changes():
+    class Settings:
+        factor = 0.5
+
+    settings = Settings()
+
+    def step(u, h, w):
+        return torch.tanh(h * w["a"] * settings.factor + u)
+
+    x, h, w = data()
+    run, loop = recurrence(step), recurrence(step, compiled=False)
+    for factor in (0.5, 0.1, 0.5):
+        settings.factor = factor
+        torch.testing.assert_close(run(x, h, w)[0], loop(x, h, w)[0])
+        assert run._kernel is not None
+
+
+def test_many_numbers_of_which_each_is_used_twice(monkeypatch):
+    monkeypatch.setattr(cache, "_MOST_NEW", 2)
+
+    class Settings:
+        factor = 0.5
+
+    def step(u, h, w):
+        return torch.tanh(h * w["a"] * Settings.factor + u)
+
+    x, h, w = data()
+    run = recurrence(step)
+    for Settings.factor in (0.1, 0.2, 0.3, 0.4):
+        run(x, h, w)
+        run(x, h, w)
+        assert run._kernel is not None
+
+
+def test_a_constant_that_changes_before_the_backward_pass():
+    constant = torch.full((H,), 0.5)
+    x, h, w = data()
+    output, _ = recurrence(lambda u, h, w: torch.tanh(h * w["a"] * constant + u))(x, h, w)
+    constant.mul_(2)
+    with pytest.raises(RuntimeError, match="inplace"):
+        output.sum().backward()
+
+
+def test_a_branch_on_whether_gradients_are_wanted():
+    def step(u, h, w):
+        return h * w["a"] + u * (2 if torch.is_grad_enabled() else 1)
+
+    with pytest.warns(UserWarning, match="called again"):
+        assert same_as_loop(step) == (True, False)
+
+
+@pytest.mark.parametrize("wrong", ["inputs", "state", "weights"])
+def test_two_dtypes(wrong):
+    x, h, w = data()
+    tensors = {"inputs": x, "state": h, "weights": {"a": w["a"].detach()}}
+    tensors[wrong] = (
+        {"a": w["a"].detach().double()} if wrong == "weights" else tensors[wrong].double()
+    )
+    run = recurrence(lambda u, h, w: (h * w["a"] + u).to(h.dtype))
+    found, _ = run(**tensors)
+    right, _ = recurrence(run.step, compiled=False)(**tensors)
+    assert torch.equal(found, right) and "beside" in run.explain()
+
+
+def test_autocast_is_off():
+    def step(u, h, w):
+        return torch.tanh(h @ torch.diag(w["a"]) + u)
+
+    x, h, w = data()
+    right = recurrence(step)(x, h, w)[0]
+    with torch.autocast("cpu"):
+        for compiled in (False, True):
+            found = recurrence(step, compiled=compiled)(x, h, w)[0]
+            torch.testing.assert_close(found, right)
+
+
+def test_a_transform_of_functions_runs_the_loop():
+    x, h, w = data()
+    run = recurrence(lambda u, h, w: torch.tanh(h * w["a"] + u))
+    right = run(x, h, w)[0]
+    found = torch.func.vmap(lambda a: run(x, h, {"a": a})[0])(torch.stack([w["a"]] * 2))
+    torch.testing.assert_close(found[1], right)
+
+
+def test_second_backward_after_another_forward():
+    def step(u, h, w):
+        return torch.tanh(h * w["a"] + u)
+
+    x, h, w = data()
+    run = recurrence(step)
+    output = run(x, h, w)[0]
+    (first,) = torch.autograd.grad(output.sum(), w["a"], retain_graph=True)
+    run(torch.randn_like(x), h, w)
+    (second,) = torch.autograd.grad(output.sum(), w["a"])
+    assert torch.equal(first, second)
+
+
+# ---- others ----
+def _cumulative(u, h, w):
+    return torch.cumsum(h * w["a"], 1) + u
+
+
+def _rows_meet(u, h, w):
+    return h * w["a"] + u - h.mean(0, keepdim=True)
+
+
+def _branch_on_values(u, h, w):
+    return (h if h.sum() > 0 else u) * w["a"]
+
+
+def _in_place(u, h, w):
+    h = h.clone()
+    h[:, 0] = 1.0
+    return h * w["a"] + u
+
+
+def _outer_parameter():
+    own = torch.rand(H, requires_grad=True)
+    return lambda u, h, w: h * w["a"] * own + u
+
+
+def _python_random():
+    import random
+
+    return lambda u, h, w: h * w["a"] * random.random() + u * 0
+
+
+@pytest.mark.parametrize(
+    "step", [_cumulative, _rows_meet, _branch_on_values, _in_place, _outer_parameter()]
+)
+def test_runs_as_the_loop(step):
+    with pytest.warns(UserWarning, match="loop"):
+        assert same_as_loop(step) == (True, False)
+
+
+def test_numbers_that_differ_at_every_call():
+    run = recurrence(_python_random())
+    x, h, w = data()
+    with pytest.warns(UserWarning, match="called again"):
+        run(x, h, w)
+    assert run._kernel is None
+
+
+def test_compiled_or_error():
+    with pytest.raises(ValueError, match="cumsum"):
+        recurrence(_cumulative, compiled=True)(*data())
+
+
+def test_another_tensor_from_outside():
+    outside = {"c": torch.full((H,), 0.5)}
+
+    def step(u, h, w):
+        return h * w["a"] * outside["c"] + u
+
+    x, h, w = data()
+    run, loop = recurrence(step), recurrence(step, compiled=False)
+    torch.testing.assert_close(run(x, h, w)[0], loop(x, h, w)[0])
+    outside["c"] = torch.full((H,), 0.1)
+    torch.testing.assert_close(run(x, h, w)[0], loop(x, h, w)[0])
+    outside["c"].mul_(2)
+    torch.testing.assert_close(run(x, h, w)[0], loop(x, h, w)[0])
+    assert run._kernel is not None
+
+
+def _tanh(u, h, w):
+    return torch.tanh(h * w["a"] + u)
+
+
+def test_forms_of_a_call():
+    x, h, w = data()
+    run = recurrence(_tanh)
+    output, end = run(x, h, w)
+    assert torch.equal(output[-1], end)
+    assert torch.equal(run(x, h, w, output="last")[0], end)
+    assert run(x, h, w, output="none")[0] is None
+    turned = x.transpose(0, 1).contiguous().transpose(0, 1)  # batch first in memory
+    assert torch.equal(run(turned, h, w)[0], output)
+    first, carried = run(x[:2], h, w)
+    second, _ = run(x[2:], carried, w)
+    assert torch.equal(torch.cat([first, second]), output)
+    frozen = {"a": w["a"].detach()}
+    assert torch.equal(run(x, h, frozen)[0], output)
+    again = pickle.loads(pickle.dumps(run))
+    assert torch.equal(again(x, h, w)[0], output)
+    with torch.no_grad():
+        assert torch.equal(run(x, h, w)[0], output)
+
+
+def test_threads_do_not_change_bits():
+    x, h, w = data(batch=20, steps=100)
+    run = recurrence(_tanh)
+    results = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        output, _ = run(x, h, w)
+        (grad,) = torch.autograd.grad(output.square().sum(), w["a"])
+        results.append((output, grad))
+    torch.set_num_threads(1)
+    assert all(map(torch.equal, *results))
+
+
+def test_second_derivatives_are_refused():
+    x, h, w = data()
+    output, _ = recurrence(_tanh)(x, h, w)
+    with pytest.raises(RuntimeError, match="once"):
+        torch.autograd.grad(output.sum(), w["a"], create_graph=True)
+
+
+def test_explain(capsys):
+    run = recurrence(_tanh)
+    explain(run)
+    assert "not called" in capsys.readouterr().out
+    run(*data())
+    explain(run)
+    assert "saved for every step: 1 tanh [8]" in capsys.readouterr().out
+
+
+# ---- the compiler and its folder ----
+PROGRAM = """
+import torch, warnings
+from anharmonic.ops.compiler.recurrence import recurrence
+warnings.simplefilter("always")
+run = recurrence(lambda u, h, w: torch.tanh(h * w + u))
+output, _ = run(torch.ones(3, 2, 4), torch.zeros(2, 4), torch.ones(4))
+print(run._kernel is not None, run._reason, float(output.sum()))
+"""
+
+
+def run_program(**environment):
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+def test_trouble_with_compiler_or_folder_means_the_loop(tmp_path):
+    broken = tmp_path / "cc"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    for environment in (
+        {"CC": str(broken), build.FOLDER: str(tmp_path / "new")},
+        {"CC": "no-such-compiler"},
+        {build.FOLDER: str(shared)},
+        {build.FOLDER: "/proc/none"},
+    ):
+        run = run_program(**environment)
+        assert run.stdout.startswith("False"), (environment, run.stdout)
+        assert run.stderr.count("runs as a loop") == 1, run.stderr
+
+
+def test_a_library_that_was_cut_short_is_built_again(tmp_path):
+    folder = tmp_path / "compiled"
+    assert run_program(**{build.FOLDER: str(folder)}).stdout.startswith("True")
+    assert folder.stat().st_mode & 0o777 == 0o700
+    for library in folder.glob("*.so"):
+        library.write_bytes(b"")
+    assert run_program(**{build.FOLDER: str(folder)}).stdout.startswith("True")
+    assert sorted(p.suffix for p in folder.iterdir()) == [".so"] * 2

@@ -1,0 +1,245 @@
+"""Random steps: whatever the compiler takes gives what the loop gives.
+
+A program is a list of instructions on a growing list of values, which begins with the input and the
+state. ``ANHARMONIC_PROGRAMS=2000`` tries so many instead of a few.
+"""
+
+import collections
+import os
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from anharmonic.ops.compiler import build, cache
+from anharmonic.ops.compiler.recurrence import recurrence
+
+COUNT = int(os.environ.get("ANHARMONIC_PROGRAMS", "8"))
+
+
+class Program(NamedTuple):
+    """A step and the sizes of a call.
+
+    Attributes:
+        inputs: Columns of the input.
+        widths: Columns of the variables of the state.
+        code: (operation, first value, second value, a number), the values counted from the last.
+        new: Which values become the state.
+        batch: Sequences.
+        steps: Their steps.
+        frozen: Which tensors get no gradient, as the bits of a number.
+    """
+
+    inputs: int
+    widths: list
+    code: list
+    new: list
+    batch: int
+    steps: int
+    frozen: int
+
+
+def fit(x, width, weight):
+    """x with this many columns, or one that stands for all of them."""
+    return x if x.shape[1] in (width, 1) else x @ weight(x.shape[1], width)
+
+
+def halves(x):
+    middle = max(1, x.shape[1] // 2)
+    return x[:, :middle], x[:, middle:]
+
+
+ONE = {
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+    "relu": torch.relu,
+    "exp": lambda x: torch.exp(torch.tanh(x)),
+    "sin": torch.sin,
+    "cos": torch.cos,
+    "atan": torch.atan,
+    "abs": torch.abs,
+    "neg": torch.neg,
+    "log1p": lambda x: torch.log1p(x * x),
+    "sqrt": lambda x: torch.sqrt(1 + x**2),
+    "rsqrt": lambda x: torch.rsqrt(1 + x.square()),
+    "reciprocal": lambda x: 1 / (1.5 + torch.sigmoid(x)),
+    "power": lambda x: (1 + x * x) ** 0.3,
+    "cube": lambda x: torch.tanh(x) ** 3,
+    "softplus": F.softplus,
+    "silu": F.silu,
+    "gelu": F.gelu,
+    "elu": F.elu,
+    "leaky": lambda x: F.leaky_relu(x, 0.1),
+    "hardtanh": F.hardtanh,
+    "clamp": lambda x: x.clamp(-0.7, 0.4),
+    "detach": lambda x: x.detach(),
+    "erf": torch.erf,
+    "softmax": lambda x: torch.softmax(x, -1),
+    "log_softmax": lambda x: torch.log_softmax(x, 1),
+    "norm": lambda x: F.layer_norm(x, x.shape[1:]),
+    "unit": lambda x: x / (1 + x.pow(2).sum(-1, keepdim=True)).sqrt(),
+    "sum": lambda x: x.sum(1, keepdim=True),
+    "mean": lambda x: x.mean(-1, keepdim=True),
+    "amax": lambda x: x.amax(1, keepdim=True),
+    "centred": lambda x: x - x.mean(1, keepdim=True),
+    "variance": lambda x: x.var(1, keepdim=True, unbiased=False),
+    "first half": lambda x: halves(x)[0],
+    "swapped": lambda x: torch.cat(halves(x)[::-1], 1),
+    "gated": lambda x: torch.cat([halves(x)[0].tanh(), torch.sigmoid(halves(x)[1])], -1),
+    "last column": lambda x: x[:, -1:],
+    "column": lambda x: x[:, 0].unsqueeze(1),
+    "chunks": lambda x: sum(part.mean(1, keepdim=True) for part in x.chunk(2, 1)),
+    "split": lambda x: torch.cat(x.split([1] * x.shape[1], 1)[::-1], 1),
+    "padded": lambda x: F.pad(x, (1, 2)),
+}
+TWO = {
+    "add": torch.add,
+    "subtract": lambda x, y: torch.sub(x, y, alpha=0.5),
+    "multiply": torch.mul,
+    "divide": lambda x, y: x / (1 + y * y),
+    "maximum": torch.maximum,
+    "minimum": torch.minimum,
+    "where": lambda x, y: torch.where(x > y, x, 0.5 * y),
+    "both": lambda x, y: torch.where((x > 0) & (y <= 0.1), x, y),
+    "lerp": lambda x, y: torch.lerp(x, y, torch.sigmoid(x)),
+    "atan2": lambda x, y: torch.atan2(x, 2 + torch.tanh(y)),
+    "addcmul": lambda x, y: torch.addcmul(x, x, y, value=0.3),
+    "joined": lambda x, y: torch.cat([x, y], 1),
+}
+WEIGHTED = {
+    "product": lambda x, n, weight: x @ weight(x.shape[1], n),
+    "linear": lambda x, n, weight: F.linear(x, weight(n, x.shape[1]), weight(n)),
+    "antisymmetric": lambda x, n, weight: _antisymmetric(x, weight(x.shape[1], x.shape[1])),
+    "low rank": lambda x, n, weight: (x @ weight(x.shape[1], 2)) @ weight(2, n),
+    "own speed": lambda x, n, weight: x * torch.sigmoid(weight(x.shape[1])),
+    "shift": lambda x, n, weight: x + weight(1),
+    "scale": lambda x, n, weight: x * torch.exp(weight()),
+    "scaled norm": lambda x, n, weight: F.layer_norm(
+        x, x.shape[1:], weight(x.shape[1]), weight(x.shape[1])
+    ),
+    "full": lambda x, n, weight: x + torch.full_like(x, 0.1 * n),
+    "constant": lambda x, n, weight: x * (0.1 * n) - 0.3,
+}
+
+
+def _antisymmetric(x, W):
+    return x @ (W - W.t())
+
+
+def step_of(program, weight_of):
+    """The program as a step; ``weight_of(weights, name, shape)`` finds a weight."""
+
+    def step(u, state, w):
+        values, number = [u, *state], 0
+
+        def weight(*shape):
+            nonlocal number
+            number += 1
+            return weight_of(w, f"w{number}", shape)
+
+        for name, first, second, n in program.code:
+            x, y = values[-1 - first % len(values)], values[-1 - second % len(values)]
+            if name in ONE:
+                values.append(ONE[name](x))
+            elif name in WEIGHTED:
+                values.append(WEIGHTED[name](x, n, weight))
+            else:
+                if name != "joined":
+                    y = fit(y, x.shape[1], weight) if x.shape[1] > 1 else y
+                values.append(TWO[name](x, y))
+        new = []
+        for k, width in enumerate(program.widths):
+            value = fit(values[-1 - program.new[k] % len(values)], width, weight)
+            new.append(0.7 * state[k] + 0.5 * torch.tanh(value))
+        return tuple(new)
+
+    return step
+
+
+programs = st.builds(
+    Program,
+    st.sampled_from([1, 2, 5]),
+    st.lists(st.sampled_from([1, 3, 8, 17]), min_size=1, max_size=3),
+    st.lists(
+        st.tuples(
+            st.sampled_from([*ONE, *TWO, *TWO, *WEIGHTED, *WEIGHTED]),
+            st.integers(0, 5),
+            st.integers(0, 5),
+            st.integers(1, 20),
+        ),
+        min_size=1,
+        max_size=12,
+    ),
+    st.tuples(*[st.integers(0, 3)] * 3),
+    st.sampled_from([1, 2, 5]),
+    st.sampled_from([1, 4, 11]),
+    st.integers(0, 63),
+)
+
+
+def tensors_of(program):
+    """Input, state and weights with random numbers."""
+    generator = torch.Generator().manual_seed(len(program.code))
+
+    def draw(*shape):
+        return torch.randn(shape, generator=generator, dtype=torch.float64)
+
+    weights = {}
+
+    def weight_of(w, name, shape):
+        return weights.setdefault(name, draw(*shape) / max(1, shape[0] if shape else 1) ** 0.5)
+
+    x = draw(program.steps, program.batch, program.inputs)
+    state = [0.5 * draw(program.batch, width) for width in program.widths]
+    step_of(program, weight_of)(x[0], state, None)
+    for k, tensor in enumerate((*weights.values(), x, *state)):
+        tensor.requires_grad_(not program.frozen >> k % 6 & 1)
+    return x, state, weights
+
+
+def results(program, tensors, **options):
+    """Outputs, the last state and all gradients; None where there is none."""
+    x, state, weights = tensors
+    compiled = options.pop("compiled")
+    run = recurrence(step_of(program, lambda w, name, shape: w[name]), compiled=compiled)
+    output, end = run(x, tuple(state), weights, **options)
+    values = [output, *end]
+    leaves = [t for t in (x, *state, *weights.values()) if t.requires_grad]
+    loss = sum(
+        (v * torch.cos(torch.arange(v.numel()) * 0.9 + k).view_as(v)).sum()
+        for k, v in enumerate(values)
+    )
+    grads = [torch.zeros_like(leaf) for leaf in leaves]
+    if leaves and loss.requires_grad:
+        grads = torch.autograd.grad(loss, leaves, materialize_grads=True)
+    return [v.detach() for v in values] + list(grads)
+
+
+seen = collections.Counter()
+
+
+@settings(
+    max_examples=COUNT, deadline=None, database=None, derandomize=COUNT < 100,
+    suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.shrink],
+)  # fmt: skip
+@given(programs)
+def check_program(program):
+    """Compare a program with its loop, without the check that the compiler makes itself."""
+    seen["programs"] += 1
+    tensors = tensors_of(program)
+    right = results(program, tensors, compiled=False)
+    for memory in ("stored", "chunked"):
+        found = results(program, tensors, compiled=True, memory=memory)
+        largest = max(expected.abs().max() for expected in right)
+        for value, expected in zip(found, right, strict=True):
+            scale = expected.abs().max().clamp(min=largest / 100)  # some are zero but for rounding
+            assert (value - expected).abs().max() <= 1e-11 * scale, (program, memory)
+
+
+def test_random_programs(monkeypatch):
+    monkeypatch.setattr(build, "LEVEL", "-O0")
+    monkeypatch.setattr(cache, "check", lambda *arguments: None)
+    check_program()
+    print(seen["programs"], "programs")
