@@ -3,7 +3,8 @@ import pytest
 import sklearn.metrics
 import torch
 
-from anharmonic.data.scores import ScoreTable, accuracy_interval, score_table
+from anharmonic.data.metrics import accuracy_interval
+from anharmonic.data.scores import ScoreTable, score_table
 
 
 def calibration_error(confidence, hit):

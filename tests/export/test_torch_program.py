@@ -67,7 +67,7 @@ def test_one_import_loads_the_operator(tmp_path):
     torch.save((torch.ones(9, 2, 3), *states_of(layer, 2)), tmp_path / "case.pt")
     write_torch(layer, tmp_path / "layer.pt2")
     code = (
-        "import anharmonic, torch\n"
+        "import anharmonic.ops, torch\n"
         "inputs = torch.load('case.pt')\n"
         "print(torch.export.load('layer.pt2').module()(*inputs)[0].shape)\n"
     )

@@ -15,6 +15,7 @@ from anharmonic.export import write_c
 from anharmonic.export.c import drawn_examples
 from anharmonic.export.plan import plan
 from anharmonic.export.write import RUNTIME, Program, resolved, write_sources
+from anharmonic.nn.resonators.draw import POOLS
 
 ROOT = Path(__file__).parents[2]
 FILES = ("model.h", "model.c", "model_test.c")
@@ -94,7 +95,7 @@ def test_every_name_in_a_condition_of_the_runtime_is_set_somewhere():
     text = "".join(path.read_text() for path in RUNTIME.iterdir())
     asked = set(re.findall(r"^#if !?([A-Z]\w*)$", text, re.MULTILINE))
     code = (RUNTIME.parent / "c_program.py").read_text() + (RUNTIME.parent / "write.py").read_text()
-    formed = {f"POOL_{name}" for name in "SHARE EXCESS RUN POSITION LARGEST RMS END".split()}
+    formed = {f"POOL_{name.upper()}" for name in POOLS}
     assert {name for name in asked - formed - {"INT8"} if f'"{name}"' not in code} == set()
 
 

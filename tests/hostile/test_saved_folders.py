@@ -59,7 +59,7 @@ CASES = {
         *[("class_names", new) for new in ("ab", ["a"], ["a", "a"], [1, 2], None, {}, [])],
         *[("output_size", new) for new in (LARGE, 0, -1, 2.0, "2", True, 3)],
         *[("input_size", new) for new in (LARGE, 3, 0, [2])],
-        *[("target", new) for new in ("value", "labels", "node", None, ["class"])],
+        *[("target", new) for new in ("value", "label", "node", None, ["class"])],
         *[("readout", new) for new in ("all", "ab", None, 1)],
         *[("task", new) for new in ("adding", "shards", None, ["file"], 7)],
         ("file", 7),
@@ -200,7 +200,7 @@ INDICES = {
     "mean a word": {"mean": "12"},
     "std -1": {"std": [-1, 1]},
     "std infinite": {"std": [float("inf"), 1]},
-    "target": {"target": "labels"},
+    "target": {"target": "label"},
     "parts a list": {"parts": []},
     "a part without size": {"parts": {"train": {}, "valid": {}, "test": {}}},
 }

@@ -174,5 +174,5 @@ def test_one_width_for_whoever_leaves_it_open(waves, model):
 
     run = filled(model, waves()).run
     x = np.random.default_rng(0).normal(size=(12, 8))
-    fitted = SequenceClassifier(model, epochs=1).fit(x, np.arange(12) % 2)
+    fitted = SequenceClassifier(model, max_steps=1).fit(x, np.arange(12) % 2)
     assert run.model_options["hidden_size"] == fitted.model_.hidden_size == HIDDEN_SIZE == 64

@@ -257,7 +257,7 @@ def test_a_race_for_the_tables_of_a_database_is_run_again(tmp_path, monkeypatch)
         ("{}/garbage", "garbage; got file is not a database; choose another file"),
         ("sqlite:///{}/garbage", "garbage; got file is not a database; choose another file"),
         ("{}/old.journal", "what older versions wrote as a journal is not read"),
-        ("{}", "got unable to open database file; correct the path"),
+        ("{}", "storage must be a file, new or of a search; .*choose another file"),
         ("{}/garbage/below", "got unable to open database file; correct the path"),
         ("sqlite:////no/such/folder/a.db", "got unable to open database file; correct the path"),
         ("grpc://localhost:1", "opens: grpc://localhost:1; got Can't load plugin"),

@@ -105,8 +105,8 @@ def write_torch(
     and results are those of `write_onnx`.
     Load it with
 
-    - ``import anharmonic`` and ``torch.export.load(path).module()``: LEM, CoRNN and UnICORNN run in
-      the C library, as fast as the model itself; or
+    - ``import anharmonic.ops`` and ``torch.export.load(path).module()``: LEM, CoRNN and
+      UnICORNN run in the C library, as fast as the model itself; or
     - ``torch.export.load(path).module()`` alone, if it is portable or of another layer: then
       recurrences are loops (``scan``) of PyTorch's own operators, which is many times slower.
 

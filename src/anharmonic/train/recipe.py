@@ -21,7 +21,6 @@ from anharmonic.data.base import Task
 from anharmonic.data.own import FileTask, SequencesTask
 from anharmonic.data.registry import make_task
 from anharmonic.nn.registry import canonical_name, model_kind
-from anharmonic.nn.resonators.draw import DEFAULT_POOLS
 from anharmonic.train.options import (
     HIDDEN_SIZE,
     check_fitted_task,
@@ -320,6 +319,8 @@ def _fitted(
     if isinstance(task, SequencesTask):
         task_options = _preparation(task, facts, given)
         del task_options["difference"]  # oscillators read differences by themselves
+    from anharmonic.nn.resonators.draw import DEFAULT_POOLS
+
     options: dict[str, Any] = {"pools": list(DEFAULT_POOLS)}  # the frozen default is older
     if facts.sequences * _OSCILLATORS > _MOST_RESPONSES:
         options["num_oscillators"] = max(_FEWEST, _MOST_RESPONSES // facts.sequences)

@@ -36,6 +36,7 @@ _HEARTBEAT = 15
 # Seconds between looks at what other processes do.
 _WAIT = 1.0
 # Seconds that SQLite waits until another process has written.
+_SQLITE_OPTIONS = {"timeout", "isolation_level", "check_same_thread", "cached_statements"}
 _SQLITE_WAIT = 30
 # What opening a database raises; ValueError and TypeError where the URL has odd options.
 _CANNOT_OPEN = (
@@ -244,6 +245,11 @@ def _url(place: Path | str) -> sqlalchemy.URL:
             raise ValueError(_checks.message(expected, repr(place), advice)) from None
         lasts = url.get_backend_name() != "sqlite" or url.database not in (None, "", ":memory:")
         _checks.require(lasts, "storage", str(place), "a database that is kept", advice)
+        if url.get_backend_name() == "sqlite" and "uri" not in url.query:
+            # SQLAlchemy only warns of others, and leaves them out.
+            unknown = sorted(set(url.query) - _SQLITE_OPTIONS)
+            expected = f"among {_checks.listed(sorted(_SQLITE_OPTIONS))}"
+            _checks.require(not unknown, "options of storage", unknown, expected, advice)
         return url
     path = Path(place)
     usable, advice = "\0" not in str(place), "choose another file"

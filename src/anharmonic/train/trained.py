@@ -186,6 +186,7 @@ def _read_task(path: Path, model: Any) -> dict[str, Any]:
             preparation = Preprocessing.from_dict(prepared)
             _same("channels that preprocessing makes", preparation.size, size)
             targets = len(preparation.target_scale) * (preparation.horizon or 1)
+            targets *= len(preparation.quantiles) or 1
             if targets:
                 _same("targets that preprocessing scales", targets, outputs)
         return {

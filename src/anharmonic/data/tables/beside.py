@@ -40,6 +40,8 @@ class Beside:
         Args:
             part: As many sequences as there are rows.
         """
+        if not self.names:
+            return part
         width = part.x.shape[1]
         named = part.channels or tuple(
             "value" if width == 1 else f"value {place}" for place in range(1, width + 1)
@@ -57,6 +59,8 @@ class Beside:
         Raises:
             ValueError: If such a value changes within a recording.
         """
+        if not self.names:
+            return part
         x = part.x.copy()
         first = x.shape[1] - len(self.names)
         begins = part.offsets[:-1]
@@ -123,7 +127,7 @@ def beside(table: Table, given: Columns) -> Beside:
         columns.append(numbers(table, name))
         names.append(name)
         static.append(fixed)
-    values = np.stack(columns, axis=1)
+    values = np.stack(columns, axis=1) if columns else np.empty((len(table), 0))
     return Beside(tuple(names), values, np.array(static, dtype=bool), tuple(categories))
 
 
