@@ -36,8 +36,8 @@ _HEARTBEAT = 15
 # Seconds between looks at what other processes do.
 _WAIT = 1.0
 # Seconds that SQLite waits until another process has written.
-_SQLITE_OPTIONS = {"timeout", "isolation_level", "check_same_thread", "cached_statements"}
 _SQLITE_WAIT = 30
+_SQLITE_OPTIONS = {"timeout", "isolation_level", "check_same_thread", "cached_statements"}
 # What opening a database raises; ValueError and TypeError where the URL has odd options.
 _CANNOT_OPEN = (
     SQLAlchemyError,
