@@ -242,6 +242,7 @@ def model_flags(model: str) -> Any:
     if not model:
         return options_of(Run, {}, {})
     known = model_option_parameters(model)
+    # Widths and steps are "auto" all the same: `train/recipe.py` fills them.
     defaults = frozen_defaults("model", model) | check_model_options(model, {})
     return options_of(model_class(model), known, defaults, FILLED_OPTIONS.intersection(known))
 

@@ -189,18 +189,18 @@ def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Re
     options = {key: dict(given.pop(key, {})) for key in ("model_options", "task_options")}
     if task.digest is not None:
         options["task_options"]["sha256"] = task.digest
-    fields, model_options, task_options, why = _settings(name, task, given | options)
+    fields, filled_model_options, task_options, why = _settings(name, task, given | options)
     known = model_option_parameters(name)
-    model_options = {key: value for key, value in model_options.items() if key in known}
+    filled_model_options = {k: v for k, v in filled_model_options.items() if k in known}
     chosen = {key: value for key, value in fields.items() if key not in given}
     run = Run(
         task=task.name,
         model=name,
-        model_options=model_options | options["model_options"],
+        model_options=filled_model_options | options["model_options"],  # what is given wins
         task_options=task_options | options["task_options"],
         **(fields | given),
     )
-    for kind, found in (("model_options", model_options), ("task_options", task_options)):
+    for kind, found in (("model_options", filled_model_options), ("task_options", task_options)):
         # "pools" is the same for all data.
         fixed = {"pools", *options[kind]}
         chosen |= {key: value for key, value in found.items() if key not in fixed}
@@ -284,12 +284,12 @@ def _settings(
 ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]:
     """Fields of the run, options of the model and of the task, and why."""
     if model_kind(model) == "fitted":
-        return {}, *_fitted(model, task, given), ""
+        return {}, *_fitted_settings(model, task, given), ""
     if model_kind(model) == "sequence":
         facts = DataFacts.of(task)
         task_options = _preparation(task, facts, given) if isinstance(task, SequencesTask) else {}
         validated = task.sizes["valid"] > 0 and task_options.get("valid_share") != 0
-        fields = _training(task, facts, given, validated)
+        fields = _training_settings(task, facts, given, validated)
         if model == "UnICORNN":
             fields["lr"] = 1e-2
         patch = _checks.positive_int("patch", given.get("patch", fields.get("patch", 1)))
@@ -299,7 +299,12 @@ def _settings(
                 f"None are set aside for validation, as there are fewer than {_FEW_SEQUENCES} "
                 "training sequences: the last weights are kept."
             )
-        return fields, _model(model, task, math.ceil(facts.steps / patch)), task_options, why
+        return (
+            fields,
+            _model_settings(model, task, math.ceil(facts.steps / patch)),
+            task_options,
+            why,
+        )
     if model_kind(model) == "graph":
         from anharmonic.train.recipe_graphs import graph_settings  # loads graph networks
 
@@ -308,7 +313,7 @@ def _settings(
     return {}, {}, {}, ""
 
 
-def _fitted(
+def _fitted_settings(
     model: str, task: Task, given: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Options of a model that is fitted in one pass, and of its task."""
@@ -327,7 +332,7 @@ def _fitted(
     return options, task_options
 
 
-def _training(
+def _training_settings(
     task: Task, facts: DataFacts, given: Mapping[str, Any], validated: bool
 ) -> dict[str, Any]:
     """Optimiser, budget and readout for sequences."""
@@ -355,7 +360,7 @@ def _training(
     return fields
 
 
-def _model(model: str, task: Task, steps: int) -> dict[str, Any]:
+def _model_settings(model: str, task: Task, steps: int) -> dict[str, Any]:
     """Width, direction and time step for sequences of so many steps, after patching."""
     options: dict[str, Any] = {"hidden_size": HIDDEN_SIZE}
     if task.target != "value" and task.readout != "all":
