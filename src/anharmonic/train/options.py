@@ -24,8 +24,8 @@ from anharmonic.nn.registry import constructor_arguments, list_models, model_cla
 
 HIDDEN_SIZE = 64
 """Units of a model whose width is left open: `recipe` writes them into the run."""
-# A bare `Run` without a width has meant this from the first release, as frozen_defaults.json says for
-# the models it lists: it is in the names of results.
+# A bare `Run` without a width has meant this from the first release, and frozen_defaults.json says
+# it of the models it lists: it is in the names of results.
 _HIDDEN_SIZE_OF_A_BARE_RUN = 128
 # Set by the task or by `RunEnvironment`, not by the user of a run.
 _NOT_MODEL_OPTIONS = frozenset(
