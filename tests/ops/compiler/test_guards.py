@@ -2,14 +2,17 @@
 
 import os
 import pickle
+import shutil
 import subprocess
 import sys
+from importlib.readers import MultiplexedPath
 
 import pytest
 import torch
 
 from anharmonic.ops.compiler import build, cache
 from anharmonic.ops.compiler.recurrence import explain, recurrence
+from anharmonic.ops.compiler.trace import Unsupported
 
 H = 8
 
@@ -320,3 +323,17 @@ def test_a_library_that_was_cut_short_is_built_again(tmp_path):
         library.write_bytes(b"")
     assert run_program(**{build.FOLDER: str(folder)}).stdout.startswith("True")
     assert sorted(p.suffix for p in folder.iterdir()) == [".so"] * 2
+
+
+def test_headers_are_found_in_a_package_of_two_folders(tmp_path, monkeypatch):
+    # An editable install: the sources, here without csrc, and what cmake installed.
+    sources, installed = tmp_path / "sources/compiler", tmp_path / "site-packages/compiler"
+    sources.mkdir(parents=True)
+    shutil.copytree(build._headers(), installed / "include")
+    monkeypatch.setattr(build, "__file__", str(sources / "build.py"))
+    parts = MultiplexedPath(installed, sources)
+    monkeypatch.setattr(build.importlib.resources, "files", lambda name: parts)
+    assert build._headers() == installed / "include"
+    (installed / "include" / "product.h").unlink()
+    with pytest.raises(Unsupported, match="headers"):
+        build._headers()

@@ -181,9 +181,12 @@ def _compiler() -> tuple[list[str], str]:
 
 
 def _headers() -> Path:
-    """The folder of the headers: beside this package where it is installed, else in the sources."""
-    for module, name in (("anharmonic.ops.compiler", "include"), ("anharmonic.ops", "csrc")):
-        folder = Path(str(importlib.resources.files(module))) / name
+    """The folder of the headers: in a checkout its sources, else beside this package."""
+    # An editable install is two folders, of which the files of one package may lie in either.
+    installed = importlib.resources.files("anharmonic.ops.compiler").joinpath(
+        "include", _HEADERS[0]
+    )
+    for folder in (Path(__file__).parent.parent / "csrc", Path(str(installed)).parent):
         if all((folder / header).is_file() for header in _HEADERS):
             return folder
     raise Unsupported("the C headers of anharmonic are missing (install it again)")
