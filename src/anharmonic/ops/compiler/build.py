@@ -183,10 +183,8 @@ def _compiler() -> tuple[list[str], str]:
 def _headers() -> Path:
     """The folder of the headers: in a checkout its sources, else beside this package."""
     # An editable install is two folders, of which the files of one package may lie in either.
-    installed = importlib.resources.files("anharmonic.ops.compiler").joinpath(
-        "include", _HEADERS[0]
-    )
-    for folder in (Path(__file__).parent.parent / "csrc", Path(str(installed)).parent):
+    installed = importlib.resources.files("anharmonic.ops.compiler").joinpath("include")
+    for folder in (Path(__file__).parent.parent / "csrc", Path(str(installed))):
         if all((folder / header).is_file() for header in _HEADERS):
             return folder
     raise Unsupported("the C headers of anharmonic are missing (install it again)")
