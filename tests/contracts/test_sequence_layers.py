@@ -52,6 +52,7 @@ VARIANTS = {
         {"num_layers": 2, "hidden_sizes": [7, 5], "dt": 0.2},
     ],
     "SkewRNN": [{"dt": 0.3}, {"dt": 0.1, "bias": False}],
+    "LinOSS": [{}, {"scheme": "implicit-explicit", "damping": True, "state_size": 2}],
     "RNN": [{}],
     "LSTM": [{}, {"bias": False}],
     "GRU": [{}],
