@@ -23,7 +23,7 @@ SEQUENCE_LAYERS = {
     "NeuralOscillator": f"{_LAYERS}oscillator:NeuralOscillator",
     "MultiLayerNeuralOscillator": f"{_LAYERS}oscillator:MultiLayerNeuralOscillator",
     "SkewRNN": f"{_LAYERS}skew:SkewRNN",
-    "LinOSS": f"{_LAYERS}linoss:LinOSSNetwork",
+    "LinOSSNetwork": f"{_LAYERS}linoss:LinOSSNetwork",
     "RNN": f"{_LAYERS}torch_layers:RNN",
     "LSTM": f"{_LAYERS}torch_layers:LSTM",
     "GRU": f"{_LAYERS}torch_layers:GRU",

@@ -1,13 +1,14 @@
 """LinOSS against its closed forms: eigenvalues, a scan, the oscillation it discretises."""
 
+import functools
 import math
-import warnings
 
 import pytest
 import torch
 
 import anharmonic as ah
 from anharmonic.nn.sequence.linoss import _stable_stiffness
+from anharmonic.testing import check_sequence_layer
 
 FORMS = [
     {"scheme": "implicit"},
@@ -23,7 +24,7 @@ def make(**options):
 
 def matrices(layer):
     """The step of every oscillator as M [H, 2, 2] for (z, y), and its share of the drive."""
-    step, A, _, inverse = layer.prepare(layer.layer_weights())
+    step, A, inverse, *_ = layer.prepare(layer.layer_weights())
     rows = torch.stack([inverse, -step * A * inverse, step * inverse, 1 - step**2 * A * inverse])
     return rows.t().view(-1, 2, 2), torch.stack([step * inverse, step**2 * inverse], dim=1)
 
@@ -35,11 +36,15 @@ def sequences(steps=40, batch=2):
 @pytest.mark.parametrize("options", FORMS)
 def test_eigenvalues(options):
     layer = make(**options)
-    step, _, G, inverse = layer.prepare(layer.layer_weights())
+    _, _, inverse, log_r, theta = layer.prepare(layer.layer_weights())
     M, _ = matrices(layer)
-    radius = torch.linalg.eigvals(M).abs()
-    expected = inverse.sqrt() if options["scheme"] == "implicit" or G is not None else step**0
-    torch.testing.assert_close(radius, expected[:, None].expand(-1, 2), rtol=1e-12, atol=1e-12)
+    values = torch.linalg.eigvals(M)
+    radius, angle = values.abs(), values.angle().abs()
+    torch.testing.assert_close(radius, inverse.sqrt()[:, None].expand(-1, 2))
+    torch.testing.assert_close(radius, log_r.exp()[:, None].expand(-1, 2))
+    torch.testing.assert_close(angle, theta[:, None].expand(-1, 2))
+    if options == {"scheme": "implicit-explicit"}:
+        assert torch.equal(inverse, torch.ones_like(inverse))
 
 
 @pytest.mark.parametrize("options", FORMS)
@@ -97,8 +102,7 @@ def test_undamped_oscillators_keep_their_energy():
 
 def test_paired_neurons_share_their_oscillator():
     layer = make(paired=True)
-    step, A, _, inverse = layer.prepare(layer.layer_weights())
-    for part in (step, A, inverse):
+    for part in layer.prepare(layer.layer_weights()):
         assert torch.equal(part[:3], part[3:])
 
 
@@ -114,13 +118,30 @@ def test_damped_oscillators_start_on_the_ring():
     assert float(angle) == pytest.approx(math.pi / 2, abs=0.05)
 
 
-def test_long_gaps_are_told_where_they_are_unstable():
-    x, gaps = sequences(), torch.full((40, 2), 30.0).double()
-    with pytest.warns(ah.StabilityWarning, match='choose scheme="implicit"'):
-        make(scheme="implicit-explicit")(x, elapsed=gaps)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert make()(x, elapsed=gaps)[0].isfinite().all()
+@pytest.mark.parametrize("options", FORMS)
+def test_a_gap_is_as_many_steps_with_the_same_input(options):
+    layer, x = make(**options), sequences(3)
+    counts = torch.tensor([2, 1, 4])
+    output, last = layer(x, elapsed=counts[:, None].expand(3, 2).double())
+    whole, end = layer(x.repeat_interleave(counts, dim=0))
+    torch.testing.assert_close(output, whole[counts.cumsum(0) - 1], rtol=1e-10, atol=1e-11)
+    torch.testing.assert_close(tuple(last), tuple(end), rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("options", FORMS)
+def test_halves_of_a_step_are_a_step(options):
+    layer, x = make(**options), sequences(1)
+    halves, _ = layer(x.repeat(2, 1, 1), elapsed=torch.full((2, 2), 0.5).double())
+    torch.testing.assert_close(halves[-1], layer(x)[0][0], rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("options", FORMS)
+def test_any_gaps_are_stable(options):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(2000, 2, 3, generator=generator).double()
+    gaps = 20 * torch.rand(2000, 2, generator=generator).double()
+    even = make(**options)(x)[0].abs().max()
+    assert float((make(**options)(x, elapsed=gaps)[0].abs().max() / even).detach()) < 20
 
 
 def test_bounds_of_the_stiffness():
@@ -169,7 +190,7 @@ def test_refusals(options, text):
 
 def test_network_in_a_model_learns_and_streams():
     torch.manual_seed(0)
-    model = ah.SequenceModel("LinOSS", 2, 3, hidden_size=8, readout="last", norm="batch")
+    model = ah.SequenceModel("LinOSSNetwork", 2, 3, hidden_size=8, readout="last", norm="batch")
     x = torch.randn(16, 30, 2)
     model(x)
     model.eval()
@@ -179,3 +200,16 @@ def test_network_in_a_model_learns_and_streams():
         y, state = model.layer.step(x[:, t], state)
     torch.testing.assert_close(y, whole[:, -1], rtol=1e-4, atol=1e-5)
     assert "rusch2025linoss" in ah.cite(model)
+
+
+def test_dropout_is_one_mask_per_sequence():
+    torch.manual_seed(0)
+    block = ah.LinOSSBlock(20, 4, dropout=0.5)
+    x = torch.randn(30, 2, 20)
+    left_out = (block(x)[0] == x).all(0)  # behind the gate
+    assert 0 < left_out[0].sum() < 20 and not torch.equal(left_out[0], left_out[1])
+
+
+def test_the_layer_passes_the_suite_of_layers():
+    for options in (*FORMS, {"num_layers": 2, "bidirectional": True}):
+        check_sequence_layer(functools.partial(ah.LinOSS, **options))

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from anharmonic import _checks
 from anharmonic.nn.sequence.inputs import check_can_step
 from anharmonic.nn.sequence.layer import SequenceLayer
-from anharmonic.nn.stability import warn_unstable
 from anharmonic.nn.store import Stored, repr_of
 from anharmonic.ops import Equation, State
+from anharmonic.ops.reference import without_autocast
 from anharmonic.ops.sequence import OUTPUTS, gaps_walked_back, reversed_in_time
 
 SCHEMES = ("implicit", "implicit-explicit")
@@ -25,12 +25,13 @@ _RADII = (0.9, 1.0)
 
 
 class _Terms(NamedTuple):
-    """Step Δ, stiffness A and damping G of every oscillator, and 1 / S for elapsed times of 1."""
+    """Step Δ and stiffness A of every oscillator, 1 / S, and its eigenvalues exp(log_r ± i θ)."""
 
     step: Tensor
     A: Tensor
-    G: Tensor | None
     inverse: Tensor
+    log_r: Tensor
+    theta: Tensor
 
 
 class LinOSS(SequenceLayer):
@@ -45,7 +46,8 @@ class LinOSS(SequenceLayer):
     that falls with Δ, the other one keeps it where G = 0. Δ = σ̂(raw_step), A = relu(raw_stiffness)
     and G = relu(raw_damping). No eigenvalue lies outside the unit circle: the implicit scheme has
     \|λ\|² <= 1 / S; in the other one A is kept within (2 + ΔG ± 2 sqrt(1 + ΔG)) / Δ², where they
-    are complex and \|λ\|² = 1 / S.
+    are complex and \|λ\|² = 1 / S. A sample that came after ``elapsed`` steps counts as so many
+    steps with its input: as the elapsed-th power of a step, where it is no whole number.
 
     The layer is linear: a stack of it alone says no more than one layer. ``LinOSSBlock`` puts a
     nonlinearity behind it, ``LinOSSNetwork`` stacks such blocks.
@@ -78,10 +80,6 @@ class LinOSS(SequenceLayer):
     Raises:
         ValueError: If an argument is out of range.
         TypeError: If an argument is of the wrong kind.
-
-    Warns:
-        StabilityWarning: For gaps so long that the implicit-explicit scheme is unstable; the
-            implicit one never is.
 
     Note:
         Weights start from U(-1/sqrt(F), 1/sqrt(F)), biases from 0, raw steps and stiffnesses from
@@ -151,29 +149,33 @@ class LinOSS(SequenceLayer):
         step, A, G = torch.sigmoid(w.raw_step), torch.relu(w.raw_stiffness), None
         if self.damping:
             G = torch.relu(w.raw_damping)
-        if self.scheme == "implicit-explicit":
-            low, high = _stable_stiffness(step, G)
-            A = torch.maximum(torch.minimum(A, high), low)
-        if self.paired:
-            step, A = step.repeat(2), A.repeat(2)
-            G = None if G is None else G.repeat(2)
-        return _Terms(step, A, G, self._inverse(step, A, G))
-
-    def _inverse(self, step: Tensor, A: Tensor, G: Tensor | None) -> Tensor:
-        """1 / S of the equation above."""
         if self.scheme == "implicit":
-            return 1 / (1 + step * step * A)
-        return torch.ones_like(step) if G is None else 1 / (1 + step * G)
+            S = 1 + step * step * A
+        else:
+            S = torch.ones_like(step) if G is None else 1 + step * G
+            low, high = _stable_stiffness(step, S)
+            A = torch.maximum(torch.minimum(A, high), low)
+        # From tr M = 2 r cos θ and r² = det M = 1 / S; the bounds keep sin θ away from 0.
+        q = step * step * A
+        root = S.sqrt()
+        sine = (q - (root - 1).square()) / (4 * root)  # of θ / 2, squared
+        theta = 2 * sine.clamp(1e-8, 1 - 1e-6).sqrt().asin()
+        terms = _Terms(step, A, 1 / S, -0.5 * S.log(), theta)
+        return _Terms(*(part.repeat(2) for part in terms)) if self.paired else terms
 
     def step_function(self, u: Tensor, state: State, w: _Terms, dt: float | Tensor) -> State:
-        """The equation above."""
+        """The equation above, with uneven time as a power of it."""
         y, z = state
-        step, inverse = w.step, w.inverse
-        if isinstance(dt, Tensor):
-            step = dt * step
-            inverse = self._inverse(step, w.A, w.G)
-        z = (z + step * (u - w.A * y)) * inverse
-        return State(y + step * z, z)
+        z_next = (z + w.step * (u - w.A * y)) * w.inverse
+        y_next = y + w.step * z_next
+        if not isinstance(dt, Tensor):
+            return State(y_next, z_next)
+        # M^dt = a M + b; where the input holds the state, at y = u / A and z = 0, nothing moves.
+        sine = w.theta.sin()
+        a = torch.exp((dt - 1) * w.log_r) * torch.sin(dt * w.theta) / sine
+        b = -torch.exp(dt * w.log_r) * torch.sin((dt - 1) * w.theta) / sine
+        held = u / w.A.clamp(min=1e-4)
+        return State(a * y_next + b * y + (1 - a - b) * held, a * z_next + b * z)
 
     # ---- first values --------------------------------------------------------------------------
     def _initialise(self, name: str, parameter: Tensor, inputs: int) -> None:
@@ -199,25 +201,9 @@ class LinOSS(SequenceLayer):
                 w.raw_damping.copy_((r**-2 - 1) / step)
                 w.raw_stiffness.copy_((1 + r * r - 2 * r * cosine) / (r * step) ** 2)
 
-    def _warn_unstable(self, longest: float = 1.0) -> bool:
-        if self.scheme == "implicit" or longest <= 1:
-            return False
-        with torch.no_grad():
-            for suffix in self._suffixes:
-                step, A, G, _ = self.prepare(self.layer_weights(suffix))
-                _, high = _stable_stiffness(longest * step, G)
-                if bool((A > high).any()):
-                    condition = "elapsed * step must be small against the periods"
-                    advice = 'choose scheme="implicit"'
-                    return warn_unstable(condition, f"scheme={self.scheme!r}", advice, longest)
-        return False
 
-
-def _stable_stiffness(step: Tensor, G: Tensor | None) -> tuple[Tensor, Tensor]:
+def _stable_stiffness(step: Tensor, S: Tensor) -> tuple[Tensor, Tensor]:
     """The smallest and largest A for which the eigenvalues of IMEX are complex."""
-    if G is None:
-        return torch.zeros_like(step), 4 / (step * step)
-    S = 1 + step * G
     root = 2 * S.sqrt()
     return (1 + S - root) / (step * step), (1 + S + root) / (step * step)
 
@@ -239,7 +225,8 @@ class LinOSSBlock(Stored, nn.Module):
         damping: Whether every oscillator learns a damping (D-LinOSS); needs "implicit-explicit".
         norm: "layer" (over the features of a step) or "batch" (the publication's, over all steps of
             a batch; in training a sequence then depends on the others of its batch).
-        dropout: Probability in [0, 1] of zeroing a number behind GELU and behind the gate.
+        dropout: Probability in [0, 1] of zeroing a feature behind GELU and behind the gate; one
+            mask per sequence.
         batch_first: Whether input and output are [B, T, H] instead of [T, B, H].
         memory: See ``LinOSS``.
         device: Where the parameters live.
@@ -366,7 +353,9 @@ class LinOSSBlock(Stored, nn.Module):
         return v
 
     def _drop(self, x: Tensor) -> Tensor:
-        return F.dropout(x, self.dropout, self.training) if self.dropout else x
+        if not self.training or self.dropout == 0:
+            return x
+        return x * F.dropout(x.new_ones(x.shape[1:]), self.dropout)
 
     def extra_repr(self) -> str:
         """Names what differs from the defaults."""
@@ -376,9 +365,9 @@ class LinOSSBlock(Stored, nn.Module):
 class LinOSSNetwork(SequenceLayer):
     r"""Blocks of oscillators behind a linear encoder, with the call of ``nn.LSTM``.
 
-    The model of the publication without its readout, which ``SequenceModel`` adds:
-    ``SequenceModel("LinOSS", ..., readout="mean")``. Its output is not a variable of its state, as
-    that of ``LinOSS`` is.
+    The published model without its readout, which ``SequenceModel`` adds:
+    ``SequenceModel("LinOSSNetwork", ..., readout="mean")``. Unlike that of ``LinOSS``, the output
+    is no variable of the state.
 
     Args:
         input_size: Features per step, F >= 1.
@@ -389,7 +378,8 @@ class LinOSSNetwork(SequenceLayer):
         damping: Whether every oscillator learns a damping (D-LinOSS); needs "implicit-explicit".
         norm: "layer" or "batch"; see ``LinOSSBlock``.
         bias: Whether the encoder has a bias.
-        dropout: Probability in [0, 1] of zeroing a number, twice in each block.
+        dropout: Probability in [0, 1] of zeroing a feature, twice in each block; one mask per
+            sequence.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         bidirectional: Whether blocks of their own also walk from the end.
         memory: See ``LinOSS``.
@@ -509,6 +499,19 @@ class LinOSSNetwork(SequenceLayer):
         output: str,
     ) -> tuple[Tensor | None, Any]:
         _checks.choice("output", output, OUTPUTS)
+        with without_autocast(x):
+            return self._run_blocks(x, state, batched, lengths, elapsed, output)
+
+    def _run_blocks(
+        self,
+        x: Tensor,
+        state: Any,
+        batched: bool,
+        lengths: Tensor | None,
+        elapsed: Tensor | None,
+        output: str,
+    ) -> tuple[Tensor | None, Any]:
+        """Walk through all blocks of each direction; arguments as of ``_run``."""
         start, x = self._start(state, x, batched), self.encoder(x)
         outputs: list[Tensor] = []
         ends: list[Any] = [None] * len(self.blocks)
