@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from anharmonic._checks import message, require
+from anharmonic._checks import listed, message, require
 from anharmonic.data.answers import Windowed
 from anharmonic.data.base import Readout, SequenceDataset, Splits, Task, counted
 from anharmonic.data.columns import Columns
@@ -313,7 +313,15 @@ class SequencesTask(Task):
         said = counted(own, noun)
         if own == self.input_size:
             return said
-        return f"{said} ({self.input_size} inputs with differences, marks of gaps, times or levels)"
+        preparation = self.preprocessing
+        added = {
+            "differences": preparation.difference,
+            "marks of gaps": preparation.masked,
+            "times": preparation.elapsed == "channel",
+            "levels": preparation.level_shift,
+        }
+        names = [name for name, is_there in added.items() if is_there]
+        return f"{said} ({self.input_size} inputs with {listed(names)})"
 
     def summary(self) -> str:
         """Says how the data were understood; of a table also what its columns were taken for."""
