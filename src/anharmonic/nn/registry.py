@@ -219,10 +219,21 @@ def argument_descriptions(cls: type) -> dict[str, str]:
     """
     texts: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        section = inspect.cleandoc(vars(base).get("__doc__") or "").partition("\nArgs:\n")[2]
-        entries = re.split(
-            r"^ {4}(\*{0,2}\w+): ", re.split(r"\n\n|\n(?=\S)", section)[0], flags=re.M
-        )
-        for name, text in zip(entries[1::2], entries[2::2], strict=True):
-            texts[name] = " ".join(text.split())
+        texts |= described_arguments(vars(base).get("__doc__") or "")
     return texts
+
+
+def described_arguments(docstring: str) -> dict[str, str]:
+    r"""Return what a docstring says of each argument.
+
+    Args:
+        docstring: In Google form.
+
+    Example:
+        >>> described_arguments("Sum.\n\nArgs:\n    a: The first.\n    b: The second.")
+        {'a': 'The first.', 'b': 'The second.'}
+    """
+    section = inspect.cleandoc(docstring).partition("\nArgs:\n")[2]
+    entries = re.split(r"^ {4}(\*{0,2}\w+): ", re.split(r"\n\n|\n(?=\S)", section)[0], flags=re.M)
+    pairs = zip(entries[1::2], entries[2::2], strict=True)
+    return {name: " ".join(text.split()) for name, text in pairs}
