@@ -104,7 +104,7 @@ def test_predictions_have_the_dates_of_the_rows_given(trained, tmp_path):
 @pytest.mark.parametrize(
     ("future", "change", "said"),
     [
-        (0, None, r"promo, kind=a and kind=b must be known for 3 steps after the last value of "
+        (0, None, r"promo and kind must be known for 3 steps after the last value of "
          r"load in new.csv; got 0 in 's0'; add rows"),
         (2, None, "got 2 in 's0'"),
         (3, (59, ",,"), "got 1 in 's0'"),

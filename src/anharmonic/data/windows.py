@@ -269,7 +269,9 @@ def with_future(
     measured = np.isfinite(part.x[:, list(forecast)]).any(axis=1)
     past = np.maximum.reduceat(np.where(measured, rows + 1, 0), begins) - begins
     names = [part.channels[i] if part.channels else str(i) for i in (*known, *forecast)]
-    columns, aim = listed(names[: len(known)]), listed(names[len(known) :])
+    kinds = () if part.columns is None else dict(part.columns.categories)
+    bare = (n.partition("=")[0] if n.partition("=")[0] in kinds else n for n in names[: len(known)])
+    columns, aim = listed(list(dict.fromkeys(bare))), listed(names[len(known) :])
     for at in np.flatnonzero(past <= 0)[:1]:
         came, advice = f"no value of {aim} in {part.name(at)}", "leave it out"
         raise ValueError(message(f"series of {part.where} must have a past", came, advice))
