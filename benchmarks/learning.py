@@ -39,7 +39,7 @@ def marks(name: str) -> tuple[str, str]:
 def train(
     model: str, path: Path, seeds: list[int], out: Path, epochs: int | None
 ) -> dict[str, object]:
-    """Test accuracies in percent, seconds and trivial answer; a diverged run counts as trivial."""
+    """Test accuracies in percent, seconds and baseline; a diverged run counts as trivial."""
     environment = RunEnvironment(out=out, file=path, progress=False)
     given = {"task_options": {"sha256": file_digest(path)}}
     given |= {} if epochs is None else {"epochs": epochs}

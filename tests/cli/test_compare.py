@@ -1,4 +1,7 @@
 import dataclasses
+import html
+import shlex
+import shutil
 import sys
 
 import numpy as np
@@ -18,7 +21,7 @@ def test_a_table_says_what_was_found(cli, tmp_path):
     assert code == 0 and err == ""
     assert "on digits" in out or "No model did better on digits" in out
     lines = out.splitlines()
-    assert {"LEM", "LSTM", "(trivial"} <= {line.split()[0] for line in lines if line}
+    assert {"LEM", "LSTM", "(baseline)"} <= {line.split()[0] for line in lines if line}
     assert "sorted by validation" in out
     assert len(read_results(tmp_path / "runs" / "results.jsonl")) == 2
     assert cli(*words)[1] == out  # nothing to do
@@ -56,8 +59,31 @@ def test_time_and_settings_are_said_before(cli, data):
     words = ("--models", "lem", "lstm", "--seeds", "0", "--epochs", "1", "--threads", "1")
     _, _, err = cli("compare", data, *words)
     said = err.splitlines()
-    assert said[0].startswith("LEM: Chosen from the data: ")
-    assert said[2].startswith("2 trainings of 2; time: ") and said[3] == "[1/2] LEM, seed 0"
+    assert said[0] == "Chosen from the data:" and said[1].startswith("* all models: batch_size 16")
+    assert err.count("batch_size") == 1 and "* LEM: dt 0.5" in said and len(max(said[:9])) <= 80
+    place = next(n for n, line in enumerate(said) if line.startswith("2 trainings of 2; time: "))
+    assert said[place + 1] == "[1/2] LEM, seed 0"
+
+
+def test_the_command_that_is_printed_predicts_with_the_best_model(cli, data, tmp_path):
+    words = (
+        "--models",
+        "resonators",
+        "lem",
+        "--seeds",
+        "0",
+        "1",
+        "--epochs",
+        "1",
+        "--threads",
+        "1",
+    )
+    code, out, _ = cli("compare", data, *words)
+    (command,) = [line.strip() for line in out.splitlines() if "anharmonic predict" in line]
+    assert code == 0 and html.escape(command) in (tmp_path / "compare.html").read_text()
+    new = shutil.copy(data, tmp_path / f"NEW{data.suffix}")
+    code, out, _ = cli(*shlex.split(command)[1:])
+    assert code == 0 and new.exists() and "wrote predictions.csv" in out
 
 
 def test_a_failure_is_said_and_the_others_stand(cli):
@@ -94,7 +120,7 @@ def test_help(cli):
     code, out, _ = cli("compare", "--help")
     assert code == 0 and out.startswith("usage: anharmonic compare TASK")
     assert "--models" in out and "--folds" in out
-    assert "--length" in cli("compare", "adding", "--help")[1]
+    assert "--length" in cli("compare", "adding", "--help-all")[1]
 
 
 def test_resonators_are_among_the_models_by_default(data):
@@ -108,7 +134,7 @@ def test_resonators_alone(cli, data):
     code, out, err = cli("compare", data, "--models", "resonators", "--seeds", "0", "1")
     assert code == 0 and "Resonators" in out and "2 runs" in out
     lines = err.splitlines()
-    assert lines[1].startswith("2 trainings of 2") and "test accuracy" in lines[3]
+    assert lines[2].startswith("2 trainings of 2") and "test accuracy" in lines[4]
 
 
 def test_without_scikit_learn_resonators_are_left_out_and_it_is_said(monkeypatch, data):

@@ -95,6 +95,33 @@ def test_a_neural_ode_has_its_adjoint(cli, tmp_path):
     assert code == 2 and "what NeuralODE has: adjoint; got 'weights'" in err
 
 
+def test_a_short_training_that_misses_a_class_is_never_called_faultless(cli, data, tmp_path):
+    words = ("--epochs", "1", "--hidden-size", "4", "--threads", "1", "--no-progress")
+    code, out, err = cli("train", "lem", data, *words)
+    assert code == 0, err
+    folder = tmp_path / re.search(r"run folder +(.*)", out)[1]
+    code, out, err = cli("diagnose", folder, "--file", data)
+    assert code == 0, err
+    said = " ".join(out.partition("In short")[2].split())
+    assert "no fault" not in said
+    assert re.search(r"The run made \d+ optimiser steps; the recipe takes 2,000", said)
+    assert f"LEM on {data.name}" in out
+    recalls = [float(r) for r in re.findall(r"^\S+ +\d+ % +(\d+) % +", out, re.M)]
+    assert min(recalls) >= 50 or re.search(r"missed: .* \(recall \d+ %\)", said)
+
+
+def test_findings_follow_from_recall_steps_and_baseline():
+    from anharmonic.diagnostics import conclusions
+
+    assert conclusions.recalls({"a": 50.0, "b": 100.0}) == ()
+    (said,) = conclusions.recalls({"a": 20.0, "b": 100.0, "c": 0.0})
+    assert "c (recall 0 %), a (recall 20 %)." in said
+    (said,) = conclusions.recalls({str(n): float(n) for n in range(8)})
+    assert "4 (recall 4 %) and 3 more classes" in said
+    assert conclusions.budget(1000, 2000) == () and conclusions.budget(999, 2000) != ()
+    assert conclusions.above_baseline("mse", 0.1, 0.2, True) == ()
+
+
 def test_few_values_make_no_power_law():
     from anharmonic.diagnostics.registry import power_law
     from anharmonic.diagnostics.timescales import scale_histogram
@@ -136,7 +163,7 @@ def test_what_is_no_finished_run_is_said_in_one_line(cli, tmp_path):
     code, _, err = cli("diagnose", "begun")
     assert code == 2 and "finish the run: anharmonic train --run begun/run.json" in err
     code, _, err = cli("diagnose")
-    assert code == 2 and "The folder of a finished run" in err
+    assert code == 2 and "Folder of a finished run" in err
     code, _, err = cli("diagnose", "begun", "--htlm", "x")
     assert code == 2 and "--html" in err
     assert "--data-dir" in cli("diagnose", "--help")[1]

@@ -38,13 +38,13 @@ def test_wide_ranges_are_logarithmic():
 def test_names_stand_beside_their_curves_without_covering_each_other():
     ends = {"LEM": 1.0, "GRU": 0.999, "LSTM": 0.998, "RNN": 0.2, "CoRNN": 0.1999}
     runs = {name: [(EPOCHS, [0.1, 0.1, 0.1, end])] for name, end in ends.items()}
-    figure = charts.learning_curves(runs, y="accuracy", level=("trivial answer", 0.1))
+    figure = charts.learning_curves(runs, y="accuracy", level=("baseline", 0.1))
     texts = figure.axes[0].texts
     heights = sorted(text.get_position()[1] for text in texts)
     assert all(b - a > 0.05 for a, b in itertools.pairwise(heights))
     assert heights[-1] <= 1.0 + 1e-9
     order = [text.get_text() for text in sorted(texts, key=lambda text: text.get_position()[1])]
-    assert order == ["trivial answer", "CoRNN", "RNN", "LSTM", "GRU", "LEM"]
+    assert order == ["baseline", "CoRNN", "RNN", "LSTM", "GRU", "LEM"]
     colours = {text.get_text(): text.get_color() for text in texts}
     assert [colours[name] for name in ends] == list(COLOURS[:5])
 

@@ -61,4 +61,4 @@ def test_rows_of_a_confusion_matrix_are_true_classes():
         ("true, predicted as", "a", "b"),
         [("a", "2", "2"), ("b", "0", "3")],
     )
-    assert class_rows(table)[0] == ("a", "100 %", "50 %", "66.7 %", "-", "4")
+    assert class_rows(table)[0] == ("a", "100 %", "50 %", "67 %", "-", "4")

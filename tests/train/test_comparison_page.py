@@ -3,7 +3,7 @@ import re
 import pytest
 
 from anharmonic.train import RunEnvironment, compare
-from anharmonic.train.comparison_page import representative, settings, write_comparison
+from anharmonic.train.comparison_page import write_comparison
 from anharmonic.train.run import Run
 from anharmonic.train.standings import Standing
 from anharmonic.train.verdict import sentences
@@ -69,13 +69,13 @@ def test_without_the_weights_the_rest_is_shown(environment, tmp_path):
 def test_the_run_in_detail_is_the_median_one(make_result):
     runs = [Run("digits", "LEM", seed=seed) for seed in range(3)]
     results = [make_result(run, test=v) for run, v in zip(runs, (90.0, 10.0, 50.0), strict=True)]
-    assert representative(Standing("LEM", tuple(results))).test == 50.0
-    assert representative(Standing("LEM", tuple(results[:2]))).test == 10.0
+    assert Standing("LEM", tuple(results)).representative.test == 50.0
+    assert Standing("LEM", tuple(results[:2])).representative.test == 10.0
 
 
 def test_settings_that_models_share_are_said_once(environment):
     found = quick("digits", environment, given={"epochs": 1})
-    said = settings(found)
+    said = found.plan.settings()
     assert next(iter(said)) == "all models" and "batch_size" in said["all models"]
     assert "dt" in said["LEM"] and "batch_size" not in said["LEM"]
     assert "epochs" not in "".join(said.values())  # it was asked for

@@ -224,7 +224,7 @@ def test_early_stop_is_remembered(tiny, environment, hook_batches):
     hook_batches(fail_once)
     with pytest.raises(OSError, match="went away"):
         fit(run, environment)
-    # (The trivial answer looks at epoch 0 again.)
+    # (The baseline looks at epoch 0 again.)
     trained = len([name for name in seen if name.startswith("train 1")])
     assert fit(run, environment).stopped == "early"
     assert len([name for name in seen if name.startswith("train 1")]) == trained

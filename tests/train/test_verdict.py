@@ -66,12 +66,12 @@ def test_how_many_runs_count_is_said(comparison):
 
 def test_models_that_learned_nothing_are_named(comparison):
     said = verdict(comparison(LEM=[90.0, 91.0], LSTM=[10.3, 11.0]))
-    assert "LSTM (10.7 ± 0.5 %) did no better than the trivial answer" in said
+    assert "LSTM (10.7 ± 0.5 %) did no better than the baseline" in said
 
 
 def test_nothing_learned_at_all_comes_first(comparison):
     said = verdict(comparison(LEM=[10.0, 10.4], LSTM=[9.0, 9.0]))
-    assert said.startswith("No model did better on GunPoint than the trivial answer")
+    assert said.startswith("No model did better on GunPoint than the baseline")
     assert "10.0 %" in said and "10.2 ± 0.3 %" in said
 
 
@@ -108,7 +108,7 @@ def test_learning_is_more_than_luck(comparison, values, better):
 def test_table_ends_with_the_trivial_answer(comparison):
     rows = table(comparison(LEM=[90.0, 91.0], LSTM=[80.0, 80.0]))
     assert rows[0] == ["LEM", "90.5 ± 0.7", "90.5 ± 0.7", "1,234", "30"]
-    assert rows[-1][:2] == ["(trivial answer)", "10.0"]
+    assert rows[-1][:2] == ["(baseline)", "10.0"]
 
 
 def test_numbers_have_the_digits_that_matter():

@@ -66,7 +66,7 @@ def test_wrong_use_is_one_line(cli):
     assert code == 2 and "must be names of figures" in err
     code, _, err = cli("figure", "g2-mud")
     assert code == 2 and "did you mean 'g2-mad'?" in err and err.count("\n") == 1
-    assert "--pictures" in cli("figure", "--help")[1]
+    assert "--pictures" in cli("figure", "--help-all")[1]
 
 
 @pytest.mark.parametrize(

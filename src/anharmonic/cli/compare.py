@@ -10,17 +10,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from anharmonic._checks import require
-from anharmonic.cli.flags import fields_of, run_command
+from anharmonic.cli.flags import HELP, fields_of, run_command
 from anharmonic.cli.main import is_debugging, one_line
 from anharmonic.cli.train import names, run_flags, task_flags
 from anharmonic.data.graphs.own import is_graph_file
 from anharmonic.data.registry import OWN_DATA, list_tasks
+from anharmonic.pages import bullets, text
 from anharmonic.train.comparison import MODELS, carry_out, plan
 from anharmonic.train.comparison_page import write_comparison
 from anharmonic.train.run import RunEnvironment
+from anharmonic.train.standings import Plan
 from anharmonic.train.verdict import report
 
 PROG = "anharmonic compare"
+USAGE = (f"{PROG} TASK [OPTIONS]", f"{PROG} FILE [OPTIONS]")
 
 
 def run(words: Sequence[str]) -> int:
@@ -38,10 +41,9 @@ def run(words: Sequence[str]) -> int:
     if not words or words[0].startswith("-"):
         example = f"for example {PROG} digits, or {PROG} mine.csv --models lem lstm; {PROG} --help"
         came = " ".join(words) or "nothing"
-        helps = bool({"-h", "--help"} & set(words))
-        require(helps, PROG, came, "called with a task or a file first", example)
-        print(f"usage: {PROG} TASK [OPTIONS]\n       {PROG} FILE [OPTIONS]\n")
-        return run_command(_command(), ["--help"], f"{PROG} TASK", compact=True)
+        asked = [word for word in words if word in HELP]
+        require(bool(asked), PROG, came, "called with a task or a file first", example)
+        return run_command(_command(), asked, PROG, USAGE)
     task, file = task_named(words[0])
     return run_command(_command(task, file, words), words[1:], f"{PROG} {words[0]}")
 
@@ -70,32 +72,31 @@ def _command(
         hidden_size: int | None = None,
         html: Path = Path("compare.html"),
     ) -> int:
-        """Trains several models on one task or file and says which does best.
+        """Train several models on a task or file and say which does best.
 
-        What is "auto" follows from the data, for each model. Start the same command again after an
-        interruption: what has a result is not trained again.
+        Settings that are left out follow from the data. After an interruption start the same
+        command again: finished trainings are kept.
 
         Args:
             run: What is the same for all models.
             task_options: Options of the task.
             environment: Where they are trained.
-            jobs: How many at a time, each in a process of its own. Without --threads they share
-                the cores.
-            models: Names of models. Default: Resonators, LEM, CoRNN, UnICORNN, LSTM, GRU; for
+            jobs: Trainings at a time, each in its own process. Without --threads they share the
+                cores.
+            models: Models to compare. Default: Resonators, LEM, CoRNN, UnICORNN, LSTM, GRU; for
                 graphs PlainGNN, GraphCON, GradientGating.
-            seeds: Every model is trained once with each.
-            folds: Of your own file: cuts all but the test part into so many parts, and trains once
-                for each as validation part.
+            seeds: Train every model with each seed.
+            folds: Cross-validate with this many folds. Needs your own file; the test set stays the
+                same.
             hidden_size: Width of every model. Default: as the recipe chooses.
-            html: The page to write; it replaces one that is there.
+            html: Page to write. It replaces one that is there.
         """
         given = {**run, "task_options": task_options}
         if hidden_size is not None:
             given["model_options"] = {"hidden_size": hidden_size}
         made = plan(task, environment, models=models or None, given=given, seeds=seeds, folds=folds)
         if environment.progress:
-            for model, recipe in made.recipes.items():
-                print(f"{model}: {recipe.describe()}", file=sys.stderr)
+            print(chosen(made), file=sys.stderr)
         # Where no bar can be drawn, a line about each training, and now and then one, is enough.
         quiet = dataclasses.replace(
             environment, progress=environment.progress and sys.stderr.isatty()
@@ -111,10 +112,20 @@ def _command(
         )
         print(report(found))
         write_comparison(html, found, f"{PROG} {shlex.join(words)}")
-        print(f"wrote {html}; it says how to predict with the best model")
+        print(f"wrote {html}")
         return 1 if found.failures else 0
 
     return command
+
+
+def chosen(made: Plan) -> str:
+    """Say once what was chosen from the data: for all models, then for each.
+
+    Args:
+        made: The plan.
+    """
+    settings = [f"{name}: {values}" for name, values in made.settings().items()]
+    return text("Chosen from the data:", bullets(settings), *made.reasons())
 
 
 def task_named(word: str) -> tuple[str, Path | None]:

@@ -31,13 +31,13 @@ def diagnose(
     data_dir: Path | None = None,
     file: Path | None = None,
 ) -> int:
-    """Looks into a trained run: prints numbers, writes a page with pictures.
+    """Look into a trained run: print numbers and write a page with pictures.
 
     Args:
-        run: The folder of a finished run, e.g. runs/adding-LEM-0123456789ab.
-        html: The page to write. Default: diagnosis.html in the run's folder.
+        run: Folder of a finished run, such as runs/adding-LEM-0123456789ab.
+        html: Page to write. Default: diagnosis.html in the run's folder.
         data_dir: Folder of the data sets. Default: ANHARMONIC_DATA, else a per-user cache.
-        file: The data file that a run on your own file was trained on.
+        file: Data file of a run that was trained on your own file.
 
     Raises:
         ValueError: If a file is damaged.

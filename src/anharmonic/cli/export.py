@@ -35,18 +35,20 @@ def export(
     data: Path | None = None,
     lut: bool = False,
 ) -> int:
-    """Writes a trained model as a program that needs no PyTorch.
+    """Write a trained model as C, ONNX or a torch.export program.
 
     Args:
-        run: The folder of a finished run, e.g. runs/file-LEM-0123456789ab.
-        c: A folder for the model as C99: model.h and model.c, and model_test.c, which checks them.
-        weights: In C, "int16" or "int8" compute in whole numbers.
-        data: A file as for training, on which whole numbers are calibrated.
-        onnx: A file for the model as ONNX, for any batch and length: samples as in your file in,
-            probabilities or values out.
-        torch: A file for the model as torch.export, likewise.
-        portable: The torch file needs PyTorch alone to be loaded, and is slower.
-        lut: In C, reads tanh and sigmoid from a table of 256 entries, without math.h.
+        run: Folder of a finished run, such as runs/file-LEM-0123456789ab.
+        c: Write C99 files into this folder. model.h and model.c are the model, model_test.c checks
+            them.
+        weights: Type of the numbers in C. "int16" and "int8" compute in whole numbers.
+        data: File as for training, to calibrate whole numbers.
+        onnx: Write an ONNX file, for any batch and length. Inputs are samples as in your file,
+            outputs probabilities or values.
+        torch: Write a torch.export file, for any batch and length. Inputs and outputs are those of
+            ONNX.
+        portable: Let the torch file load with PyTorch alone. It is then slower.
+        lut: Read tanh and sigmoid in C from a table. It has 256 entries and needs no math.h.
 
     Raises:
         ValueError: If no form is asked for, or the model has none in it.

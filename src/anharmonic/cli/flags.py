@@ -13,6 +13,8 @@ import inspect
 import io
 import itertools
 import re
+import shutil
+import sys
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import Parameter
@@ -22,10 +24,14 @@ from anharmonic._checks import message
 from anharmonic.nn.registry import argument_descriptions
 
 T = TypeVar("T")
-# Flags whose names are no names in Python.
-_FLAGS = {"start_from": "from"}
 AUTO = "auto"
 """The value of a flag that was left open."""
+HELP = ("-h", "--help", "--help-all")
+"""What asks for help."""
+NARROWEST = 60
+"""A narrower terminal breaks lines itself."""
+# Flags whose names are no names in Python.
+_FLAGS = {"start_from": "from"}
 # What tyro says, and what we say.
 _WORDS = {
     r"Unrecognized options: (.*)": r"unknown words: \1",
@@ -37,15 +43,15 @@ _WORDS = {
 
 
 def run_command(
-    command: Callable[..., T], words: Sequence[str], prog: str, compact: bool = False
+    command: Callable[..., T], words: Sequence[str], prog: str, usage: Sequence[str] = ()
 ) -> T:
-    """Calls a function with the arguments that were typed.
+    """Call a function with the arguments that were typed.
 
     Args:
         command: The function; fields of its dataclasses are flags without a prefix.
         words: What was typed.
         prog: How the command is called, for the help.
-        compact: Whether the help is flags only.
+        usage: The ways to call it, for the help.
 
     Returns:
         What the function returns.
@@ -56,6 +62,12 @@ def run_command(
     """
     import tyro
     from tyro import conf
+
+    if asked := [word for word in words if word in HELP]:
+        from anharmonic.cli.help import help_text  # a training does without
+
+        print(help_text(command, prog, everything="--help-all" in asked, usage=usage))
+        raise SystemExit(0)
 
     @functools.wraps(command)
     def read(*args: Any, **kwargs: Any) -> Any:
@@ -73,11 +85,9 @@ def run_command(
                     conf.SuppressFixed,
                     conf.PositionalMetavarFromFieldName,
                 ),
-                compact_help=compact,
+                add_help=False,
             )
-    except SystemExit as stop:
-        if stop.code in (0, None):
-            raise
+    except SystemExit:
         raise ValueError(_in_our_words(said.getvalue(), prog)) from None
     result: T = call()
     return result
@@ -157,7 +167,7 @@ def _constructor(
         else p
         for p in parameters
     ]
-    described = _descriptions(kind)
+    described = descriptions(kind)
     entries = "".join(
         f"    {p.name}: {described[p.name]}\n" for p in parameters if p.name in described
     )
@@ -165,25 +175,6 @@ def _constructor(
     made.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     made.__doc__ = f"{(inspect.getdoc(kind) or '').partition(chr(10))[0]}\n\nArgs:\n{entries}"
     return conf.arg(constructor=made)
-
-
-def _descriptions(kind: type) -> dict[str, str]:
-    """What is said of each argument: in docstrings of classes, or below the fields themselves."""
-    described = argument_descriptions(kind)
-    if (options := getattr(kind, "options_class", None)) is not None:
-        described |= argument_descriptions(options)
-    if dataclasses.is_dataclass(kind):
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-        assert isinstance(tree, ast.ClassDef)
-        for entry, text in itertools.pairwise(tree.body):
-            if (
-                isinstance(entry, ast.AnnAssign)
-                and isinstance(entry.target, ast.Name)
-                and isinstance(text, ast.Expr)
-                and isinstance(text.value, ast.Constant)
-            ):
-                described[entry.target.id] = " ".join(str(text.value.value).split())
-    return described
 
 
 def options_of(
@@ -219,3 +210,59 @@ def options_of(
 
 def _or_auto(hint: Any) -> Any:
     return hint if AUTO in get_args(hint) else hint | Literal["auto"]
+
+
+def descriptions(kind: type) -> dict[str, str]:
+    """Return what is said of each argument, in docstrings of classes or below the fields.
+
+    Args:
+        kind: The class.
+    """
+    described = argument_descriptions(kind)
+    if (options := getattr(kind, "options_class", None)) is not None:
+        described |= argument_descriptions(options)
+    if dataclasses.is_dataclass(kind):
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+        assert isinstance(tree, ast.ClassDef)
+        for entry, text in itertools.pairwise(tree.body):
+            if (
+                isinstance(entry, ast.AnnAssign)
+                and isinstance(entry.target, ast.Name)
+                and isinstance(text, ast.Expr)
+                and isinstance(text.value, ast.Constant)
+            ):
+                described[entry.target.id] = " ".join(str(text.value.value).split())
+    return described
+
+
+def wrapped(text: str) -> str:
+    """Break lines at blanks where standard error is a terminal.
+
+    Args:
+        text: One paragraph.
+    """
+    if not sys.stderr.isatty():
+        return text
+    columns = max(shutil.get_terminal_size().columns, NARROWEST)
+    return textwrap.fill(text, columns, break_long_words=False, break_on_hyphens=False)
+
+
+def hanging(name: str, text: str, wrap: bool) -> str:
+    """Return a name and a text, whose further lines begin below its first.
+
+    Args:
+        name: The name, with the blanks after it.
+        text: The text.
+        wrap: Whether lines are broken at all: a pipe wants one line per name.
+    """
+    if not wrap:
+        return f"{name}{text}"
+    columns = max(shutil.get_terminal_size().columns, NARROWEST)
+    return textwrap.fill(
+        text,
+        columns,
+        initial_indent=name,
+        subsequent_indent=" " * len(name),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

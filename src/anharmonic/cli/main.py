@@ -20,19 +20,19 @@ from anharmonic._checks import choice, message, missing_extra, missing_papers
 
 COMMANDS = {
     "train": "train a model on a task or on your own file",
-    "compare": "train several models on a task or file; a table and a page say which does best",
-    "search": "search a model's settings on a task or file, judged by validation",
+    "compare": "train several models and say which does best",
+    "search": "search a model's settings, judged by validation",
     "predict": "apply a trained model to a file and write a CSV",
-    "export": "write a trained model as C for a microcontroller, or as ONNX",
-    "diagnose": "look into a trained run: gradients, time scales, energies; numbers and a page",
-    "list": "list models and tasks, and with anharmonic-papers tables and figures",
-    "info": "say what is installed here and which backend computes, and why",
+    "export": "write a trained model as C, ONNX or a torch.export program",
+    "diagnose": "look into a trained run: gradients, time scales, energies",
+    "list": "list models and tasks",
+    "info": "say what is installed and which backend computes",
 }
 PAPERS = {
-    "table": "run the rows of a table of the papers, or search their settings (--search)",
-    "figure": "measure and draw figures of the papers, training where they need it",
-    "report": "print tables beside the reported numbers, or write HTML and Markdown",
-    "theory": "check the statements that the papers prove about the models",
+    "table": "run the rows of a table of the papers",
+    "figure": "measure and draw a figure of the papers",
+    "report": "print tables beside the published numbers",
+    "theory": "check statements that the papers prove",
 }
 """What the package anharmonic-papers adds."""
 DEBUG = "ANHARMONIC_DEBUG"
@@ -190,9 +190,7 @@ def usage() -> str:
     added = _plugins.names("anharmonic.commands")
     known = {name: PAPERS.get(name, "") for name in added if name not in COMMANDS}
     known |= {
-        name: f"{what} (needs anharmonic-papers)"
-        for name, what in PAPERS.items()
-        if name not in added
+        name: f"{what} (in anharmonic-papers)" for name, what in PAPERS.items() if name not in added
     }
     known = COMMANDS | known
     width = max(map(len, known))
@@ -203,9 +201,11 @@ def usage() -> str:
             "",
             *lines,
             "",
-            "anharmonic COMMAND --help says more; --version prints the version; --debug (or",
-            f"{DEBUG}=1) shows the whole trace of an error.",
-            "A first try: anharmonic train lem digits, or anharmonic compare mine.csv",
+            "anharmonic COMMAND --help   shows the flags of a command",
+            "anharmonic --version        prints the version",
+            f"--debug, or {DEBUG}=1  shows the whole trace of an error",
+            "",
+            "To begin: anharmonic train lem digits, or anharmonic compare mine.csv",
         ]
     )
 

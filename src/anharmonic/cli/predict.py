@@ -42,17 +42,16 @@ def write_predictions(
     batch_size: int = 256,
     evaluate: bool = False,
 ) -> int:
-    """Writes a trained model's predictions for a file of sequences as CSV.
+    """Write a trained model's predictions for a file as CSV.
 
     Args:
-        run: The folder of a finished run, e.g. runs/file-LEM-0123456789ab.
-        data: The sequences, or the graph, in a file as for training; targets in it are not looked
-            at without --evaluate.
-        output: The CSV to write, in a folder that exists; it replaces a file that is there. -
-            writes to standard output.
-        batch_size: Sequences computed together, at least 1.
-        evaluate: Also measures the predictions against the targets in the data, beside the
-            trivial answer, over all and per class.
+        run: Folder of a finished run, such as runs/file-LEM-0123456789ab.
+        data: File as for training. Its targets are read only with --evaluate.
+        output: CSV file to write, "-" for standard output. Its folder must exist; a file that is
+            there is replaced.
+        batch_size: Sequences computed together. At least 1.
+        evaluate: Compare the predictions with the targets in the file. Prints the scores beside
+            those of the baseline, over all and per class.
 
     Raises:
         ValueError: If the run or the data are damaged, or the data to evaluate on have no targets.
@@ -96,7 +95,7 @@ def write_predictions(
 
 
 def evaluation_text(found: Evaluation) -> str:
-    """The metrics beside those of the trivial answer, then every class.
+    """The metrics beside those of the baseline, then every class.
 
     Args:
         found: What ``train.evaluate_run`` gave.
@@ -112,7 +111,7 @@ def evaluation_text(found: Evaluation) -> str:
         text,
     )
 
-    head = (f"of {found.scores.count}", "model", f"trivial answer ({found.trivial_answer})")
+    head = (f"of {found.scores.count}", "model", f"baseline ({found.trivial_answer})")
     rows = metric_rows(found.scores, found.trivial)
     parts: list[Any] = [grid(head, rows)]
     if found.scores.confusion:
@@ -120,9 +119,9 @@ def evaluation_text(found: Evaluation) -> str:
         parts.append(f"95 % interval of the accuracy: {low:.3g} to {high:.3g} %")
     if not found.is_better:
         by = found.judged_by.replace("_", " ")
-        parts.append(f"The model is NOT better than the trivial answer, judged by {by}.")
+        parts.append(f"The model is NOT better than the baseline, judged by {by}.")
     if len(found.scores.outputs) > 1 or any(one.rmse_by_step for one in found.scores.outputs):
-        heads = (*OUTPUT_HEAD[:2], "trivial", *OUTPUT_HEAD[2:])
+        heads = (*OUTPUT_HEAD[:2], "baseline", *OUTPUT_HEAD[2:])
         pairs = zip(output_rows(found.scores), output_rows(found.trivial), strict=True)
         errors = [(*mine[:2], other[1], *mine[2:]) for mine, other in pairs]
         parts += ["", grid(heads, errors, fixed=heads[1:])]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from anharmonic._checks import require
-from anharmonic.cli.flags import fields_of, run_command
+from anharmonic.cli.flags import HELP, fields_of, run_command
 from anharmonic.cli.train import model_flags, names, run_flags, task_flags
 from anharmonic.train.estimate import expected_seconds
 from anharmonic.train.recipe import fill, recipe
@@ -20,6 +20,7 @@ from anharmonic.train.trials import BestTrial, Range, search
 from anharmonic.train.watching import in_words
 
 PROG = "anharmonic search"
+USAGE = (f"{PROG} MODEL TASK [OPTIONS]", f"{PROG} MODEL FILE [OPTIONS]")
 _FEW_FOLDS = 3
 # Flags that take a value and are none of `anharmonic train`.
 _OWN = ("--trials", "--storage", "--folds")
@@ -39,13 +40,12 @@ def run(words: Sequence[str]) -> int:
     """
     named = [word for word in words[:2] if not word.startswith("-")]
     if len(named) < 2:
-        helps = bool({"-h", "--help"} & set(words))
+        asked = [word for word in words if word in HELP]
         example = f"for example {PROG} lem mine.csv --trials 20; for a row of the papers' tables "
         example += "`anharmonic table ID --search`"
         came = " ".join(words) or "nothing"
-        require(helps, PROG, came, "called with a model and a task or file first", example)
-        print(f"usage: {PROG} MODEL TASK [OPTIONS]\n       {PROG} MODEL FILE [OPTIONS]\n")
-        return run_command(_command(), ["--help"], f"{PROG} MODEL TASK", compact=True)
+        require(bool(asked), PROG, came, "called with a model and a task or file first", example)
+        return run_command(_command(), asked, PROG, USAGE)
     model, task, file = names(*named)
     prog = f"{PROG} {words[0]} {words[1]}"
     return run_command(_command(model, task, file, words), words[2:], prog)
@@ -74,23 +74,23 @@ def _command(
         folds: int | None = None,
         storage: str | None = None,
     ) -> int:
-        """Searches a model's settings on a task or file and prints the best as a command.
+        """Search a model's settings on a task or file and print the best as a command.
 
-        Around the settings that follow from the data: learning rate, time step, width, layers,
-        dropout and clipping, except what is given. Trials that fall behind are stopped. Start the
-        same command again after an interruption, or with more --trials, and it goes on.
+        Varies learning rate, time step, width, layers, dropout and clipping, unless you set them.
+        The best validation score wins, and trials that fall behind are stopped. After an
+        interruption, or for more --trials, start the same command again: it continues.
 
         Args:
             run: What all trials share.
             model_options: Options of the model that stay as they are.
             task_options: Options of the task.
             environment: Where they are trained; they go to the folder searches in --out.
-            trials: Trials in all, those done before included.
-            folds: Of your own file: judges by the mean over so many validation parts. Default: 3
-                where the file is too small for one, else none.
-            storage: Where the search is kept, for any number of processes that search together:
-                the path of a SQLite file, or the URL of another database
-                (postgresql://USER@HOST/NAME). Trials of a process that died are taken up again.
+            trials: Trials in all, including finished ones.
+            folds: Judge by cross-validation with this many folds. Needs your own file. Default: 3
+                if the file is too small for a validation part, else none.
+            storage: Database of the search. The path of a SQLite file or the URL of another
+                database (postgresql://USER@HOST/NAME). Any number of processes can search together;
+                trials of a process that died are taken up again.
                 Default: MODEL-TASK.db in the folder of the trials.
         """
         advice = "leave it out, or search on a file"

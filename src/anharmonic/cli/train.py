@@ -12,9 +12,17 @@ from typing import Annotated, Any
 
 from anharmonic._checks import choice, distinct, listed, message, require, text_of
 from anharmonic._processes import return_large_blocks
-from anharmonic.cli.flags import fields_of, open_fields_of, options_of, run_command
+from anharmonic.cli.flags import (
+    HELP,
+    fields_of,
+    hanging,
+    open_fields_of,
+    options_of,
+    run_command,
+    wrapped,
+)
 from anharmonic.data.base import Task
-from anharmonic.data.metrics import PERCENT, accuracy_interval
+from anharmonic.data.metrics import accuracy_interval, shown_metric
 from anharmonic.data.readers import FILE_SUFFIXES
 from anharmonic.data.registry import OWN_DATA, SHARDS_INDEX, list_tasks, task_class
 from anharmonic.nn.registry import canonical_name, model_class, model_kind
@@ -32,11 +40,11 @@ from anharmonic.train.run import FITTED_FIELDS, Run, RunEnvironment
 
 PROG = "anharmonic train"
 USAGE = (
-    f"usage: {PROG} MODEL TASK [OPTIONS]",
-    f"       {PROG} MODEL FILE [OPTIONS]            (FILE: {', '.join(FILE_SUFFIXES)})",
-    f"       {PROG} MODEL FOLDER [OPTIONS]          (a file for every recording)",
-    f"       {PROG} MODEL {SHARDS_INDEX} [OPTIONS]     (shards: data larger than memory)",
-    f"       {PROG} --run RUN.json [OPTIONS OF THE ENVIRONMENT]",
+    f"{PROG} MODEL TASK [OPTIONS]",
+    f"{PROG} MODEL FILE [OPTIONS]",
+    f"{PROG} MODEL FOLDER [OPTIONS]       (one file per recording)",
+    f"{PROG} MODEL {SHARDS_INDEX} [OPTIONS]  (data larger than memory)",
+    f"{PROG} --run RUN.json [OPTIONS]     (repeats a run exactly)",
 )
 # Above this the interval is narrower than what another seed changes.
 _MANY_TESTED = 2000
@@ -57,10 +65,9 @@ def run(words: Sequence[str]) -> int:
     if any(w == "--run" or w.startswith("--run=") for w in words):
         return run_command(train_stored, words, PROG)
     named = [w for w in words[:2] if not w.startswith("-")]
-    helps = [word for word in words if word in ("-h", "--help", "-H", "--help-verbose")]
+    helps = [word for word in words if word in HELP]
     if len(named) < 2 and helps:
-        print("\n".join(USAGE), end="\n\n")
-        run_command(_command(), helps, f"{PROG} MODEL TASK", compact=True)
+        run_command(_parser(), helps, PROG, USAGE)
     require(
         len(named) == 2,
         PROG,
@@ -74,19 +81,19 @@ def run(words: Sequence[str]) -> int:
         from anharmonic.train.warm import given_like  # few runs begin with others' weights
 
         given = given_like(start, asked.model, asked.task, given)
-    first = fill(asked.model, asked.task, given, asked.environment)
+    filled = fill(asked.model, asked.task, given, asked.environment)
     if asked.environment.progress:
-        print(first.describe(), file=sys.stderr)
-    seeds = asked.seeds or (first.run.seed,)
-    runs = [dataclasses.replace(first.run, seed=seed) for seed in seeds]
+        print(wrapped(filled.describe()), file=sys.stderr)
+    seeds = asked.seeds or (filled.run.seed,)
+    runs = [dataclasses.replace(filled.run, seed=seed) for seed in seeds]
     if asked.folds is not None:
         runs = [fold for run in runs for fold in folds_of(run, asked.folds)]
-    results = [train(run, asked.environment, first.task_of(run)) for run in runs]
+    results = [train(run, asked.environment, filled.task_of(run)) for run in runs]
     if len(results) > 1:
         print(spread(results))
     if asked.refit:
         run_of_all = refitted(results)
-        train(run_of_all, asked.environment, first.task_of(run_of_all))
+        train(run_of_all, asked.environment, filled.task_of(run_of_all))
     return 0
 
 
@@ -103,7 +110,8 @@ def spread(results: Sequence[Result]) -> str:
         if len(values) == len(results):
             what = "validation" if name == "valid" else name
             mean, deviation = statistics.fmean(values), statistics.stdev(values)
-            parts.append(f"{what} {metric} {mean:.6g} ± {deviation:.2g}")
+            reached = shown_metric(mean, metric, results[0].tested)
+            parts.append(f"{what} {metric} {reached} ± {deviation:.2g}")
     return f"{', '.join(parts)} (mean ± standard deviation of {len(results)} runs)"
 
 
@@ -155,12 +163,12 @@ def read(words: Sequence[str]) -> Asked:
         ValueError: If a name or an option is wrong.
         FileNotFoundError: If the user's file does not exist.
     """
-    command = _command(*names(words[0], words[1]))
-    return run_command(command, words[2:], f"{PROG} {words[0]} {words[1]}")
+    parser = _parser(*names(words[0], words[1]))
+    return run_command(parser, words[2:], f"{PROG} {words[0]} {words[1]}")
 
 
-def _command(model: str = "", task: str = "", file: Path | None = None) -> Callable[..., Asked]:
-    """The command, with the flags of a model and a task; without names those of every run.
+def _parser(model: str = "", task: str = "", file: Path | None = None) -> Callable[..., Asked]:
+    """What reads the flags: those of a model and a task; without names those of every run.
 
     Args:
         model: Canonical name of the model.
@@ -179,25 +187,25 @@ def _command(model: str = "", task: str = "", file: Path | None = None) -> Calla
         streaming: bool = False,
         new_head: bool = False,
     ) -> Asked:
-        """Trains a model on a task; with their names the help has their options, too.
+        """Train a model on a task or on your own file.
 
-        What is "auto" is chosen from the data, and printed.
+        The help of a model and a task (train lem digits --help) lists their options, too. Settings
+        that are left out follow from the data and are printed.
 
         Args:
             run: What is trained.
             model_options: Options of the model.
             task_options: Options of the task.
             environment: Where it is trained.
-            seeds: Several seeds, one after the other, instead of --seed: --seeds 0 1 2. Prints mean
-                and standard deviation.
-            folds: Of your own file: cuts all but the test part into so many parts (classes in their
-                shares, groups whole), trains once for each as validation part, and prints mean and
-                standard deviation.
-            refit: Of your own file: in the end trains on training and validation data together, for
-                as many epochs as were best.
-            new_head: With --from: draws the output layer anew, for other classes or values.
-            streaming: Trains a model that can run sample by sample, and be exported to C: one that
-                reads forwards only.
+            seeds: Train once with each of these seeds. Prints mean and standard deviation.
+            folds: Cross-validate with this many folds. Needs your own file; the test set stays the
+                same. Classes keep their shares, groups stay whole. Prints mean and standard
+                deviation.
+            refit: Finally train on training and validation data. Needs your own file; takes as many
+                epochs as were best.
+            new_head: Draw the output layer anew, for other classes or values. Only with --from.
+            streaming: Train a model that runs sample by sample. It reads forwards only, and can be
+                exported to C.
         """
         options = dict(task_options)
         if folds is not None or refit:
@@ -326,16 +334,18 @@ def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Re
         return_large_blocks()
     result = fit(run, environment, task)
     folder = environment.out / run.folder_name
-    unit = " %" if result.metric in PERCENT else ""
-    lines = {f"test {result.metric}": f"{result.test:.6g}{unit} (seed {run.seed}{_sure(result)})"}
+
+    def shown(value: float) -> str:
+        return shown_metric(value, result.metric, result.tested)
+
+    lines = {f"test {result.metric}": f"{shown(result.test)} (seed {run.seed}{_sure(result)})"}
     if result.trivial is not None:
-        lines["trivial answer"] = f"{result.trivial:.6g}{unit}{_not_better(result)}"
+        lines["baseline"] = f"{shown(result.trivial)}{_not_better(result)}"
     if said := not_learned(result):
         lines["training"] = said
     if result.valid is not None:
         chosen = f" (epoch {result.best_epoch})" if model_kind(run.model) != "fitted" else ""
-        valid = f"{result.valid:.6g}{unit}{chosen}"
-        lines[f"validation {result.metric}"] = valid
+        lines[f"validation {result.metric}"] = f"{shown(result.valid)}{chosen}"
     lines |= {
         "parameters": str(result.parameters),
         "seconds": f"{result.seconds:.1f}",
@@ -353,7 +363,8 @@ def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Re
             lines["to predict"] = f"anharmonic predict {words}"
     width = max(map(len, lines))
     for name, value in lines.items():
-        print(f"{name.ljust(width)}  {value}")
+        typed = name in ("run folder", "to predict")  # to be copied in one piece
+        print(hanging(f"{name.ljust(width)}  ", value, sys.stdout.isatty() and not typed))
     if (report := read_report(folder)) is not None:
         from anharmonic.pages import report_text
 

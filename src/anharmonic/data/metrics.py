@@ -218,6 +218,38 @@ _SUMS: dict[str, Callable[[Tensor, Batch | GraphBatch], tuple[Tensor, Tensor | i
 }
 
 
+def shown_metric(value: float, metric: str, answers: int | None = None) -> str:
+    r"""Format a metric with its unit; percentages of few answers have no decimals.
+
+    Args:
+        value: The value.
+        metric: Name of the metric.
+        answers: On how many answers it was measured, if that is known.
+
+    Example:
+        >>> shown_metric(71.4286, "accuracy", 14), shown_metric(71.4286, "accuracy", 700)
+        ('71\xa0%', '71.4\xa0%')
+        >>> shown_metric(0.0123456, "mse")
+        '0.0123456'
+    """
+    if metric not in PERCENT:
+        return f"{value:.6g}"
+    return f"{value:.{decimals(answers)}f}\N{NO-BREAK SPACE}%"
+
+
+def decimals(answers: int | None) -> int:
+    """Return how many decimals of a percentage of so many answers mean something.
+
+    Args:
+        answers: Their number; None if it is not known.
+
+    Example:
+        >>> decimals(14), decimals(700), decimals(50_000)
+        (0, 1, 2)
+    """
+    return 1 if answers is None else 0 if answers < 100 else 1 if answers < 20_000 else 2
+
+
 def accuracy_interval(accuracy: float, count: int) -> tuple[float, float]:
     """Where the accuracy on ever more data of the same kind lies, by Wilson's 95 % interval.
 

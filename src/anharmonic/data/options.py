@@ -133,16 +133,16 @@ class DataOptions:
             a bar alone for none) or as columns of 0 and 1 (of a table, target_column="walk|talk").
         standardise: Whether every input channel gets mean 0 and standard deviation 1, measured on
             the training data. Targets stay as they are, see `scale_target`.
-        missing: "error" refuses NaN in the inputs; "mean" puts the channel's training mean there;
-            "forward" the last known value of the sequence (the mean before the first); "mask" the
-            mean, and for every channel with gaps a further one that is 1 there.
+        missing: How to treat missing inputs. "error" refuses NaN; "mean" puts the channel's
+            training mean there; "forward" the last known value of the sequence (the mean before the
+            first); "mask" the mean, and for every channel with gaps a further one that is 1 there.
         split_seed: Decides the split, in `[0, 2**32)`. The test part depends on it and `split`
             alone.
-        split: "random", every class in its share; "groups", no group of the file in two parts;
-            "time", the earliest sequences train, the latest test (by `times`, else in the order
-            of the file; with `window` or `horizon`, the beginning of every sequence trains, its end
-            tests); "auto": by groups where the file has them, else random, but windows of fewer
-            than 10 sequences by time.
+        split: How to choose the test part. "random", every class in its share; "groups", no group
+            of the file in two parts; "time", the earliest sequences train, the latest test (by
+            `times`, else in the order of the file; with `window` or `horizon`, the beginning of
+            every sequence trains, its end tests); "auto": by groups where the file has them, else
+            random, but windows of fewer than 10 sequences by time.
         test_groups: The groups that are the test part; empty to draw them.
         valid_share: Share of the sequences that validates, in [0, 1); 0 for no validation: all but
             the test part trains. None: the file's own validation part, or 0.15.
@@ -159,20 +159,21 @@ class DataOptions:
         scale_each: Whether every sequence gets mean 0 and standard deviation 1 by itself; what that
             takes from it, its mean and the logarithm of its standard deviation, is appended as
             channels. Not for forecasts.
-        target_column: Of a table, the column of the targets; None to find it by its name.
-        id_column: Of a table, the column that says which sequence a row is of.
-        time_column: Of a table, the column of times: numbers or dates; "none" if no column is, so
-            that rows stay in the order of the file.
-        group_column: Of a table, the column of subjects or recordings.
+        target_column: Table column of the targets. None to find it by its name.
+        id_column: Table column that names the sequence of a row.
+        time_column: Table column of times, numbers or dates. "none" if there is no such column:
+            rows then stay in the order of the file.
+        group_column: Table column of subjects or recordings.
         layout: Of a table: "wide", a row per sequence; "long", a row per step; "nested", a row per
             sequence whose cells are lists; "auto" to find out.
-        window: Steps of the windows that sequences are cut into, after they are cut into parts: no
-            window is in two parts. A prediction for a sequence is then the mean over its windows.
-            None for whole sequences; with `horizon`, 4 horizons where the series are long enough.
+        window: Steps per window that sequences are cut into. Sequences are split into parts
+            first, so no window is in two parts. A prediction for a sequence is then the mean over
+            its windows. None for whole sequences; with `horizon`, 4 horizons where the series are
+            long enough.
         stride: Steps from one window to the next; None for `window`, with `horizon` 1.
-        horizon: Steps to forecast: from a window of the past the next values of the channels
-            `forecast`. `y` is not read. Targets are scaled, and an output of 0 stands for the last
-            known value. None if nothing is forecast.
+        horizon: Steps to forecast. A window of the past predicts the next values of the channels
+            in `forecast`. `y` is not read. Targets are scaled, and an output of 0 stands for the
+            last known value. None if nothing is forecast.
         forecast: Channels to forecast, by name or number from 0; empty for all.
         known: Of forecasts, channels or columns of a table that are known in advance, such as a
             calendar or a price; text as categories. The model gets them for the steps to forecast,
@@ -197,7 +198,7 @@ class DataOptions:
         annotations: Of a folder, the ending of the files that label the steps of a recording.
         resample: Of a folder of sounds, the samples per second to which all are resampled. None to
             leave them; they must then agree.
-        metric: What is measured: of classes "accuracy", "balanced_accuracy" (mean recall of the
+        metric: What is measured. Of classes "accuracy", "balanced_accuracy" (mean recall of the
             classes) or "cross_entropy", of labels "f1" (micro-averaged), of values "rmse", "mse" or
             "mae"; "auto" is the first of these.
         season: Of a forecast, steps after which it repeats: the baseline is the better one of the

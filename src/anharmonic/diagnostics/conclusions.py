@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 FADED, EXPLODED = 1e-4, 1e3
 """Gradients that are so many times as large further back are called vanished or exploded."""
@@ -15,6 +15,11 @@ SHUT = 0.05
 """A gate whose mean rate is smaller lets almost nothing of the graph through."""
 STRAIGHT = 0.8
 """A power law is called one from so large an r² on."""
+MISSED = 50.0
+"""A class with a smaller recall, in percent, is missed more often than found."""
+SHORT = 0.5
+"""A training with a smaller share of the recipe's steps is called short."""
+_FEW_CLASSES = 5
 MOVED = 10.0
 """An adjoint's score from which it changes much."""
 
@@ -145,6 +150,68 @@ def adjoint(score: float) -> tuple[str, ...]:
     if score < MOVED:
         return ()
     return (f'Gradients change by a factor of {score:.3g} over time: dynamics="skew" limits that.',)
+
+
+def recalls(by_class: Mapping[str, float]) -> tuple[str, ...]:
+    """Say which classes are found less often than missed.
+
+    Args:
+        by_class: Recall of every class, in percent.
+
+    Example:
+        >>> recalls({"calm": 95.0, "fault": 20.0})[0][:45]
+        'Found less often than missed: fault (recall 2'
+    """
+    missed = {name: recall for name, recall in by_class.items() if recall < MISSED}
+    if not missed:
+        return ()
+    worst = sorted(missed.items(), key=lambda pair: pair[1])
+    named = ", ".join(f"{name} (recall {recall:.0f} %)" for name, recall in worst[:_FEW_CLASSES])
+    more = f" and {len(worst) - _FEW_CLASSES} more classes" if len(worst) > _FEW_CLASSES else ""
+    return (
+        f"Found less often than missed: {named}{more}. What helps: more examples, longer training, "
+        "--class-weights balanced.",
+    )
+
+
+def budget(steps: int, usual: int) -> tuple[str, ...]:
+    """Say whether a training was much shorter than the recipe's.
+
+    Args:
+        steps: Optimiser steps that were made.
+        usual: Those of the recipe.
+
+    Example:
+        >>> budget(60, 2000)[0][:58]
+        'The run made 60 optimiser steps; the recipe takes 2,000. L'
+    """
+    if steps >= SHORT * usual:
+        return ()
+    return (
+        f"The run made {steps:,} optimiser steps; the recipe takes {usual:,}. Leave out --epochs "
+        "for the recipe's number.",
+    )
+
+
+def above_baseline(metric: str, value: float, baseline: float, better: bool) -> tuple[str, ...]:
+    """Say whether a model is hardly better than the baseline.
+
+    Args:
+        metric: Name of the metric.
+        value: What the model reached.
+        baseline: What the baseline reaches.
+        better: Whether the model is better by more than a little.
+
+    Example:
+        >>> above_baseline("mse", 0.166, 0.167, False)
+        ('The model is hardly better than the baseline: mse 0.166 against 0.167.',)
+    """
+    if better:
+        return ()
+    return (
+        f"The model is hardly better than the baseline: {metric} {value:.4g} against "
+        f"{baseline:.4g}.",
+    )
 
 
 def training(

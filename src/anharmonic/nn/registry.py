@@ -23,6 +23,7 @@ SEQUENCE_LAYERS = {
     "NeuralOscillator": f"{_LAYERS}oscillator:NeuralOscillator",
     "MultiLayerNeuralOscillator": f"{_LAYERS}oscillator:MultiLayerNeuralOscillator",
     "SkewRNN": f"{_LAYERS}skew:SkewRNN",
+    "LinOSSNetwork": f"{_LAYERS}linoss:LinOSSNetwork",
     "RNN": f"{_LAYERS}torch_layers:RNN",
     "LSTM": f"{_LAYERS}torch_layers:LSTM",
     "GRU": f"{_LAYERS}torch_layers:GRU",
@@ -64,6 +65,8 @@ _PARTS = (
     f"{_LAYERS}cornn:CoRNNCell",
     f"{_LAYERS}unicornn:UnICORNNCell",
     f"{_LAYERS}lem:LEMCell",
+    f"{_LAYERS}linoss:LinOSS",
+    f"{_LAYERS}linoss:LinOSSBlock",
     "anharmonic.nn.heads:SequenceModel",
     "anharmonic.nn.ode.matrix_form:NeuralODE",
 )
@@ -216,10 +219,21 @@ def argument_descriptions(cls: type) -> dict[str, str]:
     """
     texts: dict[str, str] = {}
     for base in reversed(cls.__mro__):
-        section = inspect.cleandoc(vars(base).get("__doc__") or "").partition("\nArgs:\n")[2]
-        entries = re.split(
-            r"^ {4}(\*{0,2}\w+): ", re.split(r"\n\n|\n(?=\S)", section)[0], flags=re.M
-        )
-        for name, text in zip(entries[1::2], entries[2::2], strict=True):
-            texts[name] = " ".join(text.split())
+        texts |= described_arguments(vars(base).get("__doc__") or "")
     return texts
+
+
+def described_arguments(docstring: str) -> dict[str, str]:
+    r"""Return what a docstring says of each argument.
+
+    Args:
+        docstring: In Google form.
+
+    Example:
+        >>> described_arguments("Sum.\n\nArgs:\n    a: The first.\n    b: The second.")
+        {'a': 'The first.', 'b': 'The second.'}
+    """
+    section = inspect.cleandoc(docstring).partition("\nArgs:\n")[2]
+    entries = re.split(r"^ {4}(\*{0,2}\w+): ", re.split(r"\n\n|\n(?=\S)", section)[0], flags=re.M)
+    pairs = zip(entries[1::2], entries[2::2], strict=True)
+    return {name: " ".join(text.split()) for name, text in pairs}

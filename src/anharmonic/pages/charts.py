@@ -35,7 +35,7 @@ def learning_curves(
     Args:
         runs: For every model the curves of its runs: epochs and values.
         y: What the values are.
-        level: Name and value of a line across, such as the trivial answer.
+        level: Name and value of a line across, such as the baseline.
         quartiles: Whether the band lies between the quartiles of the runs instead.
         width: Of the figure, in inches.
 

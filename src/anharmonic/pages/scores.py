@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from anharmonic.data.base import counted
-from anharmonic.data.metrics import PERCENT
+from anharmonic.data.metrics import PERCENT, decimals
 from anharmonic.data.scores import ClassScores, OutputScores, ScoreTable
 from anharmonic.pages.terminal import grid, text, unwrapped
 
@@ -34,13 +34,14 @@ _NAMES = {
     "pinball": "pinball loss",
 }
 _PERCENT = (*PERCENT, "f1_micro")
+_SHARES = ("auroc", "ece", "brier", "r2")
 
 
 def metric_rows(*tables: ScoreTable) -> list[Row]:
     """A row for every metric: its name, and its value in each table.
 
     Args:
-        tables: Of the same set, e.g. of a model and of the trivial answer.
+        tables: Of the same set, e.g. of a model and of the baseline.
 
     Example:
         >>> metric_rows(ScoreTable(4, {"accuracy": 75.0, "auroc": 0.8}, {}))
@@ -66,7 +67,9 @@ def _value(name: str, table: ScoreTable) -> str:
     if name not in table.metrics:
         return "-"
     value = table.metrics[name]
-    return f"{value:.4g} %" if name in _PERCENT else f"{value:.5g}"
+    if name in _PERCENT:
+        return f"{value:.{decimals(table.count)}f} %"
+    return f"{value:.3g}" if name in _SHARES else f"{value:.5g}"
 
 
 def class_rows(table: ScoreTable) -> list[Row]:
@@ -78,14 +81,15 @@ def class_rows(table: ScoreTable) -> list[Row]:
     Example:
         >>> from anharmonic.data.scores import ClassScores
         >>> class_rows(ScoreTable(3, {}, {}, (ClassScores("up", 50.0, 100.0, 66.66667, 1),)))
-        [('up', '50 %', '100 %', '66.7 %', '-', '1')]
+        [('up', '50 %', '100 %', '67 %', '-', '1')]
     """
     return [_class_row(one) for one in table.classes]
 
 
 def _class_row(one: ClassScores) -> Row:
-    shares = (f"{share:.3g} %" for share in (one.precision, one.recall, one.f1))
-    area = "-" if one.auroc is None else f"{one.auroc:.4g}"
+    digits = decimals(one.support)
+    shares = (f"{share:.{digits}f} %" for share in (one.precision, one.recall, one.f1))
+    area = "-" if one.auroc is None else f"{one.auroc:.3g}"
     return one.name, *shares, area, str(one.support)
 
 

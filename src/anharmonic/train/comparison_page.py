@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,13 +13,12 @@ from anharmonic import __version__, pages
 from anharmonic._files import write_atomically
 from anharmonic.data.base import Batches, counted
 from anharmonic.data.metrics import real_steps
-from anharmonic.data.registry import OWN_DATA
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import verdict as words
 from anharmonic.train.evaluate import detailed_scores
 from anharmonic.train.folder import BEST, run_folder
 from anharmonic.train.results import Result
-from anharmonic.train.standings import Comparison, Standing
+from anharmonic.train.standings import Comparison
 
 
 def write_comparison(
@@ -50,28 +47,14 @@ def write_comparison(
     write_atomically(path, pages.render(template, title=title, parts=parts))
 
 
-def representative(standing: Standing) -> Result:
-    """The run of a model that is shown in detail: the one with the median test value.
-
-    Args:
-        standing: The model.
-    """
-    middle = statistics.median_low([result.test for result in standing.results])
-    return next(result for result in standing.results if result.test == middle)
-
-
 def _part(comparison: Comparison, command: str) -> dict[str, Any]:
     finding, *more = words.sentences(comparison)
     result = comparison.standings[0].results[0]
     about = f"{result.hardware}, {result.device}, {counted(result.threads, 'thread')}"
     commands = {"The same again:": command} if command else {}
-    best = representative(comparison.standings[0])
-    environment = comparison.plan.environment
-    folder = run_folder(best.run, environment)
-    if best.run.task in OWN_DATA and folder.is_dir():
-        suffix = environment.file.suffix if environment.file else ""
-        place = shlex.quote(str(folder))
-        commands["To predict with it:"] = f"anharmonic predict {place} NEW{suffix}"
+    best = comparison.standings[0].representative
+    if predict := words.predict_command(comparison):
+        commands["To predict with the best model:"] = predict
     return {
         "title": comparison.plan.title,
         "finding": finding,
@@ -85,7 +68,8 @@ def _part(comparison: Comparison, command: str) -> dict[str, Any]:
         "failures": comparison.failures,
         "curves": _curves(comparison),
         "best": _details(comparison, best),
-        "settings": settings(comparison),
+        "settings": comparison.plan.settings(),
+        "reasons": comparison.plan.reasons(),
         "commands": commands,
     }
 
@@ -93,7 +77,7 @@ def _part(comparison: Comparison, command: str) -> dict[str, Any]:
 def _curves(comparison: Comparison) -> list[Any]:
     unit = words.unit(comparison.metric)
     trivial = comparison.trivial
-    level = None if trivial is None else ("trivial answer", trivial)
+    level = None if trivial is None else ("baseline", trivial)
     drawn = []
     for key, y, line in (
         ("valid", f"validation {comparison.metric}{unit and f' [{unit.strip()}]'}", level),
@@ -153,34 +137,3 @@ def _values(model: nn.Module, batches: Batches[Any]) -> tuple[list[float], list[
             true += y.flatten().tolist()
             predicted += values.flatten().tolist()
     return true, predicted
-
-
-def settings(comparison: Comparison) -> dict[str, str]:
-    """What was chosen: what all models share, then each model's own.
-
-    Args:
-        comparison: The comparison.
-    """
-    recipes = comparison.plan.recipes
-    chosen = {name: dict(found.chosen) for name, found in recipes.items()}
-    shared: dict[str, Any] = {}
-    if len(chosen) > 1:
-        first = next(iter(chosen.values()))
-        shared = {
-            key: value
-            for key, value in first.items()
-            if all(key in one and one[key] == value for one in chosen.values())
-        }
-    said = {"all models": shared} | {
-        name: {key: value for key, value in one.items() if key not in shared}
-        for name, one in chosen.items()
-    }
-    return {
-        name: ", ".join(f"{key} {_short(value)}" for key, value in found.items())
-        for name, found in said.items()
-        if found
-    }
-
-
-def _short(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)

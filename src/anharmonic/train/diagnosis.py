@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,15 +12,19 @@ from typing import Any
 from anharmonic import __version__, pages
 from anharmonic._checks import message, require, text_of
 from anharmonic._files import write_atomically
+from anharmonic.data.base import Task
 from anharmonic.data.registry import OWN_DATA
 from anharmonic.data.scores import ScoreTable
 from anharmonic.diagnostics import conclusions
 from anharmonic.diagnostics.base import Matrix, Panel, Probe, Section
 from anharmonic.diagnostics.registry import applicable, describe
+from anharmonic.nn.registry import model_kind
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import folder as folders
 from anharmonic.train.evaluate import detailed_scores
+from anharmonic.train.notices import has_learned
 from anharmonic.train.probes import probe_of, read_diagnostics
+from anharmonic.train.recipe import STEPS
 from anharmonic.train.results import Result
 from anharmonic.train.run import RunEnvironment
 
@@ -37,6 +42,8 @@ class Diagnosed:
         scored: Name of the set that `scores` are of: "validation", or "test" where nothing
             validates.
         scores: How the model does on that set.
+        data: Name of the task or of the user's file.
+        found: What is wrong with the result as a whole, in sentences.
     """
 
     folder: Path
@@ -46,12 +53,13 @@ class Diagnosed:
     log: list[dict[str, Any]]
     scored: str
     scores: ScoreTable
+    data: str
+    found: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
-        """Model, task and name."""
-        run = self.result.run
-        return f"{run.model} on {run.task}, run {run.hash}"
+        """Model and data."""
+        return f"{self.result.run.model} on {self.data}"
 
 
 def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = None) -> Diagnosed:
@@ -95,7 +103,24 @@ def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = N
     log = read_diagnostics(folder / folders.DIAGNOSTICS)
     scored = "validation" if len(loaders.valid) else "test"
     scores = detailed_scores(model, loaders.valid or loaders.test, task)
-    return Diagnosed(folder, result, model, probe, log, scored, scores)
+    found = _of_result(result, task)
+    data = run.task if file is None else file.name
+    return Diagnosed(folder, result, model, probe, log, scored, scores, data, found)
+
+
+def _of_result(result: Result, task: Task) -> tuple[str, ...]:
+    """Whether a run is better than the baseline, and as long as the recipe's."""
+    run = result.run
+    said: tuple[str, ...] = ()
+    if result.trivial is not None:
+        given = (result.test, result.trivial, result.metric)
+        better = has_learned(*given, result.higher_is_better)
+        said += conclusions.above_baseline(result.metric, result.test, result.trivial, better)
+    to_the_end = result.epochs_run == run.epochs  # and not stopped by its patience
+    if model_kind(run.model) == "sequence" and not task.carries_state and to_the_end:
+        steps = result.epochs_run * math.ceil(task.sizes["train"] / run.batch_size)
+        said += conclusions.budget(steps, STEPS)
+    return said
 
 
 def sections(
@@ -107,7 +132,7 @@ def sections(
         trained: The run.
         say: Is told what is measured next.
     """
-    yield _training(trained.result)
+    yield _training(trained.result, trained.found)
     yield _scores(trained.scored, trained.scores)
     for name in applicable(trained.result.run.model):
         say(name)
@@ -121,7 +146,7 @@ _PANELS = {
 }
 
 
-def _training(result: Result) -> Section:
+def _training(result: Result, found: tuple[str, ...] = ()) -> Section:
     curves = dict(result.curve)
     epochs = [float(epoch) for epoch in curves.pop("epoch")]
     drawn = {
@@ -148,7 +173,7 @@ def _training(result: Result) -> Section:
     keys = ("train_loss", "valid_loss", "grad_norm_max")
     said = conclusions.training(*(result.curve.get(key, []) for key in keys))
     about = "Loss, gradients and validation metric by epoch."
-    return Section("Training", about, numbers, tuple(panels), found=said)
+    return Section("Training", about, numbers, tuple(panels), found=(*found, *said))
 
 
 def _scores(scored: str, scores: ScoreTable) -> Section:
@@ -163,7 +188,9 @@ def _scores(scored: str, scores: ScoreTable) -> Section:
         worst = pages.worst_confusion(names, scores.confusion)
         about = f"{about} {worst} Picture: of each true class, what it was predicted as."
         panels = (Matrix(scores.confusion, names, "predicted class", "true class"),)
-    return Section("Metrics", about, numbers, panels, pages.CLASS_HEAD, pages.class_rows(scores))
+    said = conclusions.recalls({one.name: one.recall for one in scores.classes})
+    rows = pages.class_rows(scores)
+    return Section("Metrics", about, numbers, panels, pages.CLASS_HEAD, rows, found=said)
 
 
 def terminal(section: Section) -> str:
@@ -189,10 +216,10 @@ def in_short(parts: Sequence[Section]) -> list[str]:
     metric = next(iter(numbers)).removeprefix("test ")
     first = f"Test {metric} {numbers[f'test {metric}']}"
     trivial = numbers[f"trivial {metric}"]
-    first += f"; the trivial answer has {trivial}." if trivial != "-" else "."
+    first += f"; the baseline reaches {trivial}." if trivial != "-" else "."
     found = [sentence for part in parts for sentence in part.found]
     if not found and len(parts) > 2:  # more than training and scores
-        found = ["Nothing is wrong with gradients, energies or the training."]
+        found = ["Gradients, energies, recalls and the length of the training show no fault."]
     return [first, *found]
 
 

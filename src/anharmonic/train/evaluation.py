@@ -45,10 +45,10 @@ class Evaluation:
     """All metrics that fit, over all sequences, steps or nodes with a known target; of a forecast,
     over all windows of the series."""
     trivial: ScoreTable
-    """The same of the trivial answer: of what was measured the most frequent class or the mean; of
+    """The same of the baseline: of what was measured the most frequent class or the mean; of
     a forecast the last known value."""
     trivial_answer: str
-    """The trivial answer in words."""
+    """The baseline in words."""
     metric: str | None = None
     """The metric that was chosen for the run; None if none was."""
 
@@ -74,7 +74,7 @@ class Evaluation:
 
     @property
     def is_better(self) -> bool:
-        """Whether the model has learned more than the trivial answer, by `judged_by`."""
+        """Whether the model has learned more than the baseline, by `judged_by`."""
         mine, other = (t.metrics[self.judged_by] for t in (self.scores, self.trivial))
         higher = TaskMetric(self.judged_by).higher_is_better
         return has_learned(mine, other, self.judged_by, higher)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import torch
 
 from anharmonic.data.base import Task
+from anharmonic.data.metrics import shown_metric
 from anharmonic.train.fit import fit
 from anharmonic.train.folder import RunLockedError
 from anharmonic.train.run import Run, RunEnvironment
@@ -71,7 +72,8 @@ def train_row(
         if debug:
             traceback.print_exc()
         return Ended(row, describe(error), True)
-    text = f"test {result.metric} {result.test:.6g}, {result.parameters} parameters, "
+    reached = shown_metric(result.test, result.metric, result.tested)
+    text = f"test {result.metric} {reached}, {result.parameters:,} parameters, "
     return Ended(row, f"{text}{result.seconds:.1f} s", False)
 
 

@@ -30,7 +30,7 @@ def has_learned(
 
     Args:
         value: What the model reached.
-        baseline: What the trivial answer reaches.
+        baseline: What the baseline reaches.
         metric: Name of the metric, or "loss".
         higher_is_better: Whether larger values are better.
         spread: How much the value varies, for example its standard deviation over seeds.

@@ -37,7 +37,8 @@ from anharmonic.train.run import Run, RunEnvironment
 # sequences to go without.
 _FEW_SEQUENCES = 300
 # Optimiser steps; more where five epochs are more.
-_STEPS = 2000
+STEPS = 2000
+"""Optimiser steps of a training on sequences."""
 # Sequences longer than one and a half times this are seen in patches, to be about this long.
 _PATCHED_STEPS = 600
 # Above this ratio of large to small sequences each is scaled by itself.
@@ -160,8 +161,7 @@ class Recipe:
         """
         if not self.chosen:
             return "Nothing was left open."
-        parts = [f"{name} {_short(value)}" for name, value in self.chosen.items()]
-        said = f"Chosen from the data: {', '.join(parts)}."
+        said = f"Chosen from the data: {listed_settings(self.chosen)}."
         return f"{said} {self.why[:1].upper()}{self.why[1:]}" if self.why else said
 
 
@@ -208,7 +208,10 @@ def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Re
 
 
 def open_task(name: str, options: Mapping[str, Any], environment: RunEnvironment) -> Task:
-    """Makes a task to fill settings by. The user's own file is read here and nowhere else.
+    """Makes a task to fill settings by. The user's own file is read here.
+
+    A run that is trained without a task at hand, such as a stored one, reads it by
+    `Run.make_task`.
 
     Args:
         name: Name of the task.
@@ -220,7 +223,8 @@ def open_task(name: str, options: Mapping[str, Any], environment: RunEnvironment
         FileNotFoundError: If there is no such file.
     """
     options = check_task_options(name, options)
-    # Values may be missing; whether any are is seen when they are allowed to be.
+    # Gaps are allowed for now, so that the recipe can see whether there are any; `task_of`
+    # prepares the data again with the run's own options.
     may_miss = {} if name != FileTask.name or "missing" in options else {"missing": "mask"}
     return make_task(
         name,
@@ -340,7 +344,7 @@ def _training_settings(
     batch_size = _checks.positive_int("batch_size", given.get("batch_size", 16 if few else 32))
     # The budget is one of optimiser steps, however many epochs they are.
     fields: dict[str, Any] = {
-        "epochs": max(5, round(_STEPS / math.ceil(facts.sequences / batch_size))),
+        "epochs": max(5, round(STEPS / math.ceil(facts.sequences / batch_size))),
         "batch_size": batch_size,
         "lr": 5e-3,
         "schedule": "constant" if given.get("lr_drop_epoch") else "one_cycle",
@@ -402,8 +406,20 @@ def _preparation(task: SequencesTask, facts: DataFacts, given: Mapping[str, Any]
     return options
 
 
-def _short(value: Any) -> str:
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+def listed_settings(settings: Mapping[str, Any]) -> str:
+    """List settings for people.
+
+    Args:
+        settings: Values by name.
+
+    Example:
+        >>> listed_settings({"lr": 0.005, "bidirectional": True})
+        'lr 0.005, bidirectional True'
+    """
+    return ", ".join(
+        f"{name} {value:.3g}" if isinstance(value, float) else f"{name} {value}"
+        for name, value in settings.items()
+    )
 
 
 def streaming_options(model: str, task: str, given: dict[str, Any]) -> dict[str, Any]:

@@ -100,11 +100,11 @@ class Run:
     Write the width: a run without hidden_size means 128 for good (graph models: 64), because
     results are named by it. `recipe` chooses a width for you."""
     seed: int = 0
-    """Seed of initial weights, order of data and dropout; 0 to 2**32 - 1."""
+    """Seed of weights, data order and dropout. 0 to 2**32 - 1."""
     epochs: int = 20
-    """Passes over the training data, at least 1; fewer if `patience` ends the run."""
+    """Passes over the training data. At least 1; fewer if `patience` ends the run."""
     batch_size: int = 64
-    """Sequences or graphs per optimiser step, over all devices together; at least 1. A task of one
+    """Sequences or graphs per optimiser step. At least 1, over all devices together. A task of one
     graph takes all of it in every step."""
     lr: float = 1e-3
     """Largest learning rate, in (0, 10]."""
@@ -305,7 +305,9 @@ class Run:
             raise ValueError(str(error)) from error
 
     def make_task(self, environment: RunEnvironment) -> Task:
-        """Makes the run's task; options left out have their frozen defaults.
+        """Makes the run's task, as `open_task` of the recipe makes one to choose options by.
+
+        Options left out have their frozen defaults.
 
         Args:
             environment: Says where the data are.
@@ -386,14 +388,14 @@ class RunEnvironment:
     """
 
     device: Literal["cpu", "cuda", "auto"] = "cpu"
-    """Device kind; "auto" takes a GPU where there is one."""
+    """CPU or GPU. "auto" takes a GPU where there is one."""
     devices: int = 1
     """Number of devices (or CPU processes) of each machine; times `num_nodes`, it must divide the
     run's batch_size. Under torchrun or SLURM: the processes that they start on a machine."""
     num_nodes: int = 1
     """Number of machines, on each of which torchrun or SLURM starts `devices` processes."""
     threads: int | None = None
-    """CPU threads of PyTorch. Default: PyTorch's own choice. Resuming is bit-exact for the same
+    """CPU threads. Default: PyTorch's own choice. Resuming is bit-exact for the same
     number only."""
     workers: int = 0
     """Processes per device that make training batches ahead (PyTorch's DataLoader): worth it where
@@ -403,14 +405,14 @@ class RunEnvironment:
     file: Path | None = None
     """Data file of the task "file"; the run itself holds the file's SHA-256."""
     start_from: Path | None = None
-    """Folder of a finished run of the same model, whose weights training begins with; the run
-    holds their SHA-256. Default: weights are drawn."""
+    """Finished run whose weights training starts from. It must be of the same model; the new run
+    holds the SHA-256 of its weights. Default: weights are drawn."""
     out: Path = Path("runs")
-    """Folder in which each run gets its own folder."""
+    """Folder for the folders of runs."""
     results: Path | None = None
     """File to which finished runs add a line. Default: results.jsonl in `out`."""
     progress: bool = True
-    """Whether progress is shown, on standard error; of several processes the first shows it."""
+    """Show progress on standard error. Of several processes the first shows it."""
     diagnose: tuple[str, ...] = ()
     """What to measure after every epoch, on a few validation data: the run folder gets a line each
     time, in diagnostics.jsonl. Weights and result stay the same bits."""

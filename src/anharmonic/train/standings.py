@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from anharmonic.data.base import Task
-from anharmonic.train.recipe import Recipe
+from anharmonic.nn.registry import model_kind
+from anharmonic.train.recipe import Recipe, listed_settings
 from anharmonic.train.results import Result
 from anharmonic.train.rows import Row
 from anharmonic.train.run import Run, RunEnvironment
@@ -41,6 +42,29 @@ class Plan:
         """
         found = self.recipes[run.model].task_of(run)
         return run.make_task(self.environment) if found is None else found
+
+    def settings(self) -> dict[str, str]:
+        """Return what was chosen: what all models share, then each model's own."""
+        chosen = {name: dict(found.chosen) for name, found in self.recipes.items()}
+        trained = [one for name, one in chosen.items() if model_kind(name) != "fitted"]
+        first = trained[0] if len(trained) > 1 else {}
+        shared = {
+            key: value
+            for key, value in first.items()
+            if all(key in one and one[key] == value for one in trained)
+        }
+        who = "all models" if len(trained) == len(chosen) else "all trained models"
+        own = {
+            name: {k: v for k, v in one.items() if k not in shared or one not in trained}
+            for name, one in chosen.items()
+        }
+        found = {who: shared} | own
+        return {name: listed_settings(one) for name, one in found.items() if one}
+
+    def reasons(self) -> list[str]:
+        """Return what in the data decided, each reason once."""
+        found = (f"{one.why[:1].upper()}{one.why[1:]}" for one in self.recipes.values() if one.why)
+        return list(dict.fromkeys(found))
 
 
 @dataclass(frozen=True)
@@ -86,6 +110,12 @@ class Standing:
         return Spread.of(values) if len(values) == len(self.results) else None
 
     @property
+    def representative(self) -> Result:
+        """The run that is shown in detail and predicts: the one with the median test value."""
+        middle = statistics.median_low([result.test for result in self.results])
+        return next(result for result in self.results if result.test == middle)
+
+    @property
     def seconds(self) -> float:
         """Mean time of a training."""
         return statistics.fmean(result.seconds for result in self.results)
@@ -117,13 +147,20 @@ class Comparison:
         return self.standings[0].results[0].metric
 
     @property
+    def answers(self) -> int | None:
+        """The fewest answers that a model was tested on; None if a result does not say."""
+        counts = [result.tested for one in self.standings for result in one.results]
+        known = [count for count in counts if count is not None]
+        return min(known) if known and len(known) == len(counts) else None
+
+    @property
     def higher_is_better(self) -> bool:
         """Whether larger values are better."""
         return self.standings[0].results[0].higher_is_better
 
     @property
     def trivial(self) -> float | None:
-        """What the trivial answer reaches on the test data; None if a result does not say."""
+        """What the baseline reaches on the test data; None if a result does not say."""
         values = [r.trivial for s in self.standings for r in s.results if r.trivial is not None]
         return statistics.fmean(values) if values else None
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from anharmonic import pages
 from anharmonic._checks import listed
 from anharmonic.data.base import counted
-from anharmonic.data.metrics import PERCENT
+from anharmonic.data.metrics import PERCENT, decimals
 from anharmonic.data.own import FileTask
+from anharmonic.data.registry import OWN_DATA
+from anharmonic.train.folder import run_folder
 from anharmonic.train.notices import has_learned
 from anharmonic.train.standings import Comparison, Spread, Standing
 
 
 def unit(metric: str) -> str:
-    r"""What stands behind a metric's values, after a blank at which no line breaks.
+    r"""Return the unit of a metric, preceded by a non-breaking space.
 
     Args:
         metric: Its name.
@@ -26,25 +29,27 @@ def unit(metric: str) -> str:
     return "\N{NO-BREAK SPACE}%" if metric in PERCENT else ""
 
 
-def shown(spread: Spread | float, metric: str) -> str:
-    """A metric's mean and deviation, as many digits as are of interest.
+def shown(spread: Spread | float, metric: str, answers: int | None = None) -> str:
+    """Format a mean and standard deviation for display.
 
     Args:
         spread: The values.
         metric: The metric's name.
+        answers: On how many answers the metric was measured, if that is known.
 
     Example:
         >>> shown(Spread(97.333, 1.16), "accuracy"), shown(Spread(0.012345, None), "mse")
         ('97.3 ± 1.2', '0.0123')
     """
     mean, deviation = (spread, None) if isinstance(spread, float) else _both(spread)
-    form = ".1f" if unit(metric) else ".3g"
-    after = "" if deviation is None else f" ± {deviation:{'.1f' if unit(metric) else '.2g'}}"
+    percent = f".{decimals(answers)}f"
+    form, form_of_deviation = (percent, percent) if unit(metric) else (".3g", ".2g")
+    after = "" if deviation is None else f" ± {deviation:{form_of_deviation}}"
     return f"{mean:{form}}{after}"
 
 
 def learned(comparison: Comparison, standing: Standing) -> bool:
-    """Whether a model does better on the test data than the trivial answer, beyond its spread.
+    """Whether a model does better on the test data than the baseline, beyond its spread.
 
     Args:
         comparison: The comparison.
@@ -74,19 +79,19 @@ def sentences(comparison: Comparison) -> list[str]:
     """
     best, *others = comparison.standings
     metric, title = comparison.metric, comparison.plan.title
-    reached = f"{_named(metric)}{shown(best.test, metric)}{unit(metric)}"
+    count = comparison.answers
+    reached = f"{_named(metric)}{_value(best.test, metric, count)}"
     constant = ""
     if comparison.trivial is not None:
-        constant = f"{trivial_words(comparison)} gives {_value(comparison.trivial, metric)}"
+        constant = f"{trivial_words(comparison)} gives {_value(comparison.trivial, metric, count)}"
     if not learned(comparison, best) and not any(learned(comparison, one) for one in others):
         return [
-            f"No model did better on {title} than the trivial answer: {constant}, and {best.model} "
+            f"No model did better on {title} than the baseline: {constant}, and {best.model} "
             f"reached {reached}.",
             "More epochs, another lr or more data may change that.",
         ]
-    count = len(comparison.standings)
     equal = [one.model for one in others if _shows_the_same(comparison, best, one)]
-    place = f", the best of {count} models" if others else ""
+    place = f", the best of {len(comparison.standings)} models" if others else ""
     if equal:
         place = f", and so did {listed(equal)}"
     elif others and comparison.judged_by == "validation":
@@ -95,45 +100,49 @@ def sentences(comparison: Comparison) -> list[str]:
     said += _comparisons(comparison, best, others)
     if others and comparison.judged_by == "test":
         own = isinstance(comparison.plan.task, FileTask)
-        remedy = "; folds of your own file mend that (--folds 5)" if own else ""
         said.append(
-            f"There is no validation set, so the order goes by the test data themselves{remedy}."
+            "There is no validation set: models are ranked by test score, so the winner's is "
+            "optimistic."
         )
+        if own:
+            said.append("Use --folds 5 for a fair ranking.")
     if comparison.failures:
         said.append(f"{len(comparison.failures)} failed, see below.")
     if comparison.elsewhere:
         counts = f"{comparison.elsewhere} of {len(comparison.plan.rows)} trainings"
-        said.append(f"{counts} are left to another process: repeat the command when it has ended.")
+        said.append(f"Another process trains {counts}: repeat the command when it has ended.")
     return said
 
 
 def _comparisons(comparison: Comparison, best: Standing, others: Sequence[Standing]) -> list[str]:
-    metric, said = comparison.metric, []
+    metric, said, count = comparison.metric, [], comparison.answers
     sign = 1 if comparison.higher_is_better else -1
     able = [one for one in others if learned(comparison, one)]
     higher = [one for one in able if sign * (one.test.mean - best.test.mean) > 0]
     if higher:
         top = max(higher, key=lambda one: sign * one.test.mean)
-        said.append(f"On the test data {top.model} reached {_value(top.test, metric)}.")
+        said.append(f"On the test data {top.model} reached {_value(top.test, metric, count)}.")
     near = [one.model for one in able if _overlap(best.test, one.test)]
     if near:
         said.append(f"The difference to {listed(near)} is within the spread.")
     far = [one for one in able if one.model not in near and one not in higher]
     if far:
-        reached = [f"{one.model} {_value(one.test, metric)}" for one in far]
+        reached = [f"{one.model} {_value(one.test, metric, count)}" for one in far]
         said.append(f"{listed(reached)}.")
     stuck = [one for one in (best, *others) if not learned(comparison, one)]
     if stuck:
-        reached = [f"{one.model} ({_value(one.test, metric)})" for one in stuck]
-        said.append(f"{listed(reached)} did no better than the trivial answer.")
+        reached = [f"{one.model} ({_value(one.test, metric, count)})" for one in stuck]
+        said.append(f"{listed(reached)} did no better than the baseline.")
     if others and best.test.deviation is None:
-        said.append("With one run of each, how much of this is luck is not known.")
+        said.append("With one run of each model, part of a difference may be luck.")
     return said
 
 
 def _shows_the_same(comparison: Comparison, best: Standing, other: Standing) -> bool:
     """Whether two models cannot be told apart by the numbers that are shown."""
-    first, second = (_value(one.test.mean, comparison.metric) for one in (best, other))
+    first, second = (
+        _value(one.test.mean, comparison.metric, comparison.answers) for one in (best, other)
+    )
     return first == second
 
 
@@ -146,8 +155,8 @@ def _named(metric: str) -> str:
     return "" if metric == "accuracy" else f"{metric} "
 
 
-def _value(spread: Spread | float, metric: str) -> str:
-    return f"{shown(spread, metric)}{unit(metric)}"
+def _value(spread: Spread | float, metric: str, answers: int | None) -> str:
+    return f"{shown(spread, metric, answers)}{unit(metric)}"
 
 
 def _overlap(first: Spread, second: Spread) -> bool:
@@ -157,7 +166,7 @@ def _overlap(first: Spread, second: Spread) -> bool:
 
 
 def trivial_words(comparison: Comparison) -> str:
-    """What the trivial answer is, in words.
+    """What the baseline is, in words.
 
     Args:
         comparison: The comparison.
@@ -177,22 +186,22 @@ HEAD = ("model", "test", "validation", "parameters", "seconds")
 
 
 def table(comparison: Comparison) -> list[list[str]]:
-    """Rows of strings: the models in order, then the trivial answer.
+    """Rows of strings: the models in order, then the baseline.
 
     Args:
         comparison: The comparison; the columns are those of ``HEAD``.
     """
-    metric = comparison.metric
+    metric, count = comparison.metric, comparison.answers
     equal = len(_counts(comparison)) == 1
     rows = []
     for one in comparison.standings:
         name = one.model if equal else f"{one.model} ({counted(len(one.results), 'run')})"
-        valid = "–" if one.valid is None else shown(one.valid, metric)
+        valid = "–" if one.valid is None else shown(one.valid, metric, count)
         parameters = f"{one.results[0].parameters:,}"
         seconds = f"{one.seconds:.0f}" if one.seconds >= 10 else f"{one.seconds:.1f}"
-        rows.append([name, shown(one.test, metric), valid, parameters, seconds])
+        rows.append([name, shown(one.test, metric, count), valid, parameters, seconds])
     if comparison.trivial is not None:
-        rows.append(["(trivial answer)", shown(comparison.trivial, metric), "", "", ""])
+        rows.append(["(baseline)", shown(comparison.trivial, metric, count), "", "", ""])
     return rows
 
 
@@ -209,7 +218,7 @@ def about(comparison: Comparison) -> str:
     way = "higher" if comparison.higher_is_better else "lower"
     order = "sorted by validation"
     if comparison.judged_by == "test":
-        order = "sorted by test, because there is no validation set: the best number is flattered"
+        order = "sorted by test, because there is no validation set"
     return f"{comparison.metric}{percent}, {way} is better; {spread}; {order}"
 
 
@@ -217,6 +226,20 @@ def _counts(comparison: Comparison) -> list[int]:
     """The fewest and the most runs that a model has; one number if all have as many."""
     counts = {len(standing.results) for standing in comparison.standings}
     return sorted({min(counts), max(counts)})
+
+
+def predict_command(comparison: Comparison) -> str:
+    """Return the command that predicts with the best model; "" if it has no saved run.
+
+    Args:
+        comparison: The comparison.
+    """
+    run, environment = comparison.standings[0].representative.run, comparison.plan.environment
+    folder = run_folder(run, environment)
+    if run.task not in OWN_DATA or not folder.is_dir():
+        return ""
+    suffix = environment.file.suffix if environment.file else ""
+    return f"anharmonic predict {shlex.quote(str(folder))} NEW{suffix} --output predictions.csv"
 
 
 def report(comparison: Comparison) -> str:
@@ -227,4 +250,8 @@ def report(comparison: Comparison) -> str:
     """
     shown = pages.grid(HEAD, table(comparison), fixed=HEAD)
     failed = [f"failed: {text}" for text in comparison.failures]
-    return pages.text(verdict(comparison), "", shown, about(comparison), *failed)
+    command = predict_command(comparison)
+    best = comparison.standings[0].model
+    use = ["", f"To predict with the best model, {best}:"] if command else []
+    lines = pages.text(verdict(comparison), "", shown, about(comparison), *failed, *use)
+    return f"{lines}\n  {command}" if command else lines

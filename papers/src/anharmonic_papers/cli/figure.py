@@ -46,16 +46,16 @@ def draw(
     form: Literal["svg", "png"] = "svg",
     dry_run: bool = False,
 ) -> int:
-    """Measures figures of the papers, training where they need it, and draws them.
+    """Measure and draw figures of the papers, training models where needed.
 
     Args:
-        ids: Names of figures, e.g. g2-mad; `anharmonic list figures` shows all.
+        ids: Names of figures, such as g2-mad. `anharmonic list figures` shows all.
         environment: Where runs are trained.
-        results: Folder of the numbers, ID.json; what is there is drawn and not measured again.
+        results: Folder of the numbers, ID.json. What is there is drawn and not measured again.
             Default: papers/results of a checkout, else results.
-        pictures: Folder of the pictures, ID.svg or ID.png.
+        pictures: Folder of the pictures. Their names are ID.svg or ID.png.
         form: Form of the pictures.
-        dry_run: List what would be done and stop.
+        dry_run: List what would be done, and stop.
 
     Raises:
         ValueError: If a name is wrong.

@@ -46,20 +46,20 @@ def report(
     summary: bool = False,
     into: Path | None = None,
 ) -> int:
-    """Shows tables beside the reported numbers; if none is named, prints those with results.
+    """Show tables beside the published numbers. Without names, show those with results.
 
     Args:
         ids: Names of tables and figures.
-        results: A file of result lines, or a folder of .jsonl files. Default: papers/results in a
+        results: File of result lines, or folder of .jsonl files. Default: papers/results in a
             checkout, else results.
-        html: Write a self-contained HTML page here instead of printing; without names this is the
-            summary, and a page for each table goes into the folder of the same name.
-        markdown: Write Markdown here instead of printing; without names this is the summary, and
-            a page for each paper goes into the folder of the same name.
-        summary: Print a summary of all experiments of the papers instead: which match, which are
-            below and why, which had a smaller budget, and for which there are no data.
-        into: Write the summary in a few lines into this file, between its lines
-            <!-- summary --> and <!-- /summary -->, instead of printing.
+        html: Write an HTML page instead of printing. It needs no other file. Without names this is
+            the summary, and a page for each table goes into the folder of the same name.
+        markdown: Write Markdown instead of printing. Without names this is the summary, and a page
+            for each paper goes into the folder of the same name.
+        summary: Print a summary of all experiments. It says which match, which are below and why,
+            which had a smaller budget, and for which there are no data.
+        into: Write the summary into this file. It goes between its lines <!-- summary --> and <!--
+            /summary -->, instead of printing.
 
     Raises:
         ValueError: If a name is wrong, or the file of --into has no such lines.

@@ -52,17 +52,17 @@ def run_tables(
     dry_run: bool = False,
     results: Path | None = None,
 ) -> int:
-    """Runs the rows of tables of the papers.
+    """Run the rows of tables of the papers.
 
     Args:
-        ids: Names of tables, e.g. demo; `anharmonic list tables` shows all.
+        ids: Names of tables, such as demo. `anharmonic list tables` shows all.
         budget: Upper bounds of a reduced run.
         environment: Where rows are trained.
         search: Whether settings are searched instead.
-        jobs: Rows at a time, each in a process of its own. Without --threads they share the cores.
-        rows: Only these rows, by the names that --dry-run shows. Default: all.
-        seeds: These seeds instead of each row's own.
-        dry_run: Only list what would run.
+        jobs: Rows at a time, each in its own process. Without --threads they share the cores.
+        rows: Run only these rows. --dry-run shows their names. Default: all.
+        seeds: Seeds to use instead of each row's own.
+        dry_run: List what would run, and stop.
         results: File of result lines; runs found in it are not repeated. Default: ID.jsonl in
             papers/results of a checkout, else in results; then runs found in any .jsonl file of
             that folder are not repeated.

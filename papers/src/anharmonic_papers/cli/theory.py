@@ -35,12 +35,12 @@ def check(
     chapter: str | None = None,
     markdown: Path | None = None,
 ) -> int:
-    """Checks the papers' statements on their examples: all in a line each, or those named in full.
+    """Check statements of the papers on examples: all in a line each, or some in full.
 
     Args:
-        ids: Names or numbers of statements as the list has them (cornn-energy, 'T 2.2.1').
-        chapter: Only the statements of this chapter, e.g. LEM or "Neural ODEs".
-        markdown: Check every statement and write the page of all here, its pictures beside it.
+        ids: Names or numbers of statements. For example cornn-energy or 'T 2.2.1'.
+        chapter: Only statements of this chapter. For example LEM or "Neural ODEs".
+        markdown: Check all statements and write them as a page. Its pictures go beside it.
 
     Returns:
         1 if an example contradicts its statement.

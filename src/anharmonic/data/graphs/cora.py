@@ -22,10 +22,10 @@ class CitationTask(NodeTask):
     """Papers that cite each other, with a bag of words each; every link in both directions.
 
     Args:
-        split: "public": the whole graph and the fixed split of Planetoid, 20 training papers of
-            every class, 500 for validation, 1000 for the test; "random": the largest connected
-            component, of which 1500 random papers are for development (20 of every class train,
-            the others validate), all others for the test.
+        split: Which papers train. "public": the whole graph and the fixed split of Planetoid, 20
+            training papers of every class, 500 for validation, 1000 for the test; "random": the
+            largest connected component, of which 1500 random papers are for development (20 of
+            every class train, the others validate), all others for the test.
         split_number: Which of the random splits, from 0; 0 for "public".
         normalise_features: Whether the words of a paper are divided by their sum.
         data_dir: Folder of the data, see `anharmonic.data.data_folder`.
