@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from anharmonic.nn.sequence.fastgrnn import FastGRNN
     from anharmonic.nn.sequence.hamiltonian import hamiltonian
     from anharmonic.nn.sequence.lem import LEM, LEMCell
+    from anharmonic.nn.sequence.linoss import LinOSS, LinOSSBlock, LinOSSNetwork
     from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator, NeuralOscillator
     from anharmonic.nn.sequence.resonator_bank import ResonatorBank
     from anharmonic.nn.sequence.skew import SkewRNN
@@ -53,6 +54,9 @@ __all__ = [
     "GradientGating",
     "GraphCON",
     "LEMCell",
+    "LinOSS",
+    "LinOSSBlock",
+    "LinOSSNetwork",
     "MultiLayerNeuralOscillator",
     "NeuralODE",
     "NeuralODENetwork",

@@ -10,7 +10,7 @@ import torch
 from anharmonic.data import SequenceDataset, Splits, StreamTask, Task
 from anharmonic.nn.store import from_pretrained
 from anharmonic.train import BEST, Run, fit, recipe, run_folder
-from anharmonic.train.evaluate import Reader, evaluate
+from anharmonic.train.evaluate import Predictor, evaluate
 
 
 class Echo(StreamTask):
@@ -44,7 +44,7 @@ def test_windows_read_with_a_carried_state_are_the_whole_text(layer):
     task = Echo()
     model = Run("adding", layer, model_options={"hidden_size": 5}).build_model(task).eval()
     batches = task.loaders(0, 3).train(0)
-    reader = Reader(model, carries_state=True)
+    reader = Predictor(model, carries_state=True)
     with torch.no_grad():
         parts = torch.cat([reader(batch) for batch in batches], 1)
         whole = model(torch.cat([batch.x for batch in batches], 1))

@@ -67,7 +67,7 @@ def run(words: Sequence[str]) -> int:
     named = [w for w in words[:2] if not w.startswith("-")]
     helps = [word for word in words if word in HELP]
     if len(named) < 2 and helps:
-        run_command(_command(), helps, PROG, USAGE)
+        run_command(_parser(), helps, PROG, USAGE)
     require(
         len(named) == 2,
         PROG,
@@ -81,19 +81,19 @@ def run(words: Sequence[str]) -> int:
         from anharmonic.train.warm import given_like  # few runs begin with others' weights
 
         given = given_like(start, asked.model, asked.task, given)
-    first = fill(asked.model, asked.task, given, asked.environment)
+    filled = fill(asked.model, asked.task, given, asked.environment)
     if asked.environment.progress:
-        print(wrapped(first.describe()), file=sys.stderr)
-    seeds = asked.seeds or (first.run.seed,)
-    runs = [dataclasses.replace(first.run, seed=seed) for seed in seeds]
+        print(wrapped(filled.describe()), file=sys.stderr)
+    seeds = asked.seeds or (filled.run.seed,)
+    runs = [dataclasses.replace(filled.run, seed=seed) for seed in seeds]
     if asked.folds is not None:
         runs = [fold for run in runs for fold in folds_of(run, asked.folds)]
-    results = [train(run, asked.environment, first.task_of(run)) for run in runs]
+    results = [train(run, asked.environment, filled.task_of(run)) for run in runs]
     if len(results) > 1:
         print(spread(results))
     if asked.refit:
         run_of_all = refitted(results)
-        train(run_of_all, asked.environment, first.task_of(run_of_all))
+        train(run_of_all, asked.environment, filled.task_of(run_of_all))
     return 0
 
 
@@ -163,12 +163,12 @@ def read(words: Sequence[str]) -> Asked:
         ValueError: If a name or an option is wrong.
         FileNotFoundError: If the user's file does not exist.
     """
-    command = _command(*names(words[0], words[1]))
-    return run_command(command, words[2:], f"{PROG} {words[0]} {words[1]}")
+    parser = _parser(*names(words[0], words[1]))
+    return run_command(parser, words[2:], f"{PROG} {words[0]} {words[1]}")
 
 
-def _command(model: str = "", task: str = "", file: Path | None = None) -> Callable[..., Asked]:
-    """The command, with the flags of a model and a task; without names those of every run.
+def _parser(model: str = "", task: str = "", file: Path | None = None) -> Callable[..., Asked]:
+    """What reads the flags: those of a model and a task; without names those of every run.
 
     Args:
         model: Canonical name of the model.

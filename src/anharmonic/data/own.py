@@ -131,7 +131,11 @@ class SequencesTask(Task):
         return made
 
     def _prepare(self, options: DataOptions) -> None:
-        """Cuts the data into parts and prepares them."""
+        """Cuts the data into parts and prepares them.
+
+        In this order: targets, parts, what the user is told, the preprocessing (measured on the
+        training part), windows, tensors.
+        """
         parts: Mapping[str, Sequences] = self._parts
         self.options, self.windows, cut = options, options.windows, options.cut
         self.class_names, self.hint, self.horizon = (), "", options.horizon or 0
@@ -149,14 +153,14 @@ class SequencesTask(Task):
             check_finite(part, part.x, options.missing != "error")
         labels = self.class_names if (self.target, self.readout) == ("class", "last") else ()
         cuts = cut_parts(parts, cut, labels)
-        self._facts = self._understood(parts, cuts, options.missing)
+        self._remarks = self._understood(parts, cuts, options.missing)
         if set(parts) != set(cuts):
             cut_by = cut.describe(parts["all" if "all" in parts else "train"])
-            self._facts.append(f"split {cut_by}")
+            self._remarks.append(f"split {cut_by}")
         known, known_names = self._known
         if not known_names and self.target == "class":
             warn_of_absent_classes(cuts["train"], self.class_names)
-        self._facts += odd_channels(cuts["train"])
+        self._remarks += odd_channels(cuts["train"])
         self.preprocessing = known or Preprocessing.fit(
             cuts["train"],
             options.standardise,
@@ -170,14 +174,16 @@ class SequencesTask(Task):
         tested: dict[str, Pieces] = {}
         if cut.window is not None:
             count = sum(len(part) for part in parts.values())
-            self._facts.insert(0, f"windows of {cut.window} steps of {counted(count, 'recording')}")
+            self._remarks.insert(
+                0, f"windows of {cut.window} steps of {counted(count, 'recording')}"
+            )
             lengths = np.concatenate([part.lengths for part in parts.values()])
             if options.horizon is None and (short := int((lengths < cut.window).sum())):
                 all_of_them = "every recording is" if short == count else f"{short} of them are"
-                self._facts[0] += f", {all_of_them} shorter than that and not cut"
+                self._remarks[0] += f", {all_of_them} shorter than that and not cut"
             cuts_of_series = cuts
-            cut_windows = self.windows.cut(self.preprocessing, cuts, cut.window)
-            self.preprocessing, cuts, tested = cut_windows
+            windowed = self.windows.cut(self.preprocessing, cuts, cut.window)
+            self.preprocessing, cuts, tested = windowed
         if options.horizon is not None:
             self.output_size = np.asarray(cuts["train"].y).shape[1]
         self.sizes = {name: len(cuts.get(name, ())) for name in ("train", "valid", "test")}
@@ -211,7 +217,7 @@ class SequencesTask(Task):
                 self.seasonal = None  # it is no baseline of quantiles
                 return
             found = "given" if options.season else "found in the training part"
-            self._facts.append(
+            self._remarks.append(
                 f"baseline: the last value or that {season} steps before ({found}), whichever is "
                 "better"
             )
@@ -326,7 +332,7 @@ class SequencesTask(Task):
     def summary(self) -> str:
         """Says how the data were understood; of a table also what its columns were taken for."""
         facts = [] if self.columns is None else [self.columns.describe()]
-        return "\n".join([super().summary(), *facts, *filter(None, ["; ".join(self._facts)])])
+        return "\n".join([super().summary(), *facts, *filter(None, ["; ".join(self._remarks)])])
 
     def _build(self) -> Splits[SequenceDataset]:
         raise NotImplementedError("the data were read when the task was made")
@@ -434,9 +440,9 @@ class FileTask(SequencesTask):
 
     Args:
         path: An `.npz` archive (keys as in `read_npz`), a `.ts` file of the UCR and UEA archives,
-            or a table: `.csv`, `.tsv`, `.txt` or `.parquet`. Given `NAME_TRAIN.ts` or
-            `NAME_TEST.ts` (or another ending but `.npz`), the other one is read too. Or a folder
-            with a file for every recording.
+            a table (`.csv`, `.tsv`, `.txt`, `.parquet`), `.npy`, `.mat` or `.tsf`. Given
+            `NAME_TRAIN.ts` or `NAME_TEST.ts` (or another ending but `.npz`), the other one is read
+            too. Or a folder with a file for every recording.
         sha256: `file_digest(path)`: another file is refused. Not checked if None.
         options: Fields of `DataOptions`.
 
@@ -445,7 +451,8 @@ class FileTask(SequencesTask):
         lengths `[B]` where sequences differ in length.
 
     Split: the file's own where it has one (validation, if it has none, is 15 % of the training
-    part), else 70 % training, 15 % validation, 15 % test.
+    part), else 70 % training, 15 % validation, 15 % test. The recipe of the command line leaves
+    validation out where there are few sequences.
 
     A class with fewer sequences than there are parts to cut is warned of: it cannot be in all.
 

@@ -14,6 +14,8 @@ _PAPERS = {
     "NeuralOscillator": ["lanthaler2023oscillators"],
     "MultiLayerNeuralOscillator": ["lanthaler2023oscillators"],
     "SkewRNN": ["nestaas2022theoretically"],
+    "LinOSS": ["rusch2025linoss", "boyer2025dissipate"],
+    "LinOSSNetwork": ["rusch2025linoss", "boyer2025dissipate"],
     "RNN": ["elman1990finding"],
     "LSTM": ["hochreiter1997lstm"],
     "GRU": ["cho2014gru"],

@@ -180,17 +180,19 @@ def _packed(x: Tensor) -> Any:
 def shapes_and_state(subject: _Subject) -> None:
     """Output is [T, B, D * H]; the state is a named tuple of [L * D, B, H], its first the output.
 
-    States may be wider than the top layer, where layers have sizes of their own.
+    States may be wider than the top layer, where layers have sizes of their own. Where the layer
+    says ``output_is_state = False`` they have nothing to do with the output.
     """
     output, state = subject.layer()(_sequences(4, 7))
     shape = (7, 4, subject.directions * H)
     expect(output.shape == shape, f"an output of shape {shape}", tuple(output.shape))
     expect(hasattr(state, "_fields"), "a named tuple as state", type(state).__name__)
     levels = subject.num_layers * subject.directions
+    is_state = getattr(subject.layer(), "output_is_state", True)
     for part in state:
-        fits = part.shape[:2] == (levels, 4) and part.shape[2] >= H
+        fits = part.shape[:2] == (levels, 4) and (part.shape[2] >= H or not is_state)
         expect(fits, f"state variables of shape [{levels}, 4, {H}]", tuple(part.shape))
-    if not subject.bidirectional:
+    if is_state and not subject.bidirectional:
         _close("the last output and the top layer's state", output[-1], state[0][-1, :, :H])
 
 

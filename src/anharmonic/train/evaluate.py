@@ -43,7 +43,7 @@ class Scores(NamedTuple):
         return _table([self.answers], task)
 
 
-class Reader:
+class Predictor:
     """Predicts batch after batch; carries the model's state between them, if told so.
 
     Gradients end where a batch ends: truncated backpropagation.
@@ -58,7 +58,7 @@ class Reader:
         >>> from anharmonic.nn.heads import SequenceModel
         >>> model = SequenceModel("LEM", 1, 1, hidden_size=2, readout="all")
         >>> batch = Batch(torch.ones(1, 3, 1), torch.zeros(1, 3, 1), None)
-        >>> reader = Reader(model, carries_state=True)
+        >>> reader = Predictor(model, carries_state=True)
         >>> bool((reader(batch) == reader(batch)).any())
         False
     """
@@ -100,7 +100,7 @@ def evaluate(
     kept = 0
     losses: list[Tensor] = []
     entries = seen = 0
-    reader = Reader(model, task.carries_state)
+    reader = Predictor(model, task.carries_state)
 
     def answer(batch: Any) -> Tensor:
         nonlocal seen
@@ -157,7 +157,7 @@ def detailed_scores(
         (8, ['mse', 'rmse', 'mae', 'r2'])
     """
     device = torch.device("cpu") if device is None else device
-    reader = Reader(model, task.carries_state)
+    reader = Predictor(model, task.carries_state)
     with _judged(model):
 
         def answer(batch: Any) -> Tensor:

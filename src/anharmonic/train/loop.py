@@ -21,7 +21,7 @@ from anharmonic import _checks, _processes
 from anharmonic.data.base import Batch, Batches, Loaders, Task
 from anharmonic.data.metrics import TaskMetric
 from anharmonic.diagnostics import machine
-from anharmonic.train.evaluate import Reader, evaluate
+from anharmonic.train.evaluate import Predictor, evaluate
 from anharmonic.train.folder import (
     load_state,
     random_states,
@@ -188,7 +188,7 @@ class Loop:
         if self._random is not None and len(self._random) == self.world:
             # Whatever was drawn since the last epoch's end (by validation, say) does not matter.
             restore_random_states(self._random[self.rank])
-        values = self._train(callbacks)
+        values = self._train_epoch(callbacks)
         self.epoch += 1
         self._random = gather(random_states(), self.world)
         entries = {"epoch": self.epoch, "train_loss": values.mean_loss(), **self._validate()}
@@ -202,7 +202,7 @@ class Loop:
         for callback in callbacks:
             callback.on_epoch_end(self)
 
-    def _train(self, callbacks: Sequence[Callback]) -> _StepValues:
+    def _train_epoch(self, callbacks: Sequence[Callback]) -> _StepValues:
         """Train for one epoch."""
         run, weights = self.run, list(self.model.parameters())
         class_weights = self.class_weights
@@ -210,7 +210,7 @@ class Loop:
             class_weights = class_weights.to(self.device)
         self.model.train()
         # A new one: where states are carried, an epoch begins with zeros.
-        reader = Reader(self.model, self.task.carries_state)
+        reader = Predictor(self.model, self.task.carries_state)
         values = _StepValues(self)
         batches = self.loaders.train(self.epoch)
         for share in shares(batches, self.rank, self.world, self.task.loss, self._workers):

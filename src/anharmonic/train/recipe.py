@@ -208,7 +208,10 @@ def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Re
 
 
 def open_task(name: str, options: Mapping[str, Any], environment: RunEnvironment) -> Task:
-    """Makes a task to fill settings by. The user's own file is read here and nowhere else.
+    """Makes a task to fill settings by. The user's own file is read here.
+
+    A run that is trained without a task at hand, such as a stored one, reads it by
+    `Run.make_task`.
 
     Args:
         name: Name of the task.
@@ -220,7 +223,8 @@ def open_task(name: str, options: Mapping[str, Any], environment: RunEnvironment
         FileNotFoundError: If there is no such file.
     """
     options = check_task_options(name, options)
-    # Values may be missing; whether any are is seen when they are allowed to be.
+    # Gaps are allowed for now, so that the recipe can see whether there are any; `task_of`
+    # prepares the data again with the run's own options.
     may_miss = {} if name != FileTask.name or "missing" in options else {"missing": "mask"}
     return make_task(
         name,

@@ -305,7 +305,9 @@ class Run:
             raise ValueError(str(error)) from error
 
     def make_task(self, environment: RunEnvironment) -> Task:
-        """Makes the run's task; options left out have their frozen defaults.
+        """Makes the run's task, as `open_task` of the recipe makes one to choose options by.
+
+        Options left out have their frozen defaults.
 
         Args:
             environment: Says where the data are.

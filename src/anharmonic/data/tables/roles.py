@@ -55,13 +55,13 @@ def understand(table: Table, given: Columns, targets: bool) -> Understood:
     Raises:
         ValueError: If columns could mean several things or nothing; names the flags that decide.
     """
-    return _Reader(table, given, targets).read()
+    return _Understanding(table, given, targets).reached()
 
 
-class _Reader(Facts):
+class _Understanding(Facts):
     """Understands a table step by step: time, target, series, layout, then values."""
 
-    def read(self) -> Understood:
+    def reached(self) -> Understood:
         self._drop_forecast_labels()
         numeric = [n for n in self.free if not self._is_text(n)]
         steps = step_columns(numeric) if self.table.header else None

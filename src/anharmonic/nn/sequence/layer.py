@@ -194,6 +194,7 @@ class SequenceLayer(EquationModule):
 
     _directions: ClassVar[tuple[str, ...]] = ("", "_reverse")
     state_type: ClassVar[Any] = HiddenState
+    output_is_state: ClassVar[bool] = True  # whether the output is the top layer's first variable
     has_step_size: bool = False  # whether ``elapsed`` has a place in its equations
     _invertible: ClassVar[bool] = False  # whether memory="reversible" can undo its steps
     dt: Any
@@ -420,11 +421,7 @@ class SequenceLayer(EquationModule):
 
         Unless ``batched`` the states are those of one sequence, [L * D, H], and B is 1.
         """
-        batch = (x.shape[1],) if batched else ()
-        shape = (len(self._suffixes), *batch, self._state_size)
-        start = checked_state(state, shape, x, self.state_type)
-        if not batched:
-            start = start._make(part[:, None] for part in start)
+        start = self._start(state, x, batched)
         masks = None
         if self.training and self.dropout > 0 and self.num_layers > 1:
             wide = (x.shape[1], self.num_directions * self._state_size)
@@ -446,6 +443,13 @@ class SequenceLayer(EquationModule):
         )
         last = self.state_type._make(end)
         return result, last if batched else last._make(part[:, 0] for part in last)
+
+    def _start(self, state: Any, x: Tensor, batched: bool) -> Any:
+        """The state that a call begins with, checked, with an axis for the batch."""
+        batch = (x.shape[1],) if batched else ()
+        shape = (len(self._suffixes), *batch, self._state_size)
+        start = checked_state(state, shape, x, self.state_type)
+        return start if batched else start._make(part[:, None] for part in start)
 
     def _forward_packed(
         self,

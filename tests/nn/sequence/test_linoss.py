@@ -1,0 +1,215 @@
+"""LinOSS against its closed forms: eigenvalues, a scan, the oscillation it discretises."""
+
+import functools
+import math
+
+import pytest
+import torch
+
+import anharmonic as ah
+from anharmonic.nn.sequence.linoss import _stable_stiffness
+from anharmonic.testing import check_sequence_layer
+
+FORMS = [
+    {"scheme": "implicit"},
+    {"scheme": "implicit-explicit"},
+    {"scheme": "implicit-explicit", "damping": True},
+]
+
+
+def make(**options):
+    torch.manual_seed(0)
+    return ah.LinOSS(3, 6, **{"dtype": torch.float64, **options})
+
+
+def matrices(layer):
+    """The step of every oscillator as M [H, 2, 2] for (z, y), and its share of the drive."""
+    step, A, inverse, *_ = layer.prepare(layer.layer_weights())
+    rows = torch.stack([inverse, -step * A * inverse, step * inverse, 1 - step**2 * A * inverse])
+    return rows.t().view(-1, 2, 2), torch.stack([step * inverse, step**2 * inverse], dim=1)
+
+
+def sequences(steps=40, batch=2):
+    return torch.randn(steps, batch, 3, generator=torch.Generator().manual_seed(1)).double()
+
+
+@pytest.mark.parametrize("options", FORMS)
+def test_eigenvalues(options):
+    layer = make(**options)
+    _, _, inverse, log_r, theta = layer.prepare(layer.layer_weights())
+    M, _ = matrices(layer)
+    values = torch.linalg.eigvals(M)
+    radius, angle = values.abs(), values.angle().abs()
+    torch.testing.assert_close(radius, inverse.sqrt()[:, None].expand(-1, 2))
+    torch.testing.assert_close(radius, log_r.exp()[:, None].expand(-1, 2))
+    torch.testing.assert_close(angle, theta[:, None].expand(-1, 2))
+    if options == {"scheme": "implicit-explicit"}:
+        assert torch.equal(inverse, torch.ones_like(inverse))
+
+
+@pytest.mark.parametrize("options", FORMS)
+@pytest.mark.parametrize("value", [-3.0, 0.0, 1.0, 1e4])
+def test_no_weights_make_it_unstable(options, value):
+    layer = make(**options)
+    with torch.no_grad():
+        layer.raw_stiffness_l0.fill_(value)
+    M, _ = matrices(layer)
+    # Where A is at its bound the two eigenvalues meet, and half of the digits are lost.
+    assert float(torch.linalg.eigvals(M).abs().max().detach()) <= 1 + 1e-7
+
+
+@pytest.mark.parametrize("options", FORMS)
+def test_a_scan_gives_what_the_loop_gives(options):
+    layer, x = make(**options), sequences()
+    M, share = matrices(layer)
+    w = layer.layer_weights()
+    drive = torch.nn.functional.linear(x, w.weight_ih, w.bias)[..., None] * share  # [T, B, H, 2]
+    powers = torch.stack([torch.linalg.matrix_power(M, n) for n in range(len(x))])
+    state = torch.stack(
+        [
+            torch.einsum("nhij,nbhj->bhi", powers[: t + 1].flip(0), drive[: t + 1])
+            for t in range(len(x))
+        ]
+    )
+    output, last = layer(x)
+    torch.testing.assert_close(output, state[..., 1], rtol=1e-11, atol=1e-12)
+    torch.testing.assert_close(last.z[0], state[-1, ..., 0], rtol=1e-11, atol=1e-12)
+
+
+def test_small_steps_are_an_oscillation():
+    layer = ah.LinOSS(1, 1, scheme="implicit-explicit", dtype=torch.float64)
+    with torch.no_grad():
+        layer.raw_step_l0.fill_(math.log(1e-3))  # sigmoid of it is 1e-3 / (1 + 1e-3)
+        layer.raw_stiffness_l0.fill_(4.0)
+    step, steps = 1e-3 / (1 + 1e-3), 3000
+    start = (torch.ones(1, 1, 1).double(), torch.zeros(1, 1, 1).double())
+    output, _ = layer(torch.zeros(steps, 1, 1).double(), start)
+    time = step * torch.arange(1, steps + 1)
+    assert float((output[:, 0, 0] - torch.cos(2 * time)).abs().max()) < 3e-3
+
+
+def test_undamped_oscillators_keep_their_energy():
+    layer = make(scheme="implicit-explicit")
+    y = torch.ones(1, 1, 6).double()
+    step, A, *_ = layer.prepare(layer.layer_weights())
+    _, last = layer(torch.zeros(10_000, 1, 3).double(), (y, 0 * y))
+
+    def energy(y, z):  # of the scheme, not of the differential equation
+        return z * z + A * y * y - step * A * y * z
+
+    torch.testing.assert_close(energy(last.y[0, 0], last.z[0, 0]), energy(y[0, 0], 0 * A))
+
+
+def test_paired_neurons_share_their_oscillator():
+    layer = make(paired=True)
+    for part in layer.prepare(layer.layer_weights()):
+        assert torch.equal(part[:3], part[3:])
+
+
+def test_damped_oscillators_start_on_the_ring():
+    torch.manual_seed(0)
+    layer = ah.LinOSS(1, 4000, scheme="implicit-explicit", damping=True, dtype=torch.float64)
+    M, _ = matrices(layer)
+    values = torch.linalg.eigvals(M)
+    radius = values.abs()
+    assert 0.9 - 1e-9 < float(radius.min()) and float(radius.max()) < 1 + 1e-9
+    assert float((radius**2).mean()) == pytest.approx((0.81 + 1) / 2, abs=0.005)
+    angle = values.angle().abs().mean()
+    assert float(angle) == pytest.approx(math.pi / 2, abs=0.05)
+
+
+@pytest.mark.parametrize("options", FORMS)
+def test_a_gap_is_as_many_steps_with_the_same_input(options):
+    layer, x = make(**options), sequences(3)
+    counts = torch.tensor([2, 1, 4])
+    output, last = layer(x, elapsed=counts[:, None].expand(3, 2).double())
+    whole, end = layer(x.repeat_interleave(counts, dim=0))
+    torch.testing.assert_close(output, whole[counts.cumsum(0) - 1], rtol=1e-10, atol=1e-11)
+    torch.testing.assert_close(tuple(last), tuple(end), rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("options", FORMS)
+def test_halves_of_a_step_are_a_step(options):
+    layer, x = make(**options), sequences(1)
+    halves, _ = layer(x.repeat(2, 1, 1), elapsed=torch.full((2, 2), 0.5).double())
+    torch.testing.assert_close(halves[-1], layer(x)[0][0], rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("options", FORMS)
+def test_any_gaps_are_stable(options):
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(2000, 2, 3, generator=generator).double()
+    gaps = 20 * torch.rand(2000, 2, generator=generator).double()
+    even = make(**options)(x)[0].abs().max()
+    assert float((make(**options)(x, elapsed=gaps)[0].abs().max() / even).detach()) < 20
+
+
+def test_bounds_of_the_stiffness():
+    step = torch.tensor([0.5]).double()
+    low, high = _stable_stiffness(step, torch.tensor([2.0]).double())
+    root = 2 * math.sqrt(2)
+    assert float(low) == pytest.approx((3 - root) / 0.25)
+    assert float(high) == pytest.approx((3 + root) / 0.25)
+
+
+def test_block_is_its_equation():
+    torch.manual_seed(0)
+    block = ah.LinOSSBlock(4, 3, dtype=torch.float64)
+    x = torch.randn(9, 2, 4).double()
+    v = (x - x.mean(-1, keepdim=True)) / (x.var(-1, keepdim=True, correction=0) + 1e-5).sqrt()
+    y, _ = block.oscillators(v)
+    r = torch.nn.functional.gelu(y @ block.readout.weight.t() + block.direct * v)
+    a, b = (r @ block.gate.weight.t() + block.gate.bias).chunk(2, dim=-1)
+    torch.testing.assert_close(block(x)[0], x + a * torch.sigmoid(b))
+
+
+def test_norm_over_a_batch_counts_valid_steps_only():
+    torch.manual_seed(0)
+    block = ah.LinOSSBlock(4, 3, norm="batch", batch_first=True, dtype=torch.float64)
+    x, lengths = torch.randn(2, 9, 4).double(), torch.tensor([9, 5])
+    dirty = x.clone()
+    dirty[1, 5:] = 1e6
+    output, state = block(x, lengths=lengths)
+    other, same = block(dirty, lengths=lengths)
+    assert torch.equal(output[1, :5], other[1, :5]) and torch.equal(output[0], other[0])
+    assert torch.equal(state.y, same.y)
+
+
+@pytest.mark.parametrize(
+    "options, text",
+    [
+        ({"damping": True}, "implicit-explicit"),
+        ({"paired": True, "hidden_size": 5}, "even"),
+        ({"scheme": "explicit"}, "implicit"),
+    ],
+)
+def test_refusals(options, text):
+    with pytest.raises(ValueError, match=text):
+        ah.LinOSS(3, **{"hidden_size": 6, **options})
+
+
+def test_network_in_a_model_learns_and_streams():
+    torch.manual_seed(0)
+    model = ah.SequenceModel("LinOSSNetwork", 2, 3, hidden_size=8, readout="last", norm="batch")
+    x = torch.randn(16, 30, 2)
+    model(x)
+    model.eval()
+    whole, _ = model.layer(x)
+    state = None
+    for t in range(30):
+        y, state = model.layer.step(x[:, t], state)
+    torch.testing.assert_close(y, whole[:, -1], rtol=1e-4, atol=1e-5)
+    assert "rusch2025linoss" in ah.cite(model)
+
+
+def test_dropout_is_one_mask_per_sequence():
+    torch.manual_seed(0)
+    block = ah.LinOSSBlock(20, 4, dropout=0.5)
+    x = torch.randn(30, 2, 20)
+    left_out = (block(x)[0] == x).all(0)  # behind the gate
+    assert 0 < left_out[0].sum() < 20 and not torch.equal(left_out[0], left_out[1])
+
+
+def test_the_layer_passes_the_suite_of_layers():
+    for options in (*FORMS, {"num_layers": 2, "bidirectional": True}):
+        check_sequence_layer(functools.partial(ah.LinOSS, **options))
