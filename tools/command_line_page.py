@@ -62,9 +62,9 @@ _USAGES = {
 def commands() -> dict[str, tuple[list[str], Callable[..., Any]]]:
     """Usages and function of every command with flags."""
     return {
-        "train": (list(train.USAGE), train._command("", "file")),
-        "compare": (list(compare.USAGE), compare._command("file")),
-        "search": (list(search.USAGE), search._command("", "file")),
+        "train": (list(train.USAGE), train.parser("", "file")),
+        "compare": (list(compare.USAGE), compare.parser("file")),
+        "search": (list(search.USAGE), search.parser("", "file")),
         "predict": (["anharmonic predict RUN DATA [OPTIONS]"], predict.write_predictions),
         "export": (["anharmonic export RUN [OPTIONS]"], export.export),
         "diagnose": (["anharmonic diagnose RUN [OPTIONS]"], diagnose.diagnose),
