@@ -220,7 +220,7 @@ class Preprocessing:
         """
         self._check_channels(sequences, len(self.mean))
         check_finite(sequences, sequences.x, self.missing != "error")
-        elapsed = self._steps(sequences) if self.elapsed == "channel" else None
+        elapsed = self.steps(sequences) if self.elapsed == "channel" else None
         columns = self.columns(sequences.x, _Flat(self, sequences), elapsed)
         return np.ascontiguousarray(np.concatenate(columns, axis=1), dtype=np.float32)
 
@@ -261,7 +261,7 @@ class Preprocessing:
             channels: Those that are forecast.
         """
         change = np.asarray(train.y, np.float64).reshape(len(train), horizon, -1)
-        change = change - self._last_known(train, channels)[:, None]
+        change = change - self.last_known(train, channels)[:, None]
         scale = _ones_for_zeros(np.sqrt(np.square(change).mean(axis=(0, 1))))
         made = replace(self, window=window, horizon=horizon, forecast=channels)
         return replace(made, target_scale=scale)
@@ -273,12 +273,12 @@ class Preprocessing:
             shift, scale = np.array([self.target_shift]), np.array([self.target_scale])
             if self.horizon:
                 times = self.horizon * max(1, len(self.quantiles))
-                shift = np.tile(self._last_known(sequences, self.forecast), times)
+                shift = np.tile(self.last_known(sequences, self.forecast), times)
                 scale = np.tile(scale, times)
             units = torch.from_numpy(shift).float(), torch.from_numpy(scale).float()
             if self.quantiles:
                 units = (*units, torch.tensor([self.quantiles]))
-        elapsed = self._steps(sequences) if self.elapsed == "step" else None
+        elapsed = self.steps(sequences) if self.elapsed == "step" else None
         return sequences.dataset(self.transform(sequences), elapsed, units)
 
     def pieces(self, sequences: Sequences) -> Pieces:
@@ -337,12 +337,12 @@ class Preprocessing:
                 found.append(f"the median time is {times}")
         return found
 
-    def _last_known(self, sequences: Sequences, channels: tuple[int, ...]) -> NDArray[np.float64]:
+    def last_known(self, sequences: Sequences, channels: tuple[int, ...]) -> NDArray[np.float64]:
         """The last known value of the channels in every sequence, their mean if there is none."""
         last = _carried_forward(sequences)[sequences.offsets[1:] - 1]
         return np.where(np.isnan(last), np.array(self.mean), last)[:, list(channels)]
 
-    def _steps(self, sequences: Sequences) -> Floats:
+    def steps(self, sequences: Sequences) -> Floats:
         """The time between samples in nominal steps; 1 for a first sample whose time is 0."""
         steps = _elapsed_of(sequences) / np.float32(self.nominal)
         first = sequences.offsets[:-1]
