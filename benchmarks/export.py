@@ -7,7 +7,7 @@ taken as they are), and exports it to ONNX, torch.export and C in double, float,
 C also runs on a simulated ATmega1284P, an emulated Cortex-M4 and in WebAssembly, where the tools
 for that are there (Debian: gcc-avr, avr-libc, simavr; gcc-arm-none-eabi, libnewlib-arm-none-eabi,
 qemu-system-arm; emscripten, nodejs). Times on this machine are CPU seconds, medians of turns.
-Writes export.json beside this file; --update also puts the table into docs/export.md.
+Writes export.json beside this file; --update also puts the table into devices.md.
 """
 
 from __future__ import annotations
@@ -267,7 +267,7 @@ def main() -> None:
     (HERE / "export.json").write_text(json.dumps(rows, indent=1) + "\n")
     print(table(rows))
     if chosen.update:
-        page = HERE.parent / "docs" / "export.md"
+        page = HERE / "devices.md"
         before, rest = page.read_text().split("<!-- export -->\n")
         after = rest.split("<!-- /export -->")[1]
         page.write_text(f"{before}<!-- export -->\n{table(rows)}\n<!-- /export -->{after}")

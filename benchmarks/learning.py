@@ -3,7 +3,7 @@
     python benchmarks/learning.py SETS --out RUNS [--models lem cornn] [--seeds 0 1 2] [--write]
 
 ``SETS`` is the folder that ``learning_sets.py`` wrote. Prints a Markdown table; ``--write`` also
-puts it, and the numbers, into learning.json and docs/which-model.md, or with ``--name`` into
+puts it, and the numbers, into learning.json and accuracy.md, or with ``--name`` into
 another such file and place. Start it again to go on.
 """
 
@@ -25,7 +25,7 @@ from anharmonic.diagnostics.machine import hardware
 from anharmonic.train import DivergedError, RunEnvironment, fill, fit
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "which-model.md"
+PAGE = HERE / "accuracy.md"
 NAMES = ("learning", "learning-others")
 """Tables of the page: the sets that the rules were found on, and others."""
 MODELS = ("LEM", "CoRNN", "UnICORNN")

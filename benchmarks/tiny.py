@@ -11,7 +11,7 @@ the weights of its best epoch on the validation set. Resonators have eight draws
 banks, with int8 and with floating-point weights. `measure` exports what is trained, takes the
 macro-F1 of the C programs' arithmetic on the test set, and with avr-gcc and simavr their flash, RAM
 and cycles a step. Writes tiny.json beside this file; --update also puts the table into
-docs/export.md.
+devices.md.
 """
 
 from __future__ import annotations
@@ -277,7 +277,7 @@ def measure(out: Path, update: bool) -> None:
     (HERE / "tiny.json").write_text(json.dumps(rows, indent=1) + "\n")
     print(table(rows))
     if update:
-        page = HERE.parent / "docs" / "export.md"
+        page = HERE / "devices.md"
         before, rest = page.read_text().split("<!-- tiny -->\n")
         after = rest.split("<!-- /tiny -->")[1]
         page.write_text(f"{before}<!-- tiny -->\n{table(rows)}\n<!-- /tiny -->{after}")

@@ -33,7 +33,7 @@ import anharmonic as ah
 from anharmonic.estimators import ResonatorClassifier
 
 HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "resonators.md"
+PAGE = HERE / "accuracy.md"
 PICTURE = HERE.parent / "docs" / "pictures" / "ucr-ranks.png"
 METHODS = ("resonators", "MiniRocket", "MultiRocketHydra", "QUANT")
 OLD_POOLS = ("share", "run", "position", "largest", "end")
@@ -310,7 +310,7 @@ def main() -> None:
     methods = [m for m in options.methods if any(one["method"] == m for one in results)]
     print(text := report(results, methods))
     if options.write:
-        write(f"{text}\n\n![Mean ranks](pictures/{PICTURE.name})")
+        write(f"{text}\n\n![Mean ranks](../docs/pictures/{PICTURE.name})")
     if options.write or options.picture:
         _, accuracy, _ = matrix(results, methods)
         draw(PICTURE if options.write else options.picture, methods, accuracy)

@@ -1,11 +1,15 @@
 """The site: `make docs` builds it from this repository alone, without a network."""
 
 import os
+import sys
+from pathlib import Path
 
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 
 import anharmonic
+
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 
 project = "anharmonic"
 author = "The anharmonic authors"
@@ -15,6 +19,8 @@ version = release = anharmonic.__version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "objects",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
@@ -29,7 +35,6 @@ include_patterns = [
     "papers/docs/**",
     "papers/README.md",
     "benchmarks/*.md",
-    "README.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
     "CHANGELOG.md",
@@ -40,16 +45,15 @@ html_extra_path = ["root"]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 4
 
+autosummary_generate = False
+default_role = "py:obj"  # `name` in a docstring links to the object
+smartquotes = False
 autodoc_member_order = "bysource"
-# What scikit-learn adds to every estimator.
-autodoc_default_options = {
-    "exclude-members": "set_fit_request, set_score_request, set_predict_request, "
-    "set_partial_fit_request, get_metadata_routing"
-}
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 napoleon_use_rtype = False
 suppress_warnings = ["myst.header"]  # benchmarks/cpu.md begins below its README
+html_context = {"default_mode": "auto"}
 napoleon_use_ivar = True
 napoleon_custom_sections = [("Keys", "params_style")]
 add_module_names = False
@@ -109,6 +113,17 @@ def _block(writer, node):
     raise SkipNode
 
 
+# Pages that answer no question of a user; the rest of the site is searched without them.
+UNSEARCHED = ("papers/docs/", "CHANGELOG", "CONTRIBUTING", "SECURITY", "benchmarks/cpu")
+
+
+def _unsearched(app, env):
+    for name in env.found_docs:
+        if name.startswith(UNSEARCHED):
+            env.metadata[name]["nosearch"] = True
+
+
 def setup(app):
     """Formulas become MathML, which browsers show without a script."""
+    app.connect("env-updated", _unsearched)
     app.add_html_math_renderer("mathml", (_inline, None), (_block, None))

@@ -122,3 +122,22 @@ def test_the_page_of_the_papers_says_what_was_measured():
             both = f"{reported.split()[0]} {ours}"
             exact = [float(number) for number in re.findall(r"[0-9.]+", both)]
             assert said == pytest.approx(exact, abs=0.0501), (name, graph)
+
+
+def test_pages_quote_the_means_of_the_accuracy_tables():
+    """Every page that names a mean of MiniRocket, LEM or resonators has the tables' number."""
+    tables = (ROOT / "benchmarks" / "accuracy.md").read_text("utf-8")
+    means = re.search(r"\| \*\*mean\*\* \| \| \| (.*) \|", tables)[1].split(" | ")
+    known = dict(zip(("LEM", "coRNN", "UnICORNN", "MiniRocket"), means, strict=True))
+    page = (ROOT / "docs" / "which-model.md").read_text("utf-8")
+    assert all(f"| {name} | {mean} % |" in page for name, mean in known.items())
+    readme = (ROOT / "README.md").read_text("utf-8")
+    said = re.search(
+        r"MiniRocket reaches ([\d.]+) %, LEM ([\d.]+) % and UnICORNN ([\d.]+) %", readme
+    )
+    assert list(said.groups()) == [known[name] for name in ("MiniRocket", "LEM", "UnICORNN")]
+    ucr = dict(re.findall(r"^\| (resonators|MiniRocket|QUANT) \| ([\d.]+) %", tables, re.M))
+    for name in ("resonators.md", "neighbours.md"):
+        page = (ROOT / "docs" / name).read_text("utf-8")
+        for method, mean in ucr.items():
+            assert re.search(rf"^\| {method}.*\| {mean} % \|", page, re.M), (name, method)

@@ -25,16 +25,34 @@ def test_the_site_builds(tmp_path):
     assert done.returncode == 0, done.stderr
     home = (tmp_path / "site" / "docs" / "index.html").read_text("utf-8")
     assert "Gallery" in home
-    page = (tmp_path / "site" / "docs" / "api" / "sequence.html").read_text("utf-8")
+    objects = tmp_path / "site" / "docs" / "api" / "objects"
+    page = (objects / "anharmonic.LEM.html").read_text("utf-8")
     assert "<math" in page and "Discretisation" in page
+    assert (objects / "anharmonic.nn.StepLayer.html").is_file()
+    pages = "".join(page.read_text("utf-8") for page in objects.glob("*.html"))
+    assert "Alias for field number" not in pages
+    index = (tmp_path / "site" / "searchindex.js").read_text("utf-8").lower()
+    for word in ("tutorial", "licens", "anomali", "arduino", "stm32", "mamba", '"s4"', "faq"):
+        assert word in index, word
 
 
 def test_every_public_name_has_a_place_in_the_reference():
     import anharmonic
 
     pages = "".join(page.read_text("utf-8") for page in API.glob("*.md"))
-    said = set(re.findall(r"auto(?:class|function):: anharmonic\.(\w+)", pages))
-    assert said == {name for name in anharmonic.__all__ if name != "__version__"}
+    bodies = re.findall(r"\.\. objects:: anharmonic\n\n((?:   \w+\n)+)", pages)
+    said = " ".join(bodies).split()
+    assert sorted(said) == sorted(name for name in anharmonic.__all__ if name != "__version__")
+    packages = [path.parent.name for path in (ROOT / "src" / "anharmonic").glob("*/__init__.py")]
+    internal = {"cli", "pages"}
+    listed = set(re.findall(r"\.\. objects:: anharmonic\.(\w+)\n", pages))
+    assert listed == set(packages) - internal
+
+
+def test_the_page_of_the_command_line_is_current():
+    # If this fails: python tools/command_line_page.py
+    script = runpy.run_path(str(ROOT / "tools" / "command_line_page.py"))
+    assert script["PAGE"].read_text("utf-8") == script["page"]()
 
 
 def test_versions_are_listed_newest_first(tmp_path):

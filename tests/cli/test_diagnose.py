@@ -163,7 +163,7 @@ def test_what_is_no_finished_run_is_said_in_one_line(cli, tmp_path):
     code, _, err = cli("diagnose", "begun")
     assert code == 2 and "finish the run: anharmonic train --run begun/run.json" in err
     code, _, err = cli("diagnose")
-    assert code == 2 and "Folder of a finished run" in err
+    assert code == 2 and "got no RUN; see anharmonic diagnose --help" in err
     code, _, err = cli("diagnose", "begun", "--htlm", "x")
     assert code == 2 and "--html" in err
     assert "--data-dir" in cli("diagnose", "--help")[1]

@@ -46,7 +46,7 @@ def test_predictions_per_step_have_a_row_each():
 
 @pytest.mark.parametrize(
     ("words", "text"),
-    [([], "Missing"), (["run"], "Missing"), (["a", "b", "superfluous"], "superfluous")],
+    [([], "got no RUN"), (["run"], "got no DATA"), (["a", "b", "superfluous"], "superfluous")],
 )
 def test_run_and_data_are_needed(cli, words, text):
     code, out, err = cli("predict", *words)

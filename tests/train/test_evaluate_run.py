@@ -169,7 +169,7 @@ def test_nodes_of_the_test_mask(trained, tmp_path):
 def test_the_file_of_training_is_warned_of(trained, tmp_path):
     x = sequences(30)
     folder = trained(x=x, y=names_of(x))
-    with pytest.warns(UserWarning, match=r"not trained on.*result.json"):
+    with pytest.warns(UserWarning, match=r"is the training file.*result.json"):
         evaluate_run(folder, tmp_path / "mine.npz")
 
 

@@ -43,12 +43,12 @@ def run(words: Sequence[str]) -> int:
         came = " ".join(words) or "nothing"
         asked = [word for word in words if word in HELP]
         require(bool(asked), PROG, came, "called with a task or a file first", example)
-        return run_command(_command(), asked, PROG, USAGE)
+        return run_command(parser(), asked, PROG, USAGE)
     task, file = task_named(words[0])
-    return run_command(_command(task, file, words), words[1:], f"{PROG} {words[0]}")
+    return run_command(parser(task, file, words), words[1:], f"{PROG} {words[0]}")
 
 
-def _command(
+def parser(
     task: str = "", file: Path | None = None, words: Sequence[str] = ()
 ) -> Callable[..., int]:
     """The command, with the flags of a task; without a name those of every comparison.

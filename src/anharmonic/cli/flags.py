@@ -35,6 +35,7 @@ _FLAGS = {"start_from": "from"}
 # What tyro says, and what we say.
 _WORDS = {
     r"Unrecognized options: (.*)": r"unknown words: \1",
+    r"Missing from [^:]*: (\S+) .*": r"no \1",
     r"Missing value for argument '(.*?)'.*": r"no value for \1",
     r"invalid choice (.*) for argument '(.*?)'. Expected one of \((.*)\)": r"\1 for \2, one of \3",
     r"Error parsing (\S+): .*from \['(.*?)'\].*": r"'\2' for \1, of the wrong kind",

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from anharmonic import _plugins
 from anharmonic._checks import choice, message, missing_papers
 
+USAGE = "usage: anharmonic list [models] [tasks] [tables] [figures]"
 WIDEST = 100
 """Lines of ``list tasks`` are no longer on wider terminals: they would be hard to read."""
 
@@ -29,7 +30,7 @@ def run(words: Sequence[str]) -> int:
         ImportError: If it is one that the package anharmonic-papers adds, which is not installed.
     """
     if set(words) & {"-h", "--help"}:
-        print("usage: anharmonic list [models] [tasks] [tables] [figures]")
+        print(USAGE)
         print("`anharmonic list tasks` says sizes, input, target, metric, source and licence.")
         return 0
     if [word.lower() for word in words] == ["tasks"]:

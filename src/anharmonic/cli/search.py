@@ -45,13 +45,13 @@ def run(words: Sequence[str]) -> int:
         example += "`anharmonic table ID --search`"
         came = " ".join(words) or "nothing"
         require(bool(asked), PROG, came, "called with a model and a task or file first", example)
-        return run_command(_command(), asked, PROG, USAGE)
+        return run_command(parser(), asked, PROG, USAGE)
     model, task, file = names(*named)
     prog = f"{PROG} {words[0]} {words[1]}"
-    return run_command(_command(model, task, file, words), words[2:], prog)
+    return run_command(parser(model, task, file, words), words[2:], prog)
 
 
-def _command(
+def parser(
     model: str = "", task: str = "", file: Path | None = None, words: Sequence[str] = ()
 ) -> Callable[..., int]:
     """The command, with the flags of a model and a task; without names those of every search.

@@ -67,7 +67,7 @@ def run(words: Sequence[str]) -> int:
     named = [w for w in words[:2] if not w.startswith("-")]
     helps = [word for word in words if word in HELP]
     if len(named) < 2 and helps:
-        run_command(_parser(), helps, PROG, USAGE)
+        run_command(parser(), helps, PROG, USAGE)
     require(
         len(named) == 2,
         PROG,
@@ -163,11 +163,11 @@ def read(words: Sequence[str]) -> Asked:
         ValueError: If a name or an option is wrong.
         FileNotFoundError: If the user's file does not exist.
     """
-    parser = _parser(*names(words[0], words[1]))
-    return run_command(parser, words[2:], f"{PROG} {words[0]} {words[1]}")
+    command = parser(*names(words[0], words[1]))
+    return run_command(command, words[2:], f"{PROG} {words[0]} {words[1]}")
 
 
-def _parser(model: str = "", task: str = "", file: Path | None = None) -> Callable[..., Asked]:
+def parser(model: str = "", task: str = "", file: Path | None = None) -> Callable[..., Asked]:
     """What reads the flags: those of a model and a task; without names those of every run.
 
     Args:

@@ -1,7 +1,7 @@
 """Settings that follow from the data: what a user leaves open is filled, so that a model learns.
 
 The rules were found on public data sets and are explained, with the measurements behind them, in
-docs/which-model.md. They change with better knowledge; a `Run` that they gave does not.
+docs/recipe.md. They change with better knowledge; a `Run` that they gave does not.
 """
 
 from __future__ import annotations

@@ -228,7 +228,7 @@ class LinOSSBlock(Stored, nn.Module):
         dropout: Probability in [0, 1] of zeroing a feature behind GELU and behind the gate; one
             mask per sequence.
         batch_first: Whether input and output are [B, T, H] instead of [T, B, H].
-        memory: See ``LinOSS``.
+        memory: What is kept for the backward pass, see ``LinOSS``.
         device: Where the parameters live.
         dtype: Floating-point type of the parameters.
 
@@ -382,7 +382,7 @@ class LinOSSNetwork(SequenceLayer):
             sequence.
         batch_first: Whether input and output are [B, T, ...] instead of [T, B, ...].
         bidirectional: Whether blocks of their own also walk from the end.
-        memory: See ``LinOSS``.
+        memory: What is kept for the backward pass, see ``LinOSS``.
         device: Where the parameters live.
         dtype: Floating-point type of the parameters.
 
