@@ -5,6 +5,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from anharmonic.estimators import SequenceForecaster
+from anharmonic.train import RunEnvironment, fill, fit, predict, trained
 
 QUICK = {"hidden_size": 16, "max_steps": 100, "lr": 0.03, "random_state": 0}
 
@@ -89,3 +90,33 @@ def test_wrong_use_is_said(series):
         SequenceForecaster("GRU", horizon=4, **QUICK | {"max_steps": 1}).fit(series).score(
             series[:, :, :4]
         )
+
+
+def test_quantiles_are_those_of_the_command(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3, 2, 150)).astype("f4")
+    levels = [0.1, 0.5, 0.9]
+    model = SequenceForecaster(
+        "GRU", horizon=2, window=6, quantiles=levels, max_steps=200, random_state=0
+    ).fit(X)
+    found = model.predict(X)
+    assert found.shape == (3, 2, 2, 3) and (np.diff(found) >= 0).all()
+    assert 60 < 100 * np.mean((found[..., 0] < 0) & (found[..., 2] > 0))
+    # The error of the last value is twice that of a median near the mean.
+    assert 0.2 < model.score(X) < 0.8
+    np.savez(tmp_path / "mine.npz", x=X.transpose(0, 2, 1), y=np.zeros(3))
+    environment = RunEnvironment(file=tmp_path / "mine.npz", out=tmp_path, progress=False)
+    options = {"horizon": 2, "window": 6, "quantiles": levels}
+    made = fill("GRU", "file", {"epochs": 2, "task_options": options}, environment)
+    fit(made.run, environment, made.task)
+    folder = tmp_path / made.run.folder_name
+    model.model_, model.preprocessing_ = trained(folder).model, trained(folder).preparation
+    # The rows of `predict` hold all of the first quantile, then of the second.
+    rows = predict(folder, tmp_path / "mine.npz").values.reshape(3, 3, 2, 2)
+    np.testing.assert_allclose(model.predict(X), rows.transpose(0, 3, 2, 1), rtol=1e-5, atol=1e-6)
+
+
+def test_series_of_one_channel_have_quantiles_last():
+    X = np.sin(0.3 * np.arange(100))[None].repeat(2, axis=0)
+    model = SequenceForecaster("GRU", horizon=3, quantiles=[0.2, 0.5], max_steps=5).fit(X)
+    assert model.predict(X).shape == (2, 3, 2)

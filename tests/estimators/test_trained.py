@@ -270,3 +270,46 @@ def test_partial_fit_of_values(waves):
     assert model.score(x, y) > before
     with pytest.raises(ValueError, match="numbers of y"):
         model.partial_fit(x, np.stack([y, y], 1))
+
+
+@pytest.fixture
+def labelled():
+    """Sequences [n, 2, 10]; label k says whether channel k is high."""
+    rng = np.random.default_rng(0)
+    y = (rng.random((80, 2)) < 0.4).astype(int)
+    return rng.normal(size=(80, 2, 10)) + 2.0 * y[:, :, None], y
+
+
+def test_several_labels(labelled):
+    x, y = labelled
+    model = SequenceClassifier("GRU", **(QUICK | {"max_steps": 150})).fit(x, y)
+    assert model.classes_.tolist() == [0, 1]
+    found = model.predict(x)
+    assert found.shape == y.shape and (found == y).mean() > 0.9
+    assert ((model.predict_proba(x) > 0.5) == found).all()
+    assert model.score(x, y) == (found == y).all(axis=1).mean()
+    before = {name: value.clone() for name, value in model.model_.state_dict().items()}
+    model.partial_fit(x[:20], y[:20])
+    assert any((value != before[name]).any() for name, value in model.model_.state_dict().items())
+    with pytest.raises(ValueError, match=r"y must be zeros and ones \[n, 2\], as in fit"):
+        model.partial_fit(x[:20], y[:20, 0])
+    with pytest.raises(ValueError, match="class_weight must be None for several labels"):
+        SequenceClassifier("GRU", class_weight="balanced").fit(x, y)
+
+
+def test_labels_are_predicted_as_by_the_command(labelled, tmp_path):
+    x, y = labelled
+    x = x.astype("f4")
+    model = SequenceClassifier("GRU", **QUICK).fit(x, y)
+    np.savez(tmp_path / "mine.npz", x=x.transpose(0, 2, 1), y=y)
+    with_file = ah.train.RunEnvironment(file=tmp_path / "mine.npz", out=tmp_path, progress=False)
+    given = {"epochs": 2, "task_options": {"target": "labels"}}
+    made = ah.train.fill("GRU", "file", given, with_file)
+    ah.train.fit(made.run, with_file, made.task)
+    found = ah.train.predict(tmp_path / made.run.folder_name, tmp_path / "mine.npz")
+    kept = ah.train.trained(tmp_path / made.run.folder_name)
+    model.model_, model.preprocessing_ = kept.model, kept.preparation
+    np.testing.assert_allclose(model.predict_proba(x), found.values, rtol=1e-5)
+    names = np.array(found.class_names)
+    said = ["|".join(names[row == 1]) or "|" for row in model.predict(x)]
+    assert said == list(found.labels)

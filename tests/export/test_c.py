@@ -133,11 +133,95 @@ def test_what_has_no_form_in_c_is_refused(tmp_path, options, said):
     assert not list(tmp_path.iterdir())
 
 
-def test_uneven_times_and_forecasts_are_refused(tmp_path):
+BASE = {"mean": (1.0, 2.0, 3.0), "std": (2.0, 5.0, 0.1), "standardise": True}
+
+
+@pytest.mark.parametrize("missing", ["error", "forward", "mean", "mask"])
+@pytest.mark.parametrize(
+    "name", ["ResonatorBank", "LEM", "LEM, one scale", "CoRNN", "CoRNN, implicit", "UnICORNN, skip"]
+)
+def test_uneven_times_lengthen_the_step(tmp_path, check, program, name, missing):
+    masked = (1,) if missing == "mask" else ()
+    how = Preprocessing(**BASE, missing=missing, masked=masked, elapsed="step", nominal=0.25)
+    made = model(name, 3 + len(masked))
+    write_c(made, tmp_path, preparation=how)
+    for flags in ((), ("-DMODEL_DOUBLE",)):
+        done = check(tmp_path, *flags)
+        assert done.returncode == 0, done.stdout + done.stderr
+    # Far from one another, at once, and at first after a known time.
+    x = np.random.default_rng(0).normal(how.mean, how.std, (40, 3))
+    times = np.array([0.5, 0.0, 0.25, 2.5, 0.001] * 8)[:, None]
+    x = np.hstack([x, times / (1 if name == "ResonatorBank" else 5)]).astype("f4")
+    if missing != "error":
+        x[::3, 1] = np.nan
+    double = program(tmp_path, 4, "-DMODEL_DOUBLE", sample=np.float64, value=np.float64)(x)
+    np.testing.assert_allclose(double, expected_outputs(made, plan(made, how), x), atol=1e-6)
+
+
+def test_the_exact_step_of_a_resonator_is_that_of_python_whatever_its_damping(tmp_path, program):
+    made = ah.SequenceModel("ResonatorBank", 1, 9, hidden_size=9, dt=0.5).eval()
+    with torch.no_grad():
+        made.layer.log_q_l0.copy_(
+            torch.tensor([0.01, 0.1, 0.4999, 0.5, 0.5001, 0.6, 2, 50, 1]).log()
+        )
+        made.layer.log_frequency_l0.copy_(torch.linspace(-7, 1, 9))
+        made.linear.weight.copy_(torch.eye(9))
+    how = Preprocessing((0.0,), (1.0,), False, "error", elapsed="step")
+    write_c(made, tmp_path, preparation=how)
+    run = program(tmp_path, 9, "-DMODEL_DOUBLE", sample=np.float64, value=np.float64)
+    for gap in (1e-6, 0.01, 1.0, 30.0, 1000.0):
+        x = np.column_stack([np.ones(5), np.full(5, gap)]).astype("f4")
+        exact = expected_outputs(made, plan(made, how), x)
+        np.testing.assert_allclose(run(x), exact, rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["GRU", "FastGRNN", "ResonatorBank"])
+def test_uneven_times_are_a_channel(tmp_path, check, name):
+    how = Preprocessing(
+        **BASE, missing="mask", masked=(1,), difference=(1.0, 0.5, 2.0), elapsed="channel",
+        nominal=0.25,
+    )  # fmt: skip
+    write_c(model(name, 8), tmp_path, preparation=how)
+    done = check(tmp_path, "-DMODEL_DOUBLE")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("quantiles", [(), (0.1, 0.5, 0.9)])
+@pytest.mark.parametrize("missing", ["error", "forward", "mean"])
+def test_forecasts_are_in_the_units_of_their_channels(tmp_path, check, quantiles, missing):
+    how = Preprocessing(
+        **BASE, missing=missing, window=12, horizon=2, forecast=(2, 0), target_scale=(0.5, 3.0),
+        quantiles=quantiles,
+    )  # fmt: skip
+    made = model("GRU", 3, 4 * max(1, len(quantiles)))
+    with torch.no_grad():
+        made.linear.weight.mul_(10)  # so that some quantiles cross
+    write_c(made, tmp_path, preparation=how)
+    done = check(tmp_path, "-DMODEL_DOUBLE")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "MODEL_AIMS 2" in (tmp_path / "model.h").read_text()
+
+
+def test_a_forecast_of_a_run_is_that_of_predict(tmp_path, program):
+    t = np.arange(200)
+    x = np.stack([10 + np.sin(0.3 * t), t % 7], axis=1).astype("f4")[None]
+    np.savez(tmp_path / "mine.npz", x=x, y=[0])
+    environment = ah.train.RunEnvironment(file=tmp_path / "mine.npz", out=tmp_path, progress=False)
+    options = {"horizon": 3, "window": 8, "known": ["1"], "quantiles": [0.1, 0.5, 0.9]}
+    made = ah.train.fill("GRU", "file", {"epochs": 1, "task_options": options}, environment)
+    ah.train.fit(made.run, environment, made.task)
+    folder = tmp_path / made.run.folder_name
+    write_c(folder, tmp_path / "c")
+    x[0, 190:, 0] = np.nan
+    np.savez(tmp_path / "new.npz", x=x, y=[0])
+    found = ah.train.predict(folder, tmp_path / "new.npz").values[0]
+    # The last channel is channel 1 as it will be three steps later.
+    window = np.column_stack([x[0, 182:190], x[0, 185:193, 1]])
+    np.testing.assert_allclose(program(tmp_path / "c", 9)(window), found, rtol=1e-4)
+
+
+def test_what_is_known_only_at_the_end_is_refused(tmp_path):
     base = {"mean": (0.0,) * 3, "std": (1.0,) * 3, "standardise": True, "missing": "error"}
-    for wrong in ({"elapsed": "step"}, {"horizon": 2, "forecast": (0,)}):
-        with pytest.raises(ValueError, match=next(iter(wrong))):
-            write_c(model("LEM"), tmp_path, preparation=Preprocessing(**base, **wrong))
     each = {"level_shift": (0.0,) * 6, "level_scale": (1.0,) * 6}
     with pytest.raises(ValueError, match=r"scale_each .*known at its end.*--streaming"):
         write_c(model("LEM", 9), tmp_path, preparation=Preprocessing(**base, **each))
@@ -145,6 +229,23 @@ def test_uneven_times_and_forecasts_are_refused(tmp_path):
     both = ah.SequenceModel("LEM", 3, 4, hidden_size=5, bidirectional=True)
     with pytest.raises(ValueError, match="train with --streaming"):
         write_c(both, tmp_path, preparation=Preprocessing(**base, elapsed="step"))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "weights", "said"),
+    [
+        ("GRU", {"elapsed": "step"}, "float", "layer must be .*--elapsed channel"),
+        ("UnICORNN", {"elapsed": "step"}, "float", "patch must be 1"),
+        ("GRU", {"elapsed": "channel"}, "int8", "elapsed must be 'ignore', as forecasts"),
+        ("GRU", {"horizon": 2, "forecast": (0, 1), "target_scale": (1.0, 1.0)}, "int8",
+         "horizon must be 0"),
+    ],
+)  # fmt: skip
+def test_times_and_forecasts_without_a_form(tmp_path, name, options, weights, said):
+    how = Preprocessing(**BASE, missing="error", **options)
+    made = model(name, how.size)
+    with pytest.raises(ValueError, match=said):
+        write_c(made, tmp_path, preparation=how, weights=weights, calibration=[np.ones((5, 3))])
 
 
 def test_other_layers_and_bare_layers_are_refused(tmp_path):

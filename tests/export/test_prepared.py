@@ -59,7 +59,7 @@ def test_it_is_what_training_does(kind, scans):
 def test_last_known_values_are_those_of_a_forecast():
     made, flat, x, _ = fitted("forward")
     made = Preprocessing(**{**vars(made), "forecast": (1,), "horizon": 2})
-    np.testing.assert_allclose(Prepared(made).last_known(x), made._last_known(flat, (1,)))
+    np.testing.assert_allclose(Prepared(made).last_known(x), made.last_known(flat, (1,)))
 
 
 @pytest.mark.parametrize("kind", ["forward", "mask", "mean, each", "step"])

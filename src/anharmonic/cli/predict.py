@@ -189,20 +189,25 @@ def _forecast_rows(predictions: Predictions, ahead: Ahead) -> Iterator[list[Any]
         columns = [f"{name}_q{q:g}" for name in columns for q in ahead.quantiles]
     named, dated = ["id"] * (ids is not None), ["time"] * (times is not None)
     yield ["index", *named, "step", *dated, *columns]
+    dates = (
+        times is not None
+        and times.dtype.kind == "M"
+        and bool((times == times.astype("M8[D]")).all())
+    )
     shape = (max(1, len(ahead.quantiles)), ahead.horizon, len(ahead.channels))
     for index, row in enumerate(predictions.values):
         for step, values in enumerate(np.moveaxis(row.reshape(shape), 0, -1)):
             place: list[Any] = [index, *([] if ids is None else [_inert(ids[index])]), step + 1]
             if times is not None:
-                place.append(_written(times[index, step]))
+                place.append(_written(times[index, step], dates))
             yield [*place, *(f"{value:.9g}" for value in values.ravel())]
 
 
-def _written(time: Any) -> str:
-    """A time as a table has it: a date, a date with its time, or a number."""
+def _written(time: Any, dates: bool) -> str:
+    """A time as a table has it: a date, if all are, a date with its time, or a number."""
     if not isinstance(time, np.datetime64):
         return f"{time:.9g}"
-    if time == time.astype("M8[D]"):
+    if dates:
         return str(time.astype("M8[D]"))
     return str(time.astype("M8[s]" if time == time.astype("M8[s]") else "M8[ms]"))
 

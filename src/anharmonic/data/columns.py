@@ -245,7 +245,7 @@ ROLES = ("target", "id", "time", "group")
 Duplicates = Literal["refuse", "first", "mean"]
 Labels = Literal["auto", "sequence", "step"]
 NO_TIME = "none"
-_TUPLES = ("values", "ignore", "static", "categorical")
+_TUPLES = ("values", "ignore", "static", "categorical", "known")
 # Names in lower case, better ones first: a row of words is as good as each other.
 _KNOWN = {"target": TARGETS[:2], "id": IDS, "time": (TIMES,), "group": GROUPS}
 
@@ -277,6 +277,7 @@ class Columns:
             out.
         static: Columns with one value per recording that are inputs, too; text as categories.
         categorical: Columns of categories that are inputs: a channel for each category.
+        known: Of forecasts, columns whose future values are given; text as categories.
         categories: The categories of training of every such column.
         label_pattern: Of a folder, a regular expression that finds the label in the path of a file
             within the folder: its first group, or all that fits.
@@ -310,6 +311,7 @@ class Columns:
     labels: Labels = "auto"
     static: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
     categories: tuple[tuple[str, tuple[str, ...]], ...] = ()
     label_pattern: str | None = None
     group_pattern: str | None = None
@@ -327,7 +329,7 @@ class Columns:
         if self.header is not None:
             boolean("header", self.header)
         natural("width", self.width)
-        for field in ("values", "ignore", "static", "categorical"):
+        for field in _TUPLES:
             for value in getattr(self, field):
                 text, advice = isinstance(value, str), "give strings"
                 require(text, field, value, "names of columns", advice, TypeError)
@@ -356,9 +358,10 @@ class Columns:
             once, expected = name not in roles, f"not that of {roles.get(name)}_column"
             require(once, f"{role}_column", name, expected, "name another column")
             roles[name] = role
-        twice = [name for name in (*self.static, *self.categorical) if name in roles]
+        twice = [name for name in self.inputs if name in roles]
         advice = "an input cannot be the target, the id, the time or the group: name it once"
-        require(not twice, "static and categorical", twice, "columns without another role", advice)
+        name = "static, categorical and known"
+        require(not twice, name, twice, "columns without another role", advice)
 
     def describe(self) -> str:
         """Says in a line what the columns were taken for.
@@ -377,10 +380,17 @@ class Columns:
             said.append(f"left out {_shortened(self.ignore)}")
         if numbers := [name for name in self.static if name not in dict(self.categories)]:
             said.append(f"one value per recording {_shortened(numbers)}")
+        if self.known:
+            said.append(f"known in advance {_shortened(self.known)}")
         for name, kinds in self.categories:
             said.append(f"a channel for each of the categories {_shortened(kinds)} of {name!r}")
         how = self.folder or f"{self.layout} ({rows.get(self.layout)})"
         return f"read as {how}{': ' * bool(said)}{', '.join(said)}"
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Columns that are inputs beside the measured values, each once."""
+        return tuple(dict.fromkeys((*self.static, *self.categorical, *self.known)))
 
     @property
     def beside(self) -> tuple[str, ...]:
@@ -388,7 +398,7 @@ class Columns:
         kinds = dict(self.categories)
         return tuple(
             channel
-            for name in dict.fromkeys((*self.static, *self.categorical))
+            for name in self.inputs
             for channel in ([f"{name}={kind}" for kind in kinds[name]] if name in kinds else [name])
         )
 

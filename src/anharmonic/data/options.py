@@ -42,6 +42,7 @@ class Windows:
         forecast: Channels to forecast, by name or number; empty for all.
         quantiles: What is forecast of each value, in (0, 1), rising, the median among them; empty
             for its mean.
+        known: Channels that are known in advance, by name or number.
 
     Raises:
         TypeError: If a number is not an integer.
@@ -53,6 +54,7 @@ class Windows:
     horizon: int | None = None
     forecast: tuple[str, ...] = ()
     quantiles: tuple[float, ...] = ()
+    known: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("window", "stride", "horizon"):
@@ -60,8 +62,13 @@ class Windows:
                 positive_int(name, value)
         cut, none = self.window is not None or self.horizon is not None, "None without window"
         require(cut or self.stride is None, "stride", self.stride, none, "pass window too")
-        fits, advice = self.horizon is not None or not self.forecast, "pass horizon too"
-        require(fits, "forecast", list(self.forecast), "empty without horizon", advice)
+        advice = "pass horizon too"
+        for name in ("forecast", "known"):
+            fits, came = self.horizon is not None or not getattr(self, name), getattr(self, name)
+            require(fits, name, list(came), "empty without horizon", advice)
+        fits = not self.known or self.window is None or self.window >= (self.horizon or 0)
+        expected = f"at least horizon={self.horizon} with channels that are known in advance"
+        require(fits, "window", self.window, expected, "choose a longer window")
         fits = self.horizon is not None or not self.quantiles
         require(fits, "quantiles", list(self.quantiles), "empty without horizon", advice)
         rising = (0.0, *self.quantiles, 1.0)
@@ -80,7 +87,8 @@ class Windows:
             return self.window
         horizon = self.horizon or 1
         shortest = min(int(part.lengths.min()) for part in parts.values())
-        return max(1, min(max(4 * horizon, 16), (7 * shortest // 10 - horizon) // 2))
+        least = horizon if self.known else 1  # so that all that is known is in the window
+        return max(least, min(max(4 * horizon, 16), (7 * shortest // 10 - horizon) // 2))
 
     def cut(
         self, preprocessing: Preprocessing, parts: Mapping[str, Sequences], window: int
@@ -103,7 +111,8 @@ class Windows:
             made = {name: pieces.part for name, pieces in tested.items()}
             made = {"train": cut_windows(parts["train"], window, stride), **made}
             return replace(preprocessing, window=window), made, tested
-        channels = channel_numbers(parts["train"], self.forecast)
+        # (What is known in advance was appended, so the channels were looked up before.)
+        channels = preprocessing.forecast or channel_numbers(parts["train"], self.forecast)
         ahead = (window, self.stride or 1, self.horizon, channels)
         made = {name: forecast_windows(part, *ahead) for name, part in parts.items()}
         prepared = preprocessing.forecasting(made["train"], window, self.horizon, channels)
@@ -166,6 +175,9 @@ class DataOptions:
             in `forecast`. `y` is not read. Targets are scaled, and an output of 0 stands for the
             last known value. None if nothing is forecast.
         forecast: Channels to forecast, by name or number from 0; empty for all.
+        known: Of forecasts, channels or columns of a table that are known in advance, such as a
+            calendar or a price; text as categories. The model gets them for the steps to forecast,
+            too, so `predict` needs rows for these, in which only what is known is filled in.
         quantiles: What is forecast of each value instead of its mean, rising numbers in (0, 1) with
             0.5 among them: 0.1 0.5 0.9. The loss and the metric are then the pinball loss.
         ignore: Of a table, columns that are left out.
@@ -223,6 +235,7 @@ class DataOptions:
     stride: int | None = None
     horizon: int | None = None
     forecast: Sequence[str] = ()
+    known: Sequence[str] = ()
     quantiles: Sequence[float] = ()
     ignore: Sequence[str] = ()
     date_format: str | None = None
@@ -250,7 +263,7 @@ class DataOptions:
             positive_int("season", self.season)
             advice, cut = "pass horizon too", self.horizon is not None
             require(cut, "season", self.season, "None without horizon", advice)
-        for name in ("test_groups", "forecast", "ignore", "static", "categorical"):
+        for name in ("test_groups", "forecast", "known", "ignore", "static", "categorical"):
             given, advice = getattr(self, name), "put one name in a list, too"
             several = isinstance(given, Iterable) and not isinstance(given, str | bytes)
             require(several, name, given, "a list of names", advice, TypeError)
@@ -285,7 +298,12 @@ class DataOptions:
     def windows(self) -> Windows:
         """How sequences are cut into windows."""
         return Windows(
-            self.window, self.stride, self.horizon, tuple(self.forecast), tuple(self.quantiles)
+            self.window,
+            self.stride,
+            self.horizon,
+            tuple(self.forecast),
+            tuple(self.quantiles),
+            tuple(self.known),
         )
 
     @property
@@ -319,6 +337,7 @@ class DataOptions:
             labels=self.labels,
             static=tuple(self.static),
             categorical=tuple(self.categorical),
+            known=tuple(self.known),
             label_pattern=self.label_pattern,
             group_pattern=self.group_pattern,
             annotations=self.annotations,

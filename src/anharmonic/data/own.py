@@ -34,7 +34,15 @@ from anharmonic.data.targets import (
     target_kind,
     with_known,
 )
-from anharmonic.data.windows import Pieces, find_season, future_times, seasonal_values
+from anharmonic.data.windows import (
+    Pieces,
+    channel_numbers,
+    find_season,
+    future_times,
+    known_channels,
+    seasonal_values,
+    with_future,
+)
 
 
 class SequencesTask(Task):
@@ -140,6 +148,7 @@ class SequencesTask(Task):
         self.options, self.windows, cut = options, options.windows, options.cut
         self.class_names, self.hint, self.horizon = (), "", options.horizon or 0
         self.quantiles = ()
+        advance: tuple[int, ...] = ()
         if options.horizon is None:
             parts = self._labelled(parts, options.target)
         else:
@@ -147,6 +156,14 @@ class SequencesTask(Task):
             self.target, self.readout = "value", "last"
             self.metric = "pinball" if options.quantiles else options.metric_of("value")
             self.quantiles = tuple(options.quantiles)
+            first = next(iter(parts.values()))
+            advance = known_channels(first, self.windows.known)
+            if advance:
+                aim = channel_numbers(first, self.windows.forecast, advance)
+                parts = {
+                    name: with_future(part, advance, aim, options.horizon, whole=False)
+                    for name, part in parts.items()
+                }
             cut = replace(cut, window=self.windows.length(parts))
         for part in parts.values():
             # Before the cut: it names the file's places.
@@ -170,6 +187,8 @@ class SequencesTask(Task):
             scale_target=options.scale_target and self.target == "value" and not options.horizon,
             scale_each=options.scale_each,
         )
+        if advance:
+            self.preprocessing = replace(self.preprocessing, known=advance, forecast=aim)
         self.spread_of_sizes = spread_of_sizes(cuts["train"])
         tested: dict[str, Pieces] = {}
         if cut.window is not None:
@@ -363,9 +382,13 @@ def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
     Raises:
         ValueError: If the channels are not those of training.
     """
+    whole, part = part, preprocessing.with_future(part.with_targets(None))
     preprocessing = preprocessing.for_gaps(part)
-    pieces = preprocessing.pieces(part.with_targets(None))
-    times = future_times(part, preprocessing.horizon) if preprocessing.horizon else None
+    pieces = preprocessing.pieces(part)
+    times = None
+    if preprocessing.horizon:
+        past = part.lengths if preprocessing.known else None
+        times = future_times(whole, preprocessing.horizon, past)
     data = preprocessing.dataset(pieces.part)
     return Inputs(data, pieces.owners, pieces.fresh, part.ids, times)
 
@@ -521,7 +544,7 @@ def checked_inputs(part: Sequences, preprocessing: Preprocessing) -> Inputs:
         ValueError: If the channels are not those of training.
     """
     inputs = inputs_of(part, preprocessing)
-    if doubts := preprocessing.doubts(part):
+    if doubts := preprocessing.doubts(preprocessing.with_future(part)):
         expected = f"{part.where} should be like the training data"
         advice = "check units and sampling, or the predictions say little"
         warnings.warn(message(expected, "; ".join(doubts), advice), stacklevel=3)

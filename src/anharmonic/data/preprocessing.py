@@ -24,7 +24,7 @@ from anharmonic._checks import (
 )
 from anharmonic.data.base import SequenceDataset
 from anharmonic.data.sequences import Floats, Sequences, check_finite
-from anharmonic.data.windows import Pieces, covering_windows, last_windows
+from anharmonic.data.windows import Pieces, covering_windows, last_windows, with_future
 
 Missing = Literal["error", "mean", "forward", "mask"]
 Elapsed = Literal["ignore", "step", "channel"]
@@ -98,6 +98,8 @@ class Preprocessing:
         season: Steps after which a forecast's series repeat, for the baseline; 0 if they do not.
         quantiles: What is forecast of each value; empty for its mean. Outputs are all values of the
             first quantile, then of the second, and so on.
+        known: Channels that are known in advance. The last channels of `mean` and `channels` are
+            these once more, as they are `horizon` steps later.
 
     Example:
         >>> x = np.array([[1.0], [3.0]], np.float32)
@@ -127,6 +129,7 @@ class Preprocessing:
     level_scale: tuple[float, ...] = ()
     season: int = 0
     quantiles: tuple[float, ...] = ()
+    known: tuple[int, ...] = ()
 
     @classmethod
     def fit(
@@ -215,18 +218,36 @@ class Preprocessing:
         Shape:
             `[sum of lengths, size]`.
         """
-        channels, expected = sequences.x.shape[1], f"{len(self.mean)}, as in training"
-        advice = "give the same channels in the same order"
-        fits = channels == len(self.mean)
-        require(fits, f"channels of x in {sequences.where}", channels, expected, advice)
-        names, known = list(sequences.channels), list(self.channels)
-        alike = not names or not known or names == known
-        expected = f"{known}, as in training"
-        require(alike, f"channels of x in {sequences.where}", names, expected, advice)
+        self._check_channels(sequences, len(self.mean))
         check_finite(sequences, sequences.x, self.missing != "error")
-        elapsed = self._steps(sequences) if self.elapsed == "channel" else None
+        elapsed = self.steps(sequences) if self.elapsed == "channel" else None
         columns = self.columns(sequences.x, _Flat(self, sequences), elapsed)
         return np.ascontiguousarray(np.concatenate(columns, axis=1), dtype=np.float32)
+
+    def _check_channels(self, sequences: Sequences, count: int) -> None:
+        """Refuse sequences whose channels are not the first `count` of training."""
+        channels, expected = sequences.x.shape[1], f"{count}, as in training"
+        advice = "give the same channels in the same order"
+        name = f"channels of x in {sequences.where}"
+        require(channels == count, name, channels, expected, advice)
+        names, known = list(sequences.channels), list(self.channels[:count])
+        alike = not names or not known or names == known
+        require(alike, name, names, f"{known}, as in training", advice)
+
+    def with_future(self, sequences: Sequences, whole: bool = True) -> Sequences:
+        """Series up to where their forecast begins, with what is known in advance.
+
+        Args:
+            sequences: The series, with the steps to forecast where something is known of them.
+            whole: As of `windows.with_future`.
+
+        Raises:
+            ValueError: If the channels are not those of training, or what has to be known is not.
+        """
+        if not self.known:
+            return sequences
+        self._check_channels(sequences, len(self.mean) - len(self.known))
+        return with_future(sequences, self.known, self.forecast, self.horizon, whole)
 
     def forecasting(
         self, train: Sequences, window: int, horizon: int, channels: tuple[int, ...]
@@ -240,7 +261,7 @@ class Preprocessing:
             channels: Those that are forecast.
         """
         change = np.asarray(train.y, np.float64).reshape(len(train), horizon, -1)
-        change = change - self._last_known(train, channels)[:, None]
+        change = change - self.last_known(train, channels)[:, None]
         scale = _ones_for_zeros(np.sqrt(np.square(change).mean(axis=(0, 1))))
         made = replace(self, window=window, horizon=horizon, forecast=channels)
         return replace(made, target_scale=scale)
@@ -252,12 +273,12 @@ class Preprocessing:
             shift, scale = np.array([self.target_shift]), np.array([self.target_scale])
             if self.horizon:
                 times = self.horizon * max(1, len(self.quantiles))
-                shift = np.tile(self._last_known(sequences, self.forecast), times)
+                shift = np.tile(self.last_known(sequences, self.forecast), times)
                 scale = np.tile(scale, times)
             units = torch.from_numpy(shift).float(), torch.from_numpy(scale).float()
             if self.quantiles:
                 units = (*units, torch.tensor([self.quantiles]))
-        elapsed = self._steps(sequences) if self.elapsed == "step" else None
+        elapsed = self.steps(sequences) if self.elapsed == "step" else None
         return sequences.dataset(self.transform(sequences), elapsed, units)
 
     def pieces(self, sequences: Sequences) -> Pieces:
@@ -316,12 +337,12 @@ class Preprocessing:
                 found.append(f"the median time is {times}")
         return found
 
-    def _last_known(self, sequences: Sequences, channels: tuple[int, ...]) -> NDArray[np.float64]:
+    def last_known(self, sequences: Sequences, channels: tuple[int, ...]) -> NDArray[np.float64]:
         """The last known value of the channels in every sequence, their mean if there is none."""
         last = _carried_forward(sequences)[sequences.offsets[1:] - 1]
         return np.where(np.isnan(last), np.array(self.mean), last)[:, list(channels)]
 
-    def _steps(self, sequences: Sequences) -> Floats:
+    def steps(self, sequences: Sequences) -> Floats:
         """The time between samples in nominal steps; 1 for a first sample whose time is 0."""
         steps = _elapsed_of(sequences) / np.float32(self.nominal)
         first = sequences.offsets[:-1]
@@ -388,7 +409,7 @@ class Preprocessing:
         require(fits, "keys of preprocessing", sorted(values), expected, advice)
         boolean("standardise", values["standardise"])
         of_hints(cls, values, "preprocessing", advice)
-        places = "masked", "forecast"
+        places = "masked", "forecast", "known"
         made = cls(**{name: _as_field(v, name in places) for name, v in values.items()})
         made._check()
         return made
@@ -427,11 +448,15 @@ class Preprocessing:
         for name, allowed in counts.items():
             count, expected = len(getattr(self, name)), listed(list(map(str, allowed)), "or")
             require(count in allowed, f"entries of {name}", count, expected, "restore them")
-        for name in ("masked", "forecast"):
+        for name in ("masked", "forecast", "known"):
             places = getattr(self, name)
-            fits = len(set(places)) == len(places) and all(0 <= p < channels for p in places)
-            expected = f"different channels from 0 to {channels - 1}"
+            most = channels - len(self.known) * (name != "masked")
+            fits = len(set(places)) == len(places) and all(0 <= p < most for p in places)
+            expected = f"different channels from 0 to {most - 1}"
             require(fits, name, places, expected, "restore it")
+        fits = not self.known or bool(self.horizon and not {*self.known} & {*self.forecast})
+        expected = "channels that a forecast does not predict"
+        require(fits, "known", self.known, expected, "restore it")
         alike = bool(self.horizon) == bool(self.forecast) and self.window >= bool(self.horizon)
         came = self.window, self.horizon, self.forecast
         expected = "there for a forecast, and only there"

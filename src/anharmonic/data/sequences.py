@@ -167,6 +167,10 @@ class Sequences:
         """The sequences with one target each, or none."""
         return replace(self, y=y, per_step=False, known=None)
 
+    def name(self, row: int) -> str:
+        """A sequence in words, for messages."""
+        return f"sequence {row}" if self.ids is None else f"{str(self.ids[row])!r}"
+
     def place(self, row: int) -> tuple[int, int]:
         """Sequence and step of a row of `x`."""
         sequence = int(np.searchsorted(self.offsets, row, side="right")) - 1

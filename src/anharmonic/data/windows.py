@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anharmonic._checks import choice, message, require
+from anharmonic._checks import choice, listed, message, require
+from anharmonic.data.base import counted
 from anharmonic.data.sequences import Integers, Sequences
 
 # Longer seasons are looked for only where dates name them.
@@ -171,7 +173,9 @@ def seasonal_values(
     return made
 
 
-def future_times(part: Sequences, horizon: int) -> NDArray[Any] | None:
+def future_times(
+    part: Sequences, horizon: int, past: Integers | None = None
+) -> NDArray[Any] | None:
     """When the steps after the end of every series are; None if the series have no times.
 
     Dates that go on by whole months, from the same day of the month or its last one, do so.
@@ -179,6 +183,7 @@ def future_times(part: Sequences, horizon: int) -> NDArray[Any] | None:
     Args:
         part: The series.
         horizon: Steps ahead.
+        past: Steps of every series after which the steps ahead are in it, too; None if none are.
 
     Returns:
         Numbers or dates, `[N, horizon]`.
@@ -196,16 +201,23 @@ def future_times(part: Sequences, horizon: int) -> NDArray[Any] | None:
     if part.times is None or part.interval is None or part.times.dtype.kind not in "Mif":
         return None
     ahead, made = np.arange(1, horizon + 1), []
+    there = None if past is None else (past[:, None] + np.arange(horizon)).tolist()
     for row, (first, last) in enumerate(itertools.pairwise(part.offsets.tolist())):
         steps = np.arange(last - first) * part.interval
         if part.elapsed is not None:
             steps = np.cumsum(part.elapsed[first:last], dtype=np.float64) - part.elapsed[first]
-        if part.times.dtype.kind != "M":
-            made.append(part.times[row] + steps[-1] + ahead * part.interval)
-            continue
-        seconds = np.round(steps * 1e3).astype("m8[ms]")
-        clock = part.times[row].astype("M8[ms]") + seconds
-        made.append(_dates_ahead(clock, part.interval, ahead))
+        dated = part.times.dtype.kind == "M"
+        if dated:
+            begin = part.times[row].astype("M8[ms]")
+            clock = begin + np.round(steps * 1e3).astype("m8[ms]")
+        else:
+            clock = part.times[row] + steps
+        if there is not None:
+            made.append(clock[there[row]])
+        elif dated:
+            made.append(_dates_ahead(clock, part.interval, ahead))
+        else:
+            made.append(clock[-1] + ahead * part.interval)
     return np.stack(made)
 
 
@@ -228,6 +240,62 @@ def _dates_ahead(clock: NDArray[Any], interval: float, ahead: Integers) -> NDArr
 def _days_of(months: NDArray[Any]) -> NDArray[np.int64]:
     days = (months + 1).astype("M8[D]") - months.astype("M8[D]")
     return np.asarray(days.astype(np.int64))
+
+
+def with_future(
+    part: Sequences, known: tuple[int, ...], forecast: tuple[int, ...], horizon: int, whole: bool
+) -> Sequences:
+    """Series up to their last value to forecast, with what is known of the steps after it.
+
+    Every channel that is known in advance comes a second time, as it will be `horizon` steps later:
+    the last steps of a window say all of it that concerns the forecast.
+
+    Args:
+        part: The series, which may go on in the known channels alone.
+        known: Those channels.
+        forecast: The channels that are forecast.
+        horizon: Steps to forecast.
+        whole: Whether all steps of the forecast must be known; else the last value goes on.
+
+    Raises:
+        ValueError: If nothing was measured in a series, or too little of its future is known.
+
+    Example:
+        >>> x = np.array([[1, 5], [2, 6], [np.nan, 7], [np.nan, 8]], np.float32)
+        >>> with_future(Sequences("here", x, np.array([0, 4])), (1,), (0,), 2, True).x.tolist()
+        [[1.0, 5.0, 7.0], [2.0, 6.0, 8.0]]
+    """
+    rows, begins = np.arange(len(part.x)), part.offsets[:-1]
+    measured = np.isfinite(part.x[:, list(forecast)]).any(axis=1)
+    past = np.maximum.reduceat(np.where(measured, rows + 1, 0), begins) - begins
+    names = [part.channels[i] if part.channels else str(i) for i in (*known, *forecast)]
+    kinds = () if part.columns is None else dict(part.columns.categories)
+    bare = (n.partition("=")[0] if n.partition("=")[0] in kinds else n for n in names[: len(known)])
+    columns, aim = listed(list(dict.fromkeys(bare))), listed(names[len(known) :])
+    for at in np.flatnonzero(past <= 0)[:1]:
+        came, advice = f"no value of {aim} in {part.name(at)}", "leave it out"
+        raise ValueError(message(f"series of {part.where} must have a past", came, advice))
+    if whole:
+        later = np.concatenate([part.x[:, list(known)], np.full((horizon, len(known)), np.nan)])
+        steps = (begins + past)[:, None] + np.arange(horizon)
+        there = np.isfinite(later[steps]).all(axis=2) & (steps < part.offsets[1:, None])
+        for at in np.flatnonzero(~there.all(axis=1))[:1]:
+            expected = (
+                f"{columns} must be known for {counted(horizon, 'step')} after the last value of "
+                f"{aim} in {part.where}"
+            )
+            came = f"{int(there[at].argmin())} in {part.name(at)}"
+            advice = f"add rows for the steps to forecast, with {columns}, and leave {aim} empty"
+            raise ValueError(message(expected, came, advice))
+    ends = np.repeat(part.offsets[1:], part.lengths) - 1
+    ahead = part.x[np.minimum(rows + horizon, ends)][:, list(known)]
+    named = (f"{name} {counted(horizon, 'step')} later" for name in names[: len(known)])
+    longer = replace(
+        part,
+        x=np.concatenate([part.x, ahead], axis=1),
+        channels=(*part.channels, *named) if part.channels else (),
+    )
+    return longer.slices(np.arange(len(part)), np.zeros_like(past), past)
 
 
 def find_season(part: Sequences, horizon: int, channels: tuple[int, ...]) -> int:
@@ -284,11 +352,36 @@ def find_season(part: Sequences, horizon: int, channels: tuple[int, ...]) -> int
     return min(season for season in parts if score[season] <= 1.5 * scores[best])
 
 
-def channel_numbers(part: Sequences, names: tuple[str, ...]) -> tuple[int, ...]:
-    """The places of channels by name or number; all measured ones if none is named.
+def known_channels(part: Sequences, names: tuple[str, ...]) -> tuple[int, ...]:
+    """The places of channels that are known in advance, by name, column of categories or number.
 
     Raises:
-        ValueError: If there is no such channel.
+        ValueError: If there is no such channel, or all are known in advance.
+    """
+    groups = {str(i): [i] for i in range(part.x.shape[1])}
+    groups |= {name: [i] for i, name in enumerate(part.channels)}
+    for column, kinds in () if part.columns is None else part.columns.categories:
+        groups[column] = [part.channels.index(f"{column}={kind}") for kind in kinds]
+    chosen = [choice(f"channel known in advance of {part.where}", n, groups) for n in names]
+    places = tuple(dict.fromkeys(place for name in chosen for place in groups[name]))
+    advice = "leave one to forecast"
+    fits = len(places) < part.x.shape[1]
+    require(fits, f"known channels of {part.where}", list(names), "fewer than all", advice)
+    return places
+
+
+def channel_numbers(
+    part: Sequences, names: tuple[str, ...], known: tuple[int, ...] = ()
+) -> tuple[int, ...]:
+    """The places of channels by name or number; all measured ones if none is named.
+
+    Args:
+        part: The series.
+        names: Of the channels to forecast.
+        known: Channels that are known in advance.
+
+    Raises:
+        ValueError: If there is no such channel, or it is known in advance.
 
     Example:
         >>> part = Sequences("here", np.zeros((1, 2), np.float32), np.array([0, 1]))
@@ -296,14 +389,17 @@ def channel_numbers(part: Sequences, names: tuple[str, ...]) -> tuple[int, ...]:
         ((1,), (0, 1))
     """
     numbers = [str(i) for i in range(part.x.shape[1])]
-    known = {name: int(i) for i, name in zip(numbers, numbers, strict=True)}
-    known |= {name: i for i, name in enumerate(part.channels)}
+    places = {name: int(i) for i, name in zip(numbers, numbers, strict=True)}
+    places |= {name: i for i, name in enumerate(part.channels)}
     advice = "name each once"
     require(len(set(names)) == len(names), "forecast", list(names), "different channels", advice)
-    chosen = [known[choice(f"channel to forecast of {part.where}", n, known)] for n in names]
+    chosen = [places[choice(f"channel to forecast of {part.where}", n, places)] for n in names]
     beside = () if part.columns is None else part.columns.beside
     inputs = {place for place, name in enumerate(part.channels) if name in beside}
-    measured = [place for place in range(part.x.shape[1]) if place not in inputs]
+    measured = [place for place in range(part.x.shape[1]) if place not in {*inputs, *known}]
+    twice, advice = sorted({*chosen} & {*known}), "say either of it, --known or --forecast"
+    shown = [part.channels[place] if part.channels else str(place) for place in twice]
+    require(not twice, "channels to forecast", shown, "none that are known in advance", advice)
     return tuple(chosen) or tuple(measured)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +33,10 @@ class SequenceForecaster(TrainedEstimator):
         window: Steps of the past to forecast from, at least 1. None: four horizons, 16 at least,
             where the series are long enough.
         forecast: Channels to forecast, by name or number from 0. None for all.
+        known: Channels that are known in advance, such as a calendar or a price, by name or number.
+            X of `predict` then goes on for the steps to forecast, with NaN in all other channels.
+        quantiles: What is forecast of each value, rising numbers in (0, 1) with 0.5 among them:
+            [0.1, 0.5, 0.9]. None for its mean.
         hidden_size: As of `SequenceClassifier`, with all that follow but `valid_share`.
         lr: Largest learning rate.
         batch_size: Windows per optimiser step.
@@ -68,6 +73,8 @@ class SequenceForecaster(TrainedEstimator):
         horizon: int = 1,
         window: int | None = None,
         forecast: Sequence[str | int] | None = None,
+        known: Sequence[str | int] | None = None,
+        quantiles: Sequence[float] | None = None,
         hidden_size: int | None = None,
         lr: float | None = None,
         batch_size: int | None = None,
@@ -101,6 +108,8 @@ class SequenceForecaster(TrainedEstimator):
         self.horizon = horizon
         self.window = window
         self.forecast = forecast
+        self.known = known
+        self.quantiles = quantiles
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Trains the model.
@@ -125,7 +134,9 @@ class SequenceForecaster(TrainedEstimator):
         expected, came = f"more than horizon={horizon}", f"n_features={longest}"
         require(longest > horizon, "steps of X", came, expected, advice)
         options: dict[str, Any] = {"horizon": horizon, "window": self.window}
-        options["forecast"] = [str(channel) for channel in self.forecast or ()]
+        for name, channels in (("forecast", self.forecast), ("known", self.known)):
+            options[name] = [str(channel) for channel in channels or ()]
+        options["quantiles"] = list(self.quantiles or ())
         if round(VALID_SHARE * int(part.lengths.min())) < horizon:
             options["valid_share"] = 0.0  # no forecast could be judged
         self._train(part, **options)
@@ -138,15 +149,22 @@ class SequenceForecaster(TrainedEstimator):
             X: Series, as of `fit`.
 
         Returns:
-            `[n, horizon]` if X of `fit` was an array `[n, T]`, else `[n, channels, horizon]`.
+            `[n, horizon]` if X of `fit` was an array `[n, T]`, else `[n, channels, horizon]`; with
+            quantiles these are a last axis.
+
+        Raises:
+            ValueError: If X is not like that of `fit`, or does not say what is known in advance.
         """
         check_is_fitted(self)
         part, _ = read_sequences(self, X, reset=False)
         found = self._forecast(part)
+        found = found if self.quantiles else found[..., 0]
         return found[:, 0] if hasattr(self, "n_features_in_") else found
 
     def score(self, X: Any, y: Any = None) -> float:
         """How much better than repeating the last known value the last steps of X are forecast.
+
+        Of quantiles the median counts.
 
         Args:
             X: Series, as of `fit`, longer than the horizon.
@@ -164,17 +182,25 @@ class SequenceForecaster(TrainedEstimator):
         shortest = int(part.lengths.min())
         expected, advice = f"more than horizon={self.horizon}", "leave out shorter series"
         require(shortest > self.horizon, "steps of X", shortest, expected, advice)
-        rows, ends = np.arange(len(part)), part.lengths - self.horizon
-        before = part.slices(rows, np.zeros_like(rows), ends)
         channels = list(self.preprocessing_.forecast)
-        after = part.slices(rows, ends, part.lengths).x[:, channels]
-        truth = after.reshape(len(part), self.horizon, -1).transpose(0, 2, 1)
-        last = before.x[before.offsets[1:] - 1][:, channels, None]
-        errors, simple = truth - self._forecast(before), truth - last
+        steps = part.offsets[1:, None] + np.arange(-self.horizon, 0)
+        truth = part.x[:, channels][steps].transpose(0, 2, 1)
+        last = part.x[steps[:, 0] - 1][:, channels, None]
+        if self.known:  # stays known of the steps to forecast
+            x = part.x.copy()
+            x[steps[:, :, None], channels] = np.nan
+            before = replace(part, x=x)
+        else:
+            rows = np.arange(len(part))
+            before = part.slices(rows, np.zeros_like(rows), part.lengths - self.horizon)
+        levels = list(self.quantiles or (0.5,))
+        found = self._forecast(before)[..., levels.index(0.5)]
+        errors, simple = truth - found, truth - last
         known = np.isfinite(simple)
         return 1 - float(np.square(errors[known]).sum() / np.square(simple[known]).sum())
 
     def _forecast(self, part: Sequences) -> Floats:
-        """Forecasts, [N, C, horizon]."""
+        """Forecasts, [N, C, horizon, Q]; Q is 1 without quantiles."""
         found = self._model_outputs(part).astype(np.float64)
-        return found.reshape(len(part), self.horizon, -1).transpose(0, 2, 1)
+        found = found.reshape(len(part), len(self.quantiles or "1"), self.horizon, -1)
+        return found.transpose(0, 3, 2, 1)

@@ -108,11 +108,25 @@ def _is_table(X: Any, columns: Columns | None) -> bool:
     names = [str(name) for name in X.columns]
     if {"id", "time"} & set(by_name(names, Columns(), "X", targets=False)):
         return True
-    return len(X) > 0 and any(_has_lists(X[name]) for name in X.columns)
+    return len(X) > 0 and any(_has_lists(X[name]) or _has_words(X[name]) for name in X.columns)
 
 
 def _first(column: Any) -> Any:
     return column.iloc[0] if hasattr(column, "iloc") else column[0]
+
+
+def _has_words(column: Any) -> bool:
+    """Whether cells are dates, or text that is no number."""
+    if str(getattr(column, "dtype", "")).lower().startswith(("date", "category", "enum")):
+        return True
+    first = _first(column)
+    if not isinstance(first, str):
+        return False
+    try:
+        float(first)
+    except ValueError:
+        return True
+    return False
 
 
 def _has_lists(column: Any) -> bool:
@@ -124,7 +138,8 @@ def _from_frame(estimator: Any, X: Any, reset: bool, targets: bool) -> Sequences
     if reset:
         columns = getattr(estimator, "columns", None) or Columns()
         if hasattr(estimator, "horizon"):
-            columns = replace(columns, windows=True, forecast=True)
+            known = tuple(str(name) for name in estimator.known or ())
+            columns = replace(columns, windows=True, forecast=True, known=known)
     else:
         columns = estimator.columns_
     if hasattr(X, "map") and hasattr(X, "iloc"):

@@ -11,7 +11,7 @@ import torch
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing, column_or_1d, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight
 
 from anharmonic._checks import require
@@ -73,6 +73,21 @@ def encode(y: Any) -> tuple[NDArray[Any], NDArray[np.int64]]:
     advice = "add sequences of another class"
     require(len(classes) > 1, "classes of y", classes.tolist(), "two or more", advice)
     return classes, codes.astype(np.int64)
+
+
+def indicators(y: Any) -> NDArray[np.float32] | None:
+    """Zeros and ones `[n, K]` of several labels; None if y holds one class of every sequence.
+
+    Args:
+        y: Targets as given.
+
+    Raises:
+        ValueError: If there are several columns of something else.
+    """
+    if type_of_target(y, input_name="y") != "multilabel-indicator":
+        return None
+    y = y.toarray() if hasattr(y, "toarray") else np.asarray(y)
+    return np.asarray(y, np.float32)
 
 
 def weights_of(

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.validation import check_is_fitted
@@ -21,7 +22,7 @@ from anharmonic.data import Columns, SequencesTask
 from anharmonic.data.own import inputs_of
 from anharmonic.data.sequences import Sequences
 from anharmonic.estimators.inputs import read_sequences
-from anharmonic.estimators.shared import encode, threads, weighted, weights_of
+from anharmonic.estimators.shared import encode, indicators, threads, weighted, weights_of
 from anharmonic.train import RunEnvironment, fit_in_memory, recipe
 
 Floats = NDArray[np.float64]
@@ -214,7 +215,7 @@ def outputs_of(model: Any, part: Sequences, preprocessing: Any) -> NDArray[np.fl
 
 
 class SequenceClassifier(ClassifierMixin, TrainedEstimator):
-    """Classifies sequences with a trained model.
+    """Classifies sequences with a trained model, by one class each or by several labels.
 
     What is left open follows from the data (`anharmonic.train.recipe`). Predictions do not depend
     on what else is predicted, to the last bit.
@@ -233,13 +234,14 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
         valid_share: Share of the sequences, in [0, 1), by which the best epoch is chosen.
         columns: Of frames, which column is what; None to find it by its name.
         device: "cpu", "cuda" or "auto", to train on. Predictions are made on the CPU.
-        class_weight: "balanced", or a factor on each class in the loss, as a dict by class.
+        class_weight: "balanced", or a factor on each class in the loss, as a dict by class. Not for
+            several labels.
         random_state: Seed, generator, or None for a new seed with every `fit`.
         n_jobs: Threads of PyTorch; -1 for all cores, None for PyTorch's number.
         verbose: Whether progress is shown.
 
     Attributes:
-        classes_: The classes, sorted.
+        classes_: The classes, sorted; of several labels their columns in y.
         model_: The trained `anharmonic.SequenceModel`.
         run_: The settings, an `anharmonic.train.Run`.
         result_: What training gave: losses, seconds.
@@ -293,13 +295,19 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
         )
         self.class_weight = class_weight
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
+
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Trains the model.
 
         Args:
             X: Sequences: an array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of
                 unequal lengths, or a frame.
-            y: Class of every sequence, of any type that sorts; None to take a frame's column.
+            y: Class of every sequence, of any type that sorts; or zeros and ones `[n, K]` that say
+                which of K labels it has. None to take a frame's column.
             sample_weight: A factor on each sequence in the loss, `[n]`, >= 0; 0 leaves it out. None
                 for 1.
 
@@ -309,6 +317,15 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
         """
         part, y = read_sequences(self, X, y, reset=True, wanted=True, least=2)
         part, y, counts = weighted(part, y, sample_weight)
+        labels = indicators(y)
+        self._has_labels = labels is not None
+        if labels is not None:
+            self.classes_ = np.arange(labels.shape[1])
+            fits, advice = self.class_weight is None, "weigh sequences with sample_weight"
+            expected = "None for several labels"
+            require(fits, "class_weight", self.class_weight, expected, advice)
+            self._train(with_weights(part.with_targets(labels), counts), target="labels")
+            return self
         self.classes_, codes = encode(y)
         weights = None
         if self.class_weight is not None:
@@ -343,6 +360,12 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
             return self.fit(X, y, sample_weight)
         part, y = read_sequences(self, X, y, reset=False)
         part, y, counts = weighted(part, y, sample_weight)
+        if self._has_labels:
+            labels, shape = indicators(y), f"zeros and ones [n, {len(self.classes_)}], as in fit"
+            fits = labels is not None and labels.shape[1] == len(self.classes_)
+            require(fits, "y", np.shape(y), shape, "give every label a column")
+            self._train_on(with_weights(part.with_targets(labels), counts))
+            return self
         y = column_or_1d(y, warn=True)
         new = np.setdiff1d(y, self.classes_).tolist()
         require(not new, "classes of y", new[:5], f"of {self.classes_.tolist()}", "call fit")
@@ -352,14 +375,18 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
         return self
 
     def predict_proba(self, X: Any) -> Floats:
-        """Probability of every class, `[n, number of classes]`."""
+        """Probability of every class, `[n, number of classes]`, or of every label."""
         logits = self._outputs(X).astype(np.float64)
+        if self._has_labels:
+            return np.asarray(expit(logits))
         shares = np.exp(logits - logits.max(axis=1, keepdims=True))
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class of every sequence, `[n]`."""
+        """The likeliest class of every sequence, `[n]`; or its labels, zeros and ones `[n, K]`."""
         shares = self.predict_proba(X)
+        if self._has_labels:
+            return np.asarray(shares > 0.5, np.int64)
         return np.asarray(self.classes_[shares.argmax(axis=1)])
 
 

@@ -56,7 +56,8 @@ def write_c(
 
     Args:
         model: A finished run's folder, a model, or a fitted estimator on resonators (its scores
-            are such that their softmax is ``predict_proba``).
+            are such that their softmax is ``predict_proba``). Where times are uneven, a sample ends
+            with the time since the one before.
         folder: Where to; it is made if missing. Files of an earlier export are replaced.
         preparation: What was done to the inputs in training; of a folder it is known.
         class_names: Names of the classes; of a folder they are known.
@@ -78,8 +79,7 @@ def write_c(
         FileNotFoundError: If there is no finished run.
         FileExistsError: If the folder holds a file of these names that is not of an export.
         ValueError: If the model holds what cannot be exported: two directions, an embedding,
-            uneven times, forecasts, resonators whose series are scaled one by one, or a layer that
-            has no C form.
+            resonators whose series are scaled one by one, or a layer that has no C form.
         TypeError: If it is no model of this kind.
 
     Example:
@@ -108,6 +108,10 @@ def write_c(
     else:
         net = model
     found = plan(net, preparation, tuple(class_names))
+    for name in ("horizon", "elapsed") if weights != "float" else ():
+        came, plain = getattr(found.preparation, name), {"horizon": 0, "elapsed": "ignore"}[name]
+        wanted = f"{plain!r}, as forecasts and uneven times have no form in whole numbers"
+        _checks.require(came == plain, name, came, wanted, "leave weights out")
     examples = drawn_examples(found) if examples is None else examples
     if weights != "float":
         prepared = _calibration(calibration, found.preparation, columns)
@@ -205,9 +209,13 @@ def drawn_examples(plan: Plan | ResonatorPlan) -> list[Floats]:
     rng = np.random.default_rng(0)
     p, found = plan.preparation, []
     for n in range(_EXAMPLES):
-        x = rng.normal(p.mean, np.nan_to_num(p.std, nan=1.0), (_STEPS - n, plan.channels))
+        x = rng.normal(p.mean, np.nan_to_num(p.std, nan=1.0), (_STEPS - n, len(p.mean)))
         if p.missing != "error":
             x[rng.random(x.shape) < 0.1] = np.nan
+        if p.elapsed != "ignore":
+            times = p.nominal * rng.uniform(0, 2, len(x))
+            times[0] = 0
+            x = np.column_stack([x, times])
         found.append(x.astype(np.float32))
     return found
 
@@ -233,13 +241,25 @@ def expected_outputs(
         f"arrays [T, {plan.channels}]",
         "pass every sequence as steps by channels",
     )
-    prepared = torch.from_numpy(prepare(plan.preparation, x)).to(dtype)
+    p, part = plan.preparation, _sequence(plan.preparation, x)
+    prepared = torch.from_numpy(p.transform(part)).to(dtype)
+    steps = None
+    if p.elapsed == "step":
+        gaps = np.asarray(part.elapsed, np.float64) / p.nominal
+        gaps[0] = gaps[0] or 1.0
+        steps = torch.from_numpy(gaps).to(dtype)[None]
     copy = type(model)(**model.config(), dtype=dtype)
     copy.load_state_dict(model.state_dict())
     with torch.no_grad():
-        out = copy.eval()(prepared[None])[0]
+        out = copy.eval()(prepared[None], elapsed=steps)[0]
     last = out[-1] if plan.readout == "all" else out
-    return np.asarray(plan.shift + plan.scale * last.double().numpy())
+    found = plan.shift + plan.scale * last.double().numpy()
+    if p.horizon:
+        known = p.last_known(part, p.forecast)[0]
+        found = (found.reshape(-1, len(known)) + known).ravel()
+    if p.quantiles:
+        found = np.sort(found.reshape(len(p.quantiles), -1), axis=0).ravel()
+    return np.asarray(found)
 
 
 def prepare(preparation: Preprocessing, x: NDArray[Any]) -> Floats:
@@ -248,5 +268,12 @@ def prepare(preparation: Preprocessing, x: NDArray[Any]) -> Floats:
     Shape:
         x [T, C]; result [T, F].
     """
-    x = np.asarray(x, np.float32)
-    return preparation.transform(Sequences("examples", x, np.array([0, len(x)])))
+    return preparation.transform(_sequence(preparation, x))
+
+
+def _sequence(preparation: Preprocessing, x: NDArray[Any]) -> Sequences:
+    """One sequence; its last column is the time between samples where that is known."""
+    x, elapsed = np.asarray(x, np.float32), None
+    if preparation.elapsed != "ignore":
+        x, elapsed = x[:, :-1], x[:, -1]
+    return Sequences("examples", x, np.array([0, len(x)]), elapsed=elapsed)

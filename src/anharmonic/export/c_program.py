@@ -57,7 +57,8 @@ def float_program(plan: Plan, lut: bool = False) -> Program:
     for name in _names(layers, "matrices"):
         found = [layer.matrices[name] for layer in layers if name in layer.matrices]
         made.arrays += matrices("model_real", name, found)
-    for name in layers[0].vectors:
+    steps = {"omega", "zeta"} if p.elapsed != "step" else {"step_a", "step_b", "step_c"}
+    for name in layers[0].vectors.keys() - steps:
         found = [layer.vectors[name] for layer in layers]
         made.arrays.append(array("model_real", name, np.concatenate(found)))
     for name, value in layers[0].numbers.items():
@@ -71,6 +72,12 @@ def float_program(plan: Plan, lut: bool = False) -> Program:
         _scaling(made, np.array(p.mean), np.array(p.std) if p.standardise else None)
     if p.difference:
         made.arrays.append(array("model_real", "change_scale", 1 / np.array(p.difference)))
+    if p.elapsed != "ignore":
+        made.constants["PER_UNIT"] = 1 / p.nominal
+    if p.horizon:
+        made.arrays.append(array("short", "aims", p.forecast))
+        means = np.array(p.mean)[list(p.forecast)]
+        made.arrays.append(array("model_real", "aim_mean", means))
     if np.any(plan.shift != 0) or np.any(plan.scale != 1):
         made.flags.add("SCALES_TARGETS")
         made.arrays.append(array("model_real", "target_shift", plan.shift))
@@ -224,11 +231,18 @@ def _network(plan: Plan, variables: int) -> Program:
         "FILLS_FORWARD": p.missing == "forward",
         "MARKS_GAPS": len(p.masked) > 0,
         "DIFFERENCES": len(p.difference) > 0,
+        "UNEVEN": p.elapsed != "ignore",
+        "TIME_CHANNEL": p.elapsed == "channel",
+        "TIME_STEP": p.elapsed == "step",
+        "STARTS": len(p.difference) > 0 or p.elapsed != "ignore",
+        "FORECASTS": p.horizon > 0,
+        "QUANTILES": len(p.quantiles) > 0,
     }
     made = Program(plan.description, numbers, {name for name, on in options.items() if on})
     made.flags.add(_KINDS[kind][0])
     made.name_classes(plan.class_names)
     sizes = {"VARIABLES": variables, "PATCH": plan.patch, "WINDOW": p.window}
+    sizes |= {"HORIZON": p.horizon, "AIMS": len(p.forecast)}
     numbers |= {name: n for name, n in sizes.items() if n > (name == "PATCH")}
     if "SKIPS" in made.flags:
         made.constants["SKIPPED"] = min(
@@ -237,8 +251,14 @@ def _network(plan: Plan, variables: int) -> Program:
     if p.masked:
         made.constants["MARKED"] = len(p.masked)
         made.arrays.append(array("short", "marked", p.masked))
+    values = len(p.mean)
+    made.constants["VALUES"] = values
     if p.difference:
-        made.constants["CHANGES"] = plan.channels + len(p.masked)
+        made.constants["CHANGES"] = values + len(p.masked)
+    if p.elapsed == "channel":
+        made.constants["TIMES"] = values + len(p.masked) + len(p.difference)
+    if p.horizon:
+        made.constants |= {"AIMS": len(p.forecast), "AHEAD": p.horizon * len(p.forecast)}
     return made
 
 

@@ -53,7 +53,8 @@ class Plan:
         readout: "last", "mean" or "all".
         weight: Of the affine readout, [O, H].
         bias: Of the affine readout, [O].
-        shift: What an output of 0 stands for, [O]; zeros for classes.
+        shift: What an output of 0 stands for, [O]; zeros for classes, and for forecasts, where the
+            last known values are added.
         scale: What an output of 1 adds to that, [O]; ones for classes.
         class_names: Names of the classes; empty where values are predicted.
     """
@@ -70,8 +71,8 @@ class Plan:
 
     @property
     def channels(self) -> int:
-        """Channels of a sample as it comes."""
-        return len(self.preparation.mean)
+        """Channels of a sample as it comes; the last is the time since the one before, if known."""
+        return len(self.preparation.mean) + (self.preparation.elapsed != "ignore")
 
     @property
     def description(self) -> str:
@@ -126,7 +127,7 @@ def plan(
     if preparation is None:
         F = model.input_size
         preparation = Preprocessing((0.0,) * F, (1.0,) * F, standardise=False, missing="error")
-    _check_preparation(preparation, model.input_size)
+    _check_preparation(preparation, model)
     require(
         len(class_names) in (0, model.output_size),
         "class_names",
@@ -135,7 +136,10 @@ def plan(
         "give one for each output",
     )
     shift, scale = np.zeros(model.output_size), np.ones(model.output_size)
-    if preparation.target_scale:
+    if preparation.horizon:
+        times = model.output_size // len(preparation.forecast)
+        scale = np.tile(preparation.target_scale, times)
+    elif preparation.target_scale:
         shift, scale = np.array(preparation.target_shift), np.array(preparation.target_scale)
     return Plan(
         preparation,
@@ -150,14 +154,17 @@ def plan(
     )
 
 
-def _check_preparation(preparation: Preprocessing, input_size: int) -> None:
-    p, advice = preparation, "call the model in PyTorch"
+def _check_preparation(preparation: Preprocessing, model: SequenceModel) -> None:
+    p, input_size = preparation, model.input_size
     expected = "False, as the scale of a sequence is known at its end"
     scaled = bool(p.level_scale)
     require(not scaled, "scale_each", scaled, expected, "train with --streaming")
-    even = '"ignore": programs in C take samples at even times'
-    require(p.elapsed == "ignore", "elapsed", p.elapsed, even, "train with --streaming")
-    require(p.horizon == 0, "horizon", p.horizon, "0: forecasts are not exported to C", advice)
+    whole = p.elapsed != "step" or model.patch == 1
+    expected = "1 where times between samples are steps"
+    require(whole, "patch", model.patch, expected, "train with --patch 1")
+    with_step = p.elapsed != "step" or getattr(model.layer, "has_step_size", False)
+    expected = "a layer whose step size times multiply"
+    require(with_step, "layer", model.name, expected, "train with --elapsed channel")
     expected = f"of {input_size} prepared channels, as the model reads"
     require(p.size == input_size, "preparation", p.size, expected, "give that of the training")
 
@@ -271,6 +278,7 @@ def _resonators(layer: Any, k: int) -> LayerPlan:
     steps = zip("abc", propagator(frequency, q, layer.dt), strict=True)
     vectors = {"bias": _bias(layer, f"bias_l{k}", H)}
     vectors |= {f"step_{name}": _array(value) for name, value in steps}
+    vectors |= {"omega": _array(frequency * layer.dt), "zeta": _array(0.5 / q)}
     return LayerPlan("ResonatorBank", ih.shape[1], H, {"ih": ih}, vectors, {})
 
 

@@ -176,6 +176,7 @@ def _of_forecasts(
 ) -> Evaluation:
     """Forecasts from every place in the series where what comes next is known."""
     prepared = model.preparation
+    part = prepared.with_future(part, whole=False)
     ahead = (prepared.window, 1, prepared.horizon, prepared.forecast)
     windows = prepared.for_gaps(part).dataset(forecast_windows(part, *ahead))
     found, last = [], []

@@ -83,7 +83,8 @@ FILLED_OPTIONS = frozenset(
 # A stream has no end to read from, no later samples, and even times.
 _STREAM_MODEL = {"bidirectional": False}
 _STREAM_FITTED = {"scaling": "train"}
-_STREAM_TASK = {"scale_each": False, "elapsed": "ignore"}
+_STREAM_TASK = {"scale_each": False}
+_STREAM_TASK_FITTED = {"scale_each": False, "elapsed": "ignore"}
 
 
 @dataclass(frozen=True)
@@ -439,9 +440,10 @@ def streaming_options(model: str, task: str, given: dict[str, Any]) -> dict[str,
     _checks.require(fits, "--streaming", model, "for a model of sequences", advice)
     made = dict(given)
     model_needs = _STREAM_FITTED if kind == "fitted" else _STREAM_MODEL
+    task_needs = _STREAM_TASK_FITTED if kind == "fitted" else _STREAM_TASK
     for field, wanted, known in (
         ("model_options", model_needs, model_option_parameters(model)),
-        ("task_options", _STREAM_TASK, task_option_parameters(task)),
+        ("task_options", task_needs, task_option_parameters(task)),
     ):
         options = made[field] = dict(made.get(field, {}))
         for name in wanted.keys() & known.keys():

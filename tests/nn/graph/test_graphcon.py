@@ -9,6 +9,7 @@ from torch import nn
 
 import anharmonic as ah
 from anharmonic import Adjacency, GraphCON
+from anharmonic.nn.graph.couplings import RandomWalk
 from anharmonic.nn.stability import StabilityWarning
 
 
@@ -249,3 +250,68 @@ def test_repr_and_lazy_import():
     assert "num_layers=3, dt=0.5, frequency=1, damping=1" in repr(GraphCON(Nothing(), 3))
     assert ah.GraphCON is GraphCON
     assert ah.Adjacency is Adjacency
+
+
+# ---- waves ---------------------------------------------------------------------------------------
+def wave(layers, dt=1.0, scale=2.0, **options):
+    return GraphCON(
+        RandomWalk(scale), layers, dt, scale, 0.0, activation="identity",
+        initial_velocity="rest", **options,
+    )  # fmt: skip
+
+
+def walk_matrix(edge_index, nodes):
+    A = torch.zeros(nodes, nodes, dtype=torch.float64)
+    A[edge_index[1], edge_index[0]] = 1
+    return A / A.sum(1, keepdim=True).clamp(min=1)
+
+
+def crossed(nodes):
+    """A ring with some chords, whose nodes have two, three or four neighbours."""
+    chords = torch.tensor([[0, 3, 5], [5, 7, 1]])
+    return torch.cat([cycle(nodes), chords, chords.flip(0)], dim=1)
+
+
+@pytest.mark.parametrize("edges", [cycle(9), crossed(9)], ids=["ring", "crossed"])
+def test_layers_of_a_wave_are_chebyshev_polynomials(edges):
+    P, x = walk_matrix(edges, 9), draw(9, 3)
+    before, now = x, P @ x
+    _, states = wave(30)(x, edges, return_states=True)
+    for n in range(1, 31):
+        torch.testing.assert_close(states.x[n], now, rtol=1e-11, atol=1e-11)
+        before, now = now, 2 * P @ now - before
+    # The same wave by another name: unit speed, and a step of sqrt(2).
+    torch.testing.assert_close(wave(30, 2**0.5, 1.0)(x, edges), states.x[-1])
+
+
+def test_a_wave_keeps_its_energy():
+    edges, dt, c = crossed(9), 0.3, 2.0
+    degree = torch.bincount(edges[1], minlength=9).double()[:, None]
+    K = c * (torch.eye(9, dtype=torch.float64) - walk_matrix(edges, 9))
+    _, states = wave(500, dt)(draw(9, 3), edges, return_states=True)
+    x, y = states.x[1:], states.y[1:]
+    energy = (degree * (y[1:] * y[1:] + x[1:] * (K @ x[:-1]))).sum((1, 2))
+    torch.testing.assert_close(energy, energy[:1].expand_as(energy), rtol=1e-11, atol=1e-11)
+
+
+def test_rest_is_of_second_order():
+    x, errors = draw(4, 3), []
+    for steps in (100, 200, 400):
+        layer = GraphCON(Nothing(), steps, 2.0 / steps, damping=0.0, initial_velocity="rest")
+        errors.append((layer(x, cycle(4)) - x * math.cos(2.0)).abs().max().item())
+    assert all(1.9 < math.log2(a / b) < 2.1 for a, b in itertools.pairwise(errors)), errors
+
+
+def test_waves_start_from_rest_under_checkpoints_and_vmap():
+    x, edges = draw(9, 3), crossed(9)
+    expected = wave(10)(x, edges)
+    torch.testing.assert_close(
+        wave(10, checkpoint=True)(x.clone().requires_grad_(), edges), expected
+    )
+    both = torch.func.vmap(lambda part: wave(10)(part, edges))(torch.stack([x, 2 * x]))
+    torch.testing.assert_close(both, torch.stack([expected, 2 * expected]))
+
+
+def test_a_node_without_neighbours_hears_nothing():
+    walk = RandomWalk()(draw(3, 2), torch.tensor([[0, 1], [1, 0]]))
+    assert torch.equal(walk[2], torch.zeros(2).double())

@@ -150,7 +150,7 @@ def _found(root: Path, given: Columns) -> _Folder:
 
 
 def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
-    table = _listed(folder) if targets or given.static or given.categorical else None
+    table = _listed(folder) if targets or given.inputs else None
     labels, source = (None, "") if not targets else _labels_outside(folder, given, table)
     inside = _without_listed(folder, given, table)
     if folder.kind in SIGNALS:

@@ -98,7 +98,7 @@ def listed_inputs(table: Table, part: Sequences, given: Columns) -> Sequences:
     """
     static = tuple(name for name in given.static if name in table.names)
     categorical = tuple(name for name in given.categorical if name in table.names)
-    found = beside(table, replace(given, static=static, categorical=categorical))
+    found = beside(table, replace(given, static=static, categorical=categorical, known=()))
     assert part.columns is not None
     kinds = (*part.columns.categories, *(one for one in found.categories))
     columns = replace(

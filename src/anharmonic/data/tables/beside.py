@@ -91,9 +91,9 @@ class Beside:
 def beside(table: Table, given: Columns) -> Beside:
     """Makes channels of the columns that have one value per recording, and of categories.
 
-    A column of categories, or of text with one value per recording, becomes a channel for every
-    category of training, 1 where a cell is of it. A cell that is empty or of another category is 0
-    in all of them.
+    A column of categories, or of text that is static or known in advance, becomes a channel for
+    every category of training, 1 where a cell is of it. A cell that is empty or of another category
+    is 0 in all of them.
 
     Args:
         table: The table; columns that it lacks are left out.
@@ -108,8 +108,8 @@ def beside(table: Table, given: Columns) -> Beside:
     columns: list[NDArray[np.float64]] = []
     static: list[bool] = []
     categories: list[tuple[str, tuple[str, ...]]] = []
-    for name in dict.fromkeys((*given.static, *given.categorical)):
-        option = "static" if name in given.static else "categorical"
+    for name in given.inputs:
+        option = next(o for o in ("static", "categorical", "known") if name in getattr(given, o))
         choice(f"{option} column of {table.where}", name, table.names)
         fixed = name in given.static
         if name in known or name in given.categorical or name in text_columns(table, [name]):

@@ -72,9 +72,9 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
     require(len(table) > 0, f"rows in {table.where}", 0, "at least one", "check how it was written")
     table = _with_joined_labels(table, given)
     bare, inputs = table, None
-    if given.static or given.categorical:
+    if given.inputs:
         inputs = beside(table, given)
-        bare = table.without({*given.static, *given.categorical})
+        bare = table.without(given.inputs)
         table = with_channels(table, inputs)
     if given.found:
         roles, layout, values, ignored = *_read_again(bare, given, targets), given.ignore
@@ -91,6 +91,9 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
         part = read_long(table, roles, [*values, *further], given)
         part = part if inputs is None else inputs.settled(part)
     else:
+        expected = "none in a table with a row per sequence"
+        advice = "give a row per step, with the future steps as further rows"
+        require(not given.known, f"known columns of {table.where}", given.known, expected, advice)
         part = {"wide": read_wide, "nested": read_nested}[layout](table, roles, values)
         part = part if inputs is None else inputs.added_to(part)
     if (
@@ -108,7 +111,7 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
         layout,
         values=tuple(values) if table.header or layout != "wide" else (),
         header=table.header,
-        width=len(bare.names) + len({*given.static, *given.categorical}),
+        width=len(bare.names) + len(given.inputs),
         found=True,
         ignore=ignored,
         date_format=given.date_format,
@@ -116,6 +119,7 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
         labels=given.labels,
         static=given.static,
         categorical=given.categorical,
+        known=given.known,
         categories=() if inputs is None else inputs.categories,
     )
     return replace(part, columns=found_columns)
@@ -146,6 +150,7 @@ def tidied(table: Table, given: Columns) -> Table:
         for name in given.ignore:
             choice(f"ignore in {table.where}", name, table.names)
     table = table.without([name for name in given.ignore if name in table.names])
+    whole = table
     searched = table.header and len(table) > 0
     if searched and (given.time is None or given.time not in table.names):
         if not given.found or given.time is not None:
@@ -157,6 +162,9 @@ def tidied(table: Table, given: Columns) -> Table:
         table = names_in_one(table)
     if searched and given.found and given.id is not None and given.id not in table.names:
         table = names_in_one(table, given.id)
+    for name in given.inputs:  # a month, say, which is now part of a date
+        if name in whole.names and name not in table.names and len(table) == len(whole):
+            table = replace(table, arrow=table.arrow.append_column(name, whole.column(name)))
     return table
 
 
@@ -189,10 +197,7 @@ def _read_again(
 ) -> tuple[dict[str, str], Layout, list[str]]:
     """What the columns are of a table like one that was read before."""
     roles = by_name(table.names, given, table.where, targets)
-    if (
-        not table.header
-        and len(table.names) + len({*given.static, *given.categorical}) < given.width
-    ):
+    if not table.header and len(table.names) + len(given.inputs) < given.width:
         roles.pop("target", None)  # columns without names: one less is the one of the targets
     free = [
         name

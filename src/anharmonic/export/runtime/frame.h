@@ -24,10 +24,14 @@ static int is_missing(model_real x) { return x != x; }
 #endif
 
 #endif
-/* Prepares a sample as in training: channels, marks of gaps, differences. */
+/* Prepares a sample as in training: channels, marks of gaps, differences, times. */
 static void prepare(model_state *state, const model_sample *x, model_sample *result) {
     (void)state; /* not every preparation has a memory */
-    for (int i = 0; i < MODEL_CHANNELS; i++) {
+#if FORECASTS
+    for (int i = 0; i < AIMS; i++)
+        if (x[aims[i]] == x[aims[i]]) state->last[i] = x[aims[i]];
+#endif
+    for (int i = 0; i < VALUES; i++) {
 #if FILLS_FORWARD
         if (!is_missing(x[i])) state->known[i] = x[i];
         result[i] = SCALED(state->known[i], i);
@@ -40,11 +44,10 @@ static void prepare(model_state *state, const model_sample *x, model_sample *res
 #endif
     }
 #if MARKS_GAPS
-    for (int i = 0; i < MARKED; i++)
-        result[MODEL_CHANNELS + i] = is_missing(x[marked[i]]) ? MARK : 0;
+    for (int i = 0; i < MARKED; i++) result[VALUES + i] = is_missing(x[marked[i]]) ? MARK : 0;
 #endif
 #if DIFFERENCES
-    for (int i = 0; i < MODEL_CHANNELS; i++) {
+    for (int i = 0; i < VALUES; i++) {
 #if WHOLE_NUMBERS
         int32_t change = (int32_t)result[i] - state->before[i];
         change = clipped(shifted(change * change_factor[i], change_shift[i]));
@@ -55,6 +58,17 @@ static void prepare(model_state *state, const model_sample *x, model_sample *res
 #endif
         state->before[i] = result[i];
     }
+#endif
+#if UNEVEN
+    model_real steps = x[VALUES] * R(PER_UNIT); /* since the sample before */
+    if (state->is_first && steps == 0) steps = 1;
+#if TIME_CHANNEL
+    result[TIMES] = steps;
+#else
+    state->elapsed = steps;
+#endif
+#endif
+#if STARTS
     state->is_first = 0;
 #endif
 }
@@ -63,7 +77,7 @@ void model_start(model_state *state) {
     static const model_state zero;
     *state = zero;
 #if FILLS_FORWARD
-    for (int i = 0; i < MODEL_CHANNELS; i++) {
+    for (int i = 0; i < VALUES; i++) {
 #if WHOLE_NUMBERS
         state->known[i] = middle[i];
 #else
@@ -75,7 +89,10 @@ void model_start(model_state *state) {
 #endif
     }
 #endif
-#if DIFFERENCES
+#if FORECASTS
+    for (int i = 0; i < AIMS; i++) state->last[i] = aim_mean[i];
+#endif
+#if STARTS
     state->is_first = 1;
 #endif
 }
@@ -130,6 +147,18 @@ void model_output(const model_state *state, model_value outputs[MODEL_OUTPUTS]) 
 #if SCALES_TARGETS
     for (int i = 0; i < MODEL_OUTPUTS; i++)
         outputs[i] = target_shift[i] + target_scale[i] * outputs[i];
+#endif
+#if FORECASTS
+    for (int i = 0; i < MODEL_OUTPUTS; i++) outputs[i] += state->last[i % AIMS];
+#if QUANTILES
+    /* A larger quantile is never below a smaller one. */
+    for (int i = AHEAD; i < MODEL_OUTPUTS; i++)
+        for (int j = i; j >= AHEAD && outputs[j - AHEAD] > outputs[j]; j -= AHEAD) {
+            model_value larger = outputs[j - AHEAD];
+            outputs[j - AHEAD] = outputs[j];
+            outputs[j] = larger;
+        }
+#endif
 #endif
 }
 

@@ -88,7 +88,15 @@ typedef struct {
 #endif
 #if DIFFERENCES
     model_sample before[MODEL_CHANNELS]; /* the last sample */
+#endif
+#if STARTS
     int is_first;
+#endif
+#if TIME_STEP
+    model_real elapsed; /* nominal steps since the sample before */
+#endif
+#if FORECASTS
+    model_real last[MODEL_AIMS]; /* the last known values of what is forecast */
 #endif
 #if PATCHES
     model_sample patch[MODEL_PATCH * MODEL_PREPARED];
@@ -108,9 +116,18 @@ extern const char *const model_classes[MODEL_CLASSES];
 void model_start(model_state *state);
 
 /* Takes one sample. */
+#if UNEVEN
+/* Its last value is the time since the sample before, in the unit of training; 0 if unknown. */
+#endif
 void model_step(model_state *state, const model_sample x[MODEL_CHANNELS]);
 
 /* The outputs for the samples so far, at least one: a score for each class, or values. */
+#if FORECASTS
+/* Of a forecast all MODEL_AIMS channels of the first of MODEL_HORIZON steps, then of the second. */
+#if QUANTILES
+/* These are of the first quantile; those of the others follow. */
+#endif
+#endif
 void model_output(const model_state *state, model_value outputs[MODEL_OUTPUTS]);
 
 /* The number of the largest output: the likeliest class. */

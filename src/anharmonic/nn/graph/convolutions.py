@@ -13,6 +13,7 @@ from anharmonic.nn.graph.couplings import (
     RESIDUALS,
     ChannelGroupMean,
     Propagation,
+    RandomWalk,
     ResidualCoupling,
 )
 
@@ -103,11 +104,13 @@ _MAKERS: dict[str, Callable[[int, int, bool], nn.Module]] = {
     "Tran": lambda m, heads, concat: AttentionCoupling(m, heads=heads),
     "GATMean": lambda m, heads, concat: AdditiveAttentionCoupling(m, heads),
     "Propagation": lambda m, heads, concat: Propagation(),
+    "RandomWalk": lambda m, heads, concat: RandomWalk(),
     "MLP": lambda m, heads, concat: NodewiseLinear(m, m),
 }
 CONVS = tuple(_MAKERS)
 """Names of convolutions: PyTorch Geometric's; means of neighbours by the attention of GRAND (Tran)
-and of GAT (GATMean); GCN's sum over neighbours without weights (Propagation); and none (MLP)."""
+and of GAT (GATMean); GCN's sum over neighbours (Propagation) and their mean (RandomWalk), both
+without weights; and none (MLP)."""
 
 
 def library() -> Any:

@@ -2,7 +2,7 @@ r"""Couplings: what stands for F between the nodes.
 
 Every class here is a convolution as PyTorch Geometric has them, called with ``(x, edge_index)``.
 ``ResidualCoupling`` and ``ChannelGroupMean`` wrap another one as the published code does, which
-differs from the papers' equations; ``Propagation`` is GCN without its weights.
+differs from the papers' equations; ``Propagation`` and ``RandomWalk`` have nothing to learn.
 """
 
 from __future__ import annotations
@@ -167,3 +167,51 @@ class Propagation(nn.Module):
             edge_index = Adjacency(edges_of(edge_index), x.shape[0])
         check_features("x", x, edge_index)
         return cast("Tensor", edge_index.normalised.matmul(x))
+
+
+class RandomWalk(nn.Module):
+    r"""The mean over a node's neighbours, with nothing to learn; 0 for a node without any.
+
+    .. math::
+        F(X) = c\, D^{-1} A\, X
+
+    GraphCON around it, with ``frequency`` = c, no damping, the identity as activation and a start
+    from rest, is the wave equation X'' = -c (I - D^{-1} A) X. With dt² c = 2 its layers are
+    Chebyshev polynomials, :math:`X^n = T_n(D^{-1} A) X^0`: a wave that reaches nodes n hops away
+    without losing size.
+
+    Args:
+        scale: c.
+
+    Shape:
+        x [N, m]; result [N, m].
+
+    Example:
+        >>> import anharmonic as ah, torch
+        >>> wave = ah.GraphCON(
+        ...     RandomWalk(2.0), 2, dt=1, frequency=2, damping=0, activation="identity",
+        ...     initial_velocity="rest",
+        ... )
+        >>> line = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+        >>> wave(torch.tensor([[1.0], [0.0], [0.0]]), line)
+        tensor([[0.],
+                [0.],
+                [1.]])
+    """
+
+    takes_adjacency = True
+
+    def __init__(self, scale: float = 1.0) -> None:
+        super().__init__()
+        self.scale = _checks.number("scale", scale)
+
+    def forward(self, x: Tensor, edge_index: Any) -> Tensor:
+        """The mean over a node's neighbours, times c."""
+        if not isinstance(edge_index, Adjacency):
+            edge_index = Adjacency(edges_of(edge_index), x.shape[0])
+        check_features("x", x, edge_index)
+        return cast("Tensor", self.scale * edge_index.mean(x))
+
+    def extra_repr(self) -> str:
+        """The factor."""
+        return f"scale={self.scale:g}"

@@ -37,7 +37,7 @@ class GraphCONNetwork(GraphNetwork):
         output_activation: After the decoder, by name.
         frequency: γ >= 0.
         damping: α >= 0.
-        initial_velocity: "features" (Y^0 = X^0) or "zero".
+        initial_velocity: "features" (Y^0 = X^0), "zero" or "rest"; see ``GraphCON``.
         dropout: Dropout in [0, 1) on both states before the first and after every layer.
         trainable_frequency: Whether γ is learned.
         trainable_damping: Whether α is learned.
