@@ -9,6 +9,8 @@ from torch.nn.utils.rnn import pack_padded_sequence
 
 import anharmonic as ah
 from anharmonic.nn import State, StepLayer
+from anharmonic.ops.compiler import layers
+from anharmonic.testing import check_sequence_layer
 
 T, B, F, H = 40, 3, 2, 4
 
@@ -19,10 +21,11 @@ class Pair(StepLayer):
     state_type = State
     has_step_size = True
 
-    def __init__(self, input_size, hidden_size, num_layers=1, *, dt=0.3, dtype=None, **options):
+    def __init__(self, input_size, hidden_size, num_layers=1, *, dt=0.3, **options):
+        factory = {name: options.pop(name, None) for name in ("device", "dtype")}
         super().__init__(input_size, hidden_size, num_layers, **options)
         self.dt = dt
-        self.make_parameters(dtype=dtype)
+        self.make_parameters(**factory)
 
     def parameter_shapes(self, input_size):
         H = self.hidden_size
@@ -163,3 +166,138 @@ def test_torch_compile_and_functions():
     torch.testing.assert_close(found[0], right)
     compiled = torch.compile(module, backend="eager")
     torch.testing.assert_close(compiled(x)[0], right)
+
+
+# ---- layers of this package without code written by hand -----------------------------------------
+BUILT_IN = {
+    "FastGRNN": (ah.FastGRNN, {}),
+    "SkewRNN": (ah.SkewRNN, {"num_layers": 2}),
+    "ResonatorBank": (ah.ResonatorBank, {"bidirectional": True}),
+    "LinOSS": (ah.LinOSS, {}),
+    "D-LinOSS": (ah.LinOSS, {"scheme": "implicit-explicit", "damping": True}),
+    "velocity Verlet": (ah.NeuralOscillator, {"scheme": "velocity-verlet", "activation": "sin"}),
+    "velocity Verlet, layers": (
+        ah.MultiLayerNeuralOscillator,
+        {"scheme": "velocity-verlet", "num_layers": 3},
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype, bound", [(torch.float64, 1e-12), (torch.float32, 2e-6)])
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_built_in_layers(name, dtype, bound):
+    kind, options = BUILT_IN[name]
+    found, precise = [], dtype is torch.float32
+    for compiled in ("auto", False):
+        torch.manual_seed(0)
+        module = kind(F, H, **options, dtype=dtype)
+        module.compiled = compiled
+        x = torch.randn(T, B, F, dtype=dtype, requires_grad=True)
+        calls = [{}, {"elapsed": torch.rand(T, B, dtype=dtype)}] if module.has_step_size else [{}]
+        for call in calls:
+            module.zero_grad()
+            output, state = module(x, **call)
+            weight = torch.cos(torch.arange(output.numel(), dtype=dtype)).view_as(output)
+            loss = (output * weight).sum() + sum(part.sum() for part in state)
+            gradients = torch.autograd.grad(loss, [x, *module.parameters()])
+            found.append([output.detach(), *(part.detach() for part in state), *gradients])
+            # Uneven steps of resonators are computed in float64.
+            loop = compiled is False or (kind is ah.ResonatorBank and call and precise)
+            assert ("at every step" in module.explain()) != loop
+    half = len(found) // 2
+    for ours, right in zip(found[:half], found[half:], strict=True):
+        for value, expected in zip(ours, right, strict=True):
+            assert (value - expected).abs().max() <= bound * expected.abs().max().clamp(min=1)
+
+
+# ---- what could give a wrong answer in silence ---------------------------------------------------
+def test_an_attribute_may_change():
+    module, x = layer(True), torch.randn(T, B, F, dtype=torch.float64)
+    first, _ = module(x)
+    module.dt = 0.1
+    changed, _ = module(x)
+    loop = layer(False)
+    loop.dt = 0.1
+    assert not torch.allclose(first, changed)
+    torch.testing.assert_close(changed, loop(x)[0], rtol=1e-12, atol=1e-12)
+
+
+def test_a_backward_pass_after_another_forward_pass():
+    module, loop = layer(True), layer(False)
+    xs = [torch.randn(T, B, F, dtype=torch.float64) for _ in range(2)]
+    gradients = []
+    for one in (module, loop):
+        losses = [one(x)[0].square().sum() for x in xs]
+        gradients.append([torch.autograd.grad(loss, list(one.parameters())) for loss in losses])
+    for ours, right in zip(*gradients, strict=True):
+        torch.testing.assert_close(ours, right, rtol=1e-11, atol=1e-11)
+
+
+class ByBatch(Pair):
+    def step_function(self, u, state, w, dt):
+        new = super().step_function(u, state, w, dt)
+        return State(new.y / state.y.shape[0], new.z)
+
+
+class Noisy(Pair):
+    def step_function(self, u, state, w, dt):
+        new = super().step_function(u, state, w, dt)
+        return State(new.y + torch.rand_like(new.y), new.z)
+
+
+@pytest.mark.parametrize("kind, reason", [(ByBatch, "number of sequences"), (Noisy, "random")])
+def test_what_cannot_be_compiled_runs_as_the_loop(kind, reason):
+    torch.manual_seed(0)
+    module, x = kind(F, H, dtype=torch.float64), torch.randn(T, B, F, dtype=torch.float64)
+    with pytest.warns(UserWarning, match=reason):
+        torch.manual_seed(1)
+        output, _ = module(x)
+    module.compiled = False
+    torch.manual_seed(1)
+    assert torch.equal(module(x)[0], output)
+
+
+# ---- everything a built-in layer does ------------------------------------------------------------
+def test_frozen_weights_need_no_gradient():
+    module = layer(True)
+    module.weight_hh_l0.requires_grad_(False)
+    module(torch.randn(T, B, F, dtype=torch.float64))[0].sum().backward()
+    assert module.weight_hh_l0.grad is None and module.weight_ih_l0.grad is not None
+
+
+def test_stored_and_chunked_states_and_threads():
+    x = torch.randn(300, 9, F, dtype=torch.float64, requires_grad=True)
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads, memory in ((1, "stored"), (1, "chunked"), (2, "chunked"), (2, "auto")):
+            torch.set_num_threads(threads)
+            module = layer(True, memory=memory)
+            output, _ = module(x)
+            loss = output.square().sum()
+            found.append([output.detach(), *torch.autograd.grad(loss, [x, *module.parameters()])])
+    finally:
+        torch.set_num_threads(before)
+    for others in found[1:]:
+        torch.testing.assert_close(others, found[0], rtol=1e-11, atol=1e-12)
+
+
+def test_steps_of_a_stream():
+    module, x = layer(True), torch.randn(T, B, F, dtype=torch.float64)
+    whole, _ = module(x)
+    state = None
+    with torch.no_grad():
+        for t in range(T):
+            y, state = module.step(x[t], state)
+    torch.testing.assert_close(y, whole[-1], rtol=1e-12, atol=1e-12)
+
+
+def test_export_holds_the_loop():
+    module, x = layer("auto"), torch.randn(T, B, F, dtype=torch.float64)
+    right = module(x)[0]
+    program = torch.export.export(module, (x,))
+    torch.testing.assert_close(program.module()(x)[0], right, rtol=1e-12, atol=1e-12)
+
+
+def test_the_suite_of_layers(monkeypatch):
+    monkeypatch.setattr(layers, "_SHORTEST", 2)
+    check_sequence_layer(Pair)

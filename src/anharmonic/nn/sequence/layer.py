@@ -411,9 +411,10 @@ class SequenceLayer(EquationModule):
         """What compiles the steps of an equation for which there is no code by hand."""
         steps = self.__dict__.get("_compiled_steps")
         if steps is None or steps.compiled != self.compiled:
-            steps = self.__dict__["_compiled_steps"] = CompiledSteps(
-                type(self).__name__, self.compiled
-            )
+            kind = type(self)
+            warns = not kind.__module__.startswith("anharmonic.")
+            steps = CompiledSteps(kind.__name__, self.compiled, warns)
+            self.__dict__["_compiled_steps"] = steps
         return steps
 
     def explain(self) -> str:

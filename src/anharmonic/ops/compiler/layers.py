@@ -25,11 +25,12 @@ class CompiledSteps:
     Args:
         name: The name of the module's class, for messages.
         compiled: "auto", True or False.
+        warns: Whether to warn of a loop: not for layers of this package, which nobody can change.
     """
 
-    def __init__(self, name: str, compiled: bool | str) -> None:
+    def __init__(self, name: str, compiled: bool | str, warns: bool) -> None:
         self.compiled = compiled
-        self._recurrence = Recurrence(_no_step, compiled, name)
+        self._recurrence = Recurrence(_no_step, compiled, name, warns=warns)
 
     def serve(self, x: Tensor, memory: str) -> bool:
         """Whether to call ``run`` for an input; if not, the reference runs it."""
