@@ -72,10 +72,14 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "anharmonic"
 html_static_path = ["_static"]
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
+highlight_language = "none"  # a block without a language is for the shell, or output
 html_css_files = ["site.css"]
 html_js_files = ["site.js"]
 html_theme_options = {
     "navbar_align": "left",
+    "logo": {"text": "anharmonic", "alt_text": ""},
     "header_links_before_dropdown": 6,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],

@@ -1,5 +1,7 @@
 """The site builds without a warning: every page is reachable, every link leads somewhere."""
 
+import importlib
+import inspect
 import json
 import re
 import runpy
@@ -47,6 +49,21 @@ def test_every_public_name_has_a_place_in_the_reference():
     internal = {"cli", "pages"}
     listed = set(re.findall(r"\.\. objects:: anharmonic\.(\w+)\n", pages))
     assert listed == set(packages) - internal
+
+
+def test_every_public_class_and_function_has_an_example():
+    packages = ["anharmonic", *(f"anharmonic.{page.stem}" for page in API.glob("*.md"))]
+    lacking = []
+    for name in packages:
+        try:
+            package = importlib.import_module(name)
+        except ModuleNotFoundError:
+            continue  # a page of names from several packages
+        for entry in getattr(package, "__all__", ()):
+            one = getattr(package, entry)
+            if inspect.isclass(one) or inspect.isroutine(one):
+                lacking += [f"{name}.{entry}"] * (">>>" not in (inspect.getdoc(one) or ""))
+    assert lacking == []
 
 
 def test_the_page_of_the_command_line_is_current():

@@ -5,5 +5,14 @@ document.addEventListener("DOMContentLoaded", () => {
   };
   name(".search-button-field", (button) => button.textContent.replace(/\s+/g, " ").trim());
   name(".bd-sidebar summary", () => "pages below");
+  // On a phone each cell of a table with several columns has its heading before it.
+  for (const table of document.querySelectorAll(".bd-article table")) {
+    const heads = [...table.querySelectorAll("thead th")].map((one) => one.textContent.trim());
+    if (heads.length < 3) continue;
+    table.classList.add("stacks");
+    if (heads.length > 6) document.body.classList.add("has-wide-table");
+    for (const row of table.querySelectorAll("tbody tr"))
+      [...row.children].forEach((cell, i) => heads[i] && cell.textContent.trim() && (cell.dataset.label = heads[i]));
+  }
   name(".sphx-glr-thumbcontainer a", (link) => link.textContent.trim());
 });

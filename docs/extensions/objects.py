@@ -35,7 +35,7 @@ class Objects(Autosummary):
         module = self.arguments[0]
         names = [line for line in self.content if line.strip()] or public_names(module)
         self.options |= {"nosignatures": None, "toctree": "objects"}
-        self.content = StringList([f"{module}.{name}" for name in names], source="objects")
+        self.content = StringList([f"~{module}.{name}" for name in names], source="objects")
         return super().run()
 
 

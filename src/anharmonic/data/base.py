@@ -81,6 +81,10 @@ class Splits(NamedTuple, Generic[AnyPart]):
     """The three parts of a task's data.
 
     `train` is None where training data are made afresh, `valid` where nothing validates.
+
+    Example:
+        >>> Splits(train=[1, 2, 3], valid=None, test=[4]).test
+        [4]
     """
 
     train: AnyPart | None
@@ -123,6 +127,12 @@ class Task(ABC):
         digest: SHA-256 of the user's own file; None where there is none.
         options_class: The dataclass whose fields the constructor takes as ``**options``; None where
             the constructor names all of its options.
+
+    Example:
+        >>> from anharmonic.data import make_task
+        >>> task = make_task("digits")
+        >>> task.metric, task.input_size, task.output_size
+        ('accuracy', 1, 10)
     """
 
     name: ClassVar[str]

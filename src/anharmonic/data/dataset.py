@@ -34,6 +34,11 @@ class Batch(NamedTuple):
             ones.
         quantiles: Float32 `[B, Q]`, of forecasts of quantiles, for which `y` is repeated Q times;
             None for forecasts of the mean.
+
+    Example:
+        >>> batch = Batch(torch.zeros(2, 5, 3), torch.tensor([0, 1]), torch.tensor([5, 4]))
+        >>> len(batch.inputs), batch.elapsed is None
+        (2, True)
     """
 
     x: Tensor
@@ -142,6 +147,12 @@ class Dataset(ABC, Generic[AnyBatch]):
 
     Attributes:
         windows: Which recordings the samples are windows of, as `Windowed`; None if they are none.
+
+    Example:
+        >>> import numpy as np
+        >>> from anharmonic.data import SequenceDataset, sequences_from
+        >>> issubclass(SequenceDataset, Dataset)
+        True
     """
 
     windows: tuple[Tensor, Tensor] | None = None

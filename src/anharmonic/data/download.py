@@ -24,6 +24,10 @@ class DownloadError(ConnectionError):
 
     Attributes:
         reason: Why, without the rest of the message.
+
+    Example:
+        >>> DownloadError("a.zip must be reachable; got no answer; try later.", "no answer").reason
+        'no answer'
     """
 
     def __init__(self, text: str, reason: str) -> None:

@@ -27,6 +27,11 @@ class GraphBatch(NamedTuple):
         rows: int64 `[R]`, the nodes whose predictions count; None where graphs are predicted.
         membership: int64 `[N]`, the number of the graph every node belongs to; None for one graph.
         num_graphs: Number of graphs.
+
+    Example:
+        >>> from anharmonic.data import make_task
+        >>> [name for name in GraphBatch._fields][:3]
+        ['x', 'graph', 'y']
     """
 
     x: Tensor

@@ -41,6 +41,13 @@ def read_parts(
         ValueError: If no reader knows the ending, the file is damaged, or columns are named of a
             file that has none.
         ImportError: If a table is to be read without pyarrow (extra "train").
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "mine.npz"
+        >>> np.savez(path, x=np.zeros((4, 5, 2), "f4"), y=np.array([0, 1, 0, 1]))
+        >>> list(read_parts(path))
+        ['all']
     """
     path = existing_data(path)
     given = columns or Columns()
@@ -64,7 +71,17 @@ def read_parts(
 
 
 class Recordings(NamedTuple):
-    """Recordings as estimators take them."""
+    """Recordings as estimators take them.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> for name in ("up", "down"):
+        ...     _ = (folder / name).mkdir(), np.save(folder / name / "1.npy", np.zeros((5, 2)))
+        >>> found = read_recordings(folder)
+        >>> len(found.x), sorted(map(str, found.y))
+        (2, ['down', 'up'])
+    """
 
     x: list[Floats]
     """The channels of every recording, `[C, T]`."""
@@ -136,6 +153,13 @@ def file_digest(path: Path | str) -> str:
 
     Raises:
         FileNotFoundError: If a file is missing.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "a.csv"
+        >>> _ = path.write_text("x,y")
+        >>> file_digest(path)[:8]
+        '968e772c'
     """
     digests = []
     path = existing_data(path)

@@ -23,7 +23,12 @@ _BINS = 10
 
 
 class ClassScores(NamedTuple):
-    """How well one class, or one label, is recognised."""
+    """How well one class, or one label, is recognised.
+
+    Example:
+        >>> ClassScores("fault", precision=80.0, recall=50.0, f1=61.5, support=10).recall
+        50.0
+    """
 
     name: str
     """Of the class."""
@@ -40,7 +45,12 @@ class ClassScores(NamedTuple):
 
 
 class OutputScores(NamedTuple):
-    """How well one output, or one channel of a forecast, is predicted, in its own units."""
+    """How well one output, or one channel of a forecast, is predicted, in its own units.
+
+    Example:
+        >>> OutputScores("load", rmse=1.5, mae=1.2).r2 is None
+        True
+    """
 
     name: str
     """Of the output or channel."""
@@ -55,7 +65,12 @@ class OutputScores(NamedTuple):
 
 
 class QuantileScores(NamedTuple):
-    """How well one quantile is forecast, over all channels and steps."""
+    """How well one quantile is forecast, over all channels and steps.
+
+    Example:
+        >>> QuantileScores(0.9, pinball=0.4, below=88.0).quantile
+        0.9
+    """
 
     quantile: float
     """Its level, in (0, 1)."""
@@ -67,7 +82,12 @@ class QuantileScores(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """All that is measured of the predictions for a set."""
+    """All that is measured of the predictions for a set.
+
+    Example:
+        >>> ScoreTable(4, {"accuracy": 75.0}).metrics["accuracy"]
+        75.0
+    """
 
     count: int
     """Sequences, real steps, nodes, graphs or rows that were predicted."""

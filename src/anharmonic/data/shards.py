@@ -224,6 +224,13 @@ class ShardsTask(Task):
     Raises:
         FileNotFoundError: If a file is missing.
         ValueError: If the index or a file is damaged, or the index is not that of the run.
+
+    Example:
+        >>> import tempfile
+        >>> rows = [(np.zeros((2, 5, 2), "f4"), np.array([0, 1]))]
+        >>> index = write_shards(tempfile.mkdtemp(), {"train": rows, "test": rows})
+        >>> ShardsTask(index).input_size
+        2
     """
 
     name = "shards"
@@ -335,6 +342,13 @@ def parquet_shards(
 
     Raises:
         ImportError: If pyarrow is missing (extra "train").
+
+    Example:
+        >>> import tempfile, pyarrow as pa, pyarrow.parquet as pq
+        >>> path = Path(tempfile.mkdtemp()) / "a.parquet"
+        >>> pq.write_table(pa.table({"x": [[0.0, 1.0], [2.0, 3.0]], "label": ["a", "b"]}), path)
+        >>> [x.shape for x, _ in parquet_shards(path, ["x"], "label")]
+        [(2, 2, 1)]
     """
     import pyarrow.parquet
 

@@ -39,6 +39,10 @@ class RemoteFile:
         url: Where it is.
         checksum: "sha256:" or "md5:" and the hexadecimal digest; None where the content is checked.
         file: Name of the file, where the address does not end with it.
+
+    Example:
+        >>> RemoteFile("https://example.org/data/a.zip", None).url[-5:]
+        'a.zip'
     """
 
     url: str
@@ -66,6 +70,10 @@ class Source:
         make: Makes the arrays in a way of its own, given an empty folder for its files and whether
             to show progress; raises a DownloadError if it cannot.
         preferred: A data set that is read in its place where that one's archive is in the folder.
+
+    Example:
+        >>> Source("mine").name
+        'mine'
     """
 
     name: str
@@ -93,6 +101,14 @@ def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool 
             where.
         OSError: If it cannot be stored.
         ValueError: If the content is not that of the data set, or a file in `raw` is damaged.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> (folder / "sequence").mkdir()
+        >>> np.savez(folder / "sequence" / "mine.npz", x=np.arange(3))
+        >>> load_arrays(Source("mine"), folder)["x"].tolist()
+        [0, 1, 2]
     """
     path = data_folder(data_dir) / source.folder / f"{source.name}.npz"
     if source.preferred is not None and path.with_name(f"{source.preferred.name}.npz").is_file():

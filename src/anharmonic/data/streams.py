@@ -75,6 +75,10 @@ class StreamTask(Task):
 
     A subclass sets `input_size` and `output_size`, both the size of the vocabulary, `sizes`,
     `window` and `reading`, and reads the three texts.
+
+    Example:
+        >>> StreamTask.carries_state
+        True
     """
 
     target: Target = "class"

@@ -53,6 +53,10 @@ class TabularTask(Task):
     """A table of numbers with a question about every row.
 
     Features are standardised: mean and deviation are those of the training rows.
+
+    Example:
+        >>> TabularTask.kind
+        'tabular'
     """
 
     kind = "tabular"

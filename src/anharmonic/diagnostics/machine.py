@@ -89,6 +89,10 @@ def hardware(device: str) -> str:
 
     Args:
         device: "cpu" or "cuda".
+
+    Example:
+        >>> isinstance(hardware("cpu"), str)
+        True
     """
     if device == "cuda":
         return torch.cuda.get_device_name()
@@ -127,6 +131,10 @@ def peak_memory_mb(device: str) -> float:
 
     Args:
         device: "cpu" or "cuda".
+
+    Example:
+        >>> peak_memory_mb("cpu") > 1
+        True
     """
     if device == "cuda":
         return torch.cuda.max_memory_allocated() / 1e6
@@ -143,6 +151,11 @@ def reset_peak_memory(device: str) -> None:
 
     Args:
         device: "cpu" or "cuda".
+
+    Example:
+        >>> reset_peak_memory("cpu")
+        >>> peak_memory_mb("cpu") > 1
+        True
     """
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
@@ -156,6 +169,11 @@ def commit() -> str | None:
 
     It ends in "-dirty" if files of the package differ, or files in any folder ``src`` of the
     checkout, such as that of a second project there. Result lines, which runs add, do not count.
+
+    Example:
+        >>> found = commit()
+        >>> found is None or len(found) >= 7
+        True
     """
     here = Path(anharmonic.__file__).parent
 

@@ -9,13 +9,28 @@ from anharmonic import _checks
 
 
 class StabilityWarning(UserWarning):
-    """The settings given allow states that grow without bound."""
+    """The settings given allow states that grow without bound.
+
+    Example:
+        >>> import anharmonic as ah
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     _ = ah.LEM(1, 4, dt=3.0)
+        >>> caught[0].category.__name__
+        'StabilityWarning'
+    """
 
 
 def warn_unstable(condition: str, values: str, advice: str, longest: float = 1.0) -> bool:
     """Warn the caller of a constructor, or of a call with gaps, of a condition that does not hold.
 
     ``longest`` is the largest ``elapsed``, which multiplies dt. Returns True.
+
+    Example:
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     warn_unstable("dt must be < 2", "dt=3", "lower dt")
+        True
     """
     if longest != 1:
         values += f", elapsed up to {longest:g}"

@@ -17,7 +17,13 @@ SCHEMES = ("explicit", "implicit")
 
 
 class CoRNNWeights(NamedTuple):
-    """Weights of one layer in one direction: V [H, F], W [H, H], 𝒲 [H, H], b [H] or None."""
+    """Weights of one layer in one direction: V [H, F], W [H, H], 𝒲 [H, H], b [H] or None.
+
+    Example:
+        >>> weights = CoRNNWeights(torch.ones(8, 3), torch.zeros(8, 8), torch.zeros(8, 8), None)
+        >>> weights.weight_ih.shape
+        torch.Size([8, 3])
+    """
 
     weight_ih: Tensor
     weight_hy: Tensor
@@ -35,6 +41,10 @@ class CoRNNEquation(Equation):
         y_n &= y_{n-1} + dt\, z_n
 
     Here γ is ``frequency`` and ε ``damping``.
+
+    Example:
+        >>> CoRNNEquation(dt=0.1).shapes(3, 8)["weight_ih"]
+        (8, 3)
     """
 
     dt: float | Tensor = 0.05

@@ -29,6 +29,12 @@ class State(NamedTuple):
     Shape:
         [L * D, B, H] each for a layer ([L * D, H] unbatched), [B, H] or [H] for a cell; L layers,
         D directions, ordered layer by layer, forward before reverse.
+
+    Example:
+        >>> import torch
+        >>> state = State(y=torch.zeros(1, 4, 8), z=torch.zeros(1, 4, 8))
+        >>> State(*(part.detach() for part in state)).y.shape
+        torch.Size([1, 4, 8])
     """
 
     y: Tensor
@@ -36,7 +42,13 @@ class State(NamedTuple):
 
 
 class HiddenState(NamedTuple):
-    """State of a layer with one variable: h [L * D, B, H]."""
+    """State of a layer with one variable: h [L * D, B, H].
+
+    Example:
+        >>> import torch
+        >>> HiddenState(torch.zeros(1, 4, 8)).h.shape
+        torch.Size([1, 4, 8])
+    """
 
     h: Tensor
 
@@ -51,6 +63,11 @@ class Compiled:
             gradients), and behind them the largest step of every layer, or one for all (UnICORNN).
         skipped_layers: S of UnICORNN's residual stacking; 0 for none.
         weights: Makes the weights of that model from those of a layer; None if they are the same.
+
+    Example:
+        >>> from anharmonic.ops import LEMEquation
+        >>> LEMEquation(dt=0.5).compiled().model
+        'lem'
     """
 
     model: str

@@ -19,6 +19,11 @@ class LEMWeights(NamedTuple):
 
     weight_ih [4H, F] (V1, V2, Vz, Vy), weight_hh [3H, H] (W1, W2, Wz), weight_zh [H, H] (Wy),
     bias [4H] or None; without multiscale [2H, F] (Vz, Vy), [H, H] (Wz), [H, H], [2H].
+
+    Example:
+        >>> weights = LEMWeights(torch.ones(32, 3), torch.zeros(24, 8), torch.zeros(8, 8), None)
+        >>> weights.weight_hh.shape
+        torch.Size([24, 8])
     """
 
     weight_ih: Tensor
@@ -45,6 +50,10 @@ class LEMEquation(Equation):
         y_n &= (1 - e_n) \odot y_{n-1} + e_n \odot \tanh(W_y z_n + V_y u_n + b_y)
 
     With ``gate_floor`` a and e are clipped to [gate_floor, 1].
+
+    Example:
+        >>> LEMEquation(dt=0.1).shapes(3, 8)["weight_ih"]
+        (32, 3)
     """
 
     dt: float = 1.0

@@ -25,7 +25,12 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class OscillatorWeights(NamedTuple):
-    """Weights of one layer in one direction: V [H, F], W [H, H] or a vector w [H], b or None."""
+    """Weights of one layer in one direction: V [H, F], W [H, H] or a vector w [H], b or None.
+
+    Example:
+        >>> OscillatorWeights(torch.ones(8, 3), -torch.eye(8), None).weight_hh.shape
+        torch.Size([8, 8])
+    """
 
     weight_ih: Tensor
     weight_hh: Tensor
@@ -44,6 +49,10 @@ class OscillatorEquation(Equation):
 
     In velocity Verlet a layer above reads the middle of the step,
     :math:`y_{n-1} + \tfrac{dt}{2} z_{n-1/2} = (y_{n-1} + y_n) / 2`.
+
+    Example:
+        >>> OscillatorEquation(dt=0.1).shapes(3, 8)["weight_ih"]
+        (8, 3)
     """
 
     dt: float = 0.05

@@ -47,6 +47,11 @@ class SequenceOptions(TypedDict, total=False):
             then, the rest computed again), "reversible" (the end only, where the steps can be
             undone) or "auto" (the default), which picks between the first two by size.
         backend: "auto" (the default) or one of ``available_backends(...)``.
+
+    Example:
+        >>> options: SequenceOptions = {"output": "last", "memory": "chunked"}
+        >>> sorted(options)
+        ['memory', 'output']
     """
 
     bidirectional: bool
@@ -94,6 +99,17 @@ def run(
     Raises:
         ValueError: If a name is unknown, a shape does not fit, there is nothing to walk over, or
             the policy or backend cannot run this input.
+
+    Example:
+        >>> import torch
+        >>> from anharmonic.ops import LEMEquation, LEMWeights
+        >>> equation = LEMEquation(dt=0.5)
+        >>> shapes = equation.shapes(3, 8)
+        >>> weights = LEMWeights(**{name: torch.zeros(shape) for name, shape in shapes.items()})
+        >>> zero = torch.zeros(1, 2, 8)
+        >>> output, y, z = run(equation, torch.ones(5, 2, 3), [weights], (zero, zero))
+        >>> output.shape, y.shape
+        (torch.Size([5, 2, 8]), torch.Size([1, 2, 8]))
     """
     if memory != "auto":  # which fits every recurrence
         checked_policy(memory, invertible=equation.invertible, bidirectional=bidirectional)

@@ -18,6 +18,10 @@ class SkewWeights(NamedTuple):
     """Weights of one layer in one direction.
 
     weight_ih [2H, F] (V_s, V), weight_hh [2H, H] (W_s, M), bias [2H] or None.
+
+    Example:
+        >>> SkewWeights(torch.ones(8, 3), torch.eye(8), None).weight_ih.shape
+        torch.Size([8, 3])
     """
 
     weight_ih: Tensor
@@ -39,6 +43,10 @@ class SkewEquation(Equation):
     .. math::
         s_n &= \hat\sigma(W_s y_{n-1} + V_s u_n + b_s), \qquad C = (M - M^T) / \sqrt 2 \\
         y_n &= y_{n-1} + dt\,\big(\tanh(V u_n + b) + s_n \odot C (s_n \odot y_{n-1})\big)
+
+    Example:
+        >>> SkewEquation(dt=0.1).shapes(3, 8)["weight_ih"]
+        (16, 3)
     """
 
     dt: float = 0.01

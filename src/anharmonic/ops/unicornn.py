@@ -31,7 +31,13 @@ SPACING = 2.0**-40
 
 
 class UnICORNNWeights(NamedTuple):
-    """Weights of one layer in one direction: V [H, F], w, b or None, c [H]; Λ [H, F'] or None."""
+    """Weights of one layer in one direction: V [H, F], w, b or None, c [H]; Λ [H, F'] or None.
+
+    Example:
+        >>> one = UnICORNNWeights(torch.ones(8, 3), torch.ones(8), None, torch.zeros(8))
+        >>> one.timescale.shape
+        torch.Size([8])
+    """
 
     weight_ih: Tensor
     weight_hh: Tensor
@@ -50,6 +56,10 @@ class UnICORNNEquation(Equation):
         y_n &= y_{n-1} + h \odot z_n
 
     ``dt`` holds one step per layer; ``of_layer`` picks one.
+
+    Example:
+        >>> UnICORNNEquation(dt=(0.1,)).shapes(3, 8)["weight_ih"]
+        (8, 3)
     """
 
     dt: Any = (0.1,)

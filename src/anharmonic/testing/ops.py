@@ -21,6 +21,10 @@ class Sizes(NamedTuple):
         inputs: Features F.
         hidden: Neurons H.
         layers: Layers L.
+
+    Example:
+        >>> Sizes(steps=7, batch=3, inputs=2, hidden=5, layers=1).hidden
+        5
     """
 
     steps: int
@@ -36,6 +40,10 @@ class OpCall(NamedTuple):
     Attributes:
         run: Runs the op on the backend of this name; gives the outputs and final states.
         leaves: Its float64 tensors that get gradients, by name.
+
+    Example:
+        >>> OpCall._fields
+        ('run', 'leaves')
     """
 
     run: Callable[[str], Sequence[Tensor | None]]

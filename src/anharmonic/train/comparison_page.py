@@ -37,6 +37,17 @@ def write_comparison(
 
     Raises:
         OSError: If the page cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> from anharmonic.train import RunEnvironment, compare
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> environment = RunEnvironment(out=folder, progress=False)
+        >>> options = {"given": {"epochs": 1, "model_options": {"hidden_size": 4}}, "seeds": [0]}
+        >>> found = compare("digits", environment, models=["GRU"], say=lambda text: None, **options)
+        >>> write_comparison(folder / "compare.html", found)
+        >>> (folder / "compare.html").is_file()
+        True
     """
     several = [comparisons] if isinstance(comparisons, Comparison) else list(comparisons)
     title = "Models compared on " + " and ".join(one.plan.title for one in several)

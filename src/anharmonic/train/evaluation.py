@@ -37,7 +37,12 @@ from anharmonic.train.trained import Trained, trained
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Predictions for a file, and how good they are."""
+    """Predictions for a file, and how good they are.
+
+    Example:
+        >>> [name for name in Evaluation.__dataclass_fields__][:2]
+        ['predictions', 'scores']
+    """
 
     predictions: Predictions
     """What `predict` gives."""

@@ -31,6 +31,10 @@ class Row:
     Args:
         name: The name, for people.
         run: The run.
+
+    Example:
+        >>> Row("LEM, seed 0", Run("adding", "LEM")).run.model
+        'LEM'
     """
 
     name: str

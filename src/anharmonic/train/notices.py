@@ -111,6 +111,15 @@ def not_learned(result: Result) -> str:
 
     Args:
         result: Of a finished run.
+
+    Example:
+        >>> import tempfile
+        >>> from anharmonic.train import Run, RunEnvironment, fit
+        >>> run = Run("digits", "LEM", model_options={"hidden_size": 4}, epochs=1)
+        >>> environment = RunEnvironment(out=tempfile.mkdtemp(), progress=False)
+        >>> result = fit(run, environment)
+        >>> not_learned(result)
+        ''
     """
     curve, run = result.curve, result.run
     if "train_loss" not in curve:  # fitted in one pass

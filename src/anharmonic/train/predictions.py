@@ -26,6 +26,10 @@ class Ahead:
 
     A row of values holds all channels of the first step, then of the second, and so on; of several
     quantiles all of the first, then of the second.
+
+    Example:
+        >>> Ahead(horizon=24, channels=("load",)).quantiles
+        ()
     """
 
     horizon: int
@@ -44,6 +48,10 @@ class Predictions:
 
     Shape:
         N sequences, C classes, O values, T[i] steps of sequence i.
+
+    Example:
+        >>> [name for name in Predictions.__dataclass_fields__][:3]
+        ['labels', 'class_names', 'values']
     """
 
     labels: tuple[str, ...] | list[tuple[str, ...]] | None
@@ -77,6 +85,20 @@ def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> 
     Raises:
         FileNotFoundError: If the folder holds no finished run, or there is no such data file.
         ValueError: If a file is damaged, or the inputs are not like those of training.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from anharmonic.train import RunEnvironment, fill, fit
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> y = np.array(["a", "b"] * 10)
+        >>> np.savez(folder / "mine.npz", x=np.random.default_rng(0).random((20, 5, 2)), y=y)
+        >>> environment = RunEnvironment(file=folder / "mine.npz", out=folder, progress=False)
+        >>> given = {"epochs": 1, "model_options": {"hidden_size": 4}}
+        >>> run = fill("LEM", "file", given, environment).run
+        >>> _ = fit(run, environment)
+        >>> predict(folder / run.folder_name, folder / "mine.npz").class_names
+        ('a', 'b')
     """
     _checks.positive_int("batch_size", batch_size)
     model = trained(run_folder)

@@ -120,7 +120,13 @@ class DataFacts:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A complete run, its task, and what of it was not asked for."""
+    """A complete run, its task, and what of it was not asked for.
+
+    Example:
+        >>> from anharmonic.data import make_task
+        >>> recipe("LEM", make_task("digits")).chosen["dt"]
+        0.5
+    """
 
     run: Run
     """The run."""
@@ -247,6 +253,10 @@ def fill(model: str, task: str, given: Mapping[str, Any], environment: RunEnviro
 
     Raises:
         ValueError: If a given value is out of range, or the data cannot be used.
+
+    Example:
+        >>> fill("LEM", "digits", {"lr": 0.01}, RunEnvironment()).run.lr
+        0.01
     """
     check_kinds(task, canonical_name(model))  # before anything is read
     return recipe(model, open_task(task, given.get("task_options", {}), environment), given)
@@ -274,6 +284,19 @@ def refitted(results: Sequence[Result]) -> Run:
 
     Args:
         results: Those of a run, or of runs that differ in fold or seed.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from pathlib import Path
+        >>> from anharmonic.train import fit
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> np.savez(folder / "mine.npz", x=np.zeros((20, 5, 2)), y=np.arange(20) % 2)
+        >>> environment = RunEnvironment(file=folder / "mine.npz", out=folder, progress=False)
+        >>> given = {"epochs": 1, "model_options": {"hidden_size": 4}}
+        >>> result = fit(fill("LEM", "file", given, environment).run, environment)
+        >>> refitted([result]).task_options["valid_share"]
+        0.0
     """
     first = results[0].run
     options = {k: v for k, v in first.task_options.items() if k not in ("folds", "fold")}

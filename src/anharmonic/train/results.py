@@ -22,7 +22,17 @@ from anharmonic.train.run import Run, read_fields
 
 @dataclass(frozen=True)
 class Result:
-    """What a finished run gave, and where and how it was computed."""
+    """What a finished run gave, and where and how it was computed.
+
+    Example:
+        >>> import tempfile
+        >>> from anharmonic.train import Run, RunEnvironment, fit
+        >>> run = Run("digits", "LEM", model_options={"hidden_size": 4}, epochs=1)
+        >>> environment = RunEnvironment(out=tempfile.mkdtemp(), progress=False)
+        >>> result = fit(run, environment)
+        >>> result.metric, 0 <= result.test <= 100
+        ('accuracy', True)
+    """
 
     run: Run
     """The run itself."""
@@ -260,6 +270,16 @@ def read_report(run_folder: str | Path) -> ScoreTable | None:
 
     Raises:
         ValueError: If the file is damaged.
+
+    Example:
+        >>> import tempfile
+        >>> from anharmonic.train import Run, RunEnvironment, fit
+        >>> run = Run("digits", "LEM", model_options={"hidden_size": 4}, epochs=1)
+        >>> environment = RunEnvironment(out=tempfile.mkdtemp(), progress=False)
+        >>> result = fit(run, environment)
+        >>> report = read_report(environment.out / run.folder_name)
+        >>> report.count == result.tested
+        True
     """
     path = Path(run_folder) / REPORT
     return ScoreTable.from_json(_checks.text_of(path)) if path.is_file() else None

@@ -65,6 +65,14 @@ def fit_rows(
 
     Returns:
         A line for each row that failed.
+
+    Example:
+        >>> import tempfile
+        >>> options = {"model_options": {"hidden_size": 4}, "epochs": 1}
+        >>> environment = RunEnvironment(out=tempfile.mkdtemp(), progress=False)
+        >>> rows = [Row("small", Run("digits", "GRU", **options))]
+        >>> fit_rows(rows, environment, say=lambda text: None)
+        []
     """
     failed = []
     if positive_int("jobs", jobs) > 1:

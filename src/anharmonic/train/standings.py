@@ -123,7 +123,12 @@ class Standing:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came out of a comparison."""
+    """What came out of a comparison.
+
+    Example:
+        >>> [name for name in Comparison.__dataclass_fields__]
+        ['plan', 'standings', 'judged_by', 'failures']
+    """
 
     plan: Plan
     """What was trained."""

@@ -24,7 +24,12 @@ from anharmonic.train.run import Run
 
 @dataclass(frozen=True)
 class Trained:
-    """The model of a finished run, with what is done to its inputs and what its outputs mean."""
+    """The model of a finished run, with what is done to its inputs and what its outputs mean.
+
+    Example:
+        >>> [name for name in Trained.__dataclass_fields__][:3]
+        ['folder', 'model', 'task']
+    """
 
     folder: Path
     """The run's folder."""
@@ -60,6 +65,20 @@ def trained(run_folder: str | Path) -> Trained:
     Raises:
         FileNotFoundError: If the folder holds no finished run.
         ValueError: If a file is damaged.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> from anharmonic.train import RunEnvironment, fill, fit
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> y = np.array(["a", "b"] * 10)
+        >>> np.savez(folder / "mine.npz", x=np.random.default_rng(0).random((20, 5, 2)), y=y)
+        >>> environment = RunEnvironment(file=folder / "mine.npz", out=folder, progress=False)
+        >>> given = {"epochs": 1, "model_options": {"hidden_size": 4}}
+        >>> run = fill("LEM", "file", given, environment).run
+        >>> _ = fit(run, environment)
+        >>> trained(folder / run.folder_name).class_names
+        ('a', 'b')
     """
     folder = Path(run_folder)
     if not (folder / folders.TASK).is_file() or not (folder / folders.BEST).is_dir():

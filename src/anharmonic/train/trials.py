@@ -77,6 +77,10 @@ class BestTrial:
         values: The chosen values by name.
         valid: Its mean validation metric.
         trials: Trials that were done.
+
+    Example:
+        >>> BestTrial(Run("adding", "LEM", lr=0.003), {"lr": 0.003}, valid=0.01, trials=20).values
+        {'lr': 0.003}
     """
 
     run: Run

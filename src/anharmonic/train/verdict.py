@@ -249,6 +249,17 @@ def report(comparison: Comparison) -> str:
 
     Args:
         comparison: The comparison.
+
+    Example:
+        >>> import tempfile
+        >>> from anharmonic.train import RunEnvironment, compare
+        >>> from pathlib import Path
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> environment = RunEnvironment(out=folder, progress=False)
+        >>> options = {"given": {"epochs": 1, "model_options": {"hidden_size": 4}}, "seeds": [0]}
+        >>> found = compare("digits", environment, models=["GRU"], say=lambda text: None, **options)
+        >>> "GRU" in report(found)
+        True
     """
     shown = pages.grid(HEAD, table(comparison), fixed=HEAD)
     failed = [f"failed: {text}" for text in comparison.failures]

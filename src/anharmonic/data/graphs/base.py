@@ -22,6 +22,11 @@ class GraphTask(Task):
 
     Attributes:
         data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+
+    Example:
+        >>> from anharmonic.data import task_class
+        >>> task_class("cora").kind, issubclass(task_class("cora"), GraphTask)
+        ('graph', True)
     """
 
     kind = "graph"
@@ -55,6 +60,10 @@ class NodeData(NamedTuple):
         edges: Edges, `[2, E]`, sources in row 0.
         y: Targets of all nodes: `[N]` integer classes or `[N, O]` values.
         rows: The nodes of every part.
+
+    Example:
+        >>> NodeData._fields
+        ('x', 'edges', 'y', 'rows')
     """
 
     x: NDArray[Any]
@@ -69,6 +78,11 @@ class NodeTask(GraphTask):
     Attributes:
         undirected: Whether the reverse of every edge is added.
         normalise_features: Whether every row of features is divided by its sum.
+
+    Example:
+        >>> from anharmonic.data import CitationTask
+        >>> issubclass(CitationTask, NodeTask)
+        True
     """
 
     target: Target = "class"

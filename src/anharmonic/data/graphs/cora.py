@@ -44,6 +44,11 @@ class CitationTask(NodeTask):
     References:
         Z. Yang et al.: Revisiting Semi-Supervised Learning with Graph Embeddings, 2016.
         O. Shchur et al.: Pitfalls of Graph Neural Network Evaluation, 2018.
+
+    Example:
+        >>> from anharmonic.data import task_class
+        >>> issubclass(task_class("cora"), CitationTask)
+        True
     """
 
     licence = "MIT (repository of Planetoid)"

@@ -74,6 +74,14 @@ def read_graph(path: Path | str, *, targets: bool = True) -> NodeGraph:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is no sound archive, a key is unknown or missing, or arrays do not
             fit together. The messages say what and where.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "mine.npz"
+        >>> edges = np.array([[0, 1], [1, 2]])
+        >>> np.savez(path, x=np.eye(3), edge_index=edges, y=np.array([0, 1, 0]))
+        >>> read_graph(path).x.shape
+        (3, 3)
     """
     path = existing(path)
     name = path.name

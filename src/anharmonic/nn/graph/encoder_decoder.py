@@ -53,6 +53,11 @@ class GraphNetwork(Stored):
     Raises:
         ValueError: If a name is unknown or an argument out of range.
         ImportError: If PyTorch Geometric is missing.
+
+    Example:
+        >>> import anharmonic as ah
+        >>> issubclass(ah.nn.model_class("GraphCON"), GraphNetwork)
+        True
     """
 
     block: Any
