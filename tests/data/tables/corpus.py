@@ -1133,7 +1133,7 @@ case(
     "dates that repeat, where the order of the file counts",
     T("timestamp", blocks("2024-01-01", "2024-01-02"), "hr", wave(300)),
     mode="forecast", layout="long", time=None, lengths=[12], channels=("hr",), target=None, per=None,
-    given={"time": "none"}, ignored=["timestamp"],
+    given={"time": "none"}, ignored=("timestamp",),
 )  # fmt: skip
 case(
     "a weekday known in advance of a forecast",
