@@ -55,6 +55,33 @@ def test_a_file_and_its_options(cli, data):
     assert code == 0 and "on mine" in out and "sorted by validation" in out
 
 
+def test_a_folder_of_recordings(cli, tmp_path):
+    rng = np.random.default_rng(0)
+    for number in range(24):
+        folder = tmp_path / "mine" / ("up", "down")[number % 2]
+        folder.mkdir(parents=True, exist_ok=True)
+        wave = np.sin(np.arange(30 + number) * (0.2, 0.9)[number % 2] + rng.uniform(0, 6))
+        np.save(folder / f"s{number // 2}_{number}.npy", wave)
+    words = (
+        "--models",
+        "resonators",
+        "lem",
+        "--seeds",
+        "0",
+        "--group-pattern",
+        r"/(s\d+)_",
+        *QUICK,
+    )
+    code, out, err = cli("compare", "mine", *words)
+    assert code == 0, err
+    assert "on mine" in out and "(baseline)" in out and "Resonators" in out
+    command = next(line for line in out.splitlines() if "anharmonic predict" in line)
+    folder = command.split()[2]
+    code, _, err = cli("predict", folder, "mine", "--output", "p.csv")
+    assert code == 0, err
+    assert len((tmp_path / "p.csv").read_text().splitlines()) == 25
+
+
 def test_time_and_settings_are_said_before(cli, data):
     words = ("--models", "lem", "lstm", "--seeds", "0", "--epochs", "1", "--threads", "1")
     _, _, err = cli("compare", data, *words)

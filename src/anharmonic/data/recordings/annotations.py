@@ -56,12 +56,40 @@ def step_labels(path: Path, clock: NDArray[Any]) -> NDArray[Any]:
     if end is None and len(starts) == len(clock) and _alike(starts, clock):
         return np.asarray(found)
     _check_span(table, starts, clock)
-    if end is None:
+    ends = None if end is None else _ends(table, starts, end)
+    return labels_of_spans(starts, ends, found, clock, table.where)
+
+
+def labels_of_spans(
+    starts: NDArray[Any],
+    ends: NDArray[Any] | None,
+    found: NDArray[Any],
+    clock: NDArray[Any],
+    where: str,
+) -> NDArray[Any]:
+    """A label for every step from labels of times or of intervals.
+
+    Args:
+        starts: When a label begins.
+        ends: When it ends; None, or all at their start, where it holds until the next one.
+        found: The labels.
+        clock: Time of every step.
+        where: The file, for messages.
+
+    Returns:
+        The labels `[T]`; "none" where there is none.
+
+    Raises:
+        ValueError: If intervals overlap.
+
+    Example:
+        >>> start, end, label = (np.array([value]) for value in (1, 3, "a"))
+        >>> labels_of_spans(start, end, label, np.arange(4), "here").tolist()
+        ['none', 'a', 'a', 'none']
+    """
+    if ends is None or (ends == starts).all():
         return _from_points(starts, found, clock)
-    ends = _ends(table, starts, end)
-    if (ends == starts).all():
-        return _from_points(starts, found, clock)
-    return _from_intervals(table, starts, ends, found, clock)
+    return _from_intervals(where, starts, ends, found, clock)
 
 
 def _columns(table: Table) -> tuple[str, str | None, str]:
@@ -143,7 +171,7 @@ def _from_points(starts: NDArray[Any], found: NDArray[Any], clock: NDArray[Any])
 
 
 def _from_intervals(
-    table: Table,
+    where: str,
     starts: NDArray[Any],
     ends: NDArray[Any],
     found: NDArray[Any],
@@ -155,7 +183,7 @@ def _from_intervals(
     if len(clash):
         row = int(clash[0])
         came = f"{found[row]} until {ends[row]} and {found[row + 1]} from {starts[row + 1]} on"
-        expected = f"intervals of {table.where} must not overlap"
+        expected = f"intervals of {where} must not overlap"
         raise ValueError(message(expected, came, "keep one of them"))
     places = np.searchsorted(starts, clock, side="right") - 1
     inside = (places >= 0) & (clock < ends[np.maximum(places, 0)])

@@ -17,7 +17,26 @@ from anharmonic.data.columns import GROUPS, Columns, plain
 from anharmonic.data.recordings.signals import Signal, read_array, read_sound, resampled
 from anharmonic.data.sequences import Sequences
 
-SIGNALS: dict[str, Callable[[Path], Signal]] = {".wav": read_sound, ".npy": read_array}
+
+def _biosignal(reader: str) -> Callable[[Path], Signal]:
+    def read(path: Path) -> Signal:
+        try:
+            from anharmonic.data.recordings import biosignals  # for its own files
+        except ModuleNotFoundError as error:
+            raise missing_extra("pyarrow", "train", f"reading {path.suffix} files") from error
+        found: Signal = getattr(biosignals, reader)(path)
+        return found
+
+    return read
+
+
+SIGNALS: dict[str, Callable[[Path], Signal]] = {
+    ".wav": read_sound,
+    ".npy": read_array,
+    ".edf": _biosignal("read_edf"),
+    ".bdf": _biosignal("read_edf"),
+    ".hea": _biosignal("read_wfdb"),
+}
 """Readers of files of one recording that are no tables, by their ending."""
 TABLES = (".csv", ".tsv", ".txt", ".parquet")
 _LABELS = ("labels.csv", "labels.tsv", "labels.txt")
@@ -109,7 +128,7 @@ def read_one(path: Path, given: Columns) -> Sequences:
     Raises:
         ValueError: If it is damaged, or unlike those of training.
     """
-    return _signals(_Folder(path.parent, (path,), {}, None), given)[0]
+    return _signals(_Folder(path.parent, (path,), {}, None), given)[0].with_targets(None)
 
 
 def _parts(root: Path) -> dict[str, Path]:
@@ -155,6 +174,10 @@ def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
     inside = _without_listed(folder, given, table)
     if folder.kind in SIGNALS:
         part, clocks = _signals(folder, inside)
+        if part.y is not None and targets:
+            source = source or "labels of steps from annotations in the files"
+        if not targets:
+            part = part.with_targets(None)
     else:
         part, clocks, own = _tables(folder, inside, targets and labels is None)
         if own and labels is not None and source.endswith("folders"):
@@ -219,11 +242,22 @@ def _signals(folder: _Folder, given: Columns) -> tuple[Sequences, list[NDArray[A
             advice = "give all files the same channels; arrays are [T] or [T, F]"
             expected = f"channels of {folder.where} must be {width}, as in {folder.files[0].name}"
             raise ValueError(message(expected, came, advice))
+    named = signals[0].channels
+    for path, signal in zip(folder.files, signals, strict=True):
+        expected = f"{list(named)}, as in {folder.files[0].name}"
+        advice = "give all files the same channels in the same order"
+        name = f"channels of {path.name}"
+        require(signal.channels == named, name, list(signal.channels), expected, advice)
+    labels = [signal.labels for signal in signals if signal.labels is not None]
+    y = np.concatenate(labels)[:, None] if len(labels) == len(signals) else None
     offsets = np.cumsum([0, *(len(signal.x) for signal in signals)], dtype=np.int64)
     part = Sequences(
         folder.where,
         np.concatenate([signal.x for signal in signals]),
         offsets,
+        y,
+        per_step=y is not None,
+        channels=named,
         interval=None if rate is None else 1 / rate,
         columns=replace(given, found=True, rate=rate),
     )

@@ -25,10 +25,14 @@ class Signal:
     Attributes:
         x: The samples, float32 `[T, F]`.
         rate: Samples per second; None if not known.
+        channels: Name of every channel; empty if not known.
+        labels: A label for every step `[T]`; None if the file has no annotations.
     """
 
     x: Floats
     rate: int | None = None
+    channels: tuple[str, ...] = ()
+    labels: NDArray[Any] | None = None
 
 
 def read_sound(path: Path) -> Signal:
@@ -47,13 +51,13 @@ def read_sound(path: Path) -> Signal:
             raw = file.readframes(file.getnframes())
     except wave.Error as error:
         if "unknown format" not in str(error):
-            raise _bad(path, "a sound .wav file", error) from error
+            raise bad_file(path, "a sound .wav file", error) from error
         return _float_sound(path)
     except (EOFError, OSError, ValueError, OverflowError, MemoryError) as error:
-        raise _bad(path, "a sound .wav file", error) from error
+        raise bad_file(path, "a sound .wav file", error) from error
     usable = len(raw) - len(raw) % (width * channels)
     samples = _whole(raw[:usable], width).reshape(-1, channels)
-    return _checked(path, samples, rate)
+    return checked_signal(path, samples, rate)
 
 
 def _whole(raw: bytes, width: int) -> Floats:
@@ -79,12 +83,12 @@ def _float_sound(path: Path) -> Signal:
     try:
         rate, samples = wavfile.read(path)
     except (ValueError, OSError, EOFError, TypeError, struct.error) as error:
-        raise _bad(path, "a .wav file of numbers that are not compressed", error) from error
+        raise bad_file(path, "a .wav file of numbers that are not compressed", error) from error
     values = np.asarray(samples)
     if values.dtype.kind in "iu":
         half = 2.0 ** (8 * values.dtype.itemsize - 1)
         values = (values - (half if values.dtype.kind == "u" else 0)) / half
-    return _checked(path, values.astype(np.float32), int(rate))
+    return checked_signal(path, values.astype(np.float32), int(rate))
 
 
 def read_array(path: Path) -> Signal:
@@ -102,7 +106,7 @@ def read_array(path: Path) -> Signal:
         expected = f"{path.name} must hold the numbers of one recording, [T] or [T, F]"
         raise ValueError(message(expected, came, "reshape or convert it"))
     with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
-        return _checked(path, values.astype(np.float32))
+        return checked_signal(path, values.astype(np.float32))
 
 
 def load_array(path: Path) -> NDArray[Any]:
@@ -118,17 +122,42 @@ def load_array(path: Path) -> NDArray[Any]:
         # As a map, so that a header cannot ask for more memory than the file has.
         return np.array(np.load(path, mmap_mode="r", allow_pickle=False))
     except (ValueError, OSError, EOFError, SyntaxError, TypeError, MemoryError) as error:
-        raise _bad(path, "a .npy file of one array, without Python objects", error) from error
+        raise bad_file(path, "a .npy file of one array, without Python objects", error) from error
 
 
-def _checked(path: Path, samples: NDArray[Any], rate: int | None = None) -> Signal:
+def checked_signal(
+    path: Path,
+    samples: NDArray[Any],
+    rate: int | None = None,
+    channels: tuple[str, ...] = (),
+    labels: NDArray[Any] | None = None,
+) -> Signal:
+    """A recording from its samples `[T]` or `[T, F]`.
+
+    Args:
+        path: The file.
+        samples: The samples.
+        rate: As of `Signal`, and so are the others.
+        channels: See there.
+        labels: See there.
+
+    Raises:
+        ValueError: If there are none.
+    """
     x = samples[:, None] if samples.ndim == 1 else samples
     if x.size == 0:
         raise ValueError(message(f"{path.name} must hold samples", "none", "remove it"))
-    return Signal(np.ascontiguousarray(x, np.float32), rate)
+    return Signal(np.ascontiguousarray(x, np.float32), rate, channels, labels)
 
 
-def _bad(path: Path, kind: str, error: Exception) -> ValueError:
+def bad_file(path: Path, kind: str, error: Exception) -> ValueError:
+    """The error for a file that its library cannot read.
+
+    Args:
+        path: The file.
+        kind: What it must be.
+        error: What the library said.
+    """
     came = f"{type(error).__name__}: {str(error).rstrip('.')[:200]}"
     return ValueError(message(f"{path.name} must be {kind}", came, "write it again, or remove it"))
 
@@ -152,4 +181,7 @@ def resampled(signal: Signal, rate: int) -> Signal:
     after = max(1, round(before * rate / signal.rate))
     spectrum = np.fft.rfft(signal.x.astype(np.float64), axis=0)
     made = np.fft.irfft(spectrum[: after // 2 + 1], n=after, axis=0) * (after / before)
-    return replace(signal, x=made.astype(np.float32), rate=rate)
+    labels = signal.labels
+    if labels is not None:
+        labels = labels[np.arange(after) * before // after]
+    return replace(signal, x=made.astype(np.float32), rate=rate, labels=labels)

@@ -1,0 +1,91 @@
+"""Recordings of EDF, BDF and WFDB, read by their libraries, with their annotations."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from anharmonic._checks import message, missing_extra
+from anharmonic.data.recordings.annotations import labels_of_spans
+from anharmonic.data.recordings.signals import Signal, bad_file, checked_signal, resampled
+
+
+def read_edf(path: Path) -> Signal:
+    """Read an `.edf` or `.bdf` file; all signals get the highest rate among them.
+
+    Args:
+        path: The file. Its annotations label the steps.
+
+    Raises:
+        ValueError: If it is damaged or holds annotations alone.
+        ImportError: If edfio is missing.
+    """
+    try:
+        import edfio
+    except ModuleNotFoundError as error:
+        raise missing_extra("edfio", "edf", f"reading {path.suffix} files") from error
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            file = (edfio.read_bdf if path.suffix.lower() == ".bdf" else edfio.read_edf)(path)
+            found = [(s.data, s.sampling_frequency, s.label) for s in file.signals]
+            marks = [(a.onset, a.duration or 0.0, a.text) for a in file.annotations]
+    except (ValueError, OSError, IndexError, KeyError, TypeError, MemoryError) as error:
+        raise bad_file(path, f"an {path.suffix[1:].upper()} file", error) from error
+    if not found:
+        came, advice = "annotations alone", "write them beside it, as NAME.labels.csv"
+        raise ValueError(message(f"{path.name} must hold signals", came, advice))
+    rate = max(round(hertz) for _, hertz, _ in found) or 1
+    columns = [
+        resampled(Signal(np.asarray(data, np.float32)[:, None], max(1, round(hertz))), rate).x
+        for data, hertz, _ in found
+    ]
+    x = np.concatenate([column[: min(map(len, columns))] for column in columns], axis=1)
+    return _with_marks(path, x, rate, [label for *_, label in found], marks)
+
+
+def read_wfdb(path: Path) -> Signal:
+    """Read a record of WFDB (PhysioNet): `.hea`, and its signals and `.atr` beside it.
+
+    Args:
+        path: The header. The symbols of its annotations label the steps.
+
+    Raises:
+        ValueError: If it is damaged or holds no signals.
+        ImportError: If wfdb is missing.
+    """
+    try:
+        import wfdb
+    except ModuleNotFoundError as error:
+        raise missing_extra("wfdb", "wfdb", "reading .hea files") from error
+    name, marks = str(path.with_suffix("")), []
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            record = wfdb.rdrecord(name)
+            there = path.with_suffix(".atr").is_file()
+            notes = wfdb.rdann(name, "atr") if there else None
+        x, rate = np.asarray(record.p_signal, np.float32), max(1, round(record.fs))
+        if notes is not None:
+            pairs = zip(notes.sample, notes.symbol, strict=True)
+            marks = [(at / record.fs, 0.0, symbol) for at, symbol in pairs]
+    except (ValueError, OSError, IndexError, KeyError, TypeError, AttributeError) as error:
+        raise bad_file(path, "the header of a WFDB record", error) from error
+    return _with_marks(path, x, rate, record.sig_name, marks)
+
+
+def _with_marks(
+    path: Path, x: Any, rate: int, names: Sequence[str], marks: list[tuple[float, float, str]]
+) -> Signal:
+    """A recording, with a label for every step if it has annotations."""
+    labels = None
+    if marks:
+        starts, spans, texts = (np.array(part) for part in zip(*marks, strict=True))
+        ends = starts + spans if spans.any() else None
+        clock = np.arange(len(x)) / rate
+        labels = labels_of_spans(starts, ends, texts, clock, path.name)
+    return checked_signal(path, x, rate, tuple(str(name) for name in names), labels)

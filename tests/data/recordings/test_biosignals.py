@@ -1,0 +1,127 @@
+"""EDF, BDF and WFDB, written by the libraries that read them."""
+
+import numpy as np
+import pytest
+
+from anharmonic.data.columns import Columns
+from anharmonic.data.own import FileTask, read_inputs
+from anharmonic.data.readers import read_parts
+from anharmonic.data.recordings.signals import Signal, resampled
+
+
+def wave(steps, speed=0.3):
+    return np.sin(speed * np.arange(steps))
+
+
+@pytest.fixture
+def edf():
+    edfio = pytest.importorskip("edfio", reason="edfio is not installed (extra edf)")
+
+    def write(path, notes=(), seconds=6, kind="Edf", slow=True):
+        """Two signals, of 50 and of 10 samples per second."""
+        signals = [getattr(edfio, f"{kind}Signal")(wave(50 * seconds), 50, label="EEG")]
+        if slow:
+            temperature = getattr(edfio, f"{kind}Signal")(wave(10 * seconds, 0.1), 10, label="temp")
+            signals.append(temperature)
+        notes = [edfio.EdfAnnotation(*note) for note in notes]
+        getattr(edfio, kind)(signals, annotations=notes).write(path)
+
+    return write
+
+
+@pytest.fixture
+def wfdb():
+    return pytest.importorskip("wfdb", reason="wfdb is not installed (extra wfdb)")
+
+
+NOTES = [(0, 2, "wake"), (2, 3, "N1")]
+
+
+def test_annotations_of_edf_label_the_steps(tmp_path, edf):
+    for name in ("a", "b", "c"):
+        edf(tmp_path / f"{name}.edf", NOTES)
+    part = read_parts(tmp_path)["all"]
+    assert part.channels == ("EEG", "temp") and part.lengths.tolist() == [300] * 3
+    assert part.columns.rate == 50 and part.per_step
+    labels = part.y[:300, 0]
+    assert (labels[:100] == "wake").all() and (labels[100:250] == "N1").all()
+    assert (labels[250:] == "none").all()
+    assert "labels of steps from annotations in the files" in part.columns.describe()
+    np.testing.assert_allclose(part.x[:300, 0], wave(300), atol=1e-3)
+    # The slow signal as fast as the other.
+    np.testing.assert_allclose(part.x[50:250:5, 1], wave(60, 0.1)[10:50], atol=0.1)
+
+
+def test_a_run_predicts_from_one_new_edf(tmp_path, edf):
+    (tmp_path / "old").mkdir()
+    for name in "abcdefgh":
+        edf(tmp_path / "old" / f"{name}.edf", NOTES)
+    task = FileTask(tmp_path / "old")
+    assert task.class_names == ("N1", "none", "wake") and task.readout == "all"
+    edf(tmp_path / "new.edf", [(0, 1, "something else")])
+    inputs = read_inputs(tmp_path / "new.edf", task.preprocessing, task.columns)
+    assert inputs.dataset.x.shape == (1, 300, 2)
+    edf(tmp_path / "new.edf", slow=False)
+    with pytest.raises(ValueError, match="channels"):
+        read_inputs(tmp_path / "new.edf", task.preprocessing, task.columns)
+
+
+def test_labels_from_elsewhere_come_first(tmp_path, edf):
+    for name in ("up-1", "up-2", "down-1"):
+        edf(tmp_path / f"{name}.edf", NOTES)
+    part = read_parts(tmp_path, columns=Columns(label_pattern=r"^(\w+)-"))["all"]
+    assert part.y.tolist() == ["down", "up", "up"] and not part.per_step
+
+
+def test_bdf_and_files_without_annotations(tmp_path, edf):
+    for name in ("up/1", "down/1"):
+        (tmp_path / name).parent.mkdir()
+        edf(tmp_path / f"{name}.bdf", kind="Bdf")
+    part = read_parts(tmp_path)["all"]
+    assert part.y.tolist() == ["down", "up"]
+    with pytest.raises(ValueError, match=r"recordings of .* must have labels"):
+        read_parts(tmp_path / "up")
+
+
+def test_damaged_files_are_named(tmp_path, edf):
+    (tmp_path / "up").mkdir()
+    edf(tmp_path / "up" / "a.edf")
+    (tmp_path / "up" / "b.edf").write_bytes(b"0       not an EDF file")
+    with pytest.raises(ValueError, match=r"b.edf must be an EDF file"):
+        read_parts(tmp_path / "up", targets=False)
+
+
+def test_without_the_library_the_extra_is_named(tmp_path, monkeypatch):
+    import sys
+
+    for module, name, extra in (("edfio", "a.edf", "edf"), ("wfdb", "a.hea", "wfdb")):
+        monkeypatch.setitem(sys.modules, module, None)
+        (tmp_path / name).write_bytes(b"")
+        with pytest.raises(ImportError, match=rf"anharmonic\[{extra}\]"):
+            read_parts(tmp_path / name, targets=False)
+
+
+def test_symbols_of_wfdb_label_the_steps(tmp_path, wfdb):
+    x = np.stack([wave(400), wave(400, 0.1)], axis=1)
+    for name in ("r1", "r2"):
+        where = {"write_dir": str(tmp_path)}
+        wfdb.wrsamp(name, 100, ["mV", "mV"], ["MLII", "V1"], p_signal=x, fmt=["16", "16"], **where)
+        wfdb.wrann(name, "atr", np.array([50, 150, 300]), np.array(["N", "V", "N"]), **where)
+    part = read_parts(tmp_path)["all"]
+    assert part.channels == ("MLII", "V1") and part.columns.rate == 100
+    assert part.lengths.tolist() == [400, 400]
+    labels = part.y[:400, 0]
+    assert (labels[:50] == "none").all() and (labels[50:150] == "N").all()
+    assert (labels[150:300] == "V").all() and (labels[300:] == "N").all()
+    np.testing.assert_allclose(part.x[:400], x, atol=1e-3)
+    new = read_parts(tmp_path / "r1.hea", targets=False, columns=part.columns)["all"]
+    assert new.y is None and np.array_equal(new.x, part.x[:400])
+    (tmp_path / "r2.hea").write_text("nothing\n")
+    with pytest.raises(ValueError, match=r"r2.hea must be the header of a WFDB record"):
+        read_parts(tmp_path)
+
+
+def test_labels_follow_another_rate():
+    signal = Signal(np.zeros((10, 1), "f4"), 10, labels=np.array(["a"] * 4 + ["b"] * 6))
+    assert resampled(signal, 5).labels.tolist() == ["a", "a", "b", "b", "b"]
+    assert resampled(signal, 20).labels.tolist() == ["a"] * 8 + ["b"] * 12
