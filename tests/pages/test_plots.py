@@ -1,5 +1,6 @@
 """Pictures: what is in them, that they repeat, and that matplotlib waits until one is drawn."""
 
+import re
 import subprocess
 import sys
 
@@ -102,3 +103,11 @@ def test_a_matrix_shows_shares_of_rows(axes, size, numbers, named):
     assert [label.get_text() for label in axis.get_yticklabels()][:1] == ["class 0"]
     assert len(axis.get_yticks()) == named
     assert (axis.get_xlabel(), axis.get_ylabel()) == ("guess", "truth")
+
+
+def test_ticks_keep_their_digits():
+    figure, (axes,) = plots.panels(1)
+    plots.lines(axes, {"": ([1.0, 2.0], [1.0911, 1.1031])}, x="epoch", y="loss")
+    texts = re.findall(r"<text[^>]*>([^<]*)<", plots.encode(figure, "svg").decode())
+    ticks = [text for text in texts if re.fullmatch(r"1\.\d+", text)]
+    assert len(ticks) > 2 and len(set(ticks)) == len(ticks)

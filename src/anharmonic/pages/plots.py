@@ -226,7 +226,12 @@ def encode(figure: Any, form: str) -> bytes:
         figure.savefig(made, format=form, metadata={"Date": None} if form == "svg" else None)
     if form == "png":
         return made.getvalue()
-    return re.sub(rb"(\d\.\d\d)\d+", rb"\1", made.getvalue())  # of points: enough for print
+    # Hundredths of a point are enough for print. Texts, such as ticks, keep their digits.
+    return re.sub(
+        rb"<[^>]*>",
+        lambda tag: re.sub(rb"(\d\.\d\d)\d+", rb"\1", tag.group()),
+        made.getvalue(),
+    )
 
 
 def _matplotlib() -> Any:

@@ -77,6 +77,7 @@ def _part(comparison: Comparison, command: str) -> dict[str, Any]:
         "legend": words.about(comparison),
         "notes": comparison.plan.notes,
         "failures": comparison.failures,
+        "several": any(len(one.results) > 1 for one in comparison.standings),
         "curves": _curves(comparison),
         "best": _details(comparison, best),
         "settings": comparison.plan.settings(),

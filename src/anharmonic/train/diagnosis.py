@@ -13,6 +13,7 @@ from anharmonic import __version__, pages
 from anharmonic._checks import message, require, text_of
 from anharmonic._files import write_atomically
 from anharmonic.data.base import Task
+from anharmonic.data.metrics import shown_metric
 from anharmonic.data.registry import OWN_DATA
 from anharmonic.data.scores import ScoreTable
 from anharmonic.diagnostics import conclusions
@@ -162,12 +163,16 @@ def _training(result: Result, found: tuple[str, ...] = ()) -> Section:
         if values:
             wide = min(values) > 0 and max(values) > 30 * min(values)
             panels.append(Panel(lines, "epoch", y, log="y" if wide else ""))
+
+    def shown(value: float | None, after: str = "") -> str:
+        if value is None:
+            return "-"
+        return f"{shown_metric(value, result.metric, result.tested)}{after}"
+
     numbers = {
-        f"test {result.metric}": f"{result.test:.4g}",
-        f"trivial {result.metric}": "-" if result.trivial is None else f"{result.trivial:.4g}",
-        f"validation {result.metric}": "-"
-        if result.valid is None
-        else f"{result.valid:.4g} (epoch {result.best_epoch})",
+        f"test {result.metric}": shown(result.test),
+        f"baseline {result.metric}": shown(result.trivial),
+        f"validation {result.metric}": shown(result.valid, f" (epoch {result.best_epoch})"),
         "parameters": f"{result.parameters:,}",
     }
     keys = ("train_loss", "valid_loss", "grad_norm_max")
@@ -215,8 +220,8 @@ def in_short(parts: Sequence[Section]) -> list[str]:
     numbers = parts[0].numbers
     metric = next(iter(numbers)).removeprefix("test ")
     first = f"Test {metric} {numbers[f'test {metric}']}"
-    trivial = numbers[f"trivial {metric}"]
-    first += f"; the baseline reaches {trivial}." if trivial != "-" else "."
+    baseline = numbers[f"baseline {metric}"]
+    first += f"; the baseline reaches {baseline}." if baseline != "-" else "."
     found = [sentence for part in parts for sentence in part.found]
     if not found and len(parts) > 2:  # more than training and scores
         found = ["Gradients, energies, recalls and the length of the training show no fault."]
