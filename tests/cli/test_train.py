@@ -244,3 +244,10 @@ def test_a_model_that_did_not_learn_is_called_so(cli, lr, said):
     code, out, err = cli("train", "lem", *words.split(), lr, *flags)
     assert code == 0, err
     assert ("did NOT learn its training data" in out) == said
+
+
+def test_a_folder_with_the_name_of_a_task_is_not_taken_in_silence(tmp_path, monkeypatch):
+    (tmp_path / "digits").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns(UserWarning, match=r"For the folder say \./digits"):
+        assert names("lem", "digits")[1:] == ("digits", None)

@@ -58,4 +58,4 @@ def test_they_are_forecast(tmp_path):
     (tmp_path / "a.tsf").write_text(HEAD + f"T1:1979-01-31 00-00-00:{values}\n")
     with pytest.raises(ValueError, match=r"must be forecast; got no horizon; .*--horizon"):
         read_parts(tmp_path / "a.tsf")
-    assert FileTask(tmp_path / "a.tsf", horizon=2).forecast_channels == ("0",)
+    assert FileTask(tmp_path / "a.tsf", horizon=2).forecast_channels == ("value",)

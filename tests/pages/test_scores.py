@@ -36,7 +36,7 @@ def test_outputs_in_ten_lines():
 def test_a_forecast_shows_channels_and_steps():
     y = torch.arange(48.0).reshape(4, 12)
     said = pages.report_text(score_table("value", y + 0.5, y, ("load",), horizon=12))
-    assert "load" in said and "1: 0.5, 3: 0.5" in said and "12: 0.5" in said
+    assert "load" in said and "1: 0.5, 5: 0.5" in said and "12: 0.5" in said
 
 
 def test_the_worst_confusion_is_named_both_ways():

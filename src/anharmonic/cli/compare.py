@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from anharmonic._checks import require
 from anharmonic.cli.flags import HELP, fields_of, run_command
 from anharmonic.cli.main import is_debugging, one_line
-from anharmonic.cli.train import names, run_flags, task_flags
+from anharmonic.cli.train import names, run_flags, task_flags, warn_of_namesake
 from anharmonic.data.graphs.own import is_graph_file
 from anharmonic.data.registry import OWN_DATA, list_tasks
 from anharmonic.pages import bullets, text
@@ -140,6 +140,7 @@ def task_named(word: str) -> tuple[str, Path | None]:
     """
     known = [name for name in list_tasks() if name not in OWN_DATA]
     if word.lower() in known:
+        warn_of_namesake(Path(word))
         return word.lower(), None
     kind = "graph" if is_graph_file(Path(word)) else "sequence"
     _, task, file = names(MODELS[kind][0], word)

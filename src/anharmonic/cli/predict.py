@@ -124,7 +124,7 @@ def evaluation_text(found: Evaluation) -> str:
         heads = (*OUTPUT_HEAD[:2], "baseline", *OUTPUT_HEAD[2:])
         pairs = zip(output_rows(found.scores), output_rows(found.trivial), strict=True)
         errors = [(*mine[:2], other[1], *mine[2:]) for mine, other in pairs]
-        parts += ["", grid(heads, errors, fixed=heads[1:])]
+        parts += ["", grid(heads, errors, fixed=heads[:-1])]
     if found.scores.classes:
         parts += ["", grid(CLASS_HEAD, class_rows(found.scores), fixed=CLASS_HEAD[1:])]
     if 0 < len(found.scores.confusion) <= _MOST_CLASSES:

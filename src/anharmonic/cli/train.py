@@ -5,6 +5,7 @@ import dataclasses
 import shlex
 import statistics
 import sys
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from inspect import Parameter
 from pathlib import Path
@@ -273,6 +274,17 @@ def task_flags(task: str) -> Any:
     return options_of(task_class(task), known, frozen_defaults("task", task), filled)
 
 
+def warn_of_namesake(path: Path) -> None:
+    """Say that a task is taken where a folder of the user has its name.
+
+    Args:
+        path: What was typed.
+    """
+    if path.is_dir():
+        text = f"{path} is taken as the task of this name. For the folder say ./{path}."
+        warnings.warn(text, stacklevel=2)
+
+
 def names(model: str, task: str) -> tuple[str, str, Path | None]:
     """Canonical model, canonical task, and the user's file if the second word names one.
 
@@ -289,6 +301,7 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
     path = Path(task)
     known = [t for t in list_tasks() if t not in OWN_DATA]
     if task.lower() in known:
+        warn_of_namesake(path)
         return name, task.lower(), None
     if path.name == SHARDS_INDEX or (path / SHARDS_INDEX).is_file():
         return name, "shards", path / SHARDS_INDEX if path.is_dir() else path

@@ -319,6 +319,10 @@ def warn_of_absent_classes(train: Sequences, class_names: tuple[str, ...]) -> No
         came = f"only {class_names[int(held[0])]!r}, none of {listed(absent[:5])}"
         advice = "cut it otherwise: name the recordings or their groups (--id-column, "
         advice += "--group-column), or say --split random where sequences are no neighbours"
+        if len(train) == 1:
+            advice = (
+                "add recordings that hold the other classes: this one has them in its end alone"
+            )
         expected = f"{train.where} must have two classes or more in its training part"
         raise ValueError(message(expected, came, advice))
     if absent:

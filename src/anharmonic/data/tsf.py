@@ -80,6 +80,7 @@ def read_tsf(path: Path | str) -> Sequences:
         flat,
         offsets,
         times=np.array(begins, "M8[ns]") if begins else None,
+        channels=("value",),
         interval=interval,
         ids=np.array(names) if names else None,
     )

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import torch
 from torch import Tensor
@@ -26,6 +26,9 @@ from anharmonic._tensors import has_dtype, has_shape, has_values
 from anharmonic.ops import native, reference
 from anharmonic.ops.backend import KERNELS, checked_policy, choose
 from anharmonic.ops.equation import Equation
+
+if TYPE_CHECKING:
+    from anharmonic.ops.compiler.layers import CompiledSteps
 
 OUTPUTS = ("all", "last", "none")
 _MAY_BE_ABSENT = ("bias", "weight_skip")
@@ -76,6 +79,7 @@ def run(
     output: str = "all",
     memory: str = "auto",
     backend: str = "auto",
+    steps: CompiledSteps | None = None,
 ) -> tuple[Tensor | None, ...]:
     """Check a call, and run all layers and directions on the backend that fits.
 
@@ -91,6 +95,7 @@ def run(
         output: What to return of the outputs.
         memory: What is kept for the backward pass.
         backend: "auto" or a backend's name.
+        steps: What compiles the steps of an equation that only the reference runs; or None.
 
     Shape:
         x [T, B, F]; state [L * D, B, H] each. Returns outputs [T, B, D * H], [B, D * H] ("last") or
@@ -115,13 +120,13 @@ def run(
         checked_policy(memory, invertible=equation.invertible, bidirectional=bidirectional)
     directions = 2 if bidirectional else 1
     _check_shapes(equation, x, weights, state, directions)
-    (steps, batch, _), layers = x.shape, len(weights) // directions
+    (length, batch, _), layers = x.shape, len(weights) // directions
     if elapsed is not None:
-        has_shape("elapsed", elapsed, (steps, batch), "give one time per sample")
+        has_shape("elapsed", elapsed, (length, batch), "give one time per sample")
     if masks is not None:
         _check_masks(masks, layers - 1, (batch, directions * state[0].shape[-1]))
     if lengths is not None:
-        _check_lengths(lengths, steps, batch)
+        _check_lengths(lengths, length, batch)
     if batch == 0:  # nothing to compute
         backend = "reference"
     tensors = [x, *state, *(masks or ())]
@@ -137,6 +142,8 @@ def run(
         one_direction = gpu.run
     elif x.is_cuda and "triton" in KERNELS.get(equation.kernel, ()):
         one_direction = _run_in_float32
+    elif steps is not None and batch and equation.compiled() is None and steps.serve(x, memory):
+        one_direction = steps.run
     if output not in OUTPUTS:
         choice("output", output, OUTPUTS)
     go = partial(one_direction, lengths=lengths, memory=memory)

@@ -18,7 +18,7 @@ OUTPUT_HEAD: Row = ("output", "RMSE", "MAE", "R²", "RMSE by step ahead")
 # Rows of a report in the terminal, which has ten lines.
 _MOST_ROWS = 5
 # Steps ahead in a table; of more, evenly spread ones.
-_MOST_STEPS = 6
+_MOST_STEPS = 4
 _NAMES = {
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced accuracy",
@@ -141,9 +141,10 @@ def report_text(table: ScoreTable) -> str:
         if not any(one.rmse_by_step for one in chosen):
             head, rows = head[:-1], [row[:-1] for row in rows]
         last = ""
+    fixed = head if table.classes or len(head) < len(OUTPUT_HEAD) else head[:-1]
     parts.append(unwrapped(f"test report  {counted(table.count, 'answer')}: {said}"))
     if count > 1 or (not table.classes and rows and table.outputs[0].rmse_by_step):
-        parts.append(grid(head, rows, fixed=head[1:]))
+        parts.append(grid(head, rows, fixed=fixed))
     more = f"{count - len(rows)} more in report.json." if count > len(rows) else ""
     if last or more:
         parts.append(" ".join(filter(None, [last, more])))

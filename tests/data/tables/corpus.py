@@ -1123,3 +1123,27 @@ case(
     T("id", blocks(1, 2, 3), "time", again(count(), 4), "ax", wave(1), "label", blocks("x", "y", "x")),
     given={"categorical": ("ax",)}, refuse="text or whole numbers",
 )  # fmt: skip
+case(
+    "heart rates called hr, as hours are",
+    T("timestamp", stamps("%Y-%m-%d %H:%M:%S", hours=1), "hr", wave(300), "spo2", wave(2)),
+    mode="forecast", layout="long", time="timestamp", lengths=[12], channels=("hr", "spo2"),
+    target=None, per=None,
+)  # fmt: skip
+case(
+    "dates that repeat, where the order of the file counts",
+    T("timestamp", blocks("2024-01-01", "2024-01-02"), "hr", wave(300)),
+    mode="forecast", layout="long", time=None, lengths=[12], channels=("hr",), target=None, per=None,
+    given={"time": "none"}, ignored=("timestamp",),
+)  # fmt: skip
+case(
+    "a weekday known in advance of a forecast",
+    T("date", stamps("%Y-%m-%d", days=1), "load", wave(300), "weekday", turns(0, 1, 2, 3, 4, 5, 6)),
+    mode="forecast", layout="long", time="date", lengths=[12], channels=("load", "weekday"), target=None,
+    per=None, given={"known": ("weekday",)},
+)  # fmt: skip
+case(
+    "an offer in words known in advance of a forecast",
+    T("date", stamps("%Y-%m-%d", days=1), "load", wave(300), "offer", turns("a", "b", "")),
+    mode="forecast", layout="long", time="date", lengths=[12], channels=("load", "offer=a", "offer=b"),
+    target=None, per=None, given={"known": ("offer",)},
+)  # fmt: skip

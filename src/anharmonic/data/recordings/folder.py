@@ -401,6 +401,7 @@ def _refuse_two(folder: _Folder, column: str) -> None:
 
 def _refuse_none(folder: _Folder) -> None:
     expected = f"recordings of {folder.where} must have labels"
+    mark = "_" if "_" in folder.files[0].stem else "-"
     advice = "put each class into a folder of its name, add labels.csv (file,label), or say where "
-    advice += r"the label is in the names with --label-pattern '^(\w+)-'"
+    advice += f"the label is in the names with --label-pattern '^([^{mark}]+){mark}'"
     raise ValueError(message(expected, f"files such as {folder.names[0]}", advice))

@@ -113,6 +113,24 @@ def is_numeric(column: Any) -> bool:
     )
 
 
+_LARGEST_PARTS = {"year": 2200, "quarter": 4, "month": 12, "day": 31, "hour": 24, "cycle": 366}
+
+
+def is_calendar(table: Table, name: str) -> bool:
+    """Whether a column of numbers holds parts of dates, by its name and its numbers.
+
+    Args:
+        table: The table.
+        name: The column.
+    """
+    part = calendar_part(name)
+    if part is None:
+        return False
+    cells = numbers(table, name)
+    cells = cells[np.isfinite(cells)]
+    return bool((cells % 1 == 0).all() and (cells <= _LARGEST_PARTS.get(part, 60)).all())
+
+
 def numbers(table: Table, name: str) -> NDArray[np.float64]:
     """A column of numbers; a missing cell is NaN.
 

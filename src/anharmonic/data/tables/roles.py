@@ -6,15 +6,16 @@ from dataclasses import dataclass, field
 
 from anharmonic._checks import require
 from anharmonic.data.columns import (
+    NO_TIME,
     Columns,
     Layout,
-    calendar_part,
     is_counter,
     plain,
     target_rank,
 )
 from anharmonic.data.tables.cells import (
     Table,
+    is_calendar,
     is_list,
     may_be_dates,
     quoted,
@@ -192,13 +193,15 @@ class _Understanding(Facts):
         dated = time is not None and self._clock(time).dtype.kind == "M"
         if self.given.forecast and (dated or time is None):
             numeric = [n for n in self.free if self._numeric(n)]
-            parts = [n for n in numeric if calendar_part(n) is not None]
+            parts = [n for n in numeric if is_calendar(self.table, n)]
             self._leave_out(parts if len(parts) < len(self.free) else [])
         for name in list(self.free):
             if self._numeric(name):
                 continue
             kind = may_be_dates(self.table, name)
-            if kind or self._is_text(name):
+            if kind and self.given.time == NO_TIME:
+                self._leave_out([name])
+            elif kind or self._is_text(name):
                 self._other_text(name, kind)
         return Understood(self.roles, "long", self.free, self.ignored)
 

@@ -32,6 +32,8 @@ from anharmonic.nn.stability import levels_to_caller
 from anharmonic.nn.store import Stored, repr_of
 from anharmonic.ops import Equation, HiddenState, run
 from anharmonic.ops.backend import checked_policy
+from anharmonic.ops.compiler.layers import CompiledSteps
+from anharmonic.ops.compiler.recurrence import checked_compiled
 from anharmonic.ops.stream import Stream
 
 
@@ -136,11 +138,12 @@ class SequenceLayer(EquationModule):
 
     - Override ``equation`` and return an ``anharmonic.ops.Equation``, as ``LEM`` does. An equation
       also serves as a function, in cells, and where it is compiled.
-    - Override ``parameter_shapes`` and ``step_function``. The loop runs in PyTorch and keeps every
-      state for the backward pass. ``drive`` is the input's share of all steps, one product over the
-      whole sequence, and ``prepare`` what is the same at every step (a matrix exponential, say).
-      With a step size set ``has_step_size = True`` and ``self.dt``; ``elapsed`` then multiplies it.
-      ``state_type`` names the variables of the state: the first is the output.
+    - Override ``parameter_shapes`` and ``step_function``. It is compiled to C where there is a C
+      compiler, and runs as a loop in PyTorch elsewhere; see ``compiled``. ``drive`` is the input's
+      share of all steps, one product over the whole sequence, and ``prepare`` what is the same at
+      every step (a matrix exponential, say). With a step size set ``has_step_size = True`` and
+      ``self.dt``; ``elapsed`` then multiplies it. ``state_type`` names the variables of the state:
+      the first is the output.
 
     ``init_parameter`` says how a parameter starts.
 
@@ -154,6 +157,9 @@ class SequenceLayer(EquationModule):
         bidirectional: Whether every layer also walks from the end.
         memory: What is kept for the backward pass: "stored" states, "chunked" (a state now and
             then, the rest computed again), or "auto", which picks between them by size.
+        compiled: Whether ``step_function`` is compiled to C: "auto" for sequences of 32 steps and
+            more, if it can be; True always, or an error; False never. ``anharmonic.explain(layer)``
+            says how the last call ran.
         device: Where the parameters live.
         dtype: Floating-point type of the parameters.
 
@@ -209,6 +215,7 @@ class SequenceLayer(EquationModule):
         dropout: float = 0.0,
         bidirectional: bool = False,
         memory: str = "stored",
+        compiled: bool | str = "auto",
     ) -> None:
         super().__init__()
         self.input_size = _checks.positive_int("input_size", input_size)
@@ -222,6 +229,7 @@ class SequenceLayer(EquationModule):
         self.memory = checked_policy(
             memory, invertible=self._invertible, bidirectional=self.bidirectional
         )
+        self.compiled = checked_compiled(compiled)
         if self.dropout > 0 and self.num_layers == 1:
             warnings.warn(
                 _checks.message(
@@ -399,9 +407,26 @@ class SequenceLayer(EquationModule):
         assert output is not None
         return (output if batched else output[0]), last
 
+    def _own_steps(self) -> CompiledSteps:
+        """What compiles the steps of an equation for which there is no code by hand."""
+        steps = self.__dict__.get("_compiled_steps")
+        if steps is None or steps.compiled != self.compiled:
+            kind = type(self)
+            warns = not kind.__module__.startswith("anharmonic.")
+            steps = CompiledSteps(kind.__name__, self.compiled, warns)
+            self.__dict__["_compiled_steps"] = steps
+        return steps
+
+    def explain(self) -> str:
+        """Return how the last call ran; see ``anharmonic.explain``."""
+        if self.equation().compiled() is None:
+            return self._own_steps().explain()
+        return f"{type(self).__name__} runs code that was written by hand."
+
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is copied and pickled: all but the prepared steps of a stream."""
-        return {name: value for name, value in self.__dict__.items() if name != "_stream"}
+        """Return what is copied and pickled: all but what is prepared and compiled."""
+        left_out = ("_stream", "_compiled_steps")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def flatten_parameters(self) -> None:
         """Does nothing; here because code written for ``torch.nn.LSTM`` calls it."""
@@ -440,6 +465,7 @@ class SequenceLayer(EquationModule):
             elapsed=elapsed,
             output=output,
             memory=self.memory,
+            steps=self._own_steps(),
         )
         last = self.state_type._make(end)
         return result, last if batched else last._make(part[:, 0] for part in last)

@@ -46,8 +46,9 @@ class LinOSS(SequenceLayer):
     that falls with Δ, the other one keeps it where G = 0. Δ = σ̂(raw_step), A = relu(raw_stiffness)
     and G = relu(raw_damping). No eigenvalue lies outside the unit circle: the implicit scheme has
     \|λ\|² <= 1 / S; in the other one A is kept within (2 + ΔG ± 2 sqrt(1 + ΔG)) / Δ², where they
-    are complex and \|λ\|² = 1 / S. A sample that came after ``elapsed`` steps counts as so many
-    steps with its input: as the elapsed-th power of a step, where it is no whole number.
+    are complex and \|λ\|² = 1 / S. Before a sample that came after ``elapsed`` steps the
+    oscillators swing freely for elapsed - 1 steps, which need not be a whole number: any gaps are
+    stable.
 
     The layer is linear: a stack of it alone says no more than one layer. ``LinOSSBlock`` puts a
     nonlinearity behind it, ``LinOSSNetwork`` stacks such blocks.
@@ -159,23 +160,24 @@ class LinOSS(SequenceLayer):
         q = step * step * A
         root = S.sqrt()
         sine = (q - (root - 1).square()) / (4 * root)  # of θ / 2, squared
-        theta = 2 * sine.clamp(1e-8, 1 - 1e-6).sqrt().asin()
+        theta = 2 * sine.clamp(1e-6, 1 - 1e-6).sqrt().asin()
         terms = _Terms(step, A, 1 / S, -0.5 * S.log(), theta)
         return _Terms(*(part.repeat(2) for part in terms)) if self.paired else terms
 
     def step_function(self, u: Tensor, state: State, w: _Terms, dt: float | Tensor) -> State:
-        """The equation above, with uneven time as a power of it."""
+        """The equation above; between samples, a power of it without input."""
         y, z = state
-        z_next = (z + w.step * (u - w.A * y)) * w.inverse
-        y_next = y + w.step * z_next
         if not isinstance(dt, Tensor):
-            return State(y_next, z_next)
-        # M^dt = a M + b; where the input holds the state, at y = u / A and z = 0, nothing moves.
+            z = (z + w.step * (u - w.A * y)) * w.inverse
+            return State(y + w.step * z, z)
+        # A step without input is the matrix M, and M^dt = a M + b.
         sine = w.theta.sin()
         a = torch.exp((dt - 1) * w.log_r) * torch.sin(dt * w.theta) / sine
         b = -torch.exp(dt * w.log_r) * torch.sin((dt - 1) * w.theta) / sine
-        held = u / w.A.clamp(min=1e-4)
-        return State(a * y_next + b * y + (1 - a - b) * held, a * z_next + b * z)
+        z_free = (z - w.step * w.A * y) * w.inverse
+        y_free = y + w.step * z_free
+        kick = w.step * w.inverse * u
+        return State(a * y_free + b * y + w.step * kick, a * z_free + b * z + kick)
 
     # ---- first values --------------------------------------------------------------------------
     def _initialise(self, name: str, parameter: Tensor, inputs: int) -> None:

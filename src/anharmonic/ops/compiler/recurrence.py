@@ -28,9 +28,10 @@ class Recurrence:
     """What ``recurrence`` returns; see there."""
 
     def __init__(
-        self, step: Callable[..., Any], compiled: bool | str = "auto", name: str = ""
-    ) -> None:
-        self.step, self.compiled = step, checked_compiled(compiled)
+        self, step: Callable[..., Any], compiled: bool | str = "auto", name: str = "",
+        *, warns: bool = True,
+    ) -> None:  # fmt: skip
+        self.step, self.compiled, self._warns = step, checked_compiled(compiled), warns
         self._name = name or _name(step)
         self._kernel: Kernel | None = None
         self._reason = "it was not called yet"
@@ -106,7 +107,7 @@ class Recurrence:
                         "change it, or leave compiled='auto', which then runs a loop in PyTorch",
                     )
                 ) from error
-            if reason is None:
+            if reason is None and self._warns:
                 _warn_of_loop(self._name, str(error))
             return None
         self._kernel = kernel

@@ -1,0 +1,138 @@
+"""Layers without code written by hand, compiled: a stack as one recurrence after another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from anharmonic._tensors import watched
+from anharmonic.ops import reference
+from anharmonic.ops.backend import forced
+from anharmonic.ops.compiler.recurrence import Form, Recurrence
+from anharmonic.ops.equation import Equation
+from anharmonic.ops.reference import Steps, keep, without_autocast
+
+_SHORTEST = 32
+"""Steps of a sequence for which "auto" compiles: a few steps do not repay the seconds it takes."""
+
+
+class CompiledSteps:
+    """The compiled steps of one layer module: how its last call ran, and what it was told.
+
+    Args:
+        name: The name of the module's class, for messages.
+        compiled: "auto", True or False.
+        warns: Whether to warn of a loop: not for layers of this package, which nobody can change.
+    """
+
+    def __init__(self, name: str, compiled: bool | str, warns: bool) -> None:
+        self.compiled = compiled
+        self._recurrence = Recurrence(_no_step, compiled, name, warns=warns)
+
+    def serve(self, x: Tensor, memory: str) -> bool:
+        """Whether to call ``run`` for an input; if not, the reference runs it."""
+        if self.compiled is False or watched():
+            return False
+        if torch.compiler.is_exporting() or forced() != "auto" or memory == "reversible":
+            return False
+        return x.shape[0] >= (2 if self.compiled is True else _SHORTEST)
+
+    def run(
+        self,
+        equation: Equation,
+        x: Tensor,
+        weights: Sequence[Any],
+        state: Sequence[Tensor],
+        *,
+        lengths: Tensor | None,
+        masks: Sequence[Tensor] | None,
+        elapsed: Tensor | None,
+        return_sequence: bool,
+        memory: str,
+    ) -> tuple[Any, ...]:
+        """Run a stack in one direction, as ``reference.run``, which runs what is not compiled."""
+        valid = None
+        if lengths is not None:
+            valid = (torch.arange(x.shape[0])[:, None] < lengths)[:, :, None]
+        level, ends, top = x, [], len(weights) - 1
+        for k, w in enumerate(weights):
+            own = equation.of_layer(k)
+            start = own.State(*(variable[k] for variable in state))
+            form = _LayerForm(own, level, w, start, elapsed, valid)
+            wanted = return_sequence or k < top
+            with without_autocast(x):
+                found = self._recurrence.run_compiled(form, memory, wanted)
+            if found is None:
+                return reference.run(
+                    equation, x, weights, state, lengths=lengths, masks=masks, elapsed=elapsed,
+                    return_sequence=return_sequence, memory=memory,
+                )  # fmt: skip
+            output, end = found
+            ends.append(end)
+            if output is None:
+                break
+            if k < top:
+                output = own.passed_up(output, start)
+            if valid is not None:
+                output = torch.where(valid, output, torch.zeros_like(output))
+            level = output if masks is None or k == top else output * masks[k]
+        last = [torch.stack(variables) for variables in zip(*ends, strict=True)]
+        return level if return_sequence else None, *last
+
+    def explain(self) -> str:
+        """Return how the last call ran."""
+        return self._recurrence.explain()
+
+
+def _no_step(*arguments: Any) -> Any:
+    raise AssertionError("a layer's calls bring their step")
+
+
+class _LayerForm(Form):
+    """A call of one layer; the inputs are x, the elapsed times and who still runs, if given."""
+
+    def __init__(
+        self, equation: Equation, x: Tensor, weights: Any, state: Any, elapsed: Tensor | None,
+        valid: Tensor | None,
+    ) -> None:  # fmt: skip
+        self._equation, self._uneven = equation, elapsed is not None
+        inputs = [x]
+        if elapsed is not None:
+            inputs.append(elapsed[:, :, None])
+        if valid is not None:
+            inputs.append(valid.to(x.dtype))
+        super().__init__(self._one, inputs, state, weights)
+
+    def _one(self, inputs: list[Tensor], state: Any, weights: Any) -> Any:
+        """One step, the drive included: the compiler finds what the state has no part in."""
+        own, (x, *others) = self._equation, inputs
+        drive = own.drive(own.source([x[None]]), weights)
+        if isinstance(drive, Tensor):
+            u: Any = drive.squeeze(0)
+        else:
+            u = type(drive)._make(part.squeeze(0) for part in drive)
+        dt = own.step_size(weights)
+        if self._uneven:
+            dt = dt * others[0]
+        new = own.step(u, state, own.prepare(weights), dt)
+        if len(others) == 1 + self._uneven:
+            running = others[-1] > 0
+            new = type(state)._make(keep(running, a, b) for a, b in zip(new, state, strict=True))
+        return new
+
+    def loop(
+        self, inputs: list[Tensor], state: list[Tensor], weights: list[Tensor],
+        return_sequence: bool = True,
+    ) -> tuple[Any, list[Tensor]]:  # fmt: skip
+        """Walk as the reference does, with the drive of the whole sequence at once."""
+        x, *others = inputs
+        elapsed = others[0][:, :, 0] if self._uneven else None
+        valid = others[-1] > 0 if len(others) == 1 + self._uneven else None
+        output, end = reference.walk(
+            self._equation, self.weights_of(weights), [x], self.state_of(state),
+            Steps(x, elapsed, valid),
+        )  # fmt: skip
+        return output, list(end)

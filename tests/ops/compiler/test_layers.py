@@ -1,0 +1,303 @@
+"""Layers of one's own: compiled, they give what the loop gives."""
+
+import copy
+import pickle
+
+import pytest
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence
+
+import anharmonic as ah
+from anharmonic.nn import State, StepLayer
+from anharmonic.ops.compiler import layers
+from anharmonic.testing import check_sequence_layer
+
+T, B, F, H = 40, 3, 2, 4
+
+
+class Pair(StepLayer):
+    """Two variables, a gate, and a step size."""
+
+    state_type = State
+    has_step_size = True
+
+    def __init__(self, input_size, hidden_size, num_layers=1, *, dt=0.3, **options):
+        factory = {name: options.pop(name, None) for name in ("device", "dtype")}
+        super().__init__(input_size, hidden_size, num_layers, **options)
+        self.dt = dt
+        self.make_parameters(**factory)
+
+    def parameter_shapes(self, input_size):
+        H = self.hidden_size
+        return {"weight_ih": (2 * H, input_size), "weight_hh": (H, H), "bias": (2 * H,)}
+
+    def prepare(self, w):
+        return w.weight_hh - w.weight_hh.T
+
+    def step_function(self, u, state, w, dt):
+        a, b = u.chunk(2, -1)
+        z = state.z + dt * torch.tanh(a + state.y @ w)
+        return State(state.y + dt * torch.sigmoid(b) * z, z)
+
+
+def layer(compiled, **options):
+    torch.manual_seed(0)
+    return Pair(F, H, compiled=compiled, dtype=torch.float64, **options)
+
+
+def results(module, call):
+    """What a call returns, and all gradients."""
+    torch.manual_seed(1)
+    x = torch.randn(T, B, F, dtype=torch.float64, requires_grad=True)
+    output, state = call(module, x)
+    output = getattr(output, "data", output) if output is not None else state.y
+    values = [output, *state]
+    loss = sum((v * torch.cos(torch.arange(v.numel()).view_as(v))).sum() for v in values)
+    loss.backward()
+    return [v.detach() for v in values] + [x.grad, *(p.grad for p in module.parameters())]
+
+
+def packed(module, x):
+    return module(pack_padded_sequence(x, [5, T, 17], enforce_sorted=False))
+
+
+def uneven(module, x):
+    return module(x, elapsed=torch.rand(T, B, dtype=x.dtype))
+
+
+def uneven_and_packed(module, x):
+    gaps = torch.rand(T, B, dtype=x.dtype)
+    lengths = [5, T, 17]
+    return module(pack_padded_sequence(x, lengths, enforce_sorted=False), elapsed=gaps)
+
+
+def carried(module, x):
+    _, state = module(x[:35])
+    return module(x[35:].contiguous(), state)
+
+
+def unbatched(module, x):
+    return module(x[:, 0])
+
+
+CALLS = {
+    "plain": (lambda m, x: m(x), {}),
+    "last": (lambda m, x: m(x, output="last"), {"num_layers": 2}),
+    "none": (lambda m, x: m(x, output="none"), {"memory": "auto"}),
+    "stack": (lambda m, x: m(x), {"num_layers": 3, "dropout": 0.5}),
+    "both directions": (lambda m, x: m(x), {"num_layers": 2, "bidirectional": True}),
+    "both directions, last": (lambda m, x: m(x, output="last"), {"bidirectional": True}),
+    "packed": (packed, {"num_layers": 2, "memory": "chunked"}),
+    "packed, both directions": (packed, {"bidirectional": True}),
+    "uneven": (uneven, {"num_layers": 2}),
+    "uneven and packed": (uneven_and_packed, {"bidirectional": True}),
+    "carried": (carried, {"memory": "chunked"}),
+    "unbatched": (unbatched, {}),
+    "batch first": (lambda m, x: m(x.transpose(0, 1)), {"batch_first": True}),
+    "no bias": (lambda m, x: m(x), {"bias": False}),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls(name):
+    call, options = CALLS[name]
+    module = layer(True, **options)
+    found, expected = results(module, call), results(layer(False, **options), call)
+    assert "at every step" in module.explain()
+    for value, right in zip(found, expected, strict=True):
+        assert (value - right).abs().max() <= 1e-12 * right.abs().max().clamp(min=1e-3)
+
+
+def test_short_sequences_are_not_compiled():
+    module = layer("auto")
+    x = torch.zeros(31, B, F, dtype=torch.float64)
+    module(x)
+    assert "not called" in module.explain()
+    module(torch.zeros(32, B, F, dtype=torch.float64))
+    assert "at every step" in module.explain()
+    with ah.use_backend("reference"):
+        layer(True)(x)
+
+
+def test_copies():
+    module = layer(True)
+    x = torch.randn(T, B, F, dtype=torch.float64)
+    output, _ = module(x)
+    for other in (copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        assert torch.equal(other(x)[0], output)
+    assert "compiled" not in repr(layer("auto")) and module.config
+
+
+def test_explain(capsys):
+    module = layer("auto")
+    module(torch.zeros(T, B, F, dtype=torch.float64))
+    ah.explain(module)
+    ah.explain(ah.LEM(2, 3))
+    said = capsys.readouterr().out
+    assert "Pair, compiled in" in said and "LEM runs code that was written by hand" in said
+
+
+class Across(Pair):
+    """Its drive looks at more than one step, which no single step can do."""
+
+    def drive(self, x, w):
+        return super().drive(x, w).cumsum(0)
+
+
+def test_a_drive_across_time_runs_as_the_loop():
+    x = torch.randn(T, B, F)
+    torch.manual_seed(0)
+    module = Across(F, H)
+    with pytest.warns(UserWarning, match="Across is not compiled and runs as a loop"):
+        output, _ = module(x)
+    module.compiled = False
+    assert torch.equal(module(x)[0], output)
+    module.compiled = True
+    with pytest.raises(ValueError, match="Across must be a step that can be compiled"):
+        module(x)
+
+
+def test_torch_compile_and_functions():
+    module = layer("auto")
+    x = torch.randn(T, B, F, dtype=torch.float64)
+    right = module(x)[0]
+    weights = dict(module.named_parameters())
+    found = torch.func.vmap(lambda x: torch.func.functional_call(module, weights, (x,))[0])(x[None])
+    torch.testing.assert_close(found[0], right)
+    compiled = torch.compile(module, backend="eager")
+    torch.testing.assert_close(compiled(x)[0], right)
+
+
+# ---- layers of this package without code written by hand -----------------------------------------
+BUILT_IN = {
+    "FastGRNN": (ah.FastGRNN, {}),
+    "SkewRNN": (ah.SkewRNN, {"num_layers": 2}),
+    "ResonatorBank": (ah.ResonatorBank, {"bidirectional": True}),
+    "LinOSS": (ah.LinOSS, {}),
+    "D-LinOSS": (ah.LinOSS, {"scheme": "implicit-explicit", "damping": True}),
+    "velocity Verlet": (ah.NeuralOscillator, {"scheme": "velocity-verlet", "activation": "sin"}),
+    "velocity Verlet, layers": (
+        ah.MultiLayerNeuralOscillator,
+        {"scheme": "velocity-verlet", "num_layers": 3},
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype, bound", [(torch.float64, 1e-12), (torch.float32, 2e-6)])
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_built_in_layers(name, dtype, bound):
+    kind, options = BUILT_IN[name]
+    found, precise = [], dtype is torch.float32
+    for compiled in ("auto", False):
+        torch.manual_seed(0)
+        module = kind(F, H, **options, dtype=dtype)
+        module.compiled = compiled
+        x = torch.randn(T, B, F, dtype=dtype, requires_grad=True)
+        calls = [{}, {"elapsed": torch.rand(T, B, dtype=dtype)}] if module.has_step_size else [{}]
+        for call in calls:
+            module.zero_grad()
+            output, state = module(x, **call)
+            weight = torch.cos(torch.arange(output.numel(), dtype=dtype)).view_as(output)
+            loss = (output * weight).sum() + sum(part.sum() for part in state)
+            gradients = torch.autograd.grad(loss, [x, *module.parameters()])
+            found.append([output.detach(), *(part.detach() for part in state), *gradients])
+            # Uneven steps of resonators are computed in float64.
+            loop = compiled is False or (kind is ah.ResonatorBank and call and precise)
+            assert ("at every step" in module.explain()) != loop
+    half = len(found) // 2
+    for ours, right in zip(found[:half], found[half:], strict=True):
+        for value, expected in zip(ours, right, strict=True):
+            assert (value - expected).abs().max() <= bound * expected.abs().max().clamp(min=1)
+
+
+# ---- what could give a wrong answer in silence ---------------------------------------------------
+def test_an_attribute_may_change():
+    module, x = layer(True), torch.randn(T, B, F, dtype=torch.float64)
+    first, _ = module(x)
+    module.dt = 0.1
+    changed, _ = module(x)
+    loop = layer(False)
+    loop.dt = 0.1
+    assert not torch.allclose(first, changed)
+    torch.testing.assert_close(changed, loop(x)[0], rtol=1e-12, atol=1e-12)
+
+
+def test_a_backward_pass_after_another_forward_pass():
+    module, loop = layer(True), layer(False)
+    xs = [torch.randn(T, B, F, dtype=torch.float64) for _ in range(2)]
+    gradients = []
+    for one in (module, loop):
+        losses = [one(x)[0].square().sum() for x in xs]
+        gradients.append([torch.autograd.grad(loss, list(one.parameters())) for loss in losses])
+    for ours, right in zip(*gradients, strict=True):
+        torch.testing.assert_close(ours, right, rtol=1e-11, atol=1e-11)
+
+
+class ByBatch(Pair):
+    def step_function(self, u, state, w, dt):
+        new = super().step_function(u, state, w, dt)
+        return State(new.y / state.y.shape[0], new.z)
+
+
+class Noisy(Pair):
+    def step_function(self, u, state, w, dt):
+        new = super().step_function(u, state, w, dt)
+        return State(new.y + torch.rand_like(new.y), new.z)
+
+
+@pytest.mark.parametrize("kind, reason", [(ByBatch, "number of sequences"), (Noisy, "random")])
+def test_what_cannot_be_compiled_runs_as_the_loop(kind, reason):
+    torch.manual_seed(0)
+    module, x = kind(F, H, dtype=torch.float64), torch.randn(T, B, F, dtype=torch.float64)
+    with pytest.warns(UserWarning, match=reason):
+        torch.manual_seed(1)
+        output, _ = module(x)
+    module.compiled = False
+    torch.manual_seed(1)
+    assert torch.equal(module(x)[0], output)
+
+
+# ---- everything a built-in layer does ------------------------------------------------------------
+def test_frozen_weights_need_no_gradient():
+    module = layer(True)
+    module.weight_hh_l0.requires_grad_(False)
+    module(torch.randn(T, B, F, dtype=torch.float64))[0].sum().backward()
+    assert module.weight_hh_l0.grad is None and module.weight_ih_l0.grad is not None
+
+
+def test_stored_and_chunked_states_and_threads():
+    x = torch.randn(300, 9, F, dtype=torch.float64, requires_grad=True)
+    before, found = torch.get_num_threads(), []
+    try:
+        for threads, memory in ((1, "stored"), (1, "chunked"), (2, "chunked"), (2, "auto")):
+            torch.set_num_threads(threads)
+            module = layer(True, memory=memory)
+            output, _ = module(x)
+            loss = output.square().sum()
+            found.append([output.detach(), *torch.autograd.grad(loss, [x, *module.parameters()])])
+    finally:
+        torch.set_num_threads(before)
+    for others in found[1:]:
+        torch.testing.assert_close(others, found[0], rtol=1e-11, atol=1e-12)
+
+
+def test_steps_of_a_stream():
+    module, x = layer(True), torch.randn(T, B, F, dtype=torch.float64)
+    whole, _ = module(x)
+    state = None
+    with torch.no_grad():
+        for t in range(T):
+            y, state = module.step(x[t], state)
+    torch.testing.assert_close(y, whole[-1], rtol=1e-12, atol=1e-12)
+
+
+def test_export_holds_the_loop():
+    module, x = layer("auto"), torch.randn(T, B, F, dtype=torch.float64)
+    right = module(x)[0]
+    program = torch.export.export(module, (x,))
+    torch.testing.assert_close(program.module()(x)[0], right, rtol=1e-12, atol=1e-12)
+
+
+def test_the_suite_of_layers(monkeypatch):
+    monkeypatch.setattr(layers, "_SHORTEST", 2)
+    check_sequence_layer(Pair)
