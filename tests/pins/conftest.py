@@ -1,4 +1,4 @@
-"""Pins are compared on one thread, with the backends that users get."""
+"""Pins are compared on one thread: with the backends that users get, or on the reference."""
 
 import sys
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 
 @pytest.fixture(autouse=True)
-def as_in_the_files() -> Iterator[None]:
+def backend(request: pytest.FixtureRequest) -> Iterator[None]:
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    with ah.use_backend("auto"):
+    with ah.use_backend(getattr(request, "param", "auto")):
         yield
     torch.set_num_threads(threads)

@@ -20,6 +20,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 import anharmonic as ah
 from anharmonic.diagnostics import cpu, versions
+from anharmonic.ops.backend import forced
 from anharmonic.train import Result, Run, RunEnvironment, fit, predict
 
 __all__ = ["Result", "Run", "RunEnvironment", "ah", "fit", "predict"]
@@ -44,7 +45,7 @@ def fingerprint() -> dict[str, str | None]:
     return {package: found[package] for package in packages} | {
         "machine": platform.machine(),
         "processor": str(here["processor"]),
-        "instruction_set": here["instruction_set"],
+        "instruction_set": None if forced() == "reference" else here["instruction_set"],
         "torch_instruction_set": torch.backends.cpu.get_cpu_capability(),
     }
 

@@ -30,6 +30,7 @@ from pinned import (
 pytestmark = pytest.mark.papers  # a task of theirs is among them
 by_name = {"ids": lambda folder: folder.name}
 finished = pytest.mark.parametrize("folder", run_folders("finished"), **by_name)
+both = pytest.mark.parametrize("backend", ["auto", "reference"], indirect=True)
 interrupted = pytest.mark.parametrize("folder", run_folders("interrupted"), **by_name)
 
 
@@ -91,6 +92,7 @@ def test_a_finished_run_is_known(folder, tmp_path):
     assert Result.from_json(line) in [Result.from_json(before) for before in lines]
 
 
+@both
 @finished
 def test_the_same_run_ends_with_the_same_weights(folder, tmp_path):
     run = run_in(folder)
@@ -101,6 +103,7 @@ def test_the_same_run_ends_with_the_same_weights(folder, tmp_path):
     assert json.loads((tmp_path / folder.name / "task.json").read_text()) == task
 
 
+@both
 @interrupted
 def test_an_interrupted_run_goes_on(folder, tmp_path):
     run = run_in(folder)

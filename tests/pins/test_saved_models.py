@@ -10,6 +10,7 @@ from safetensors.torch import load_file
 GRAPH = {"GraphCONNetwork", "GradientGatingNetwork", "PlainGNN", "GCNII"}
 LINES = [json.loads(line) for line in (DATA / "models.jsonl").read_text().splitlines()]
 pytestmark = pytest.mark.papers  # models of theirs are among them
+both = pytest.mark.parametrize("backend", ["auto", "reference"], indirect=True)
 every = pytest.mark.parametrize("line", LINES, ids=lambda line: line["folder"])
 
 
@@ -24,6 +25,7 @@ def saved(line):
     return folder, model
 
 
+@both
 @every
 def test_a_saved_model_computes_what_it_did(line):
     folder, model = saved(line)

@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Example:
         >>> main(["--version"])
-        anharmonic 0.1.0
+        anharmonic 0.2.0
         0
     """
     words = list(sys.argv[1:] if argv is None else argv)
