@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import dataclasses
 import functools
@@ -21,15 +20,12 @@ from inspect import Parameter
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from anharmonic._checks import message
-from anharmonic.nn.registry import argument_descriptions
+from anharmonic.cli.constants import AUTO, NARROWEST
+from anharmonic.nn.registry import descriptions
 
 T = TypeVar("T")
-AUTO = "auto"
-"""The value of a flag that was left open."""
 HELP = ("-h", "--help", "--help-all")
 """What asks for help."""
-NARROWEST = 60
-"""A narrower terminal breaks lines itself."""
 # Flags whose names are no names in Python.
 _FLAGS = {"start_from": "from"}
 # What tyro says, and what we say.
@@ -211,29 +207,6 @@ def options_of(
 
 def _or_auto(hint: Any) -> Any:
     return hint if AUTO in get_args(hint) else hint | Literal["auto"]
-
-
-def descriptions(kind: type) -> dict[str, str]:
-    """Return what is said of each argument, in docstrings of classes or below the fields.
-
-    Args:
-        kind: The class.
-    """
-    described = argument_descriptions(kind)
-    if (options := getattr(kind, "options_class", None)) is not None:
-        described |= argument_descriptions(options)
-    if dataclasses.is_dataclass(kind):
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-        assert isinstance(tree, ast.ClassDef)
-        for entry, text in itertools.pairwise(tree.body):
-            if (
-                isinstance(entry, ast.AnnAssign)
-                and isinstance(entry.target, ast.Name)
-                and isinstance(text, ast.Expr)
-                and isinstance(text.value, ast.Constant)
-            ):
-                described[entry.target.id] = " ".join(str(text.value.value).split())
-    return described
 
 
 def wrapped(text: str) -> str:

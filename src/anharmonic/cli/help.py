@@ -17,8 +17,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from anharmonic.cli.flags import AUTO, NARROWEST, descriptions
-from anharmonic.nn.registry import described_arguments
+from anharmonic.cli.constants import AUTO, NARROWEST
+from anharmonic.nn.registry import described_arguments, descriptions
 
 # Of a command with more flags than _FEW, these are shown without --help-all.
 COMMON = (

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import dataclasses
 import inspect
+import itertools
 import pkgutil
 import re
+import textwrap
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
@@ -221,6 +225,29 @@ def argument_descriptions(cls: type) -> dict[str, str]:
     for base in reversed(cls.__mro__):
         texts |= described_arguments(vars(base).get("__doc__") or "")
     return texts
+
+
+def descriptions(kind: type) -> dict[str, str]:
+    """Return what is said of each argument, in docstrings of classes or below the fields.
+
+    Args:
+        kind: The class.
+    """
+    described = argument_descriptions(kind)
+    if (options := getattr(kind, "options_class", None)) is not None:
+        described |= argument_descriptions(options)
+    if dataclasses.is_dataclass(kind):
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+        assert isinstance(tree, ast.ClassDef)
+        for entry, text in itertools.pairwise(tree.body):
+            if (
+                isinstance(entry, ast.AnnAssign)
+                and isinstance(entry.target, ast.Name)
+                and isinstance(text, ast.Expr)
+                and isinstance(text.value, ast.Constant)
+            ):
+                described[entry.target.id] = " ".join(str(text.value.value).split())
+    return described
 
 
 def described_arguments(docstring: str) -> dict[str, str]:

@@ -360,3 +360,12 @@ def state_bytes(steps: int, state: Sequence[Tensor]) -> int:
         409600
     """
     return steps * sum(variable.numel() * variable.element_size() for variable in state)
+
+
+def checked_compiled(compiled: bool | str) -> bool | str:
+    """Check the argument ``compiled``, and return it."""
+    require(
+        compiled in (True, False, "auto"), "compiled", compiled, "True, False or 'auto'",
+        "leave it out to compile where that is possible",
+    )  # fmt: skip
+    return compiled

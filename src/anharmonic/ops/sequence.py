@@ -79,7 +79,7 @@ def run(
     output: str = "all",
     memory: str = "auto",
     backend: str = "auto",
-    steps: CompiledSteps | None = None,
+    steps: Callable[[], CompiledSteps] | None = None,
 ) -> tuple[Tensor | None, ...]:
     """Check a call, and run all layers and directions on the backend that fits.
 
@@ -95,7 +95,7 @@ def run(
         output: What to return of the outputs.
         memory: What is kept for the backward pass.
         backend: "auto" or a backend's name.
-        steps: What compiles the steps of an equation that only the reference runs; or None.
+        steps: Makes what compiles the steps of an equation that only the reference runs; or None.
 
     Shape:
         x [T, B, F]; state [L * D, B, H] each. Returns outputs [T, B, D * H], [B, D * H] ("last") or
@@ -142,8 +142,10 @@ def run(
         one_direction = gpu.run
     elif x.is_cuda and "triton" in KERNELS.get(equation.kernel, ()):
         one_direction = _run_in_float32
-    elif steps is not None and batch and equation.compiled() is None and steps.serve(x, memory):
-        one_direction = steps.run
+    elif steps is not None and batch and equation.compiled() is None:
+        own = steps()
+        if own.serve(x, memory):
+            one_direction = own.run
     if output not in OUTPUTS:
         choice("output", output, OUTPUTS)
     go = partial(one_direction, lengths=lengths, memory=memory)

@@ -31,9 +31,7 @@ from anharmonic.nn.sequence.inputs import (
 from anharmonic.nn.stability import levels_to_caller
 from anharmonic.nn.store import Stored, repr_of
 from anharmonic.ops import Equation, HiddenState, run
-from anharmonic.ops.backend import checked_policy
-from anharmonic.ops.compiler.layers import CompiledSteps
-from anharmonic.ops.compiler.recurrence import checked_compiled
+from anharmonic.ops.backend import checked_compiled, checked_policy
 from anharmonic.ops.stream import Stream
 
 
@@ -407,10 +405,12 @@ class SequenceLayer(EquationModule):
         assert output is not None
         return (output if batched else output[0]), last
 
-    def _own_steps(self) -> CompiledSteps:
+    def _own_steps(self) -> Any:
         """What compiles the steps of an equation for which there is no code by hand."""
         steps = self.__dict__.get("_compiled_steps")
         if steps is None or steps.compiled != self.compiled:
+            from anharmonic.ops.compiler.layers import CompiledSteps  # most layers do without
+
             kind = type(self)
             warns = not kind.__module__.startswith("anharmonic.")
             steps = CompiledSteps(kind.__name__, self.compiled, warns)
@@ -420,7 +420,8 @@ class SequenceLayer(EquationModule):
     def explain(self) -> str:
         """Return how the last call ran; see ``anharmonic.explain``."""
         if self.equation().compiled() is None:
-            return self._own_steps().explain()
+            said: str = self._own_steps().explain()
+            return said
         return f"{type(self).__name__} runs code that was written by hand."
 
     def __getstate__(self) -> dict[str, Any]:
@@ -465,7 +466,7 @@ class SequenceLayer(EquationModule):
             elapsed=elapsed,
             output=output,
             memory=self.memory,
-            steps=self._own_steps(),
+            steps=self._own_steps,
         )
         last = self.state_type._make(end)
         return result, last if batched else last._make(part[:, 0] for part in last)

@@ -14,7 +14,12 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from anharmonic._checks import choice, message, require
 from anharmonic._tensors import watched
-from anharmonic.ops.backend import checked_policy, needs_gradient, unfit_for_cpu
+from anharmonic.ops.backend import (
+    checked_compiled,
+    checked_policy,
+    needs_gradient,
+    unfit_for_cpu,
+)
 from anharmonic.ops.compiler.cache import find, walk
 from anharmonic.ops.compiler.kernel import Kernel
 from anharmonic.ops.compiler.trace import Example, Unsupported
@@ -119,15 +124,6 @@ class Recurrence:
         if self._kernel is None:
             return f"{self._name} runs as a loop in PyTorch: {self._reason}."
         return _explained(self._name, self._kernel)
-
-
-def checked_compiled(compiled: bool | str) -> bool | str:
-    """Check the argument ``compiled``, and return it."""
-    require(
-        compiled in (True, False, "auto"), "compiled", compiled, "True, False or 'auto'",
-        "leave it out to compile where that is possible",
-    )  # fmt: skip
-    return compiled
 
 
 def recurrence(step: Callable[..., Any], *, compiled: bool | str = "auto") -> Recurrence:
