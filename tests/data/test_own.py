@@ -158,7 +158,7 @@ def test_arrays_that_may_have_channels_first_are_hinted_at():
 
 def test_a_training_part_of_one_class_is_refused():
     part = long_recordings(1, 100, np.repeat([[0, 1]], 50, axis=1)[..., None].astype(int))
-    with pytest.raises(ValueError, match=r"two classes or more.*only '0', none of 1.*--id-column"):
+    with pytest.raises(ValueError, match=r"two classes or more.*only '0', none of 1.*in its end"):
         SequencesTask({"all": part}, window=4, valid_share=0.4)
 
 

@@ -36,7 +36,7 @@ def test_from_a_file_to_c_in_three_commands(cli, tmp_path, check, program, value
     if not values:
         found = np.exp(found) / np.exp(found).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(found, wanted, rtol=2e-2, atol=2e-2)
-    with pytest.warns(UserWarning, match="trained on"):
+    with pytest.warns(UserWarning, match="training file"):
         assert evaluate_run(tmp_path / folder, file).is_better
 
 

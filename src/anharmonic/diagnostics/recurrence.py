@@ -109,7 +109,7 @@ def recurrence(layer: Any) -> Recurrence:
 
     Raises:
         TypeError: If it is no such layer.
-        ValueError: If it is bidirectional.
+        ValueError: If it is bidirectional, or its output is no part of its state.
 
     Example:
         >>> from anharmonic import LEM
@@ -120,6 +120,10 @@ def recurrence(layer: Any) -> Recurrence:
     expected = "False: the diagnostics walk in one direction"
     advice = "take a layer with bidirectional=False"
     require(not layer.bidirectional, "bidirectional", layer.bidirectional, expected, advice)
+    require(
+        getattr(layer, "output_is_state", True), "layer", type(layer).__name__,
+        "one whose output is a part of its state", "look at its oscillators, such as LinOSS",
+    )  # fmt: skip
     example = next(layer.parameters())
     with examined(layer), torch.no_grad():  # one step at rest, to see what the layer carries on
         x = example.new_zeros(1, 1, layer.input_size)

@@ -149,7 +149,9 @@ def _with_features(model: Any, probe: Probe) -> tuple[Any, Probe]:
 
 
 def _has_two_directions(model: Any) -> bool:
-    return isinstance(model, SequenceModel) and model.layer.bidirectional
+    if not isinstance(model, SequenceModel):
+        return False
+    return model.layer.bidirectional and getattr(model.layer, "output_is_state", True)
 
 
 def _forward_direction(model: Any, probe: Probe) -> tuple[Any, Probe]:
