@@ -22,7 +22,13 @@ def loss(prediction):
     return (prediction - 1).square().sum()
 
 
-@pytest.mark.parametrize("name", list_models())
+def test_what_a_network_of_blocks_does_not_have_is_said():
+    model = SequenceModel("LinOSSNetwork", 2, 3, hidden_size=4)
+    found = measure(model, Probe((torch.randn(5, 30, 2),), loss), ["gradients"])
+    assert "part of its state" in found["gradients"]["failed"]
+
+
+@pytest.mark.parametrize("name", [n for n in list_models() if n != "LinOSSNetwork"])
 def test_every_diagnostic_of_every_layer_is_json_and_changes_nothing(name):
     torch.manual_seed(0)
     model = SequenceModel(name, 2, 3, hidden_size=4, num_layers=2, dropout=0.5)
