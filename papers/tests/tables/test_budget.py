@@ -137,9 +137,9 @@ def test_reduction_says_what_is_smaller(run):
 @pytest.mark.parametrize("name", ["length", "train_size", "eval_size", "form"])
 def test_the_help_of_a_bound_names_its_tasks(name, capsys):
     with pytest.raises(SystemExit):
-        run_command(Budget, ["--help"], "budget")
-    shown = capsys.readouterr().out.replace("│", " ")
-    entry = shown.partition(f" --{name.replace('_', '-')} ")[2].partition("(default")[0]
+        run_command(Budget, ["--help-all"], "budget")
+    shown = capsys.readouterr().out
+    entry = shown.partition(f" --{name.replace('_', '-')} ")[2].partition("\n  --")[0]
     for task, options in BUDGET.items():
         assert bool(re.search(rf"\b{task}\b", entry)) == (name in options), task
 
