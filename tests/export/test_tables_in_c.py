@@ -76,8 +76,13 @@ def test_categories_of_resonators(tmp_path, program):
     run, found = ah.train.trained(folder), ah.train.predict(folder, table)
     part = read_parts(table, targets=False, columns=run.columns)["all"]
     scores = program(tmp_path / "c", 2)
-    for row in range(len(part)):
-        x = part.x[part.offsets[row] : part.offsets[row + 1]]
-        shares = torch.from_numpy(scores(x)).softmax(0).numpy()
-        # (Zeros and ones put some responses on a level, where rounding decides.)
-        np.testing.assert_allclose(shares, found.values[row], atol=1e-2)
+    rows = [part.x[part.offsets[row] : part.offsets[row + 1]] for row in range(len(part))]
+
+    def apart(columns):
+        shares = [torch.from_numpy(scores(x[:, columns].copy())).softmax(0).numpy() for x in rows]
+        return np.abs(np.stack(shares) - found.values)
+
+    # Zeros and ones put some responses on a level, where rounding decides which side counts: single
+    # recordings may be a few percent apart, not their mean.
+    assert apart([0, 1, 2]).mean() < 5e-3 and apart([0, 1, 2]).max() < 5e-2
+    assert apart([0, 2, 1]).mean() > 5e-2, "categories in the other order must not fit"
