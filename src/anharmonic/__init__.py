@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from anharmonic.nn.sequence.fastgrnn import FastGRNN
     from anharmonic.nn.sequence.hamiltonian import hamiltonian
     from anharmonic.nn.sequence.lem import LEM, LEMCell
-    from anharmonic.nn.sequence.linoss import LinOSS, LinOSSBlock, LinOSSNetwork
+    from anharmonic.nn.sequence.linoss import LinOSS
+    from anharmonic.nn.sequence.linoss_network import LinOSSBlock, LinOSSNetwork
     from anharmonic.nn.sequence.oscillator import MultiLayerNeuralOscillator, NeuralOscillator
     from anharmonic.nn.sequence.resonator_bank import ResonatorBank
     from anharmonic.nn.sequence.skew import SkewRNN

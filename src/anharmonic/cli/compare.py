@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from anharmonic._checks import require
-from anharmonic.cli.flags import HELP, fields_of, run_command
+from anharmonic.cli.constants import HELP
+from anharmonic.cli.flags import fields_of, run_command
 from anharmonic.cli.main import is_debugging, one_line
 from anharmonic.cli.train import names, run_flags, task_flags, warn_of_namesake
 from anharmonic.data.graphs.own import is_graph_file

@@ -2,5 +2,7 @@
 
 AUTO = "auto"
 """The value of a flag that was left open."""
+HELP = ("-h", "--help", "--help-all")
+"""What asks for help."""
 NARROWEST = 60
 """A narrower terminal breaks lines itself."""

@@ -20,12 +20,10 @@ from inspect import Parameter
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from anharmonic._checks import message
-from anharmonic.cli.constants import AUTO, NARROWEST
+from anharmonic.cli.constants import AUTO, HELP, NARROWEST
 from anharmonic.nn.registry import descriptions
 
 T = TypeVar("T")
-HELP = ("-h", "--help", "--help-all")
-"""What asks for help."""
 # Flags whose names are no names in Python.
 _FLAGS = {"start_from": "from"}
 # What tyro says, and what we say.

@@ -22,22 +22,11 @@ from anharmonic.nn.registry import described_arguments, descriptions
 
 # Of a command with more flags than _FEW, these are shown without --help-all.
 COMMON = (
-    *(
-        "rows",
-        "search",
-        "trials",
-        "models",
-        "seeds",
-        "folds",
-        "refit",
-        "streaming",
-        "epochs",
-        "hidden_size",
-    ),
-    *("num_layers", "dt", "lr", "batch_size", "target_column", "id_column", "time_column"),
-    *("window", "horizon", "missing", "split", "metric", "seed", "start_from", "device"),
-    *("threads", "jobs", "out", "html", "storage", "dry_run", "progress"),
-)
+    "rows", "search", "trials", "models", "seeds", "folds", "refit", "streaming", "epochs",
+    "hidden_size", "num_layers", "dt", "lr", "batch_size", "target_column", "id_column",
+    "time_column", "window", "horizon", "missing", "split", "metric", "seed", "start_from",
+    "device", "threads", "jobs", "out", "html", "storage", "dry_run", "progress",
+)  # fmt: skip
 _FEW = 12
 _WIDEST = 100
 _GROUPS = {
@@ -172,8 +161,8 @@ def _flags(command: Callable[..., Any], group: str) -> Iterator[Flag]:
         texts = described_arguments(inspect.getdoc(command) or "")
     texts = {name: text.replace("`", "") for name, text in texts.items()}
     for name, parameter in inspect.signature(command, eval_str=True).parameters.items():
-        hint, told = _unwrapped(parameter.annotation)
-        factories = [getattr(one, "constructor_factory", None) for one in told]
+        hint, metadata = _unwrapped(parameter.annotation)
+        factories = [getattr(one, "constructor_factory", None) for one in metadata]
         makers = [factory() for factory in factories if factory is not None]
         if dataclasses.is_dataclass(hint):
             makers = [hint, *makers]
@@ -181,8 +170,8 @@ def _flags(command: Callable[..., Any], group: str) -> Iterator[Flag]:
             title = _GROUPS.get(name, name.replace("_", " ").capitalize())
             yield from _flags(makers[-1], title)
             continue
-        renamed = next((one.name for one in told if getattr(one, "name", None)), name)
-        positional = any("ositional" in repr(one) for one in told)
+        renamed = next((one.name for one in metadata if getattr(one, "name", None)), name)
+        positional = any("ositional" in repr(one) for one in metadata)
         yield _flag(parameter, hint, renamed, texts.get(name, ""), group, positional)
 
 
@@ -207,10 +196,10 @@ def _flag(
 
 
 def _unwrapped(hint: Any) -> tuple[Any, list[Any]]:
-    """A type without what `Annotated` says of it, and what it says."""
+    """The type inside `Annotated`, and its metadata."""
     if get_origin(hint) is Annotated:
-        kind, *told = get_args(hint)
-        return kind, told
+        kind, *metadata = get_args(hint)
+        return kind, metadata
     return hint, []
 
 

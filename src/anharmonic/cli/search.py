@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from anharmonic._checks import require
-from anharmonic.cli.flags import HELP, fields_of, run_command
+from anharmonic.cli.constants import HELP
+from anharmonic.cli.flags import fields_of, run_command
 from anharmonic.cli.train import model_flags, names, run_flags, task_flags
 from anharmonic.train.estimate import expected_seconds
 from anharmonic.train.recipe import fill, recipe

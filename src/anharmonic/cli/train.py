@@ -13,8 +13,8 @@ from typing import Annotated, Any
 
 from anharmonic._checks import choice, distinct, listed, message, require, text_of
 from anharmonic._processes import return_large_blocks
+from anharmonic.cli.constants import HELP
 from anharmonic.cli.flags import (
-    HELP,
     fields_of,
     hanging,
     open_fields_of,

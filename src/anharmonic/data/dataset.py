@@ -149,8 +149,7 @@ class Dataset(ABC, Generic[AnyBatch]):
         windows: Which recordings the samples are windows of, as `Windowed`; None if they are none.
 
     Example:
-        >>> import numpy as np
-        >>> from anharmonic.data import SequenceDataset, sequences_from
+        >>> from anharmonic.data import SequenceDataset
         >>> issubclass(SequenceDataset, Dataset)
         True
     """

@@ -29,9 +29,8 @@ class GraphBatch(NamedTuple):
         num_graphs: Number of graphs.
 
     Example:
-        >>> from anharmonic.data import make_task
-        >>> [name for name in GraphBatch._fields][:3]
-        ['x', 'graph', 'y']
+        >>> GraphBatch._fields[:3]
+        ('x', 'graph', 'y')
     """
 
     x: Tensor

@@ -27,7 +27,7 @@ SEQUENCE_LAYERS = {
     "NeuralOscillator": f"{_LAYERS}oscillator:NeuralOscillator",
     "MultiLayerNeuralOscillator": f"{_LAYERS}oscillator:MultiLayerNeuralOscillator",
     "SkewRNN": f"{_LAYERS}skew:SkewRNN",
-    "LinOSSNetwork": f"{_LAYERS}linoss:LinOSSNetwork",
+    "LinOSSNetwork": f"{_LAYERS}linoss_network:LinOSSNetwork",
     "RNN": f"{_LAYERS}torch_layers:RNN",
     "LSTM": f"{_LAYERS}torch_layers:LSTM",
     "GRU": f"{_LAYERS}torch_layers:GRU",
@@ -70,7 +70,7 @@ _PARTS = (
     f"{_LAYERS}unicornn:UnICORNNCell",
     f"{_LAYERS}lem:LEMCell",
     f"{_LAYERS}linoss:LinOSS",
-    f"{_LAYERS}linoss:LinOSSBlock",
+    f"{_LAYERS}linoss_network:LinOSSBlock",
     "anharmonic.nn.heads:SequenceModel",
     "anharmonic.nn.ode.matrix_form:NeuralODE",
 )

@@ -82,10 +82,7 @@ def run(
         x [T, B, F]; state [L, B, H] each; lengths [B]; masks L - 1 times [B, H]; elapsed [T, B].
         Returns outputs [T, B, H] or None, and the variables of the final state.
     """
-    valid = None
-    if lengths is not None:
-        running = torch.arange(x.shape[0], device=x.device)[:, None] < lengths.to(x.device)
-        valid = running[:, :, None]
+    valid = None if lengths is None else within(x, lengths)
     steps, start = Steps(x, elapsed, valid), equation.State(*state)
     on_grid = memory == "reversible"
     if on_grid:
@@ -117,6 +114,12 @@ def run(
     )  # fmt: skip
     output, *end = _Replayed.apply(plan, valid, x, elapsed, *start, *flat)  # type: ignore[no-untyped-call]
     return output, *(v.to(before.dtype) for v, before in zip(end, state, strict=True))
+
+
+def within(x: Tensor, lengths: Tensor) -> Tensor:
+    """Whether each step of x [T, B, F] lies within its sequence, [T, B, 1]."""
+    steps = torch.arange(x.shape[0], device=x.device)[:, None]
+    return (steps < lengths.to(x.device))[:, :, None]
 
 
 def without_autocast(x: Tensor) -> Any:
@@ -182,17 +185,23 @@ class Stack(NamedTuple):
                     output, states[k] = _walk_on_grid(equation, w, levels, before, part)
                 else:
                     output, states[k] = walk(equation, w, levels, before, part)
-                if k < len(weights) - 1:
-                    output = equation.passed_up(output, before)
-                if part.valid is not None:
-                    output = torch.where(part.valid, output, torch.zeros_like(output))
-                if self.masks is not None and k < len(weights) - 1:
-                    output = output * self.masks[k]
-                levels.append(output)
+                levels.append(self.hand_up(k, output, before, part.valid))
             if self.return_sequence:
                 outputs.append(levels[-1])
         end = kind._make(torch.stack(variable) for variable in zip(*states, strict=True))
         return torch.cat(outputs) if self.return_sequence else None, end
+
+    def hand_up(self, k: int, output: Tensor, before: Any, valid: Tensor | None) -> Tensor:
+        """Return what the layer above k reads, or of the top layer what the stack returns.
+
+        ``before`` is the state of layer k before these steps.
+        """
+        is_top = k == len(self.equations) - 1
+        if not is_top:
+            output = self.equations[k].passed_up(output, before)
+        if valid is not None:
+            output = torch.where(valid, output, torch.zeros_like(output))
+        return output if self.masks is None or is_top else output * self.masks[k]
 
 
 def walk(

@@ -218,3 +218,10 @@ def test_dropout_is_one_mask_per_sequence():
 def test_the_layer_passes_the_suite_of_layers():
     for options in (*FORMS, {"num_layers": 2, "bidirectional": True}):
         check_sequence_layer(functools.partial(ah.LinOSS, **options))
+
+
+def test_explain_tells_of_the_blocks():
+    network = ah.LinOSSNetwork(3, 4, dtype=torch.float64)
+    assert "LinOSS runs as a loop in PyTorch: it was not called yet" in network.explain()
+    network(sequences())
+    assert "at every step" in network.explain()

@@ -13,7 +13,7 @@ from anharmonic.ops import reference
 from anharmonic.ops.backend import forced
 from anharmonic.ops.compiler.recurrence import Form, Recurrence
 from anharmonic.ops.equation import Equation
-from anharmonic.ops.reference import Steps, keep, without_autocast
+from anharmonic.ops.reference import Stack, Steps, keep, within, without_autocast
 
 _SHORTEST = 32
 """Steps of a sequence for which "auto" compiles: a few steps do not repay the seconds it takes."""
@@ -54,15 +54,13 @@ class CompiledSteps:
         memory: str,
     ) -> tuple[Any, ...]:
         """Run a stack in one direction, as ``reference.run``, which runs what is not compiled."""
-        valid = None
-        if lengths is not None:
-            valid = (torch.arange(x.shape[0])[:, None] < lengths)[:, :, None]
-        level, ends, top = x, [], len(weights) - 1
-        for k, w in enumerate(weights):
-            own = equation.of_layer(k)
+        valid = None if lengths is None else within(x, lengths)
+        equations = [equation.of_layer(k) for k in range(len(weights))]
+        stack, level, ends = Stack(equations, masks, return_sequence), x, []
+        for k, (own, w) in enumerate(zip(equations, weights, strict=True)):
             start = own.State(*(variable[k] for variable in state))
             form = _LayerForm(own, level, w, start, elapsed, valid)
-            wanted = return_sequence or k < top
+            wanted = return_sequence or k < len(weights) - 1
             with without_autocast(x):
                 found = self._recurrence.run_compiled(form, memory, wanted)
             if found is None:
@@ -72,13 +70,8 @@ class CompiledSteps:
                 )  # fmt: skip
             output, end = found
             ends.append(end)
-            if output is None:
-                break
-            if k < top:
-                output = own.passed_up(output, start)
-            if valid is not None:
-                output = torch.where(valid, output, torch.zeros_like(output))
-            level = output if masks is None or k == top else output * masks[k]
+            if output is not None:
+                level = stack.hand_up(k, output, start, valid)
         last = [torch.stack(variables) for variables in zip(*ends, strict=True)]
         return level if return_sequence else None, *last
 
@@ -98,7 +91,8 @@ class _LayerForm(Form):
         self, equation: Equation, x: Tensor, weights: Any, state: Any, elapsed: Tensor | None,
         valid: Tensor | None,
     ) -> None:  # fmt: skip
-        self._equation, self._uneven = equation, elapsed is not None
+        self._equation = equation
+        self._uneven, self._ragged = elapsed is not None, valid is not None
         inputs = [x]
         if elapsed is not None:
             inputs.append(elapsed[:, :, None])
@@ -118,7 +112,7 @@ class _LayerForm(Form):
         if self._uneven:
             dt = dt * others[0]
         new = own.step(u, state, own.prepare(weights), dt)
-        if len(others) == 1 + self._uneven:
+        if self._ragged:
             running = others[-1] > 0
             new = type(state)._make(keep(running, a, b) for a, b in zip(new, state, strict=True))
         return new
@@ -130,7 +124,7 @@ class _LayerForm(Form):
         """Walk as the reference does, with the drive of the whole sequence at once."""
         x, *others = inputs
         elapsed = others[0][:, :, 0] if self._uneven else None
-        valid = others[-1] > 0 if len(others) == 1 + self._uneven else None
+        valid = others[-1] > 0 if self._ragged else None
         output, end = reference.walk(
             self._equation, self.weights_of(weights), [x], self.state_of(state),
             Steps(x, elapsed, valid),
