@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anharmonic._checks import require
 from anharmonic.export.fixed import ARGUMENT, HIDDEN, TABLE, VALUE
 from anharmonic.export.fixed_cells import FixedLayer
 from anharmonic.export.fixed_model import FixedModel
 from anharmonic.export.plan import Array, Plan
+from anharmonic.export.traced import Steps
 from anharmonic.export.write import Program, array, defines, matrices
 from anharmonic.ops.resonator import COMPETITORS, number_of_groups
 
@@ -44,16 +46,18 @@ def float_program(plan: Plan, lut: bool = False) -> Program:
         lut: Whether tanh and the sigmoid come from a table of 256 entries, without ``math.h``.
     """
     p, layers, kind = plan.preparation, plan.layers, plan.layers[0].kind
-    made = _network(plan, _KINDS[kind][1])
-    made.flags |= {"MATRICES"}
-    if kind != "ResonatorBank":
-        made.flags |= {"TANH"}
-        if lut:
-            made.flags.add("TANH_TABLE")
-            step = _TABLE_END / _TABLE_SIZE
-            values = np.tanh(np.arange(_TABLE_SIZE + 1) * step)
-            made.table = defines({"TABLE_END": _TABLE_END, "TABLE_PER_ONE": 1 / step})
-            made.table += "\n" + array("model_real", "tanh_table", values)
+    if plan.steps is None:
+        made = _network(plan, _KINDS[kind][1])
+        made.flags |= _flags(kind) | {"MATRICES"}
+    else:
+        made = _network(plan, plan.steps.variables)
+        _add_steps(made, plan.steps, lut)
+    if lut and "TANH" in made.flags:
+        made.flags.add("TANH_TABLE")
+        step = _TABLE_END / _TABLE_SIZE
+        values = np.tanh(np.arange(_TABLE_SIZE + 1) * step)
+        made.table = defines({"TABLE_END": _TABLE_END, "TABLE_PER_ONE": 1 / step})
+        made.table += "\n" + array("model_real", "tanh_table", values)
     for name in _names(layers, "matrices"):
         found = [layer.matrices[name] for layer in layers if name in layer.matrices]
         made.arrays += matrices("model_real", name, found)
@@ -90,7 +94,7 @@ def fixed_program(model: FixedModel) -> Program:
     plan, layers, kind = model.plan, model.layers, model.plan.layers[0].kind
     p, weight = plan.preparation, f"int{model.bits}_t"
     made = _network(plan, _FIXED_VARIABLES[kind])
-    made.flags |= {"WHOLE_NUMBERS", "TANH", f"INT{model.bits}"}
+    made.flags |= _flags(kind) | {"WHOLE_NUMBERS", f"INT{model.bits}"}
     if kind in ("CoRNN", "UnICORNN") or p.difference:
         made.flags.add("CLIPS")
     made.table = array("int16_t", "tanh_table", TABLE)
@@ -210,7 +214,7 @@ def check_program(
 
 def _network(plan: Plan, variables: int) -> Program:
     """What networks in floating point and in whole numbers share."""
-    p, last, kind = plan.preparation, plan.layers[-1], plan.layers[0].kind
+    p, last = plan.preparation, plan.layers[-1]
     numbers = {
         "CHANNELS": plan.channels,
         "PREPARED": p.size,
@@ -219,7 +223,6 @@ def _network(plan: Plan, variables: int) -> Program:
         "OUTPUTS": len(plan.bias),
     }
     options = {
-        "SIGMOID": kind in _GATED,
         "CLIPPED_GATES": last.numbers.get("floor") is not None,
         "IMPLICIT": last.numbers.get("scheme") == "implicit",
         "SKIPS": any(layer.skip is not None for layer in plan.layers),
@@ -239,7 +242,6 @@ def _network(plan: Plan, variables: int) -> Program:
         "QUANTILES": len(p.quantiles) > 0,
     }
     made = Program(plan.description, numbers, {name for name, on in options.items() if on})
-    made.flags.add(_KINDS[kind][0])
     made.name_classes(plan.class_names)
     sizes = {"VARIABLES": variables, "PATCH": plan.patch, "WINDOW": p.window}
     sizes |= {"HORIZON": p.horizon, "AIMS": len(p.forecast)}
@@ -260,6 +262,35 @@ def _network(plan: Plan, variables: int) -> Program:
     if p.horizon:
         made.constants |= {"AIMS": len(p.forecast), "AHEAD": p.horizon * len(p.forecast)}
     return made
+
+
+def _flags(kind: str) -> set[str]:
+    """What of the runtime a layer needs whose step is there by hand."""
+    flags = {_KINDS[kind][0]}
+    if kind != "ResonatorBank":
+        flags.add("TANH")
+    if kind in _GATED:
+        flags.add("SIGMOID")
+    return flags
+
+
+def _add_steps(made: Program, steps: Steps, lut: bool) -> None:
+    """Adds steps that were written from PyTorch."""
+    require(
+        not (lut and "MATH" in steps.flags), "lut", lut,
+        "False, as the steps call functions other than tanh and the sigmoid", "leave lut out",
+    )  # fmt: skip
+    made.flags |= {"TRACED", "MATRICES"} | steps.flags
+    if steps.matrices:
+        made.arrays += matrices("model_real", "step_matrix", steps.matrices)
+    made.arrays += [array("model_real", name, values) for name, values in steps.vectors.items()]
+    calls = "".join(
+        f"    if (k == {k}) layer_{k}(state, x);\n" for k in range(len(steps.functions))
+    )
+    head = "static void layer(model_state *state, int k, const model_real *x) {"
+    made.steps = "\n".join(
+        ["/* The steps, from their code in PyTorch. */", *steps.functions, f"{head}\n{calls}}}\n"]
+    )
 
 
 def _names(layers: Sequence[Any], kind: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import message, require
 from anharmonic.data.preprocessing import Preprocessing
+from anharmonic.export.traced import Steps, traced_steps
 from anharmonic.nn.heads import SequenceModel
+from anharmonic.nn.sequence.layer import SequenceLayer
 from anharmonic.ops.resonator import propagator
 
 Array = NDArray[np.float64]
@@ -57,6 +60,7 @@ class Plan:
             last known values are added.
         scale: What an output of 1 adds to that, [O]; ones for classes.
         class_names: Names of the classes; empty where values are predicted.
+        steps: The steps of the layers, where they are written from their code in PyTorch.
     """
 
     preparation: Preprocessing
@@ -68,6 +72,7 @@ class Plan:
     shift: Array
     scale: Array
     class_names: tuple[str, ...]
+    steps: Steps | None = None
 
     @property
     def channels(self) -> int:
@@ -103,7 +108,12 @@ def plan(
         advice = "put the layer into a SequenceModel, whose readout goes along"
         raise TypeError(message(expected, type(model).__name__, advice))
     name = model.name
-    require(name in _READERS, "layer", name, f"one of {sorted(_READERS)}", "train one of these")
+    by_hand = name in _READERS
+    require(
+        by_hand or _has_step(model.layer), "layer", name,
+        f"one of {sorted(_READERS)}, or a layer that says its step in PyTorch",
+        "train one of these",
+    )  # fmt: skip
     require(
         not model.layer.bidirectional,
         "bidirectional",
@@ -135,6 +145,11 @@ def plan(
         f"{model.output_size} names, or none",
         "give one for each output",
     )
+    read = _READERS[name] if by_hand else _traced
+    steps = None
+    if not by_hand:
+        layer = copy.deepcopy(model.layer).double()
+        steps = traced_steps(layer, timed=preparation.elapsed == "step")
     shift, scale = np.zeros(model.output_size), np.ones(model.output_size)
     if preparation.horizon:
         times = model.output_size // len(preparation.forecast)
@@ -144,14 +159,28 @@ def plan(
     return Plan(
         preparation,
         model.patch,
-        tuple(_READERS[name](model.layer, k) for k in range(model.layer.num_layers)),
+        tuple(read(model.layer, k) for k in range(model.layer.num_layers)),
         model.readout,
         _array(model.linear.weight),
         _array(model.linear.bias),
         shift,
         scale,
         class_names,
+        steps,
     )
+
+
+def _has_step(layer: Any) -> bool:
+    """Whether a layer runs one step after another, and its output is a variable of its state."""
+    plain = isinstance(layer, SequenceLayer) and layer.output_is_state
+    return plain and layer._state_size == layer.hidden_size
+
+
+def _traced(layer: Any, k: int) -> LayerPlan:
+    """A layer whose numbers are in the code of its step."""
+    inputs = layer.input_size if k == 0 else layer.hidden_size
+    kind = type(layer).__name__
+    return LayerPlan(kind, inputs, layer.hidden_size, {}, {}, {})
 
 
 def _check_preparation(preparation: Preprocessing, model: SequenceModel) -> None:

@@ -29,6 +29,7 @@ class Program:
         constants: Numbers for the code alone.
         arrays: Definitions of arrays.
         table: Definition of the table of tanh; empty without one.
+        steps: Functions of the layers' steps; empty where the runtime has them.
     """
 
     description: str
@@ -37,6 +38,7 @@ class Program:
     constants: dict[str, Any] = field(default_factory=dict)
     arrays: list[str] = field(default_factory=list)
     table: str = ""
+    steps: str = ""
 
     def name_classes(self, names: Sequence[str]) -> None:
         """Adds the names of the classes."""
@@ -59,6 +61,7 @@ class Program:
         generated = {
             "config.h": config,
             "table.h": self.table,
+            "steps.h": self.steps,
             "weights.h": "\n".join([defines(self.constants), *self.arrays]),
             "samples.h": "\n".join([defines(check.constants), *check.arrays]),
         }

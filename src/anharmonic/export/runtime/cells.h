@@ -1,6 +1,10 @@
 /* The recurrent layers in floating point. */
 
 #include "layer.h"
+#if TRACED
+#include "steps.h"
+
+#else
 /* A step: the longer, the longer ago the sample before is. */
 #if TIME_STEP
 #define STEP(dt) ((dt) * state->elapsed)
@@ -8,6 +12,7 @@
 #define STEP(dt) (dt)
 #endif
 
+#endif
 #if LEM
 static model_real gate(model_real a, model_real dt) {
     model_real g = dt * sigmoid(a);

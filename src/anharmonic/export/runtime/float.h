@@ -46,6 +46,15 @@ static model_real sigmoid(model_real x) {
 #endif
 
 #endif
+#if MATH
+#include <math.h>
+#ifdef MODEL_DOUBLE
+#define MODEL_MATH(name) name
+#else
+#define MODEL_MATH(name) name##f
+#endif
+
+#endif
 #if MATRICES
 typedef struct {
     const MODEL_FLASH model_real *weight;

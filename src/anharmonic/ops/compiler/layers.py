@@ -59,7 +59,7 @@ class CompiledSteps:
         stack, level, ends = Stack(equations, masks, return_sequence), x, []
         for k, (own, w) in enumerate(zip(equations, weights, strict=True)):
             start = own.State(*(variable[k] for variable in state))
-            form = _LayerForm(own, level, w, start, elapsed, valid)
+            form = LayerForm(own, level, w, start, elapsed, valid)
             wanted = return_sequence or k < len(weights) - 1
             with without_autocast(x):
                 found = self._recurrence.run_compiled(form, memory, wanted)
@@ -84,7 +84,7 @@ def _no_step(*arguments: Any) -> Any:
     raise AssertionError("a layer's calls bring their step")
 
 
-class _LayerForm(Form):
+class LayerForm(Form):
     """A call of one layer; the inputs are x, the elapsed times and who still runs, if given."""
 
     def __init__(
