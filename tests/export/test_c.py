@@ -21,6 +21,10 @@ MODELS = {
     "GRU": ("GRU", {"num_layers": 2}),
     "FastGRNN": ("FastGRNN", {"patch": 2, "readout": "mean"}),
     "ResonatorBank": ("ResonatorBank", {"num_layers": 2, "dt": 0.5, "periods": (2.5, 200.0)}),
+    # From their code in PyTorch.
+    "SkewRNN": ("SkewRNN", {"num_layers": 2, "readout": "mean"}),
+    "velocity Verlet": ("NeuralOscillator", {"scheme": "velocity-verlet", "activation": "sin"}),
+    "neural oscillator": ("MultiLayerNeuralOscillator", {"num_layers": 3, "patch": 2}),
 }
 
 
@@ -138,8 +142,9 @@ BASE = {"mean": (1.0, 2.0, 3.0), "std": (2.0, 5.0, 0.1), "standardise": True}
 
 @pytest.mark.parametrize("missing", ["error", "forward", "mean", "mask"])
 @pytest.mark.parametrize(
-    "name", ["ResonatorBank", "LEM", "LEM, one scale", "CoRNN", "CoRNN, implicit", "UnICORNN, skip"]
-)
+    "name", ["ResonatorBank", "LEM", "LEM, one scale", "CoRNN", "CoRNN, implicit", "UnICORNN, skip",
+             "SkewRNN", "velocity Verlet"],
+)  # fmt: skip
 def test_uneven_times_lengthen_the_step(tmp_path, check, program, name, missing):
     masked = (1,) if missing == "mask" else ()
     how = Preprocessing(**BASE, missing=missing, masked=masked, elapsed="step", nominal=0.25)
@@ -249,7 +254,14 @@ def test_times_and_forecasts_without_a_form(tmp_path, name, options, weights, sa
 
 
 def test_other_layers_and_bare_layers_are_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"layer .*UnICORNN.*RNN"):
-        write_c(ah.SequenceModel("RNN", 3, 4, hidden_size=5), tmp_path)
+    others = {
+        "RNN": {},
+        "LinOSSNetwork": {},
+        "MultiLayerNeuralOscillator": {"hidden_sizes": [9, 5]},
+    }
+    for name, options in others.items():
+        made = ah.SequenceModel(name, 3, 4, hidden_size=5, num_layers=1 + len(options), **options)
+        with pytest.raises(ValueError, match=rf"layer .*UnICORNN.*says its step.*{name}"):
+            write_c(made, tmp_path)
     with pytest.raises(TypeError, match="SequenceModel"):
         write_c(ah.LEM(3, 4), tmp_path)

@@ -396,7 +396,7 @@ class Sections:
         found = []
         for low, high in self._bounds(node):
             terms = [
-                (value, self.matrix(right, bounds, (low, high)))
+                (self._lying(value), self.matrix(right, bounds, (low, high)))
                 for bounds, value in zip(self._bounds(left), self._of[left], strict=True)
                 if not value.is_number(0)
             ]
@@ -405,6 +405,12 @@ class Sections:
             else:
                 found.append(self.values.number(0.0, high - low))
         return found
+
+    def _lying(self, value: Value) -> Value:
+        """A value that has a place in memory, as a product reads it."""
+        if value.args or value.op == "in":
+            return value
+        return self.values.exactly("copy", (value,), value.width, "factor")
 
     def matrix(self, node: Node, rows: tuple[int, int], columns: tuple[int, int]) -> int:
         """Return the number of a part of a matrix."""

@@ -1,0 +1,153 @@
+"""Layers of one's own in C: written from the code of their step in PyTorch."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+import anharmonic as ah
+from anharmonic.export import write_c
+from anharmonic.export.c import expected_outputs
+from anharmonic.export.plan import plan
+from anharmonic.nn import HiddenState, State, StepLayer, registry
+
+H = 6
+
+
+class Normed(StepLayer):
+    """An LSTM with a normalised cell."""
+
+    state_type = State
+
+    def __init__(
+        self, input_size, hidden_size, num_layers=1, *, device=None, dtype=None, **options
+    ):
+        super().__init__(input_size, hidden_size, num_layers, **options)
+        self.make_parameters(device=device, dtype=dtype)
+
+    def parameter_shapes(self, inputs):
+        H = self.hidden_size
+        return {
+            "weight_ih": (4 * H, inputs),
+            "weight_hh": (4 * H, H),
+            "bias": (4 * H,),
+            "scale": (H,),
+        }
+
+    def step_function(self, u, state, w, dt):
+        i, f, g, o = (u + F.linear(state.y, w.weight_hh)).chunk(4, -1)
+        c = torch.sigmoid(f) * state.z + torch.sigmoid(i) * torch.tanh(g)
+        normed = F.layer_norm(c, c.shape[-1:], w.scale + 1)
+        return State(torch.sigmoid(o) * F.silu(normed), c)
+
+
+class Past(NamedTuple):
+    y: torch.Tensor
+    before: torch.Tensor
+    far: torch.Tensor
+
+
+class Delayed(Normed):
+    """Three variables, of which two are copies of the past."""
+
+    state_type = Past
+
+    def parameter_shapes(self, inputs):
+        return {"weight_ih": (self.hidden_size, inputs), "weight_hh": (self.hidden_size,) * 2}
+
+    def step_function(self, u, state, w, dt):
+        now, before, far = state
+        new = torch.tanh(u + F.linear(far, w.weight_hh)) - 0.3 * before
+        return Past(new, now, before)
+
+
+class Everything(Normed):
+    """Every function that a step may call."""
+
+    state_type = HiddenState
+    functions = (
+        torch.tanh, torch.sigmoid, torch.relu, torch.exp, torch.sin, torch.cos, torch.atan,
+        torch.abs, torch.neg, torch.erf, torch.floor, torch.round, torch.trunc, torch.sign,
+        F.softplus, F.gelu, F.elu, F.leaky_relu, F.hardtanh, torch.square, torch.reciprocal,
+        lambda x: torch.log1p(x * x), lambda x: torch.sqrt(1 + x * x), lambda x: x.clamp(-0.2, 0.4),
+        lambda x: torch.rsqrt(1 + x * x), lambda x: (1 + x * x) ** 0.3,
+        lambda x: torch.softmax(x, -1), lambda x: x - x.mean(1, keepdim=True),
+        lambda x: x - x.amax(1, keepdim=True), lambda x: x - x.amin(1, keepdim=True),
+        lambda x: torch.where(x > 0.1, x, 0.5 * x), lambda x: torch.where(x <= -0.1, x, 2 * x),
+        lambda x: torch.where((x > 0) & (x < 0.2), x, -x), lambda x: torch.maximum(x, -x / 2),
+        lambda x: torch.where((x < 0) | (x >= 0.3), x, 0), lambda x: torch.minimum(x, x * x),
+        lambda x: torch.where(~(x == 0), x, 1), lambda x: torch.atan2(x, 2 + x),
+        lambda x: torch.cat([x[:, 2:], x[:, :2]], 1), lambda x: F.pad(x[:, :-1], (1, 0), value=0.5),
+        lambda x: x / (1 + x.pow(2).sum(-1, keepdim=True)).sqrt(), lambda x: x.expm1().cosh(),
+        lambda x: torch.full_like(x, 0.3) * x,
+    )  # fmt: skip
+
+    def parameter_shapes(self, inputs):
+        return {"weight_ih": (self.hidden_size, inputs), "weight_hh": (self.hidden_size,) * 2}
+
+    def step_function(self, u, state, w, dt):
+        x = u + F.linear(state.h, w.weight_hh)
+        total = sum(0.02 * (k % 3 + 1) * f(x) for k, f in enumerate(self.functions))
+        return HiddenState(torch.tanh(total + F.linear(torch.full_like(x, 0.2), w.weight_hh)))
+
+
+class ByBatch(Delayed):
+    def step_function(self, u, state, w, dt):
+        return super().step_function(u * state.y.shape[0], state, w, dt)
+
+
+@pytest.fixture
+def own(monkeypatch):
+    """A model of a layer of one's own, which is known by its name."""
+
+    def make(kind, **options):
+        name = kind.__name__
+        monkeypatch.setitem(registry.SEQUENCE_LAYERS, name, f"{__name__}:{name}")
+        torch.manual_seed(0)
+        return ah.SequenceModel(name, 3, 4, hidden_size=H, **options).eval()
+
+    return make
+
+
+@pytest.mark.parametrize("kind", [Normed, Delayed, Everything])
+def test_a_step_in_c_is_that_of_pytorch(tmp_path, check, program, own, kind):
+    made = own(kind, num_layers=2)
+    write_c(made, tmp_path)
+    done = check(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    x = np.random.default_rng(1).normal(size=(300, 3)).astype(np.float32)
+    exact = expected_outputs(made, plan(made), x)
+    double = program(tmp_path, 4, "-DMODEL_DOUBLE", sample=np.float64, value=np.float64)(x)
+    np.testing.assert_allclose(double, exact, rtol=1e-10, atol=1e-10)
+
+
+def test_nan_spreads_as_in_pytorch(tmp_path, program, own):
+    made = own(Everything)
+    write_c(made, tmp_path)
+    x = np.zeros((4, 3), np.float32)
+    x[1, 2] = np.nan
+    with torch.no_grad():
+        assert made(torch.from_numpy(x)[None]).isnan().all()
+    assert np.isnan(program(tmp_path, 4)(x)).all()
+
+
+def test_a_table_for_tanh_needs_no_other_function(tmp_path, check, own):
+    with pytest.raises(ValueError, match=r"lut must be False.*functions other than tanh"):
+        write_c(own(Normed), tmp_path, lut=True)  # a norm takes a square root
+    write_c(own(Delayed), tmp_path, lut=True)
+    assert "math.h" not in (tmp_path / "model.c").read_text()
+    assert check(tmp_path, math=False).returncode == 0
+
+
+def test_what_is_no_step_of_its_own_is_refused(tmp_path, own):
+    with pytest.raises(ValueError, match=r"ByBatch.*number of sequences"):
+        write_c(own(ByBatch), tmp_path)
+    verlet = {"scheme": "velocity-verlet", "num_layers": 2}
+    made = ah.SequenceModel("NeuralOscillator", 3, 4, hidden_size=5, **verlet)
+    with pytest.raises(ValueError, match="layer above reads something else"):
+        write_c(made, tmp_path)
+    with pytest.raises(ValueError, match=r"layer must be one of.*whole numbers"):
+        write_c(own(Delayed), tmp_path, weights="int8", calibration=[np.ones((5, 3))])
+    assert not list(tmp_path.iterdir())
