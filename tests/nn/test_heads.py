@@ -2,6 +2,7 @@ import pytest
 import torch
 
 import anharmonic as ah
+from anharmonic.nn import HiddenState, StepLayer
 from anharmonic.nn.registry import list_models
 
 F64 = torch.float64
@@ -236,3 +237,34 @@ def test_a_carried_state_makes_two_parts_one_whole():
     x = torch.randn(2, 7, 2)
     first, state = model(x[:, :3], return_state=True)
     torch.testing.assert_close(torch.cat([first, model(x[:, 3:], state=state)], 1), model(x))
+
+
+class Leaky(StepLayer):
+    def __init__(self, input_size, hidden_size, *, leak=0.1, **options):
+        super().__init__(input_size, hidden_size, **options)
+        self.leak = leak
+        self.make_parameters()
+
+    def parameter_shapes(self, input_size):
+        H = self.hidden_size
+        return {"weight_ih": (H, input_size), "weight_hh": (H, H)}
+
+    def step_function(self, u, state, w, dt):
+        new = torch.tanh(u + state.h @ w.weight_hh.T)
+        return HiddenState(torch.lerp(state.h, new, self.leak))
+
+
+def test_a_layer_of_ones_own(tmp_path):
+    model = ah.SequenceModel(Leaky, 3, 2, hidden_size=4, leak=0.5, dtype=torch.float64)
+    x = torch.randn(5, 9, 3, dtype=torch.float64)
+    output, _ = model.layer(x)
+    torch.testing.assert_close(model(x), model.linear(output[:, -1]))
+    again = ah.SequenceModel(**model.config(), dtype=torch.float64)
+    again.load_state_dict(model.state_dict())
+    assert torch.equal(again(x), model(x)) and again.layer.leak == 0.5
+    with pytest.raises(TypeError, match="save other modules with torch"):
+        ah.save_pretrained(model, tmp_path / "model")
+    with pytest.raises(TypeError, match="derived from StepLayer"):
+        ah.SequenceModel(torch.nn.LSTM, 3, 2, hidden_size=4)
+    with pytest.raises(ValueError, match="option of Leaky"):
+        ah.SequenceModel(Leaky, 3, 2, hidden_size=4, leaks=0.5)

@@ -15,6 +15,7 @@ from anharmonic._checks import message, require
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.export.traced import Steps, traced_steps
 from anharmonic.nn.heads import SequenceModel
+from anharmonic.nn.registry import model_class
 from anharmonic.nn.sequence.layer import SequenceLayer
 from anharmonic.ops.resonator import propagator
 
@@ -108,7 +109,7 @@ def plan(
         advice = "put the layer into a SequenceModel, whose readout goes along"
         raise TypeError(message(expected, type(model).__name__, advice))
     name = model.name
-    by_hand = name in _READERS
+    by_hand = name in _READERS and type(model.layer) is model_class(name)
     require(
         by_hand or _has_step(model.layer), "layer", name,
         f"one of {sorted(_READERS)}, or a layer that says its step in PyTorch",

@@ -12,6 +12,7 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 from anharmonic import _checks
 from anharmonic.nn.embedding import TiedLinear, TokenEmbedding, checked_tokens
 from anharmonic.nn.registry import canonical_name, constructor_arguments, model_class
+from anharmonic.nn.sequence.layer import SequenceLayer
 from anharmonic.nn.store import Stored
 
 READOUTS = ("last", "mean", "all")
@@ -44,7 +45,8 @@ class SequenceModel(Stored):
     elsewhere are taken with ``model.embedding.load(vectors)``.
 
     Args:
-        layer: Name of the layer, one of ``anharmonic.list_models()``.
+        layer: Name of the layer, one of ``anharmonic.list_models()``, or a class of your own that
+            is derived from ``StepLayer``; such a model is saved with ``torch.save`` alone.
         input_size: Features per step, F >= 1; with an embedding the size of the vocabulary.
         output_size: Outputs O >= 1: classes, or target values.
         hidden_size: Neurons per layer, H >= 1.
@@ -98,7 +100,7 @@ class SequenceModel(Stored):
 
     def __init__(
         self,
-        layer: str,
+        layer: str | type[nn.Module],
         input_size: int,
         output_size: int,
         *,
@@ -115,8 +117,16 @@ class SequenceModel(Stored):
         **layer_options: Any,
     ) -> None:
         super().__init__()
-        self.name = canonical_name(layer, "sequence")
-        known = constructor_arguments(model_class(self.name))
+        self._own: type[nn.Module] | None = None
+        if isinstance(layer, type):
+            wanted = "a name, or a class derived from StepLayer"
+            fits = issubclass(layer, SequenceLayer)
+            _checks.require(fits, "layer", layer, wanted, "derive it", TypeError)
+            self._own, self.name, kind = layer, layer.__name__, layer
+        else:
+            self.name = canonical_name(layer, "sequence")
+            kind = model_class(self.name)
+        known = constructor_arguments(kind)
         for option in layer_options:
             _checks.choice(f"option of {self.name}", option, set(known) - _SET_HERE)
         factory: dict[str, Any] = {"device": device, "dtype": dtype}
@@ -134,13 +144,13 @@ class SequenceModel(Stored):
         self.input_dropout = _checks.probability("input_dropout", input_dropout)
         self.output_dropout = _checks.probability("output_dropout", output_dropout)
         self.layer_options = layer_options
-        self.layer: Any = model_class(self.name)(
+        self.layer: Any = kind(
             _checks.positive_int("input_size", embedding_size or input_size) * patch,
             hidden_size,
             **layer_options,
             batch_first=True,
-            **factory,
-        )
+            **{name: value for name, value in factory.items() if name in known},
+        ).to(device=device, dtype=dtype)
         wide = hidden_size * (2 if self.layer.bidirectional else 1)
         self.embedding: Any = None
         if embedding_size is not None:
@@ -170,7 +180,7 @@ class SequenceModel(Stored):
     def config(self) -> dict[str, Any]:
         """The constructor's arguments (without device and dtype) by name."""
         return {
-            "layer": self.name,
+            "layer": self._own or self.name,
             "input_size": self.input_size,
             "output_size": self.output_size,
             "hidden_size": self.hidden_size,

@@ -156,6 +156,8 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
 
 def _is_stored(model: Any) -> bool:
     """Whether the class of a model is the one that its name is read as."""
+    if getattr(model, "_own", None) is not None:  # a head on a layer that has no name
+        return False
     try:
         return stored_class(type(model).__name__) is type(model)
     except ValueError:
