@@ -3,6 +3,7 @@
 import functools
 
 import pytest
+import torch
 
 from anharmonic.nn import list_models, model_class
 from anharmonic.testing import sequence_layer_checks
@@ -35,3 +36,21 @@ def test_every_rival_is_covered():
 @pytest.mark.parametrize("check", CHECKS)
 def test_contract(check):
     check()
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_compiled_steps_are_the_loop(name):
+    for options in VARIANTS[name]:
+        found = []
+        for compiled in (True, False):
+            torch.manual_seed(0)
+            layer = model_class(name)(3, 5, **options, dtype=torch.float64)
+            layer.compiled = compiled
+            x = torch.randn(40, 4, 3, dtype=torch.float64, requires_grad=True)
+            output, state = layer(x)
+            assert ("at every step" in layer.explain()) is compiled
+            loss = output.square().sum() + sum(part.sum() for part in state)
+            gradients = torch.autograd.grad(loss, [x, *layer.parameters()])
+            found.append([output.detach(), *(part.detach() for part in state), *gradients])
+        for ours, right in zip(*found, strict=True):
+            assert (ours - right).abs().max() <= 1e-12 * right.abs().max().clamp(min=1)

@@ -1,0 +1,49 @@
+"""A compiled layer in two processes: DDP averages its gradients as those of any module."""
+
+import torch
+from torch import distributed, multiprocessing
+from torch.nn.parallel import DistributedDataParallel
+
+from anharmonic.nn import HiddenState, StepLayer
+
+T, B, F, H = 40, 6, 2, 4
+
+
+class Leaky(StepLayer):
+    def __init__(self, input_size, hidden_size, num_layers=1, **options):
+        super().__init__(input_size, hidden_size, num_layers, **options)
+        self.make_parameters(dtype=torch.float64)
+
+    def parameter_shapes(self, input_size):
+        H = self.hidden_size
+        return {"weight_ih": (H, input_size), "weight_hh": (H, H), "bias": (H,)}
+
+    def step_function(self, u, state, w, dt):
+        return HiddenState(torch.lerp(state.h, torch.tanh(u + state.h @ w.weight_hh.T), 0.3))
+
+
+def gradients(compiled, rank=None):
+    """Of the mean over a batch, or of one half of it in each of two processes."""
+    torch.manual_seed(0)
+    layer = Leaky(F, H, 2, compiled=compiled)
+    x = torch.randn(T, B, F, dtype=torch.float64)
+    module = layer if rank is None else DistributedDataParallel(layer)
+    part = x if rank is None else x[:, rank::2]
+    module(part)[0].square().mean().backward()
+    assert compiled is False or "at every step" in layer.explain()
+    return [p.grad for p in layer.parameters()]
+
+
+def one_of_two(rank, folder):
+    torch.set_num_threads(1)
+    distributed.init_process_group("gloo", f"file://{folder}/meet", rank=rank, world_size=2)
+    torch.save(gradients(True, rank), f"{folder}/{rank}.pt")
+    distributed.destroy_process_group()
+
+
+def test_two_processes(tmp_path):
+    multiprocessing.spawn(one_of_two, (str(tmp_path),), nprocs=2)
+    expected = gradients(False)
+    for rank in (0, 1):
+        found = torch.load(tmp_path / f"{rank}.pt")
+        torch.testing.assert_close(found, expected, rtol=1e-11, atol=1e-13)
