@@ -1,11 +1,13 @@
 """Layers whose steps are compiled when they are first called, beside their loops and `nn.LSTM`.
 
     python benchmarks/compiled_layers.py [--rounds 5] [--only TEXT]
+    python benchmarks/compiled_layers.py --memory
 
 Prints the milliseconds of a training step on one thread (forward and backward in float32), medians
 of turns in one process: FastGRNN, SkewRNN, ResonatorBank, LinOSS and velocity Verlet of this
 package, a cell of one's own from the documentation, the models that the papers compare with (where
 anharmonic-papers is installed), and the cell's loop under `torch.compile`, 25 steps at a time.
+`--memory` prints the peak memory of one step of the cell through a million time steps instead.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ import torch
 from torch import Tensor, nn
 
 import anharmonic as ah
+from anharmonic import diagnostics
 from anharmonic.nn import HiddenState, StepLayer
+from harness import isolated
 
 SIZES = ((32, 128, 1000), (8, 32, 17_984))
 """Batch, hidden size and steps; as many inputs as neurons."""
@@ -118,12 +122,37 @@ def measured(make, x, rounds):
     return [1e3 * statistics.median(turns[name]) for name in turns], first
 
 
+def peak_of_a_long_step(steps, memory="chunked", hidden=32):
+    """MB of memory that one training step takes beyond its input, with the loss on the last state.
+
+    Call it in a process of its own. A short step comes first and compiles the cell.
+    """
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    layer, x = MinimalGate(1, hidden, memory=memory), torch.randn(steps, 1, 1)
+
+    def step(x):
+        layer.zero_grad()
+        layer(x, output="none")[1].h.sum().backward()
+
+    step(x[:64])
+    diagnostics.reset_peak_memory("cpu")
+    before = diagnostics.peak_memory_mb("cpu")
+    step(x)
+    return diagnostics.peak_memory_mb("cpu") - before
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="part of a layer's name")
     parser.add_argument("--sizes", type=int, nargs="+", default=[0, 1], help="which sizes")
+    parser.add_argument("--memory", action="store_true", help="the peak of a long sequence")
     asked = parser.parse_args()
+    if asked.memory:
+        peak = isolated.run("the cell", "compiled_layers:peak_of_a_long_step", steps=1_000_000)
+        print(f"B 1, H 32, T 1,000,000, chunked: {peak:.1f} MB")
+        return
     torch.set_num_threads(1)
     for batch, hidden, steps in (SIZES[k] for k in asked.sizes):
         x = torch.randn(steps, batch, hidden)
