@@ -17,6 +17,7 @@ from anharmonic._tensors import watched
 from anharmonic.ops.backend import (
     checked_compiled,
     checked_policy,
+    forced,
     needs_gradient,
     unfit_for_cpu,
 )
@@ -92,6 +93,9 @@ class Recurrence:
             ValueError: If the loop has to run, and ``compiled`` is True.
         """
         if not (self.compiled and form.steps and form.batch):
+            return None
+        if forced() != "auto":
+            self._kernel, self._reason = None, f"the backend {forced()!r} is chosen"
             return None
         tensors = [*form.inputs, *form.state]
         reason = unfit_for_cpu([t for t in (*tensors, *form.weights) if t.is_floating_point()])
