@@ -46,6 +46,11 @@ def fit(x, width, weight):
     return x if x.shape[1] in (width, 1) else x @ weight(x.shape[1], width)
 
 
+def norm(x, *weights):
+    """A layer norm; of one column it would magnify nothing but rounding, by 1 / sqrt(eps)."""
+    return F.layer_norm(x, x.shape[1:], *weights) if x.shape[1] > 1 else sum(weights, x)
+
+
 def halves(x):
     middle = max(1, x.shape[1] // 2)
     return x[:, :middle], x[:, middle:]
@@ -78,7 +83,7 @@ ONE = {
     "erf": torch.erf,
     "softmax": lambda x: torch.softmax(x, -1),
     "log_softmax": lambda x: torch.log_softmax(x, 1),
-    "norm": lambda x: F.layer_norm(x, x.shape[1:]),
+    "norm": lambda x: norm(x),
     "unit": lambda x: x / (1 + x.pow(2).sum(-1, keepdim=True)).sqrt(),
     "sum": lambda x: x.sum(1, keepdim=True),
     "mean": lambda x: x.mean(-1, keepdim=True),
@@ -117,9 +122,7 @@ WEIGHTED = {
     "own speed": lambda x, n, weight: x * torch.sigmoid(weight(x.shape[1])),
     "shift": lambda x, n, weight: x + weight(1),
     "scale": lambda x, n, weight: x * torch.exp(weight()),
-    "scaled norm": lambda x, n, weight: F.layer_norm(
-        x, x.shape[1:], weight(x.shape[1]), weight(x.shape[1])
-    ),
+    "scaled norm": lambda x, n, weight: norm(x, weight(x.shape[1]), weight(x.shape[1])),
     "full": lambda x, n, weight: x + torch.full_like(x, 0.1 * n),
     "constant": lambda x, n, weight: x * (0.1 * n) - 0.3,
 }
