@@ -534,7 +534,16 @@ class _LayerEquation(Equation):
 
     def step(self, u: Any, state: Any, w: Any, dt: Any) -> Any:
         """Call ``SequenceLayer.step_function``."""
-        return self._layer.step_function(u, state, w, dt)
+        unchanged = _tensors.Unchanged(state)
+        new = self._layer.step_function(u, state, w, dt)
+        unchanged.check()
+        if not isinstance(new, (tuple, list)):
+            kind = type(state).__name__
+            advice = f"return {kind}({', '.join(state._fields)})"
+            expected = f"step_function must return a {kind}"
+            raise _tensors.WrongStep(_checks.message(expected, _checks.described(new), advice))
+        _tensors.check_step(new, state)
+        return new
 
 
 @functools.cache
