@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -133,6 +134,77 @@ def nonnegative(name: str, value: Tensor) -> float:
             )
         )
     return high
+
+
+class WrongStep(ValueError):
+    """A step of a recurrence does what no step may do."""
+
+
+def check_step(new: Sequence[Any], state: Sequence[Tensor]) -> None:
+    """Checks the state that a step of a recurrence returned.
+
+    Args:
+        new: Its variables.
+        state: The variables before the step, [B, H] each.
+
+    Raises:
+        WrongStep: If it has other variables than before, or variables of other shapes.
+
+    Example:
+        >>> check_step([torch.ones(2, 3)], [torch.zeros(2, 3)])
+    """
+    if len(new) != len(state) or not all(
+        isinstance(after, Tensor) and after.shape == before.shape
+        for after, before in zip(new, state, strict=True)
+    ):
+        batch = state[0].shape[:1]
+        expected, came = (", ".join(_rows(v, batch) for v in values) for values in (state, new))
+        raise WrongStep(
+            message(
+                f"a step must return a state like the old one, {expected}", came or "nothing",
+                "return a tensor of the same shape for every variable of the state",
+            )
+        )  # fmt: skip
+
+
+def _rows(value: Any, batch: Sequence[int]) -> str:
+    """A shape whose first size is the number of sequences, or a type."""
+    if not isinstance(value, Tensor):
+        return type(value).__name__
+    alike = value.shape[:1] == batch
+    return str(["B", *value.shape[1:]] if alike else list(value.shape)).replace("'", "")
+
+
+class Unchanged:
+    """Tells whether a step changes tensors in place.
+
+    Args:
+        tensors: The tensors, before the step.
+
+    Example:
+        >>> h = torch.zeros(2)
+        >>> unchanged = Unchanged([h])
+        >>> unchanged.check()
+    """
+
+    def __init__(self, tensors: Sequence[Any]) -> None:
+        self._tensors = [] if watched() else [t for t in tensors if not t.is_inference()]
+        self._versions = [tensor._version for tensor in self._tensors]
+
+    def check(self) -> None:
+        """Check after the step.
+
+        Raises:
+            WrongStep: If one was changed.
+        """
+        if self._versions != [tensor._version for tensor in self._tensors]:
+            raise WrongStep(
+                message(
+                    "a step must leave its input and its old state as they are",
+                    "one that changes them in place",
+                    "write h = h + u, not h += u or h.add_(u)",
+                )
+            )
 
 
 def has_values(value: Tensor) -> bool:

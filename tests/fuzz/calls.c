@@ -1,6 +1,7 @@
 /* Fuzzes the calls of the C library: bytes become a call with sizes, options and arrays that fit
  * each other exactly, so that a sanitizer sees every step beyond an array's end. What is kept for
- * the backward pass may not change a bit of the output. Built by run.py, as a libFuzzer target. */
+ * the backward pass may not change a bit of the output. Calls whose sizes cannot be are refused.
+ * Built by calls.py, as a libFuzzer target, or without clang with a driver of its own. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,16 +52,17 @@ static void *numbers(source *s, int64_t n, int64_t real_bytes, int positive, int
 static int64_t weight_size(int64_t model, int64_t which, int64_t H, int64_t F, int64_t skip_F) {
     const int64_t gates = model == AN_LEM_SINGLE_SCALE ? 2 : 4;
     switch (model) {
-    case AN_CORNN_EXPLICIT:
-    case AN_CORNN_IMPLICIT: return (int64_t[]){H * F, H * H, H * H, H, 0}[which];
-    case AN_UNICORNN: return (int64_t[]){H * F, H, H, H, H * skip_F}[which];
-    default: return (int64_t[]){gates * H * F, (gates - 1) * H * H, H * H, gates * H, 0}[which];
+        case AN_CORNN_EXPLICIT:
+        case AN_CORNN_IMPLICIT: return (int64_t[]){H * F, H * H, H * H, H, 0}[which];
+        case AN_UNICORNN: return (int64_t[]){H * F, H, H, H, H * skip_F}[which];
+        default: return (int64_t[]){gates * H * F, (gates - 1) * H * H, H * H, gates * H, 0}[which];
     }
 }
 
 static void recurrence(source *s) {
     static const int64_t activations[] = {1, 1, 0, 4, 4, 2};
-    an_call c = {.model = below(s, 6), .real_bytes = below(s, 2) ? 4 : 8, .threads = 1 + below(s, 3)};
+    an_call c = {
+        .model = below(s, 6), .real_bytes = below(s, 2) ? 4 : 8, .threads = 1 + below(s, 3)};
     const int64_t R = c.real_bytes, T = c.steps = 1 + below(s, 40), B = c.batch = 1 + below(s, 9);
     const int64_t F = c.inputs = 1 + below(s, 20), H = c.hidden = 1 + below(s, 36);
     const int64_t L = c.layers = 1 + below(s, 4), odd = below(s, 4) == 0;
@@ -174,7 +176,8 @@ static void graph(source *s) {
     const int64_t N = c.nodes = below(s, 30), F = c.features = 1 + below(s, 40), R = c.real_bytes;
     const int64_t E = N ? below(s, 90) : 0, odd = below(s, 4) == 0;
     c.mean = below(s, 2), c.single = below(s, 2), c.power = powers[below(s, 8)];
-    int64_t *from = hold(s, sizeof(int64_t) * (size_t)E), *to = hold(s, sizeof(int64_t) * (size_t)E);
+    int64_t *from = hold(s, sizeof(int64_t) * (size_t)E),
+            *to = hold(s, sizeof(int64_t) * (size_t)E);
     for (int64_t e = 0; e < E; e++) from[e] = below(s, N), to[e] = below(s, N);
     sorted(s, N, E, from, to, &c.start, &c.other);
     sorted(s, N, E, to, from, &c.back_start, &c.back_other);
@@ -212,16 +215,104 @@ static void resonators(source *s) {
     if (an_resonate(&c) != AN_OK) abort();
 }
 
+/* Calls without arrays and with one size that cannot be: refused before anything is read. */
+static void refused(source *s) {
+    static const int64_t odd_ones[] = {0, -1, INT64_MIN, -1000};
+    const int64_t odd = odd_ones[below(s, 4)], negative = odd ? odd : -7;
+    an_call c = {.real_bytes = 4, .threads = 1, .steps = 3, .batch = 2, .inputs = 2, .hidden = 4};
+    c.layers = 1, c.block = c.sum_rows = 2, c.tile = 2;
+    int64_t *const sizes[] = {&c.steps, &c.batch,    &c.inputs, &c.hidden,    &c.layers,
+                              &c.block, &c.sum_rows, &c.tile,   &c.real_bytes};
+    const int64_t which = below(s, 13);
+    if (which < 9) *sizes[which] = odd;
+    if (which == 9) c.model = below(s, 2) ? 6 + below(s, 100) : negative;
+    if (which == 10) c.keep = below(s, 2) ? 4 + below(s, 100) : negative;
+    if (which == 11) c.skip = negative;
+    if (which == 12) c.keep = AN_KEEP_ALL, c.checkpoint = odd;
+    if (an_forward(&c) != AN_BAD_CALL || an_backward(&c) != AN_BAD_CALL) abort();
+
+    an_graph_call g = {.real_bytes = 4, .threads = 1, .nodes = 3, .features = 2, .power = 1};
+    const int64_t place = below(s, 4);
+    if (place == 0) g.nodes = negative;
+    if (place == 1) g.features = negative;
+    if (place == 2) g.real_bytes = odd;
+    if (place == 3) {
+        g.power = (double)odd;
+        if (an_gate(&g) != AN_BAD_CALL || an_gate_backward(&g) != AN_BAD_CALL) abort();
+    } else if (an_neighbour_sum(&g) != AN_BAD_CALL || an_gate(&g) != AN_BAD_CALL ||
+               an_gate_backward(&g) != AN_BAD_CALL)
+        abort();
+
+    an_resonator_call r = {.real_bytes = 4, .threads = 1, .sequences = 1, .inputs = 1};
+    r.oscillators = 1;
+    int64_t *const counts[] = {&r.sequences, &r.inputs, &r.oscillators, &r.biases};
+    const int64_t one = below(s, 6);
+    if (one < 4) *counts[one] = negative;
+    if (one == 4) r.biases = AN_MOST_BIASES + 1 + below(s, 100);
+    if (one == 5) r.real_bytes = odd;
+    if (an_resonate(&r) != AN_BAD_CALL) abort();
+}
+
+static void elementary(source *s) {
+    static const char *const functions[] = {"tanh", "sigmoid", "exp", "", "tan", "exponential"};
+    const int64_t which = below(s, 6), R = below(s, 2) ? 4 : 8, n = below(s, 70);
+    void *x = numbers(s, n, R, 0, (int)below(s, 2)), *y = hold(s, (size_t)(n * R));
+    if (an_elementary(functions[which], R, x, y, n) != (which < 3 ? AN_OK : AN_BAD_CALL)) abort();
+    if (an_elementary("tanh", 2, x, y, n) != AN_BAD_CALL) abort();
+    if (an_select(functions[which]) != 1) abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     source s = {.bytes = data, .left = size, .state = 88172645463325252u + size};
     for (size_t i = 0; i < size; i++) s.state = s.state * 31 + data[i];
-    switch (below(&s, 4)) {
-    case 0: graph(&s); break;
-    case 1: resonators(&s); break;
-    default: recurrence(&s);
+    switch (below(&s, 8)) {
+        case 0: graph(&s); break;
+        case 1: resonators(&s); break;
+        case 2: refused(&s); break;
+        case 3: elementary(&s); break;
+        default: recurrence(&s);
     }
     while (s.count) free(s.held[--s.count]);
     return 0;
 }
+
+#if defined(AN_OWN_DRIVER) /* SECONDS SEED FINDING, or an input: random bytes, no coverage */
+#include <signal.h>
+#include <time.h>
+
+static uint8_t input[400];
+static size_t length;
+static const char *finding;
+
+static void store(int number) {
+    FILE *file = fopen(finding, "wb");
+    if (file) fwrite(input, 1, length, file), fclose(file);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+int main(int argc, char **argv) {
+    if (argc == 2) {
+        FILE *file = fopen(argv[1], "rb");
+        if (!file) return 2;
+        length = fread(input, 1, sizeof input, file), fclose(file);
+        return LLVMFuzzerTestOneInput(input, length);
+    }
+    if (argc != 4) return 2;
+    const time_t end = time(NULL) + atol(argv[1]);
+    source s = {.state = strtoull(argv[2], NULL, 10)};
+    finding = argv[3];
+    signal(SIGABRT, store);
+    long runs = 0;
+    for (; time(NULL) < end; runs++) {
+        next(&s);
+        length = (s.state >> 33) % (sizeof input + 1);
+        for (size_t i = 0; i < length; i++) next(&s), input[i] = (uint8_t)(s.state >> 40);
+        LLVMFuzzerTestOneInput(input, length);
+    }
+    printf("%ld calls, none fails\n", runs);
+    return 0;
+}
+#endif

@@ -73,7 +73,7 @@ def write_predictions(
         "name a file in that folder",
     )
     require(
-        not (output.exists() and data.exists() and output.samefile(data)),
+        not _is_data(output, data),
         "--output",
         str(output),
         "another file than the data",
@@ -92,6 +92,17 @@ def write_predictions(
     write_atomically(output, text)
     print(f"{done} {output}: {len(predictions.values)} sequences")
     return 0
+
+
+def _is_data(output: Path, data: Path) -> bool:
+    """Whether writing an output would replace what is to be read."""
+    if not (output.exists() and data.exists()):
+        return False
+    if data.is_dir():
+        from anharmonic.data.recordings import is_input  # for folders alone
+
+        return is_input(data, output)
+    return output.samefile(data)
 
 
 def evaluation_text(found: Evaluation) -> str:

@@ -310,6 +310,9 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
 
         if holds_recordings(path):
             return name, "file", path
+        expected = f"{path} must hold a file for every recording, such as .wav, .npy or .csv"
+        advice = f"check the path, or name a task: {', '.join(known)}"
+        raise ValueError(message(expected, f"{path} (a folder) without one", advice))
     if path.suffix.lower() not in FILE_SUFFIXES:
         if not path.suffix and not path.exists():
             choice("task", task.lower(), known)

@@ -365,7 +365,7 @@ def state_bytes(steps: int, state: Sequence[Tensor]) -> int:
 def checked_compiled(compiled: bool | str) -> bool | str:
     """Check the argument ``compiled``, and return it."""
     require(
-        compiled in (True, False, "auto"), "compiled", compiled, "True, False or 'auto'",
-        "leave it out to compile where that is possible",
+        isinstance(compiled, bool) or compiled == "auto", "compiled", compiled,
+        "True, False or 'auto'", "leave it out to compile where that is possible",
     )  # fmt: skip
     return compiled

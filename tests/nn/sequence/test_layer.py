@@ -1,5 +1,6 @@
 """A layer from a step function, on the simplest of recurrences: a sum."""
 
+import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
@@ -134,3 +135,72 @@ def test_a_layer_with_two_views_of_one_weight_exports_with_a_free_length():
         program = torch.export.export(layer, (x[:4],), dynamic_shapes=free)
         torch.testing.assert_close(program.module()(x)[0], layer(x)[0])
     torch._dynamo.reset()  # or a later export with a free batch is given this one's
+
+
+# ---- layers that are not finished ----
+class _Bare(StepLayer):
+    """As short as a layer of a user's own may be: it does not keep its arguments."""
+
+    def __init__(self, F, H):
+        super().__init__(F, H)
+        self.make_parameters()
+
+    def parameter_shapes(self, input_size):
+        return {"weight_ih": (self.hidden_size, input_size)}
+
+    def step_function(self, u, state, w, dt):
+        return HiddenState(torch.tanh(u + state.h))
+
+
+def _changed(**methods):
+    return type("Changed", (_Bare,), methods)
+
+
+def test_a_layer_that_does_not_keep_its_arguments_is_printed():
+    assert repr(_Bare(3, 5)) == "_Bare()"
+
+
+def test_a_layer_without_a_step():
+    own = {name: vars(_Bare)[name] for name in ("__init__", "parameter_shapes", "step_function")}
+    for lacking in ("parameter_shapes", "step_function"):
+        methods = {name: method for name, method in own.items() if name != lacking}
+        methods["__init__"] = lambda self, F, H: (
+            StepLayer.__init__(self, F, H),
+            self.make_parameters(),
+        )[0]
+        kind = type("Unfinished", (StepLayer,), methods)
+        with pytest.raises(NotImplementedError, match=f"no {lacking}"):
+            kind(3, 5)(torch.zeros(4, 2, 3))
+
+
+def test_parameters_that_were_not_made():
+    kind = _changed(__init__=lambda self, F, H: StepLayer.__init__(self, F, H))
+    with pytest.raises(ValueError, match="make_parameters"):
+        kind(3, 5)(torch.zeros(4, 2, 3))
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [{}, None, [("weight_ih", (5, 3))], {"weight_ih": (-1, 3)}, {"a.b": (3,)}, {"w": 3}, {1: (2,)}],
+)
+def test_shapes_that_are_none(shapes):
+    with pytest.raises(ValueError, match="parameter_shapes of Changed must be"):
+        _changed(parameter_shapes=lambda self, F: shapes)(3, 5)
+
+
+@pytest.mark.parametrize("steps", [4, 40])
+@pytest.mark.parametrize(
+    "step, names",
+    [
+        (lambda self, u, state, w, dt: None, "got NoneType"),
+        (lambda self, u, state, w, dt: torch.tanh(u), "return HiddenState"),
+        (lambda self, u, state, w, dt: HiddenState(u[:, :2]), r"got \[B, 2\]"),
+        (lambda self, u, state, w, dt: HiddenState(u[:, :1]), r"got \[B, 1\]"),
+        (lambda self, u, state, w, dt: HiddenState(u.detach().numpy()), "got ndarray"),
+        (lambda self, u, state, w, dt: HiddenState(state.h.add_(1)), "in place"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*is not compiled")
+def test_steps_that_return_something_else(step, names, steps):
+    with pytest.raises(ValueError, match=names):
+        _changed(step_function=step)(3, 5)(torch.ones(steps, 2, 3))

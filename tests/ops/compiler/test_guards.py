@@ -343,3 +343,141 @@ def test_headers_are_found_in_a_package_of_two_folders(tmp_path, monkeypatch):
     (installed / "include" / "product.h").unlink()
     with pytest.raises(Unsupported, match="headers"):
         build._headers()
+
+
+# ---- steps that are wrong, and calls in odd modes ----
+@pytest.mark.parametrize(
+    "step, came",
+    [
+        (lambda u, h, w: None, "NoneType"),
+        (lambda u, h, w: 1.0, "float"),
+        (lambda u, h, w: torch.cat([h, h], 1), "[B, 16]"),
+        (lambda u, h, w: (h, h), "[B, 8], [B, 8]"),
+        (lambda u, h, w: h.sum(1), "[B]"),
+        (lambda u, h, w: h[:, :1], "[B, 1]"),
+        (lambda u, h, w: {"h": h}, "dict"),
+    ],
+)
+@pytest.mark.parametrize("compiled", ["auto", False, True])
+def test_a_step_that_returns_another_state(step, came, compiled):
+    with pytest.raises(ValueError, match="like the old one") as caught:
+        recurrence(step, compiled=compiled)(*data())
+    assert f"got {came};" in str(caught.value)
+
+
+def test_a_step_that_returns_other_keys():
+    x, h, w = data()
+    with pytest.raises(ValueError, match="got a dictionary of 'z'"):
+        recurrence(lambda u, s, w: {"z": s["y"] + u})(x, {"y": h}, w)
+
+
+@pytest.mark.parametrize("step", [lambda u, h, w: h.add_(u), lambda u, h, w: u.mul_(2) + h])
+def test_a_step_that_changes_its_arguments(step):
+    x, h, _ = data()
+    with pytest.raises(ValueError, match="in place"):
+        recurrence(step, compiled=False)(x, h, {})
+
+
+def test_the_order_of_keys_does_not_count():
+    x, h, w = data()
+
+    def step(u, s, w):
+        return {"z": s["z"] + 1, "y": torch.tanh(s["y"] * w["a"] + u) - s["z"]}
+
+    for compiled in (False, True):
+        output, end = recurrence(step, compiled=compiled)(x, {"y": h, "z": h}, w)
+        assert torch.equal(end["z"], torch.full_like(h, len(x)))
+        assert torch.equal(output[-1], end["y"])
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda u, h, w: u,
+        lambda u, h, w: torch.ones_like(h),
+        lambda u, h, w: w["a"].expand(h.shape),
+        lambda u, h, w: torch.tanh(h * w["a"] + u).detach(),
+        lambda u, h, w: torch.tanh(h.detach() * w["a"] + u),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*is not compiled")
+def test_steps_without_gradients(step):
+    x, h, w = data()
+    found, right = recurrence(step)(x, h, w)[0], recurrence(step, compiled=False)(x, h, w)[0]
+    torch.testing.assert_close(found, right)
+    if right.requires_grad:
+        grads = [torch.autograd.grad(value.square().sum(), w["a"])[0] for value in (found, right)]
+        torch.testing.assert_close(*grads)
+
+
+def test_the_first_call_in_inference_mode_leaves_gradients():
+    def step(u, h, w):
+        return torch.tanh(h * w["a"] - u)
+
+    x, h, w = data()
+    run = recurrence(step, compiled=True)
+    with torch.inference_mode():
+        first = run(x, h, w)[0]
+    found = run(x, h, w)[0]
+    assert torch.equal(first, found)
+    right = recurrence(step, compiled=False)(x, h, w)[0]
+    grads = [torch.autograd.grad(value.sum(), w["a"])[0] for value in (found, right)]
+    torch.testing.assert_close(*grads)
+
+
+def test_detection_of_anomalies():
+    x, h, w = data()
+    with torch.autograd.set_detect_anomaly(True, check_nan=True):
+        run = recurrence(lambda u, h, w: torch.tanh(h * w["a"] + 3 * u), compiled=True)
+        run(x, h, w)[0].sum().backward()
+
+
+def test_a_frozen_module_from_outside():
+    frozen = torch.nn.Linear(H, H).requires_grad_(False)
+    assert same_as_loop(lambda u, h, w: torch.tanh(frozen(h) + u * w["a"])) == (True, True)
+
+
+@pytest.mark.parametrize("wrong", [3, None, "step"])
+def test_a_step_is_called(wrong):
+    with pytest.raises(TypeError, match="step must be a function"):
+        recurrence(wrong)
+
+
+@pytest.mark.parametrize("wrong", [1, 0, None, "yes"])
+def test_whether_to_compile_is_yes_or_no(wrong):
+    with pytest.raises(ValueError, match="compiled must be"):
+        recurrence(_tanh, compiled=wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, torch.nn.Linear(2, 2), torch.nn.Linear, torch.ones(1)])
+def test_explain_says_what_it_explains(wrong):
+    with pytest.raises(TypeError, match="sequence layer"):
+        explain(wrong)
+
+
+@pytest.mark.parametrize("part", [0.5, 0.9])
+def test_a_damaged_library_is_built_again(part, tmp_path):
+    # Cut at a page, it would end the process with SIGBUS when it is used.
+    folder = tmp_path / "compiled"
+    assert run_program(**{build.FOLDER: str(folder)}).stdout.startswith("True")
+    for library in folder.glob("*.so"):
+        library.write_bytes(library.read_bytes()[: int(part * library.stat().st_size)])
+    assert run_program(**{build.FOLDER: str(folder)}).stdout.startswith("True")
+    assert len(list(folder.iterdir())) == 2
+
+
+def test_a_folder_named_like_a_flag(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_program(**{build.FOLDER: "-o"}).stdout.startswith("True")
+
+
+def test_a_compiler_that_writes_something_else(tmp_path):
+    odd = tmp_path / "cc"
+    odd.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && exit\necho "int x;" > "$TMPDIR/e.c"\n'
+        'while [ $# -gt 0 ]; do [ "$1" = -o ] && cc -shared -fPIC "$TMPDIR/e.c" -o "$2"; shift; '
+        "done\n"
+    )
+    odd.chmod(0o755)
+    run = run_program(CC=str(odd), **{build.FOLDER: str(tmp_path / "new")})
+    assert run.stdout.startswith("False") and "no step" in run.stderr

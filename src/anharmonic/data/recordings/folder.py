@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,8 @@ _PARTS = {
 _REMARKS = re.compile(r"(readme|licen[cs]e|changelog|about)\b", re.IGNORECASE)
 _FIRST_FOLDER = "'^([^/]+)/'"
 _SHOWN = 5
+_MOST_SAMPLES = 10**8
+"""So many are never too many to resample to."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +78,44 @@ class _Folder:
 def data_files(root: Path) -> list[Path]:
     """All files of a folder that could matter, in the order of their paths.
 
+    Links are followed; a folder to which several lead, such as one above, counts once.
+
     Args:
         root: The folder.
+
+    Raises:
+        ValueError: If a name is no text.
     """
-    found = []
-    for path in sorted(root.rglob("*")):
-        parts = path.relative_to(root).parts
-        if path.is_file() and not any(part.startswith((".", "__")) for part in parts):
-            found.append(path)
-    return found
+    found, entered = [], set()
+    for above, below, names in os.walk(root, followlinks=True):
+        entered.add(os.path.realpath(above))
+        places = {name: os.path.realpath(Path(above, name)) for name in sorted(below)}
+        below[:] = [name for name in _visible(places) if places[name] not in entered]
+        entered |= {places[name] for name in below}
+        found += [path for name in _visible(names) if (path := Path(above, name)).is_file()]
+    odd = [ascii(str(path)) for path in found if not _is_text(str(path))]
+    name, advice = f"names of files in {root.resolve().name}", "rename them"
+    require(not odd, name, odd[:_SHOWN], "text, in UTF-8", advice)
+    return sorted(found)
+
+
+def _visible(names: Iterable[str]) -> list[str]:
+    return [name for name in names if not name.startswith((".", "__"))]
+
+
+def is_input(root: Path, path: Path) -> bool:
+    """Whether a file is a recording of a folder, or says what they are.
+
+    Args:
+        root: The folder.
+        path: The file.
+    """
+    files = data_files(root)
+    if not any(path.samefile(file) for file in files):
+        return False
+    signals = any(file.suffix.lower() in SIGNALS for file in files)
+    named = path.name.lower() in _LABELS or path.name.endswith(Columns().annotations)
+    return named or path.suffix.lower() in (SIGNALS if signals else TABLES)
 
 
 def holds_recordings(root: Path) -> bool:
@@ -166,6 +198,14 @@ def _found(root: Path, given: Columns) -> _Folder:
     name = f"annotations of {root.resolve().name} without a recording"
     require(not lonely, name, lonely[:_SHOWN], "none", advice)
     return _Folder(root, chosen, annotations, labels)
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _read(folder: _Folder, given: Columns, targets: bool) -> Sequences:
@@ -267,7 +307,8 @@ def _signals(folder: _Folder, given: Columns) -> tuple[Sequences, list[NDArray[A
 def _rate(folder: _Folder, signals: Sequence[Signal], given: Columns) -> int | None:
     """The samples per second of all recordings; None if not known."""
     if given.resample is not None:
-        return given.resample if signals[0].rate is not None else None
+        _check_resampled(folder, signals, given.resample)
+        return given.resample
     rates = Counter(signal.rate for signal in signals)
     usual = given.rate or rates.most_common(1)[0][0]
     for path, signal in zip(folder.files, signals, strict=True):
@@ -280,6 +321,24 @@ def _rate(folder: _Folder, signals: Sequence[Signal], given: Columns) -> int | N
     return usual
 
 
+def _check_resampled(folder: _Folder, signals: Sequence[Signal], rate: int) -> None:
+    """Refuses a rate that makes no sense, before memory is taken."""
+    if any(signal.rate is None for signal in signals):
+        _refuse_resample(folder, rate)
+    size = sum(signal.x.size * rate / (signal.rate or rate) for signal in signals)
+    most = max(_MOST_SAMPLES, 100 * sum(signal.x.size for signal in signals))
+    came = f"--resample {rate}, which makes {size:.3g} samples of {folder.where}"
+    if size > most:
+        expected = f"resample must make at most {most:.3g} samples"
+        raise ValueError(message(expected, came, "choose a lower rate"))
+
+
+def _refuse_resample(folder: _Folder, rate: int) -> None:
+    expected = "resample needs recordings that say their samples per second, such as .wav"
+    came = f"resample={rate} for {folder.kind} files"
+    raise ValueError(message(expected, came, "leave out resample (--resample)"))
+
+
 def _tables(
     folder: _Folder, given: Columns, targets: bool
 ) -> tuple[Sequences, list[NDArray[Any]], str | None]:
@@ -288,6 +347,8 @@ def _tables(
         from anharmonic.data.tables.recordings import read_recordings
     except ModuleNotFoundError as error:
         raise missing_extra("pyarrow", "train", f"reading {folder.kind} files") from error
+    if given.resample is not None:
+        _refuse_resample(folder, given.resample)
     wanted = targets and not folder.annotations
     part, clocks = read_recordings(folder.files, folder.where, given, False)
     assert part.columns is not None
@@ -401,6 +462,10 @@ def _refuse_two(folder: _Folder, column: str) -> None:
 
 def _refuse_none(folder: _Folder) -> None:
     expected = f"recordings of {folder.where} must have labels"
+    above = {Path(name).parent.as_posix() for name in folder.names}
+    if len(above) == 1 and "." not in above:
+        came, advice = f"one folder, {above.pop()!r}", "add a folder for each other class"
+        raise ValueError(message(f"{folder.where} must have a folder for each class", came, advice))
     mark = "_" if "_" in folder.files[0].stem else "-"
     advice = "put each class into a folder of its name, add labels.csv (file,label), or say where "
     advice += f"the label is in the names with --label-pattern '^([^{mark}]+){mark}'"

@@ -35,11 +35,13 @@ def listed(path: Path, names: Sequence[str]) -> Table:
         ValueError: If no column names the files, or a recording has no row.
     """
     table = read_text(path, Columns(), typed=False)
+    require(len(table) > 0, f"rows in {path.name}", 0, "one for every file", "add them")
     column, rows = _rows(table, names)
     if column is None and not table.header:
         table = read_text(path, Columns(header=True), typed=False)
         column, rows = _rows(table, names)
     if column is None:
+        _check_once(path, table, names)
         came = f"{quoted(table.names)} with cells such as {_first(table)!r}"
         advice = f"write a column with the names of the files, such as {names[0]}"
         raise ValueError(message(f"{path.name} must name the files", came, advice))
@@ -73,6 +75,9 @@ def listed_labels(table: Table, given: Columns) -> tuple[NDArray[Any], NDArray[A
     free = [name for name in table.names if name != roles.get("group")]
     if "target" not in roles:
         target = free[0] if free and (len(free) == 1 or not table.header) else None
+        if target is None and not free:
+            came, advice = "none beside those of other use", "add a column called label"
+            raise ValueError(message(f"{table.where} must have a column of labels", came, advice))
         if target is None:
             came, advice = quoted(free), "call it label, or say which with --target-column"
             raise ValueError(
@@ -111,18 +116,35 @@ def _first(table: Table) -> str:
     return str(table.column(table.names[0])[0].as_py())
 
 
-def _rows(table: Table, names: Sequence[str]) -> tuple[str | None, dict[str, int]]:
-    """The column that names files, and the row of each file."""
+def _check_once(path: Path, table: Table, names: Sequence[str]) -> None:
+    """Refuses a table with several rows for one file."""
+    for column in table.names:
+        files = [name for name in _files(table, column, names) if name]
+        if set(files) == set(names) and (name := next(n for n in files if files.count(n) > 1)):
+            expected = f"{path.name} must have one row for every file"
+            came = f"{files.count(name)} rows for {name}"
+            raise ValueError(message(expected, came, "remove the others"))
+
+
+def _files(table: Table, column: str, names: Sequence[str]) -> list[str]:
+    """The file that each cell of a column names; "" if none."""
     known: dict[str, str] = {}
     for name in names:
         path = Path(name)
         for word in (path.stem, path.name, path.with_suffix("").as_posix(), name):
             known[word] = name if known.get(word, name) == name or word == name else ""
+    cells = table.column(column).to_pylist()
+    return [
+        known.get((cell or "").strip().replace("\\", "/").removeprefix("./"), "") for cell in cells
+    ]
+
+
+def _rows(table: Table, names: Sequence[str]) -> tuple[str | None, dict[str, int]]:
+    """The column that names files, and the row of each file."""
     best: tuple[str | None, dict[str, int]] = (None, {})
     for column in table.names:
         found: dict[str, int] = {}
-        for row, cell in enumerate(table.column(column).to_pylist()):
-            name = known.get((cell or "").strip().replace("\\", "/").removeprefix("./"), "")
+        for row, name in enumerate(_files(table, column, names)):
             if not name:
                 continue
             if name in found:

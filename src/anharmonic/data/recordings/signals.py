@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import struct
+import warnings
 import wave
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from anharmonic._checks import message
 from anharmonic.data.sequences import Floats
 
+_STREAMED = 2**31 - 2**16
+"""Bytes of samples that a file claims whose writer did not know their number."""
 _SCIPY = "install scipy, which reads it (pip install scipy), or write whole numbers of 16 bits"
 
 
@@ -42,13 +45,15 @@ def read_sound(path: Path) -> Signal:
         path: The file.
 
     Raises:
+        UserWarning: If it holds fewer samples than it says.
         ValueError: If it is damaged, empty or compressed.
         ImportError: If it holds floats and scipy is not installed.
     """
     try:
         with wave.open(str(path), "rb") as file:
             width, channels, rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
-            raw = file.readframes(file.getnframes())
+            frames = file.getnframes()
+            raw = file.readframes(frames)
     except wave.Error as error:
         if "unknown format" not in str(error):
             raise bad_file(path, "a sound .wav file", error) from error
@@ -57,6 +62,9 @@ def read_sound(path: Path) -> Signal:
         raise bad_file(path, "a sound .wav file", error) from error
     usable = len(raw) - len(raw) % (width * channels)
     samples = _whole(raw[:usable], width).reshape(-1, channels)
+    if len(samples) < frames < _STREAMED / (width * channels):
+        came = f"{len(samples)} of {frames} samples"
+        warnings.warn(message(f"{path.name} should be whole", came, "copy it again"), stacklevel=2)
     return checked_signal(path, samples, rate)
 
 
@@ -142,11 +150,14 @@ def checked_signal(
         labels: See there.
 
     Raises:
-        ValueError: If there are none.
+        ValueError: If there are none, or fewer than one per second.
     """
     x = samples[:, None] if samples.ndim == 1 else samples
     if x.size == 0:
         raise ValueError(message(f"{path.name} must hold samples", "none", "remove it"))
+    if rate is not None and rate < 1:
+        expected = f"{path.name} must have at least one sample per second"
+        raise ValueError(message(expected, str(rate), "write it again, or remove it"))
     return Signal(np.ascontiguousarray(x, np.float32), rate, channels, labels)
 
 
@@ -158,7 +169,8 @@ def bad_file(path: Path, kind: str, error: Exception) -> ValueError:
         kind: What it must be.
         error: What the library said.
     """
-    came = f"{type(error).__name__}: {str(error).rstrip('.')[:200]}"
+    said = str(error).rstrip(".")[:200] or "it ends too early"
+    came = f"{type(error).__name__}: {said}"
     return ValueError(message(f"{path.name} must be {kind}", came, "write it again, or remove it"))
 
 

@@ -94,6 +94,10 @@ def sequences_of(table: Table, given: Columns, targets: bool = True) -> Sequence
         expected = "none in a table with a row per sequence"
         advice = "give a row per step, with the future steps as further rows"
         require(not given.known, f"known columns of {table.where}", given.known, expected, advice)
+        if layout not in ("wide", "nested"):  # training had files of another kind
+            came, kind = f"the table {table.where}", given.folder or "recordings"
+            advice = "give a folder of such files, or one of them"
+            raise ValueError(message(f"data must be as in training, {kind}", came, advice))
         part = {"wide": read_wide, "nested": read_nested}[layout](table, roles, values)
         part = part if inputs is None else inputs.added_to(part)
     if (

@@ -11,6 +11,7 @@ import math
 import warnings
 from collections import namedtuple
 from collections.abc import Sequence
+from keyword import iskeyword
 from typing import Any, ClassVar
 
 import torch
@@ -45,6 +46,7 @@ class EquationModule(Stored, nn.Module):
     hidden_size: int
     _has_bias: bool
     _gaps_warned = False
+    _suffixes: Sequence[str] = ()
 
     # ---- a model defines these ---------------------------------------------------------------
     def equation(self) -> Equation:
@@ -102,6 +104,11 @@ class EquationModule(Stored, nn.Module):
     def _weights(self, equation: Equation, suffixes: Sequence[str] | None = None) -> list[Any]:
         """The weights of layers and directions; of all by default."""
         kind, parameters, weights = equation.Weights, self._parameters, []
+        if not self._suffixes:
+            _checks.require(
+                False, f"the parameters of {type(self).__name__}", [], "made before it is called",
+                "call self.make_parameters() at the end of its constructor",
+            )  # fmt: skip
         for suffix in self._suffixes if suffixes is None else suffixes:
             values: list[Any] = []
             for name in kind._fields:
@@ -246,7 +253,7 @@ class SequenceLayer(EquationModule):
 
     def parameter_shapes(self, input_size: int) -> dict[str, tuple[int, ...]]:
         """Return the shape of each parameter of a layer, by name, for this many inputs."""
-        raise NotImplementedError
+        raise NotImplementedError(self._lacks("parameter_shapes"))
 
     def step_function(self, u: Any, state: Any, w: Any, dt: float | Tensor) -> Any:
         """Take one step of one layer.
@@ -260,7 +267,11 @@ class SequenceLayer(EquationModule):
         Returns:
             The new state.
         """
-        raise NotImplementedError
+        raise NotImplementedError(self._lacks("step_function"))
+
+    def _lacks(self, method: str) -> str:
+        advice = f"define {method}, as in the example of StepLayer"
+        return _checks.message(f"{type(self).__name__} must say its step", f"no {method}", advice)
 
     def drive(self, x: Tensor, w: Any) -> Any:
         """Return the input's share of every step, [T, B, ...] from x [T, B, F], or a tuple."""
@@ -510,7 +521,7 @@ class _LayerEquation(Equation):
     def __init__(self, layer: SequenceLayer) -> None:
         self._layer = layer
         self.State = layer.state_type  # type: ignore[misc]
-        self.Weights = _named(tuple(layer.parameter_shapes(1)))  # type: ignore[misc]
+        self.Weights = _named(tuple(self.shapes(1, layer.hidden_size)))  # type: ignore[misc]
 
     @property
     def dt(self) -> Any:
@@ -519,7 +530,18 @@ class _LayerEquation(Equation):
 
     def shapes(self, inputs: int, hidden: int) -> dict[str, tuple[int, ...]]:
         """Call ``SequenceLayer.parameter_shapes``."""
-        return {name: tuple(s) for name, s in self._layer.parameter_shapes(inputs).items()}
+        shapes = self._layer.parameter_shapes(inputs)
+        sound = isinstance(shapes, dict) and len(shapes) > 0
+        for name, shape in shapes.items() if sound else ():
+            sound &= isinstance(name, str) and name.isidentifier() and not iskeyword(name)
+            sound &= isinstance(shape, (tuple, list)) and all(
+                isinstance(size, int) and size >= 0 for size in shape
+            )
+        _checks.require(
+            sound, f"parameter_shapes of {type(self._layer).__name__}", shapes,
+            "a dictionary of names and sizes", 'for example {"weight_ih": (8, 2), "bias": (8,)}',
+        )  # fmt: skip
+        return {name: tuple(shape) for name, shape in shapes.items()}
 
     def drive(self, x: Tensor, w: Any) -> Any:
         """Call ``SequenceLayer.drive``."""
@@ -534,7 +556,16 @@ class _LayerEquation(Equation):
 
     def step(self, u: Any, state: Any, w: Any, dt: Any) -> Any:
         """Call ``SequenceLayer.step_function``."""
-        return self._layer.step_function(u, state, w, dt)
+        unchanged = _tensors.Unchanged(state)
+        new = self._layer.step_function(u, state, w, dt)
+        unchanged.check()
+        if not isinstance(new, (tuple, list)):
+            kind = type(state).__name__
+            advice = f"return {kind}({', '.join(state._fields)})"
+            expected = f"step_function must return a {kind}"
+            raise _tensors.WrongStep(_checks.message(expected, _checks.described(new), advice))
+        _tensors.check_step(new, state)
+        return new
 
 
 @functools.cache

@@ -1,12 +1,14 @@
 """From C text to loaded code: calls the C compiler, and keeps what it made.
 
 Libraries lie in one folder per user, ``$ANHARMONIC_COMPILED`` or ``~/.cache/anharmonic/compiled``.
-Their name is a hash of text, headers, compiler and flags. They are written elsewhere and then
-moved, so that two processes may build the same one at once. Nobody else can write to the folder.
+Their name is a hash of text, headers, compiler and flags, and one of what is in them: a damaged
+library, which could end the process, is built again. They are written elsewhere and then moved, so
+that two processes may build the same one at once. Nobody else can write to the folder.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -103,22 +105,30 @@ def load(text: str, real: str, level: str) -> ctypes.CDLL:
     key = hashlib.sha256()
     for part in (text, _contents(headers), " ".join(command), version, " ".join(flags)):
         key.update(part.encode() + b"\0")
-    folder = _folder()
-    target = folder / f"{key.hexdigest()[:32]}.so"
-    if target.exists():
-        try:
-            return _opened(target)
-        except OSError:  # cut short, or of another system: built again
-            pass
-    _build(text, [*command, *flags, f"-I{headers}"], folder, target)
+    folder, name = _folder(), key.hexdigest()[:32]
+    for known in folder.glob(f"{name}-*.so"):
+        if known.is_file() and known.name == _named(name, known):
+            with contextlib.suppress(OSError):  # of another system: built again
+                return _opened(known)
+        with contextlib.suppress(OSError):
+            known.unlink()
+    built = _build(text, [*command, *flags, f"-I{headers}"], folder, name)
     try:
-        return _opened(target)
+        return _opened(built)
     except OSError as error:
         raise Unsupported(f"the compiled step cannot be loaded ({error})") from error
 
 
-def _build(text: str, command: list[str], folder: Path, target: Path) -> None:
-    """Compile beside the target, then move."""
+def _named(name: str, path: Path) -> str:
+    """The name of a library, with a hash of what is in it."""
+    try:
+        return f"{name}-{hashlib.sha256(path.read_bytes()).hexdigest()[:16]}.so"
+    except OSError:
+        return ""
+
+
+def _build(text: str, command: list[str], folder: Path, key: str) -> Path:
+    """Compile elsewhere, then move; return where to."""
     try:
         with tempfile.TemporaryDirectory(dir=folder) as name:
             source, made = Path(name) / "step.c", Path(name) / "step.so"
@@ -133,7 +143,9 @@ def _build(text: str, command: list[str], folder: Path, target: Path) -> None:
                 raise Unsupported(
                     f"the C compiler {command[0]} fails: {said[0] if said else run.returncode}"
                 )
+            target = folder / _named(key, made)
             os.replace(made, target)
+            return target
     except subprocess.TimeoutExpired as error:
         raise Unsupported(f"the C compiler takes longer than {_SECONDS} seconds") from error
     except OSError as error:
@@ -142,10 +154,12 @@ def _build(text: str, command: list[str], folder: Path, target: Path) -> None:
 
 def _opened(path: Path) -> ctypes.CDLL:
     loaded = ctypes.CDLL(str(path))
-    loaded.recurrence_run.argtypes = [ctypes.c_void_p]
-    loaded.recurrence_run.restype = ctypes.c_int
-    loaded.recurrence_saved_bytes.argtypes = [ctypes.c_void_p]
-    loaded.recurrence_saved_bytes.restype = ctypes.c_int64
+    try:
+        run, saved_bytes = loaded.recurrence_run, loaded.recurrence_saved_bytes
+    except AttributeError as error:
+        raise OSError(f"{path} holds no step") from error
+    run.argtypes = saved_bytes.argtypes = [ctypes.c_void_p]
+    run.restype, saved_bytes.restype = ctypes.c_int, ctypes.c_int64
     return loaded
 
 
@@ -200,10 +214,10 @@ def _folder() -> Path:
     given = os.environ.get(FOLDER)
     try:
         if given:
-            folder = Path(given)
+            folder = Path(given).absolute()  # a name may look like a flag
         else:
             cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-            folder = Path(cache) / "anharmonic" / "compiled"
+            folder = Path(cache).absolute() / "anharmonic" / "compiled"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.stat()
     except (OSError, RuntimeError) as error:

@@ -65,7 +65,8 @@ def find(example: Example, batch: int, loop: Loop, name: str, *, exactly: bool) 
     """
     random = torch.get_rng_state()  # a step that draws is run once more than the loop runs it
     try:
-        return _found(example, batch, loop, name, exactly)
+        with torch.inference_mode(False):  # where derivatives could not be traced
+            return _found(example, batch, loop, name, exactly)
     finally:
         torch.set_rng_state(random)
 
@@ -150,6 +151,8 @@ def check(kernel: Kernel, example: Example, loop: Loop) -> None:
         weights = [w.double() if w.is_floating_point() else w for w in example.weights]
         exact_example = example._replace(weights=weights, dtype=torch.float64)
         try:
+            with torch.no_grad():
+                record(exact_example)  # a tensor from outside may be float32 for good
             exact = Kernel(exact_example, None, build.QUICK_LEVEL)
         except Unsupported:
             exact, exact_example = kernel, example
@@ -213,12 +216,15 @@ def _results(
     with torch.enable_grad(), torch.autocast("cpu", enabled=False):
         output, ends = run(leaves[:a], leaves[a:b], leaves[b:])
         results = [output, *ends]
-        loss = sum(
+        parts = [
             (value * torch.cos(torch.arange(value.numel()) * 1.7 + k).view_as(value)).sum()
             for k, value in enumerate(results)
-        )
+        ]
+        loss = torch.stack(parts).sum()
         asked = [leaf for leaf, need in zip(leaves, wanted, strict=True) if need]
-        found = torch.autograd.grad(loss, asked, allow_unused=True)
+        found: Sequence[Tensor | None] = [None] * len(asked)
+        if loss.requires_grad:  # a step may be a constant
+            found = torch.autograd.grad(loss, asked, allow_unused=True)
     return [*(value.detach() for value in results), *found]
 
 
@@ -226,12 +232,13 @@ def _agree(found: Sequence[Tensor | None], expected: Sequence[Tensor | None], mo
     """Raise if results differ by more than ``most`` of the largest entry; say if any was finite."""
     finite = False
     for value, right in zip(found, expected, strict=True):
-        zero = torch.zeros(())
+        present = value if right is None else right  # no gradient is one of 0
+        zero = torch.zeros(() if present is None else present.shape)
         value, right = zero if value is None else value, zero if right is None else right
         whole = right.isfinite()
         scale = right[whole].abs().max() if whole.any() else torch.ones(())
         error = (value - right)[whole].abs().max() if whole.any() else torch.zeros(())
-        same = torch.equal(value.isfinite().expand_as(whole), whole)
+        same = torch.equal(value.isfinite(), whole)
         if not same or not error <= most * scale.clamp(min=1e-30) + 1e-300:
             raise Unsupported("the compiled step does not agree with the loop; please report it")
         finite |= bool(whole.any())

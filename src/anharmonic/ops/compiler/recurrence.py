@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from anharmonic._checks import choice, message, require
-from anharmonic._tensors import watched
+from anharmonic._checks import choice, listed, message, require
+from anharmonic._tensors import Unchanged, WrongStep, check_step, watched
 from anharmonic.ops.backend import (
     checked_compiled,
     checked_policy,
@@ -37,6 +37,10 @@ class Recurrence:
         self, step: Callable[..., Any], compiled: bool | str = "auto", name: str = "",
         *, warns: bool = True,
     ) -> None:  # fmt: skip
+        require(
+            callable(step), "step", step, "a function of (u, state, weights)",
+            "write one step, see docs/your-own-recurrence.md", TypeError,
+        )  # fmt: skip
         self.step, self.compiled, self._warns = step, checked_compiled(compiled), warns
         self._name = name or _name(step)
         self._kernel: Kernel | None = None
@@ -171,12 +175,21 @@ def explain(recurrence: Any) -> None:
     Args:
         recurrence: What ``recurrence`` returned, or a sequence layer.
 
+    Raises:
+        TypeError: If it is something else.
+
     Example:
         >>> def average(u, h, w):
         ...     return (u + h) / 2
         >>> explain(Recurrence(average))
         average runs as a loop in PyTorch: it was not called yet.
     """
+    said = getattr(recurrence, "explain", None)
+    require(
+        callable(said) and not isinstance(recurrence, type), "recurrence", recurrence,
+        "what ah.recurrence returned, or a sequence layer",
+        "of a model pass its layer, of a step what ah.recurrence makes of it", TypeError,
+    )  # fmt: skip
     print(recurrence.explain())
 
 
@@ -216,9 +229,28 @@ class Form:
     ) -> list[Any]:
         """Take one step on flat lists."""
         given = tree_unflatten(list(inputs), self._input_form)
+        unchanged = Unchanged([*inputs, *state])
         new = self._step(given, self.state_of(state), self.weights_of(weights))
-        found: list[Any] = tree_flatten(new)[0]
+        unchanged.check()
+        found = self._variables(new)
+        check_step(found, state)
         return found
+
+    def _variables(self, new: Any) -> list[Any]:
+        """A new state as a flat list; the order of a dictionary's keys does not count."""
+        variables, form = tree_flatten(new)
+        if form == self.state_form or not isinstance(new, dict):
+            return variables
+        try:
+            return list(self.state_form.flatten_up_to(new))
+        except ValueError as error:
+            raise WrongStep(
+                message(
+                    "a step must return a state like the old one",
+                    f"a dictionary of {listed(list(map(repr, new)))}",
+                    "return the form in which the state is given",
+                )
+            ) from error
 
     def state_of(self, state: Sequence[Tensor]) -> Any:
         """Return a state in the form in which it was given."""

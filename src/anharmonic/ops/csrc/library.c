@@ -147,7 +147,7 @@ int an_backward(const an_call *call) {
 #define AN_GRAPH_FUNCTION(name, valid)                                                             \
     int an_##name(const an_graph_call *call) {                                                     \
         const an_engine *engine = engine_for(call->real_bytes);                                    \
-        if (!engine || !(valid)) return AN_BAD_CALL;                                               \
+        if (!engine || call->nodes < 0 || call->features < 0 || !(valid)) return AN_BAD_CALL;      \
         engine->name(call);                                                                        \
         return AN_OK;                                                                              \
     }

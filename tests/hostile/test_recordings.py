@@ -1,0 +1,176 @@
+"""Folders of recordings that are odd, damaged or unlike those of training."""
+
+import os
+import struct
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from anharmonic.data.recordings import data_files
+
+RATE = 100
+
+
+def sound(path, samples=50, rate=RATE):
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        noise = np.random.default_rng(samples).integers(-999, 999, samples, dtype=np.int16)
+        file.writeframes(noise.tobytes())
+
+
+def classes(root="d", count=8):
+    for name in ("cat", "dog"):
+        for number in range(count):
+            sound(f"{root}/{name}/{number}.wav")
+
+
+def tables(root="d", count=8):
+    for name in ("cat", "dog"):
+        for number in range(count):
+            path = Path(root, name, f"{number}.csv")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("time,a\n" + "".join(f"{k},{k % 3}\n" for k in range(20)))
+
+
+def listed(rows, count=12):
+    for number in range(count):
+        sound(f"d/{number}.wav")
+    Path("d/labels.csv").write_text("file,label\n" + "".join(f"{row}\n" for row in rows))
+
+
+ROWS = [f"{number}.wav,{'ab'[number % 2]}" for number in range(12)]
+
+
+@pytest.fixture
+def run(cli, tiny):
+    """Trains on the folder d; gives the run folder."""
+
+    def train(*flags):
+        code, _, error = cli("train", "lem", "d", *tiny, *flags)
+        assert code == 0, error
+        return next(path for path in Path("runs").iterdir() if path.is_dir())
+
+    return train
+
+
+@pytest.mark.parametrize(
+    "rows, names",
+    [
+        ([*ROWS, ROWS[3]], "2 rows for 3.wav"),
+        ([*ROWS, "./3.wav,b"], "2 rows for 3.wav"),
+        ([], "rows in labels.csv"),
+        (ROWS[:-1], "11.wav"),
+    ],
+)
+def test_rows_of_labels(rows, names, refused_by_command):
+    listed(rows)
+    refused_by_command("train", "lem", "d", names=names)
+
+
+def test_the_label_is_an_input(refused_by_command):
+    listed(ROWS)
+    refused_by_command("train", "lem", "d", "--static", "label", names="column of labels")
+
+
+@pytest.mark.parametrize("place", ["empty", "below"])
+def test_no_recordings(place, refused_by_command):
+    (Path("d/a") if place == "below" else Path("d")).mkdir(parents=True)
+    refused_by_command("train", "lem", "d", names="a file for every recording")
+
+
+def test_one_class(refused_by_command):
+    for number in range(8):
+        sound(f"d/cat/{number}.wav")
+    refused_by_command("train", "lem", "d", names="one folder, 'cat'")
+
+
+def test_links_are_followed_once():
+    classes("real", 2)
+    Path("d").mkdir()
+    Path("d/cat").symlink_to(Path("real/cat").absolute())
+    Path("d/dog").symlink_to(Path("real/dog").absolute())
+    Path("real/cat/above").symlink_to("..")
+    Path("real/cat/self.wav").symlink_to("self.wav")
+    found = [path.as_posix() for path in data_files(Path("d"))]
+    assert [path for path in found if "above" not in path] == [
+        f"d/{name}/{number}.wav" for name in ("cat", "dog") for number in range(2)
+    ]
+    assert len({os.path.realpath(path) for path in found}) == len(found)
+
+
+@pytest.mark.parametrize("rate", ["one", "all"])
+def test_a_sound_without_a_rate(rate, refused_by_command):
+    classes()
+    for path in sorted(Path("d").rglob("*.wav"))[: 1 if rate == "one" else None]:
+        content = bytearray(path.read_bytes())
+        content[24:28] = struct.pack("<I", 0)
+        path.write_bytes(content)
+    refused_by_command("train", "lem", "d", names="0.wav")
+
+
+def test_an_empty_sound(refused_by_command):
+    classes()
+    Path("d/cat/x.wav").write_bytes(b"")
+    refused_by_command("train", "lem", "d", names="ends too early")
+
+
+@pytest.mark.parametrize("claimed, warns", [(100, True), (2**32 - 16, False)])
+@pytest.mark.filterwarnings("default:.*should be whole")
+def test_a_sound_that_was_cut(claimed, warns, cli, tiny):
+    # Who streams a sound claims the most there can be.
+    classes()
+    content = bytearray(Path("d/cat/0.wav").read_bytes()[:-40])
+    content[40:44] = struct.pack("<I", claimed)
+    Path("d/cat/x.wav").write_bytes(content)
+    code, _, error = cli("train", "lem", "d", *tiny)
+    assert code == 0
+    assert ("30 of 50 samples" in error) == warns
+
+
+@pytest.mark.parametrize("make, rate", [(classes, 10**9), (tables, 50)])
+def test_rates_that_make_no_sense(make, rate, refused_by_command):
+    make()
+    refused_by_command("train", "lem", "d", "--resample", rate, names="resample")
+
+
+def test_arrays_have_no_rate(refused_by_command):
+    for name in "ab":
+        Path("d", name).mkdir(parents=True)
+        for number in range(4):
+            np.save(f"d/{name}/{number}.npy", np.zeros((20, 2)))
+    refused_by_command("train", "lem", "d", "--resample", 50, names="resample")
+
+
+def test_names_that_are_no_text(refused_by_command):
+    classes()
+    sound("d/cat/a\udcffb.wav")
+    refused_by_command("train", "lem", "d", names="udcff")
+
+
+def test_a_table_where_training_had_sounds(run, refused_by_command):
+    classes()
+    folder = run()
+    Path("one.csv").write_text("time,a\n0,1\n1,2\n")
+    refused_by_command("predict", folder, "one.csv", names="one.csv")
+
+
+@pytest.mark.parametrize("output", ["d/cat/0.csv", "d/0.wav", "d/labels.csv"])
+def test_predictions_do_not_replace_a_recording(output, run, refused_by_command):
+    tables() if output == "d/cat/0.csv" else listed(ROWS)
+    folder, before = run(), Path(output).read_bytes()
+    refused_by_command("predict", folder, "d", "--output", output, names="--output")
+    assert Path(output).read_bytes() == before
+
+
+def test_predictions_beside_recordings_are_replaced(run, cli):
+    classes()
+    folder = run()
+    for word in ("wrote", "replaced"):
+        code, out, error = cli("predict", folder, "d", "--output", "d/predictions.csv")
+        assert code == 0 and word in out, error
