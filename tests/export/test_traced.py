@@ -81,7 +81,8 @@ class Everything(Normed):
         lambda x: torch.where(~(x == 0), x, 1), lambda x: torch.atan2(x, 2 + x),
         lambda x: torch.cat([x[:, 2:], x[:, :2]], 1), lambda x: F.pad(x[:, :-1], (1, 0), value=0.5),
         lambda x: x / (1 + x.pow(2).sum(-1, keepdim=True)).sqrt(), lambda x: x.expm1().cosh(),
-        lambda x: torch.full_like(x, 0.3) * x,
+        lambda x: torch.full_like(x, 0.3) * x, lambda x: (x + 0.1) % 0.4, lambda x: x % -0.3,
+        lambda x: torch.fmod(x, 0.25),
     )  # fmt: skip
 
     def parameter_shapes(self, inputs):

@@ -32,7 +32,12 @@ _NAMES = {"abs": "fabs", "round": "rint"}
 """Functions of math.h that PyTorch has by other names."""
 _REPEATING = {"relu", "sign", "maximum", "minimum", "largest"}
 """Operations whose C names an argument more than once."""
-_NEEDS = {"tanh": {"TANH"}, "sigmoid": {"TANH", "SIGMOID"}, "rsqrt": {"MATH"}}
+_NEEDS = {
+    "tanh": {"TANH"},
+    "sigmoid": {"TANH", "SIGMOID"},
+    "rsqrt": {"MATH"},
+    "remainder": {"MATH", "REMAINDER"},
+}
 """Flags of the runtime that an operation needs."""
 _FORMS = {
     "copy": "{0}",
@@ -60,6 +65,7 @@ _FORMS = {
     "eq": "R({0} == {1})",
     "ne": "R({0} != {1})",
     "where": "({0} != 0 ? {1} : {2})",
+    "remainder": "remainder_of({0}, {1})",
 }
 """Operations on single numbers; all others are functions of math.h."""
 
@@ -283,5 +289,5 @@ class _Scalars(Region):
         self.flags |= _NEEDS.get(op, set() if op in _FORMS else {"MATH"})
         if op in _FORMS:
             return _FORMS[op]
-        arguments = "{0}, {1}" if op in ("pow", "atan2") else "{0}"
+        arguments = "{0}, {1}" if op in ("pow", "atan2", "fmod") else "{0}"
         return f"MODEL_MATH({_NAMES.get(op, op)})({arguments})"

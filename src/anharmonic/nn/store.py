@@ -118,11 +118,13 @@ def save_pretrained(model: nn.Module, folder: str | Path) -> None:
         LEM(6, 32, dt=0.5)
     """
     if not _is_stored(model):
+        own = getattr(model, "_own", None)
+        kind = type(model) if own is None else own
         raise TypeError(
             _checks.message(
-                "model must be one that names and numbers make again, such as LEM or "
-                "GraphCONNetwork, and not of a class derived from one",
-                f"{type(model).__module__}.{type(model).__name__}",
+                "model must be made of classes of this package or of a plugin, which their names "
+                "find again",
+                f"{kind.__module__}.{kind.__name__}",
                 "save other modules with torch.save(model.state_dict(), ...)",
             )
         )

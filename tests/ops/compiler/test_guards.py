@@ -264,6 +264,37 @@ def test_threads_do_not_change_bits():
     assert all(map(torch.equal, *results))
 
 
+@pytest.mark.parametrize("part", [slice(1, None), slice(0, 1)])
+def test_a_gradient_that_forward_can_save(part):
+    """The gradient of an unused column is 0 times what forward computed, which is saved."""
+    x, h, w = data()
+    x, h, a = x.double(), h.double() + 0.5, w["a"].detach().double()
+    W = torch.randn(H, H, dtype=x.dtype, generator=torch.Generator().manual_seed(0))
+
+    def step(u, h, w):
+        return torch.tanh((u * (h @ w["W"]))[:, part].sum(1, keepdim=True) + 0.5 * h) + a
+
+    found = []
+    for compiled in (True, False):
+        leaves = [t.detach().clone().requires_grad_() for t in (x, h, W)]
+        output, end = recurrence(step, compiled=compiled)(*leaves[:2], {"W": leaves[2]})
+        found.append(torch.autograd.grad(output.sum() + end.square().sum(), leaves))
+    torch.testing.assert_close(*found, rtol=1e-11, atol=1e-12)
+
+
+def test_a_weight_beside_a_smaller_sign():
+    """Python asks a Parameter first: of x < w it makes w > x, and of a tensor it does not."""
+    x, h, _ = data()
+    bound = torch.nn.Parameter(torch.rand(H, dtype=x.dtype))
+
+    def step(u, h, w):
+        return torch.where(h + u.sum(1, keepdim=True) < w["bound"], 0.5 * h + 1, h - 1)
+
+    run = recurrence(step, compiled=True)
+    output, _ = run(x, h, {"bound": bound})
+    torch.testing.assert_close(output, recurrence(step, compiled=False)(x, h, {"bound": bound})[0])
+
+
 def test_second_derivatives_are_refused():
     x, h, w = data()
     output, _ = recurrence(_tanh)(x, h, w)

@@ -98,6 +98,8 @@ ONE = {
     "chunks": lambda x: sum(part.mean(1, keepdim=True) for part in x.chunk(2, 1)),
     "split": lambda x: torch.cat(x.split([1] * x.shape[1], 1)[::-1], 1),
     "padded": lambda x: F.pad(x, (1, 2)),
+    "remainder": lambda x: (x + 0.3) % 0.7,
+    "fmod": lambda x: torch.fmod(x, -0.6),
     "the same everywhere": lambda x: torch.full_like(x, 0.3),
 }
 TWO = {
@@ -121,6 +123,7 @@ WEIGHTED = {
     "low rank": lambda x, n, weight: (x @ weight(x.shape[1], 2)) @ weight(2, n),
     "own speed": lambda x, n, weight: x * torch.sigmoid(weight(x.shape[1])),
     "shift": lambda x, n, weight: x + weight(1),
+    "threshold": lambda x, n, weight: torch.where(x < weight(x.shape[1]), x, 0.2 * x),
     "scale": lambda x, n, weight: x * torch.exp(weight()),
     "scaled norm": lambda x, n, weight: norm(x, weight(x.shape[1]), weight(x.shape[1])),
     "full": lambda x, n, weight: x + torch.full_like(x, 0.1 * n),

@@ -55,6 +55,14 @@ static model_real sigmoid(model_real x) {
 #endif
 
 #endif
+#if REMAINDER
+/* With the sign of the divisor, as in Python. */
+static model_real remainder_of(model_real a, model_real b) {
+    model_real rest = MODEL_MATH(fmod)(a, b);
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+#endif
 #if MATRICES
 typedef struct {
     const MODEL_FLASH model_real *weight;

@@ -349,6 +349,7 @@ class _Writer:
 
 def _buffer(place: Place) -> int:
     """The number of a place's buffer."""
+    assert place.base[0] == "m", "a saved value is no buffer"
     return int(place.base[1:])
 
 

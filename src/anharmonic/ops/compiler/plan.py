@@ -39,22 +39,26 @@ class Plan:
         fused = _fuse(self._values, outputs)
         taken: set[Value] = set()
 
-        def own(groups: Sequence[Sequence[Value]]) -> list[list[Value]]:
-            """The fused values; each output is a value that no other output is."""
+        def own(groups: Sequence[Sequence[Value]], backward: bool) -> list[list[Value]]:
+            """The fused values; each output is a value that nothing else is.
+
+            What backward gives and reads no gradient may be saved by forward: it is copied.
+            """
             found: list[list[Value]] = []
             for group in groups:
                 found.append([])
                 for value in group:
                     value = fused[value]
-                    if value in taken or not value.args:
+                    early = backward and "gradient" not in value.reads
+                    if value in taken or not value.args or early:
                         value = self._values.exactly("copy", (value,), value.width, len(taken))
                     taken.add(value)
                     found[-1].append(value)
             return found
 
-        self.new = own(sections.new)
-        self.grad_state = own(sections.grad_state)
-        self.grad_inputs = own(wanted)
+        self.new = own(sections.new, False)
+        self.grad_state = own(sections.grad_state, True)
+        self.grad_inputs = own(wanted, True)
         self.roots = [
             Root(
                 root.node,
@@ -119,7 +123,9 @@ class Plan:
         for value in needed(outputs):
             if "gradient" in value.reads:
                 reads += [arg for arg in value.args if "gradient" not in arg.reads]
-        reads += [value for value in outputs if "gradient" not in value.reads]
+        for value in outputs:
+            if "gradient" not in value.reads:
+                reads += value.args if value.op == "copy" else [value]
         save_for(reads, old | set(new))
         for value in new:  # the states themselves are computed again
             if value.is_barrier or value.is_costly:

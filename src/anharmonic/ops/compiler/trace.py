@@ -133,8 +133,13 @@ def record(example: Example) -> tuple[tuple[Any, ...], list[Tensor]]:
         torch.zeros(0, width, dtype=example.dtype) for width in (*example.state, *example.inputs)
     ]
     state, inputs = rows[: len(example.state)], rows[len(example.state) :]
-    with _Recorder([*example.weights, *rows]) as recorder:
-        new = _stepped(example.step, inputs, state, example.weights)
+    # As plain tensors: Python asks a subclass such as Parameter first, so that x < w becomes w > x.
+    weights = [
+        w if type(w) is Tensor else w.detach().requires_grad_(w.requires_grad)
+        for w in example.weights
+    ]
+    with _Recorder([*weights, *rows]) as recorder:
+        new = _stepped(example.step, inputs, state, weights)
     for variable in new:
         recorder._write(variable, False)
     return tuple(recorder.entries), recorder.outside
@@ -149,8 +154,13 @@ def _stepped(
     except (Unsupported, WrongStep):
         raise
     except Exception as error:
-        first = (str(error).strip().splitlines() or [""])[0]
-        raise Unsupported(f"the step alone raises {type(error).__name__}: {first}") from error
+        first = (str(error).strip().splitlines() or [""])[0].rstrip(".")
+        said = f"{type(error).__name__}: {first}"
+        if len(inputs[0]) == 0:
+            raise Unsupported(
+                f"tried on a batch of no sequences it raises {said} (no step may branch on values)"
+            ) from error
+        raise Unsupported(f"the step alone raises {said}") from error
 
 
 # ---- the graph ----------------------------------------------------------------------------------

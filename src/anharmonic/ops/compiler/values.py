@@ -46,6 +46,8 @@ BINARY = {
     "minimum": "smaller_of({0}, {1})",
     "pow": "pow_of({0}, {1})",
     "atan2": "atan2_of({0}, {1})",
+    "fmod": "fmod_of({0}, {1})",
+    "remainder": "remainder_of({0}, {1})",
     "logical_and": "({0} * {1})",
     "logical_or": "most({0}, {1})",
     "gt": "one_where({0} > {1})",
@@ -65,7 +67,7 @@ TERNARY = {"where": "choose({0} != splat(0), {1}, {2})"}
 OVER_COLUMNS = ("sum", "largest")
 """Operations that read a whole row."""
 _CHEAP = {"copy", "neg", "abs", "relu", "sign", "logical_not", "floor", "ceil", "trunc", "round"}
-COSTLY = {*UNARY, "div", "pow", "atan2"} - _CHEAP
+COSTLY = {*UNARY, "div", "pow", "atan2", "fmod", "remainder"} - _CHEAP
 """Operations whose results are saved rather than computed again."""
 
 

@@ -134,6 +134,20 @@ AN_INLINE vec atan2_of(vec a, vec b) {
     return a;
 }
 
+AN_INLINE vec fmod_of(vec a, vec b) {
+    for (int i = 0; i < LANES; i++) a[i] = AN_MATH(fmod)(a[i], b[i]);
+    return a;
+}
+
+/* With the sign of the divisor, as in Python. */
+AN_INLINE vec remainder_of(vec a, vec b) {
+    for (int i = 0; i < LANES; i++) {
+        const real rest = AN_MATH(fmod)(a[i], b[i]);
+        a[i] = rest != 0 && (rest < 0) != (b[i] < 0) ? rest + b[i] : rest;
+    }
+    return a;
+}
+
 /* ---- rows
  * ---------------------------------------------------------------------------------------- */
 /* Lanes beyond column `width` hold anything: what reads all columns takes `other` there. */
