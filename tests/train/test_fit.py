@@ -332,7 +332,7 @@ def test_resuming_elsewhere_warns(tiny, environment, hook_batches):
     with pytest.raises(OSError, match="went away"):
         fit(tiny(), environment)
     hook_batches(lambda name, batch: None)
-    with pytest.warns(UserWarning, match="not end with the same bits.*threads was 1, is 2"):
+    with pytest.warns(UserWarning, match="not equal an uninterrupted one.*threads was 1, is 2"):
         fit(tiny(), dataclasses.replace(environment, threads=2))
 
 

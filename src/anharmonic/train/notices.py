@@ -133,7 +133,7 @@ def not_learned(result: Result) -> str:
         return ""
     step = ", a smaller dt" if "dt" in model_option_parameters(run.model) else ""
     return (
-        f"the model did NOT learn its training data (loss {loss:.3g}, without the inputs "
+        f"the model did NOT learn its training data (loss {loss:.3g}, baseline "
         f"{result.trivial_loss:.3g}): try a lower lr than {run.lr:g}{step}, or train longer"
     )
 

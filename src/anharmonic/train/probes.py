@@ -118,7 +118,7 @@ def read_diagnostics(path: Path) -> list[dict[str, Any]]:
             found[int(entry["epoch"])] = entry
         except (ValueError, TypeError, KeyError) as error:
             warnings.warn(
-                f"{path}, line {number} is left out, because it is no whole measurement: {error}",
+                f"{path}, line {number} is skipped, because the measurement is incomplete: {error}",
                 stacklevel=2,
             )
     return [found[epoch] for epoch in sorted(found)]

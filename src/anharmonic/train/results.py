@@ -196,7 +196,7 @@ def read_results(path: str | Path) -> list[Result]:
             results.append(Result.from_json(line.decode()))
         except (ValueError, TypeError) as error:
             warnings.warn(
-                f"{path}, line {number} is left out, because it is no whole result: {error}",
+                f"{path}, line {number} is skipped, because the result is incomplete: {error}",
                 stacklevel=2,
             )
     return results

@@ -408,7 +408,7 @@ class RunEnvironment:
     """Finished run whose weights training starts from. It must be of the same model; the new run
     holds the SHA-256 of its weights. Default: weights are drawn."""
     out: Path = Path("runs")
-    """Folder for the folders of runs."""
+    """Folder that holds the run folders."""
     results: Path | None = None
     """File to which finished runs add a line. Default: results.jsonl in `out`."""
     progress: bool = True

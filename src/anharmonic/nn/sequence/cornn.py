@@ -17,7 +17,7 @@ from anharmonic.ops.cornn import SCHEMES
 
 
 class CoRNN(SequenceLayer):
-    r"""Coupled oscillatory recurrent network, a stack of layers with the call of ``nn.LSTM``.
+    r"""Coupled oscillatory recurrent network, a stack of layers called like ``nn.LSTM``.
 
     Equations (2.1), with y the positions, z the velocities and u the input:
 

@@ -1,4 +1,4 @@
-"""The published block of LinOSS, and a stack of such blocks with the call of ``nn.LSTM``."""
+"""The published block of LinOSS, and a stack of such blocks called like ``nn.LSTM``."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ class LinOSSBlock(Stored, nn.Module):
 
 
 class LinOSSNetwork(SequenceLayer):
-    r"""Blocks of oscillators behind a linear encoder, with the call of ``nn.LSTM``.
+    r"""Blocks of oscillators behind a linear encoder, called like ``nn.LSTM``.
 
     The published model without its readout, which ``SequenceModel`` adds:
     ``SequenceModel("LinOSSNetwork", ..., readout="mean")``. Unlike that of ``LinOSS``, the output
