@@ -359,7 +359,7 @@ def split_indices(
     rng: np.random.Generator,
     labels: NDArray[Any] | None = None,
 ) -> list[Indices]:
-    """Draws disjoint parts of `count` samples.
+    """Draw disjoint parts of `count` samples.
 
     With labels each part holds every class in its share, up to one sample: the samples of a class
     of size n, in random order, get the places (k + 1/2) / n, and all samples sorted by place are

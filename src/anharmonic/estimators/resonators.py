@@ -89,7 +89,7 @@ def _steps(part: Sequences) -> list[NDArray[np.float32]]:
 
 
 class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ResonatorEstimator):
-    """Features of sequences: random oscillators are driven by them, and pooled.
+    """Compute features of sequences: pooled responses of random oscillators.
 
     See `anharmonic.nn.ResonatorFeatures`. A linear model of the standardised features learns small
     data sets well without anything to tune: `ResonatorClassifier` and `ResonatorRegressor`.

@@ -28,7 +28,7 @@ _OPERATORS = {"LEM": "lem", "CoRNN": "cornn", "UnICORNN": "unicornn"}
 
 
 def write_onnx(model: str | Path | nn.Module, path: str | Path, *, step: bool = False) -> Path:
-    """Writes a model as ONNX, whole or not at all.
+    """Write a model as ONNX, atomically.
 
     Time and batch are dynamic. Inputs are ``x`` and, of a layer or a model that carries its state
     on, the initial state by the names of its variables (``y``, ``z``); outputs are ``output`` and
@@ -99,7 +99,7 @@ def _export(program: Program, path: Path, class_names: tuple[str, ...]) -> None:
 def write_torch(
     model: str | Path | nn.Module, path: str | Path, *, step: bool = False, portable: bool = False
 ) -> Path:
-    """Writes a model as a program of ``torch.export``, whole or not at all.
+    """Write a model as a program of ``torch.export``, atomically.
 
     Time and batch are dynamic, without bounds (with patches: sequences longer than one). Arguments
     and results are those of `write_onnx`.

@@ -96,7 +96,7 @@ def stored_class(name: str) -> type[Stored]:
 
 
 def save_pretrained(model: nn.Module, folder: str | Path) -> None:
-    """Saves a model of this package as a folder, whole or not at all.
+    """Save a model of this package as a folder, atomically.
 
     An existing saved model at that place is replaced.
 
@@ -188,7 +188,7 @@ def _replace(folder: Path, new: Path) -> None:
 
 
 def from_pretrained(folder: str | Path) -> Any:
-    """Builds the model a folder holds and loads its weights (on the CPU, in their dtype).
+    """Build the model saved in a folder and load its weights (on the CPU, in their dtype).
 
     Args:
         folder: What ``save_pretrained`` wrote.

@@ -213,7 +213,7 @@ def compare(
     jobs: int = 1,
     say: Callable[[str], None] = print,
 ) -> Comparison:
-    """Trains several models on one task and says which does best.
+    """Train several models on one task and rank them.
 
     Started again after an interruption, it goes on where it stopped.
 

@@ -48,7 +48,7 @@ class RunLockedError(RuntimeError):
 
 
 def run_folder(run: Run, environment: RunEnvironment) -> Path:
-    """The run's folder.
+    """Return the run's folder.
 
     Example:
         >>> run_folder(Run("adding", "LEM", {"length": 9}), RunEnvironment(out="runs")).parts[0]

@@ -104,7 +104,7 @@ class Notices:
 
 
 def not_learned(result: Result) -> str:
-    """Says that a model did not even learn its training data, and what may help; "" if it did.
+    """Say that a model did not learn its training data, and what may help; "" if it did.
 
     The training loss of the chosen epoch or of the last one is compared with that of the best
     answer without a look at the inputs.

@@ -74,7 +74,7 @@ MOST_THREADS = 1024
 
 @dataclass(frozen=True)
 class Run:
-    """One training: a task, a model and every number that changes the outcome.
+    """One training: a task, a model and every setting that changes the result.
 
     Raises:
         TypeError: If a field has the wrong type.
@@ -376,7 +376,7 @@ class Run:
 
 @dataclass(frozen=True)
 class RunEnvironment:
-    """Where and how a run is computed; changes no number beyond rounding.
+    """Where and how a run is computed; changes the result only by rounding.
 
     Raises:
         TypeError: If a field has the wrong type.

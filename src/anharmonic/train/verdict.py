@@ -245,7 +245,7 @@ def predict_command(comparison: Comparison) -> str:
 
 
 def report(comparison: Comparison) -> str:
-    """What was found and the table, as text for the terminal.
+    """Return a summary and the table, as text for the terminal.
 
     Args:
         comparison: The comparison.

@@ -202,7 +202,7 @@ class CoRNN(SequenceLayer):
 
 
 class CoRNNCell(SequenceCell):
-    r"""One step of coRNN, (2.3) with explicit damping; ``scheme`` chooses.
+    r"""One step of coRNN, (2.3), with explicit damping by default (``scheme``).
 
     Parameters are ``weight_ih`` [H, F], ``weight_hy`` and ``weight_hz`` [H, H] and ``bias`` [H].
 

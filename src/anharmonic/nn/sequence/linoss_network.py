@@ -23,7 +23,7 @@ NORMS = ("layer", "batch")
 
 
 class LinOSSBlock(Stored, nn.Module):
-    r"""The block of LinOSS: norm, oscillators, GELU and a gated linear unit, beside a skip.
+    r"""Block of LinOSS: norm, oscillators, GELU and a gated linear unit, with a skip connection.
 
     .. math::
         v = \text{norm}(x), \quad r = \text{GELU}(C\,y(v) + d \odot v), \quad
