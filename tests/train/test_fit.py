@@ -283,7 +283,7 @@ def test_damaged_resume_file(tiny, environment, hook_batches):
     path = run_folder(tiny(), environment) / "resume.ckpt"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"half a check")
-    with pytest.raises(ValueError, match=r"resume\.ckpt.*delete this file to start the run anew"):
+    with pytest.raises(ValueError, match=r"resume\.ckpt.*delete this file to start the run again"):
         fit(tiny(), environment)
     path.unlink()
     fit(tiny(), environment)

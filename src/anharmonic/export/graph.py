@@ -332,7 +332,7 @@ def program_of(model: str | Path | nn.Module, step: bool) -> tuple[Program, tupl
         ValueError: If a step is asked of no layer, or its layer is PyTorch's own.
     """
     fits = not step or hasattr(model, "state_type")
-    _checks.require(fits, "step", step, "False but for a layer", "pass model.layer")
+    _checks.require(fits, "step", step, "False, except for a layer", "pass model.layer")
     program: Program
     names: tuple[str, ...] = ()
     if isinstance(model, (str, Path)):

@@ -228,7 +228,7 @@ def from_pretrained(folder: str | Path) -> Any:
             _checks.message(
                 f"{folder / CONFIG} must be JSON with the keys model and arguments",
                 f"{type(error).__name__}: {error}",
-                "save the model again or get the folder anew",
+                "save the model again or get the folder again",
             )
         ) from error
     kind = stored_class(name)
@@ -239,7 +239,7 @@ def from_pretrained(folder: str | Path) -> Any:
             _checks.message(
                 f"{folder / WEIGHTS} must be a whole safetensors file",
                 f"{type(error).__name__}: {error}",
-                "save the model again or get the folder anew",
+                "save the model again or get the folder again",
             )
         ) from error
     dtype = next((v.dtype for v in weights.values()), torch.float32)
@@ -271,7 +271,7 @@ def _compare(
         raise TypeError(f"arguments are {type(arguments).__name__} and no object")
     for name in ("device", "dtype"):
         if name in arguments:
-            raise TypeError(f"{name} is no argument that is saved")
+            raise TypeError(f"{name} is not a saved argument")
     layers = arguments.get("num_layers")
     # (Layers may share weights; a model on the meta device takes time for each.)
     if isinstance(layers, int) and layers > 10_000 and layers > len(weights):

@@ -185,7 +185,7 @@ def load_state(path: Path) -> dict[str, Any]:
             _checks.message(
                 "the resume file must be a whole checkpoint written by fit",
                 f"{path} ({reason})",
-                "delete this file to start the run anew",
+                "delete this file to start the run again",
             )
         ) from error
     return dict(state)

@@ -198,7 +198,7 @@ class Run:
         check_readout(self.task, getattr(task_class(self.task), "readout", None), self.readout)
         _checks.positive_int("patch", self.patch)
         sequences = task_class(self.task).kind == "sequence"
-        advice, expected = "leave patch out", "1 where the inputs are no sequences"
+        advice, expected = "leave patch out", "1 if the inputs are not sequences"
         _checks.require(sequences or self.patch == 1, "patch", self.patch, expected, advice)
         self._check_optimiser()
         self._check_loss()
@@ -259,7 +259,7 @@ class Run:
                 getattr(self, name) == 0 or (kind.kind == "sequence" and not kind.tokens),
                 name,
                 getattr(self, name),
-                f"0 on task {self.task!r}, whose inputs are no sequences of numbers",
+                f"0 on task {self.task!r}, whose inputs are not sequences of numbers",
                 "leave it out",
             )
 

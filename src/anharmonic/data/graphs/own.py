@@ -256,8 +256,9 @@ class GraphFileTask(NodeTask):
         self._data = NodeData(x, graph.edges, y, Splits(*rows))
         if not undirected and graph.edges.shape[1] and reciprocity(graph.edges) == 0:
             self.hint = (
-                f"Every edge in {graph.where} is stored in one direction only, so nodes hear only "
-                "from the sources of their edges; if edges have no direction, add --undirected."
+                f"Every edge in {graph.where} is stored in one direction only, so nodes get "
+                "messages only from the sources of their edges; if edges have no direction, add "
+                "--undirected."
             )
 
     def _targets(self, graph: NodeGraph) -> tuple[NDArray[Any], NDArray[np.bool_]]:
