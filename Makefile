@@ -1,5 +1,5 @@
 # make demo   compares five models on two sets and writes demo/report.html
-# make test   formatting, lints, types, rooms, tests
+# make test   formatting, lints, types, imports, tests
 # make test-all   adds the slow tests: every table on stand-in data, a hundred kills, two processes
 # make coverage   how much of the library the tests of `make test` run; fails below the floor
 # make sanitize   runs the C code under address, undefined-behaviour and thread sanitizers (gcc, Linux)

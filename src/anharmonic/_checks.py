@@ -101,7 +101,7 @@ def json_of(text: str) -> Any:
     """
 
     def refuse(word: str) -> None:
-        raise ValueError(f"{word} is no JSON")
+        raise ValueError(f"{word} is not valid JSON")
 
     return json.loads(text, parse_constant=refuse)
 

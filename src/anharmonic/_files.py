@@ -97,7 +97,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
-    """Replaces a file in one step, as `replacing` does.
+    """Replace a file in one step, as `replacing` does.
 
     Args:
         path: The file; its folder must exist.

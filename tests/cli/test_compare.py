@@ -135,7 +135,7 @@ def test_a_graph_is_known_by_what_is_in_the_file(data, tmp_path):
         (("digitz",), "did you mean 'digits'"),
         (("no.csv",), "must be an existing file; got 'no.csv'"),
         (("digits", "--models", "lam"), "model must be one of 'CoRNN'"),
-        (("digits", "--folds", "3"), "folds must be None but for your own file; got 3"),
+        (("digits", "--folds", "3"), "folds must be None, except for your own file; got 3"),
     ],
 )
 def test_wrong_words_are_one_line_and_exit_code_2(cli, words, text):

@@ -68,7 +68,7 @@ def test_errors_are_one_line_and_an_exit_code(cli, monkeypatch, error, code):
     assert len(err.splitlines()) == (2 if "broken" in str(error) else 1)
 
 
-HOW_TO_GO_ON = "interrupted; start the same command again to go on where it stopped"
+HOW_TO_GO_ON = "interrupted; start the same command again to continue"
 
 
 @pytest.mark.parametrize("code", [130, 143])

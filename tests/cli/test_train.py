@@ -67,7 +67,9 @@ def test_folds_and_refit_are_for_files(data):
     asked = read(["lem", str(data), "--folds", "3", "--refit"])
     assert asked.folds == 3 and asked.refit and asked.given["task_options"]["folds"] == 3
     for words in (["--folds", "3"], ["--refit"]):
-        with pytest.raises(ValueError, match=f"{words[0]} must be left out but for your own file"):
+        with pytest.raises(
+            ValueError, match=f"{words[0]} must be left out, except for your own file"
+        ):
             read(["lem", "digits", *words])
 
 

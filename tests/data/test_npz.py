@@ -161,7 +161,7 @@ def test_another_zip(tmp_path: Path) -> None:
     path = tmp_path / "text.npz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("word.xml", "text")
-    with pytest.raises(ValueError, match=r"got ValueError: word.xml is no .npy array; write"):
+    with pytest.raises(ValueError, match=r"got ValueError: word.xml is not a .npy array; write"):
         read_npz(path)
 
 

@@ -192,7 +192,7 @@ def test_row_normalised_words_shut_the_gate_and_scaled_ones_open_it(num_layers):
         return [float(tau.mean()) for tau in gate_rates(model, x, graph)]
 
     shut, opened = means(), means(scale_rows=True, p=1.0)
-    assert max(shut) < 0.01 and "nearly shut" in gate(shut)[0]
+    assert max(shut) < 0.01 and "nearly closed" in gate(shut)[0]
     assert 0.1 < min(opened) and max(opened) < 0.6 and not gate(opened)
     assert gate(means(gate_scale=100.0)) == ()
 

@@ -116,7 +116,7 @@ def test_an_interrupted_run_goes_on(folder, tmp_path):
         result = fit(run, environment_for(run, tmp_path))
     assert steps == [taken * (run.epochs - 1)]
     assert result.started == state["callbacks"]["Keeper"]["started"]
-    elsewhere = [w for w in said if "not end with the same bits" in str(w.message)]
+    elsewhere = [w for w in said if "not equal an uninterrupted one" in str(w.message)]
     assert not (elsewhere and same_machine())
     same_outcome(result, tmp_path / folder.name, DATA / "finished" / folder.name)
 

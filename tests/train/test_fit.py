@@ -283,7 +283,7 @@ def test_damaged_resume_file(tiny, environment, hook_batches):
     path = run_folder(tiny(), environment) / "resume.ckpt"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"half a check")
-    with pytest.raises(ValueError, match=r"resume\.ckpt.*delete this file to start the run anew"):
+    with pytest.raises(ValueError, match=r"resume\.ckpt.*delete this file to start the run again"):
         fit(tiny(), environment)
     path.unlink()
     fit(tiny(), environment)
@@ -332,7 +332,7 @@ def test_resuming_elsewhere_warns(tiny, environment, hook_batches):
     with pytest.raises(OSError, match="went away"):
         fit(tiny(), environment)
     hook_batches(lambda name, batch: None)
-    with pytest.warns(UserWarning, match="not end with the same bits.*threads was 1, is 2"):
+    with pytest.warns(UserWarning, match="not equal an uninterrupted one.*threads was 1, is 2"):
         fit(tiny(), dataclasses.replace(environment, threads=2))
 
 

@@ -96,7 +96,7 @@ def test_state_is_plain_and_comes_back(loop, tmp_path):
 
 
 def test_other_circumstances_are_told(loop):
-    text = "not end with the same bits.*threads was 1, is 4; torch was 2, is None"
+    text = "not equal an uninterrupted one.*threads was 1, is 4; torch was 2, is None"
     before = loop(circumstances={"device": "cpu", "threads": "1", "torch": "2"}).state_dict()
     with pytest.warns(UserWarning, match=text):
         loop(circumstances={"device": "cpu", "threads": "4"}).load_state_dict(before)

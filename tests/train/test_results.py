@@ -51,10 +51,10 @@ def test_truncated_last_line_is_reported_and_kept_apart(tmp_path):
     append(path, result(0))
     append(path, result(1, hardware="Prozessor µ"))
     path.write_bytes(path.read_bytes()[:-40])
-    with pytest.warns(UserWarning, match=r"results.jsonl, line 2 is left out"):
+    with pytest.warns(UserWarning, match=r"results.jsonl, line 2 is skipped"):
         assert read_results(path) == [result(0)]
     append(path, result(2))
-    with pytest.warns(UserWarning, match="line 2 is left out"):
+    with pytest.warns(UserWarning, match="line 2 is skipped"):
         assert read_results(path) == [result(0), result(2)]
     assert path.read_bytes().count(b"\n") == 3
 

@@ -48,7 +48,7 @@ def test_the_best_is_named_with_its_number_and_the_trivial_answer(comparison):
 
 def test_a_difference_within_the_spread_is_said(comparison):
     said = verdict(comparison(LEM=[90.0, 98.0], LSTM=[91.0, 95.0], GRU=[50.0, 51.0]))
-    assert "The difference to LSTM is within the spread." in said
+    assert "The difference from LSTM is within the spread." in said
     assert "GRU 50.5 ± 0.7 %" in said
 
 

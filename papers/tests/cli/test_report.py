@@ -53,10 +53,11 @@ def test_report_refuses_unknown_tables(cli, results):
 
 def test_report_says_the_summary_and_writes_it_between_marks(cli, results, tmp_path):
     code, out, _ = cli("report", "--summary")
-    assert code == 0 and out.startswith("Of 70 experiments of the papers, ")
+    assert code == 0 and out.startswith("Of 70 experiments in the papers, ")
     said = " ".join(out.split())
     assert (
-        "15 no data (the data set is not at hand): cornn-har2, " in said and "lem-google12" in said
+        "15 no data (the data set was not available): cornn-har2, " in said
+        and "lem-google12" in said
     )
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- summary -->\n<!-- /summary -->\n", encoding="utf-8")

@@ -102,7 +102,7 @@ def test_the_page_and_the_short_form_name_all(results_of):
     assert "coRNN 128: 99.3 → 99.00 %" in page
     assert "coRNN 128: 99.3 → 99.00 %" in said
     counts = re.findall(rf"(\d+) (?:{'|'.join(STATES)})\*\* \(", few)
-    (measured,) = re.findall(r"(\d+) print no number", few)
+    (measured,) = re.findall(r"(\d+) report no number", few)
     assert sum(int(n) for n in counts) + int(measured) == 70
     assert len(few.splitlines()) <= 10
 

@@ -97,7 +97,7 @@ def _backend() -> tuple[str, str]:
         return forced, f"forced by {_BACKEND}"
     if library.library() is None:
         return "reference", library.why_not()
-    return "native", "the compiled C library is there"
+    return "native", "the compiled C library is installed"
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:

@@ -270,7 +270,7 @@ def _in_plain_characters(error: UnicodeError) -> tuple[str | bytes, int]:
 def _say_how_to_go_on(stop: BaseException, text: str) -> None:
     """Says it, unless training has said it already."""
     if not vars(stop).get("said"):
-        _say(text or "interrupted; start the same command again to go on where it stopped")
+        _say(text or "interrupted; start the same command again to continue")
 
 
 def _say(text: str) -> None:

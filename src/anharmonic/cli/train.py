@@ -212,7 +212,9 @@ def parser(model: str = "", task: str = "", file: Path | None = None) -> Callabl
         if folds is not None or refit:
             name = "--folds" if folds is not None else "--refit"
             advice = f"leave {name} out, or train on a file"
-            require(task == "file", name, folds or refit, "left out but for your own file", advice)
+            require(
+                task == "file", name, folds or refit, "left out, except for your own file", advice
+            )
         if folds is not None:
             options["folds"] = folds
         distinct("seeds", seeds)

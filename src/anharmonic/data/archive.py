@@ -98,7 +98,7 @@ class _Objects(Exception):
 def _declared(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> int:
     """Bytes that an array says it has, which must be those that lie there."""
     if not member.filename.endswith(".npy"):
-        raise ValueError(f"{member.filename} is no .npy array")
+        raise ValueError(f"{member.filename} is not a .npy array")
     with archive.open(member) as file:
         version = npy.read_magic(file)
         read = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}.get(version)

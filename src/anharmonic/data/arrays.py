@@ -28,7 +28,7 @@ def sequences_from(
     columns: Columns | None = None,
     targets: bool = True,
 ) -> Sequences:
-    """Sequences from what you have in memory.
+    """Make sequences from arrays, lists, frames or data sets in memory.
 
     Args:
         x: An array `[N, T]` or `[N, T, F]`, a list of N arrays `[T]` or `[T, F]` of unequal
@@ -182,7 +182,7 @@ def _plain(name: str, values: Any) -> NDArray[Any]:
 
 
 def save_npz(path: Path | str, data: Sequences | Mapping[str, Sequences]) -> Path:
-    """Writes sequences as the archive that `anharmonic train MODEL FILE.npz` reads.
+    """Write sequences as an archive for `anharmonic train MODEL FILE.npz`.
 
     Args:
         path: The file, which ends in .npz; it is replaced if it is there.

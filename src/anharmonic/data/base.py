@@ -58,7 +58,7 @@ class Loaders(NamedTuple, Generic[AnyBatch]):
 
 
 def seeded_rng(purpose: str, *numbers: int) -> np.random.Generator:
-    """Makes the random stream of a purpose and some numbers; global random state is not touched.
+    """Make a random generator from a name and numbers; the global random state is unchanged.
 
     NumPy's generator is used because it is seeded with 128 bits: PyTorch's CPU generator keeps
     32 bits of its seed, so that among the 60,000 steps of a run two batches would often coincide.
@@ -93,7 +93,7 @@ class Splits(NamedTuple, Generic[AnyPart]):
 
 
 class Task(ABC):
-    """A data set with a question: what goes in, what must come out, how it is measured.
+    """A data set with inputs, targets and a metric.
 
     Making a task reads no data (except the user's own file); the first call of `loaders` does.
 

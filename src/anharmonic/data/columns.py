@@ -252,7 +252,7 @@ _KNOWN = {"target": TARGETS[:2], "id": IDS, "time": (TIMES,), "group": GROUPS}
 
 @dataclass(frozen=True)
 class Columns:
-    """Which column of a table is what, and how sequences lie in it.
+    """The roles of a table's columns, and its layout.
 
     Attributes:
         target: What is predicted.

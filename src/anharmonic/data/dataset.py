@@ -16,7 +16,7 @@ from anharmonic._checks import positive_int, require
 
 
 class Batch(NamedTuple):
-    """Sequences that are computed together.
+    """A batch of sequences.
 
     Attributes:
         x: Inputs, float32 `[B, T, F]`, or numbers of words int64 `[B, T]`; zero after the end of a
@@ -105,7 +105,7 @@ AnyBatch = TypeVar("AnyBatch")
 
 
 class Batches(Generic[AnyBatch]):
-    """A fixed list of batches, each made when asked for; may be gone through again and again.
+    """A fixed list of batches, each made when needed; can be iterated any number of times.
 
     Args:
         count: Number of batches.
@@ -143,7 +143,7 @@ class Batches(Generic[AnyBatch]):
 
 
 class Dataset(ABC, Generic[AnyBatch]):
-    """Samples and targets in memory, from which batches are cut.
+    """Samples and targets in memory.
 
     Attributes:
         windows: Which recordings the samples are windows of, as `Windowed`; None if they are none.

@@ -20,7 +20,7 @@ _LARGEST = 32 << 30
 
 
 class DownloadError(ConnectionError):
-    """A file did not arrive.
+    """A download failed.
 
     Attributes:
         reason: Why, without the rest of the message.
@@ -36,7 +36,7 @@ class DownloadError(ConnectionError):
 
 
 def data_folder(data_dir: Path | str | None = None) -> Path:
-    """The folder that holds `sequence/` and `graph/`.
+    """Return the folder that has `sequence/` and `graph/`.
 
     Args:
         data_dir: The folder, if the user named one; else the environment variable
@@ -52,7 +52,7 @@ def data_folder(data_dir: Path | str | None = None) -> Path:
 
 
 def cache_folder() -> Path:
-    """The user's cache, which takes what is made or downloaded where no folder is named.
+    """Return the user's cache folder, for generated and downloaded data.
 
     Example:
         >>> cache_folder().name

@@ -16,7 +16,7 @@ from anharmonic.ops.graph import Adjacency
 
 
 class GraphBatch(NamedTuple):
-    """A graph, or several side by side, whose nodes are computed together.
+    """A batch of one or several graphs.
 
     Attributes:
         x: Features of the nodes, float32 `[N, F]`.
@@ -98,7 +98,7 @@ class NodeDataset(Dataset[GraphBatch]):
 
 
 class GraphDataset(Dataset[GraphBatch]):
-    """Many graphs in memory, batches of which are unions without edges between them.
+    """Many graphs in memory; a batch is their union, without edges between them.
 
     Args:
         x: Features of the nodes of all graphs, one after the other, `[sum of N, F]`; any dtype,

@@ -251,7 +251,7 @@ def decimals(answers: int | None) -> int:
 
 
 def accuracy_interval(accuracy: float, count: int) -> tuple[float, float]:
-    """Where the accuracy on ever more data of the same kind lies, by Wilson's 95 % interval.
+    """Return Wilson's 95 % confidence interval of an accuracy.
 
     Args:
         accuracy: What was measured, in percent.

@@ -125,7 +125,7 @@ class Windows:
 
 @dataclass(frozen=True)
 class DataOptions:
-    """How sequences are read, cut into parts and prepared.
+    """Options for reading, splitting and preparing sequences.
 
     Args:
         target: "class" or "value" to decide what `y` means; "auto" by its type. "labels": each

@@ -318,7 +318,7 @@ def warn_of_absent_classes(train: Sequences, class_names: tuple[str, ...]) -> No
     if class_names and len(held) < 2:
         came = f"only {class_names[int(held[0])]!r}, none of {listed(absent[:5])}"
         advice = "cut it otherwise: name the recordings or their groups (--id-column, "
-        advice += "--group-column), or say --split random where sequences are no neighbours"
+        advice += "--group-column), or use --split random if sequences are independent"
         if len(train) == 1:
             advice = (
                 "add recordings that hold the other classes: this one has them in its end alone"
@@ -359,7 +359,7 @@ def split_indices(
     rng: np.random.Generator,
     labels: NDArray[Any] | None = None,
 ) -> list[Indices]:
-    """Draws disjoint parts of `count` samples.
+    """Draw disjoint parts of `count` samples.
 
     With labels each part holds every class in its share, up to one sample: the samples of a class
     of size n, in random order, get the places (k + 1/2) / n, and all samples sorted by place are

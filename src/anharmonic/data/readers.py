@@ -23,7 +23,7 @@ def read_parts(
     columns: Columns | None = None,
     pair: bool = True,
 ) -> dict[str, Sequences]:
-    """Reads the sequences of a file, by the reader of its ending, or of a folder of recordings.
+    """Read the sequences of a file, by its ending, or of a folder of recordings.
 
     Args:
         path: The file or folder; of a pair `NAME_TRAIN.ts`, `NAME_TEST.ts` (or another ending of a
@@ -98,7 +98,7 @@ class Recordings(NamedTuple):
 def read_recordings(
     path: Path | str, *, columns: Columns | None = None, targets: bool = True
 ) -> Recordings:
-    r"""Reads a folder or file for estimators, as the commands read it.
+    r"""Read a folder or file for estimators, as the commands do.
 
     Args:
         path: A folder with a file for every recording, or a file as of `FileTask`.
@@ -147,7 +147,7 @@ def existing_data(path: Path | str) -> Path:
 
 
 def file_digest(path: Path | str) -> str:
-    """SHA-256 of a data file, 64 hexadecimal digits; of a pair `_TRAIN`, `_TEST` both count.
+    """Return the SHA-256 digest of a data file, or of a pair `_TRAIN` and `_TEST`.
 
     Of a folder all files count, with their paths.
 

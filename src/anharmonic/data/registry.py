@@ -30,7 +30,7 @@ PATH_ARGUMENTS = ("data_dir", "path")
 
 
 def list_tasks() -> list[str]:
-    """Names of all tasks: this package's, then those that other installed packages add.
+    """List the names of tasks: those of this package, then those of other installed packages.
 
     Example:
         >>> "adding" in list_tasks()
@@ -40,7 +40,7 @@ def list_tasks() -> list[str]:
 
 
 def task_class(name: str) -> type[Task]:
-    """The class of a task.
+    """Return the class of a task.
 
     Raises:
         ValueError: If the name is unknown; the message lists the known ones and the nearest.
@@ -79,7 +79,7 @@ def task_parameters(name: str) -> dict[str, inspect.Parameter]:
 
 
 def task_options(name: str) -> dict[str, Any]:
-    """The options of a task and their defaults (JSON values).
+    """Return the options of a task and their defaults (JSON values).
 
     Raises:
         ValueError: If the name is unknown.
@@ -98,7 +98,7 @@ def make_task(
     file: Path | None = None,
     progress: bool = True,
 ) -> Task:
-    """Makes a task from its name and options. No data are read, except the user's own file.
+    """Make a task from its name and options. No data are read, except the user's own file.
 
     Args:
         name: One of `list_tasks()`.

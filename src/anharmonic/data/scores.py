@@ -82,7 +82,7 @@ class QuantileScores(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """All that is measured of the predictions for a set.
+    """All metrics of the predictions for a set.
 
     Example:
         >>> ScoreTable(4, {"accuracy": 75.0}).metrics["accuracy"]
@@ -156,7 +156,7 @@ def score_table(
     horizon: int = 0,
     quantiles: Sequence[float] = (),
 ) -> ScoreTable:
-    """Measures predictions with all metrics that fit.
+    """Compute all metrics that fit the predictions.
 
     Args:
         target: What is predicted: "class", "labels" or "value".

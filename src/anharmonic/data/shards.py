@@ -40,7 +40,7 @@ def write_shards(
     parts: Mapping[str, Iterable[Pair]],
     class_names: Iterable[str] = (),
 ) -> Path:
-    """Writes sequences of one length, one shard at a time: only one is ever in memory.
+    """Write sequences of one length, one shard at a time, with only one in memory.
 
     Args:
         folder: Where to; it is made, and must hold no shards yet.
@@ -331,7 +331,7 @@ class ShardsTask(Task):
 def parquet_shards(
     path: str | Path, inputs: Iterable[str], target: str, rows: int = 65_536
 ) -> Iterator[Pair]:
-    """Reads a Parquet file so many rows at a time, as `write_shards` takes them.
+    """Read a Parquet file some rows at a time, for `write_shards`.
 
     Args:
         path: The file.

@@ -33,7 +33,7 @@ Arrays = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file of a canonical source.
+    """A file at its original source.
 
     Attributes:
         url: Where it is.
@@ -57,7 +57,7 @@ class RemoteFile:
 
 @dataclass(frozen=True)
 class Source:
-    """A data set that lies at `<folder>/<name>.npz`.
+    """A data set stored as `<folder>/<name>.npz`.
 
     Attributes:
         name: Name of the archive.
@@ -87,7 +87,7 @@ class Source:
 
 
 def load_arrays(source: Source, data_dir: Path | None = None, *, progress: bool = True) -> Arrays:
-    """Reads the arrays of a data set; downloads and prepares it first if it is not there.
+    """Read the arrays of a data set; download and prepare it first if it is missing.
 
     Files of its source that lie in the folder `raw` beside it are used instead of downloaded ones.
 

@@ -13,7 +13,7 @@ from anharmonic.data.dataset import Batch, Batches, Dataset
 
 
 class TokenStream(Dataset[Batch]):
-    """A text in memory whose next words or characters are to be predicted.
+    """A text in memory, to predict its next words or characters.
 
     For a batch of B the text is cut into B columns of equal length, read side by side; batch k is
     the k-th window of all columns and goes on where batch k - 1 ended. What does not fill the last

@@ -50,7 +50,7 @@ class TableDataset(Dataset[TableBatch]):
 
 
 class TabularTask(Task):
-    """A table of numbers with a question about every row.
+    """A task on a table of numbers, with a target for every row.
 
     Features are standardised: mean and deviation are those of the training rows.
 

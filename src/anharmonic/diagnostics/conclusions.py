@@ -53,7 +53,7 @@ def gradients_over_time(
         return (
             f"Gradients vanish: over {distances[-1]} steps they shrink to {ratios[-1]:.1g} of "
             f"themselves, below a hundredth after {until}. What lies further back is hardly "
-            f"learned. What helps: --readout mean, --patch for fewer steps{step}.",
+            f"learned. Try --readout mean, --patch for fewer steps{step}.",
         )
     return ()
 
@@ -75,7 +75,7 @@ def energies(names: Sequence[str], along: Sequence[Sequence[float]]) -> tuple[st
         if early > 0 and late > GROWN * early:
             said.append(
                 f"The energy of {name} grows from {early:.3g} to {late:.3g} along the sequence: "
-                "a smaller dt keeps it down."
+                "a smaller dt limits it."
             )
     return tuple(said)
 
@@ -95,7 +95,7 @@ def chaos(exponent: float, steps: int) -> tuple[str, ...]:
         return ()
     return (
         f"Small differences double every {math.log(2) / exponent:.2g} steps: outputs far ahead "
-        "depend on noise. A smaller dt or more damping calms it.",
+        "depend on noise. A smaller dt or more damping helps.",
     )
 
 
@@ -113,27 +113,27 @@ def smoothing(energy: Sequence[float]) -> tuple[str, ...]:
         return ()
     return (
         f"Neighbours become alike: the Dirichlet energy falls to {energy[-1] / energy[0]:.1g} of "
-        f"itself over {len(energy) - 1} layers. What helps: fewer layers, or GradientGating around "
+        f"itself over {len(energy) - 1} layers. Try fewer layers, or GradientGating around "
         "the convolution.",
     )
 
 
 def gate(rates: Sequence[float]) -> tuple[str, ...]:
-    """Whether the gate of Gradient Gating is nearly shut.
+    """Whether the gate of Gradient Gating is nearly closed.
 
     Args:
         rates: The mean rate τ, layer by layer.
 
     Example:
-        >>> gate([0.01, 0.02])[0][:52]
-        'The gate is nearly shut: its mean rate is 0.015, so '
+        >>> gate([0.01, 0.02])[0][:54]
+        'The gate is nearly closed: its mean rate is 0.015, so '
     """
     mean = sum(rates) / len(rates)
     if mean >= SHUT:
         return ()
     return (
-        f"The gate is nearly shut: its mean rate is {mean:.2g}, so nodes hardly hear their "
-        "neighbours. What helps: --scale-rows, --p 1, a larger --gate-scale, less --weight-decay.",
+        f"The gate is nearly closed: its mean rate is {mean:.2g}, so nodes get almost nothing from "
+        "their neighbours. Try --scale-rows, --p 1, a larger --gate-scale, or less --weight-decay.",
     )
 
 
@@ -169,7 +169,7 @@ def recalls(by_class: Mapping[str, float]) -> tuple[str, ...]:
     named = ", ".join(f"{name} (recall {recall:.0f} %)" for name, recall in worst[:_FEW_CLASSES])
     more = f" and {len(worst) - _FEW_CLASSES} more classes" if len(worst) > _FEW_CLASSES else ""
     return (
-        f"Found less often than missed: {named}{more}. What helps: more examples, longer training, "
+        f"Found less often than missed: {named}{more}. Try more examples, longer training, or "
         "--class-weights balanced.",
     )
 
@@ -234,7 +234,7 @@ def training(
         ratio = valid_loss[-1] / valid_loss[best]
         said.append(
             f"The validation loss is lowest in epoch {best + 1} and {ratio:.2g} times as "
-            "large at the end: the training data are learned by heart. What helps: "
+            "large at the end: the model overfits. Try "
             "--input-noise, --weight-decay, a smaller --hidden-size, or --select best."
         )
     elif len(loss) > 3 and 0 < loss[-1] < 0.9 * loss[-2]:
@@ -246,6 +246,6 @@ def training(
     if typical > 0 and max(norms) > 100 * typical:
         said.append(
             f"The largest gradient, {max(norms):.3g}, is {max(norms) / typical:.2g} times the "
-            "usual largest of an epoch: a lower lr or a smaller dt makes training steadier."
+            "usual largest of an epoch: a lower lr or a smaller dt makes training smoother."
         )
     return tuple(said)

@@ -85,7 +85,7 @@ def versions(packages: Sequence[str] = ("torch", "numpy")) -> dict[str, str]:
 
 
 def hardware(device: str) -> str:
-    """Name of the GPU or of the processor.
+    """Return the name of the GPU or of the processor.
 
     Args:
         device: "cpu" or "cuda".
@@ -104,7 +104,7 @@ def hardware(device: str) -> str:
 
 
 def cpu() -> dict[str, str | int | None]:
-    """The processor, its cores, the system, and which of our backends computes on it.
+    """Describe the processor, its cores, the system and the backend in use.
 
     ``instruction_set`` is that of the compiled kernels, None where the reference computes.
 
@@ -123,7 +123,7 @@ def cpu() -> dict[str, str | int | None]:
 
 
 def peak_memory_mb(device: str) -> float:
-    """Peak memory in MB (10**6 bytes): resident memory of this process, or the GPU's allocator's.
+    """Return the peak memory in MB (10**6 bytes), of this process or of the GPU's allocator.
 
     It is the peak since `reset_peak_memory`. What cannot be reset (resident memory on macOS, or
     where the system keeps /proc closed) is the peak since the process began, earlier runs and
@@ -147,7 +147,7 @@ def peak_memory_mb(device: str) -> float:
 
 
 def reset_peak_memory(device: str) -> None:
-    """Lets `peak_memory_mb` count from now on, where the system can.
+    """Make `peak_memory_mb` count from now on, where the system can.
 
     Args:
         device: "cpu" or "cuda".
@@ -165,7 +165,7 @@ def reset_peak_memory(device: str) -> None:
 
 
 def commit() -> str | None:
-    """Git commit of the package's own checkout, or None where it lies in none.
+    """Return the git commit of the package's checkout, or None without a checkout.
 
     It ends in "-dirty" if files of the package differ, or files in any folder ``src`` of the
     checkout, such as that of a second project there. Result lines, which runs add, do not count.

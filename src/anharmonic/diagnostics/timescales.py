@@ -140,7 +140,7 @@ class Histogram:
 def scale_histogram(
     values: Tensor, *, bins: int = 30, low: float | None = None, high: float | None = None
 ) -> Histogram:
-    r"""Counts time scales on a logarithmic axis and fits a power law to the counts.
+    r"""Count time scales on a logarithmic axis and fit a power law to the counts.
 
     The line is the least-squares fit of log N against log τ over all bins that are not empty, each
     with equal weight. Values with the density :math:`\tau^{s-1}` have the exponent s.

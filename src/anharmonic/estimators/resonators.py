@@ -89,7 +89,7 @@ def _steps(part: Sequences) -> list[NDArray[np.float32]]:
 
 
 class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ResonatorEstimator):
-    """Features of sequences: random oscillators are driven by them, and pooled.
+    """Compute features of sequences: pooled responses of random oscillators.
 
     See `anharmonic.nn.ResonatorFeatures`. A linear model of the standardised features learns small
     data sets well without anything to tune: `ResonatorClassifier` and `ResonatorRegressor`.
@@ -187,7 +187,7 @@ class _Linear(ResonatorEstimator):
 
 
 class ResonatorClassifier(ClassifierMixin, _Linear):
-    """Classifies sequences by a linear model of what random oscillators do.
+    """Classifies sequences by a linear model on the responses of random oscillators.
 
     The model is a ridge regression of each class against the others on the standardised features of
     `ResonatorTransformer`. Probabilities are the softmax of its decisions times one factor,
@@ -347,7 +347,7 @@ class ClassifierStream:
 
 
 class ResonatorRegressor(RegressorMixin, _Linear):
-    """Predicts one or several numbers of a sequence by a linear model of what oscillators do.
+    """Predicts numbers from a sequence by a linear model on the responses of oscillators.
 
     The parameters are those of `ResonatorClassifier` without `class_weight`.
 

@@ -47,7 +47,7 @@ def write_c(
     lut: bool = False,
     examples: Sequence[NDArray[Any]] | None = None,
 ) -> list[Path]:
-    """Writes a model as C99: ``model.h``, ``model.c`` and ``model_test.c``, which checks them.
+    """Write a model as C99: ``model.h``, ``model.c`` and ``model_test.c``, which checks them.
 
     The program takes samples as they come and prepares them as in training. It allocates nothing,
     keeps its state where the caller says, and uses of the C library ``math.h`` only. Compile with

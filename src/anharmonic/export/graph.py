@@ -28,7 +28,7 @@ _OPERATORS = {"LEM": "lem", "CoRNN": "cornn", "UnICORNN": "unicornn"}
 
 
 def write_onnx(model: str | Path | nn.Module, path: str | Path, *, step: bool = False) -> Path:
-    """Writes a model as ONNX, whole or not at all.
+    """Write a model as ONNX, atomically.
 
     Time and batch are dynamic. Inputs are ``x`` and, of a layer or a model that carries its state
     on, the initial state by the names of its variables (``y``, ``z``); outputs are ``output`` and
@@ -99,7 +99,7 @@ def _export(program: Program, path: Path, class_names: tuple[str, ...]) -> None:
 def write_torch(
     model: str | Path | nn.Module, path: str | Path, *, step: bool = False, portable: bool = False
 ) -> Path:
-    """Writes a model as a program of ``torch.export``, whole or not at all.
+    """Write a model as a program of ``torch.export``, atomically.
 
     Time and batch are dynamic, without bounds (with patches: sequences longer than one). Arguments
     and results are those of `write_onnx`.
@@ -332,7 +332,7 @@ def program_of(model: str | Path | nn.Module, step: bool) -> tuple[Program, tupl
         ValueError: If a step is asked of no layer, or its layer is PyTorch's own.
     """
     fits = not step or hasattr(model, "state_type")
-    _checks.require(fits, "step", step, "False but for a layer", "pass model.layer")
+    _checks.require(fits, "step", step, "False, except for a layer", "pass model.layer")
     program: Program
     names: tuple[str, ...] = ()
     if isinstance(model, (str, Path)):

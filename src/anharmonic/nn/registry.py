@@ -82,7 +82,7 @@ STORED_CLASSES = {
 
 
 def list_models(kind: str = "sequence") -> list[str]:
-    """Names of models: this package's first, then those that other installed packages add.
+    """List the names of models: those of this package, then those of other installed packages.
 
     Args:
         kind: "sequence" for the layers that ``SequenceModel`` takes by name, "graph" for the
@@ -121,7 +121,7 @@ def model_kind(name: str) -> str:
 
 
 def canonical_name(name: str, kind: str | None = None) -> str:
-    """Return the model's name as it is written here, whatever the case it came in.
+    """Return the canonical name of a model, whatever its upper and lower case.
 
     Args:
         name: Its name, in upper or lower case.
@@ -158,7 +158,7 @@ def _check_resonators(name: str, kinds: Collection[str]) -> None:
 
 
 def model_class(name: str) -> type[nn.Module]:
-    """The class of a model: a sequence layer, or a network for graph tasks or tables.
+    """Return the class of a model: a sequence layer, or a network for graph tasks or tables.
 
     Raises:
         ValueError: If there is no such model.

@@ -22,7 +22,7 @@ class StabilityWarning(UserWarning):
 
 
 def warn_unstable(condition: str, values: str, advice: str, longest: float = 1.0) -> bool:
-    """Warn the caller of a constructor, or of a call with gaps, of a condition that does not hold.
+    """Warn the caller if a stability condition does not hold.
 
     ``longest`` is the largest ``elapsed``, which multiplies dt. Returns True.
 

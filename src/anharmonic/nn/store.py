@@ -98,7 +98,7 @@ def stored_class(name: str) -> type[Stored]:
 
 
 def save_pretrained(model: nn.Module, folder: str | Path) -> None:
-    """Saves a model of this package as a folder, whole or not at all.
+    """Save a model of this package as a folder, atomically.
 
     An existing saved model at that place is replaced.
 
@@ -194,7 +194,7 @@ def _replace(folder: Path, new: Path) -> None:
 
 
 def from_pretrained(folder: str | Path) -> Any:
-    """Builds the model a folder holds and loads its weights (on the CPU, in their dtype).
+    """Build the model saved in a folder and load its weights (on the CPU, in their dtype).
 
     Args:
         folder: What ``save_pretrained`` wrote.
@@ -234,7 +234,7 @@ def from_pretrained(folder: str | Path) -> Any:
             _checks.message(
                 f"{folder / CONFIG} must be JSON with the keys model and arguments",
                 f"{type(error).__name__}: {error}",
-                "save the model again or get the folder anew",
+                "save the model again or get the folder again",
             )
         ) from error
     kind = stored_class(name)
@@ -245,7 +245,7 @@ def from_pretrained(folder: str | Path) -> Any:
             _checks.message(
                 f"{folder / WEIGHTS} must be a whole safetensors file",
                 f"{type(error).__name__}: {error}",
-                "save the model again or get the folder anew",
+                "save the model again or get the folder again",
             )
         ) from error
     dtype = next((v.dtype for v in weights.values()), torch.float32)
@@ -277,7 +277,7 @@ def _compare(
         raise TypeError(f"arguments are {type(arguments).__name__} and no object")
     for name in ("device", "dtype"):
         if name in arguments:
-            raise TypeError(f"{name} is no argument that is saved")
+            raise TypeError(f"{name} is not a saved argument")
     layers = arguments.get("num_layers")
     # (Layers may share weights; a model on the meta device takes time for each.)
     if isinstance(layers, int) and layers > 10_000 and layers > len(weights):

@@ -120,7 +120,7 @@ def available_backends(kernel: str) -> list[str]:
 
 @contextmanager
 def use_backend(backend: str) -> Iterator[None]:
-    """Forces a backend within a ``with`` block (in this thread or task only).
+    """Force a backend within a ``with`` block (in this thread or task only).
 
     The environment variable ``ANHARMONIC_BACKEND`` does the same for a whole process.
 

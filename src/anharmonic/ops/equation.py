@@ -55,7 +55,7 @@ class HiddenState(NamedTuple):
 
 @dataclass(frozen=True)
 class Compiled:
-    """What the C library and the GPU kernels need to know of an equation.
+    """What the C library and the GPU kernels need to know about an equation.
 
     Attributes:
         model: Its name in ``native.MODELS``.

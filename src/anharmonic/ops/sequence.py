@@ -35,7 +35,7 @@ _MAY_BE_ABSENT = ("bias", "weight_skip")
 
 
 class SequenceOptions(TypedDict, total=False):
-    """What every recurrence takes beside its own settings, by keyword.
+    """Keyword arguments shared by all recurrences.
 
     Attributes:
         bidirectional: Whether every layer also walks from the end. Default False.

@@ -27,7 +27,7 @@ NODES = 7
 
 
 def graph_layer_checks(make: Callable[[], nn.Module], width: int) -> Iterator[tuple[str, Check]]:
-    """Yields the checks that every graph layer passes, by name.
+    """Yield the checks that every graph layer passes, by name.
 
     Args:
         make: Makes the layer, which is called with node features [N, m] and ``edge_index``, a
@@ -46,7 +46,7 @@ def graph_layer_checks(make: Callable[[], nn.Module], width: int) -> Iterator[tu
 
 
 def check_graph_layer(make: Callable[[], nn.Module], width: int) -> None:
-    """Runs every check of ``graph_layer_checks``.
+    """Run every check of ``graph_layer_checks``.
 
     Args:
         make: Makes the layer.

@@ -61,7 +61,7 @@ ODD_SIZES = (
 
 
 def op_checks(make: Callable[[Sizes], OpCall], backend: str) -> Iterator[tuple[str, Check]]:
-    """Yields the checks that every backend of an op passes, by name.
+    """Yield the checks that every backend of an op passes, by name.
 
     Args:
         make: Makes a call of the op of these sizes, with the same numbers whenever it is asked.
@@ -87,7 +87,7 @@ def op_checks(make: Callable[[Sizes], OpCall], backend: str) -> Iterator[tuple[s
 
 
 def check_op(make: Callable[[Sizes], OpCall], backend: str) -> None:
-    """Runs every check of ``op_checks``.
+    """Run every check of ``op_checks``.
 
     Args:
         make: Makes a call of the op.

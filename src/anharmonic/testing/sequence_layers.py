@@ -31,7 +31,7 @@ LENGTHS = torch.tensor([3, 7, 1, 5])
 def sequence_layer_checks(
     make: Callable[..., nn.Module], *, elapsed: bool | None = None
 ) -> Iterator[tuple[str, Check]]:
-    """Yields the checks that every sequence layer passes, by name.
+    """Yield the checks that every sequence layer passes, by name.
 
     Args:
         make: Makes the layer from ``(input_size, hidden_size)`` and the options of
@@ -63,7 +63,7 @@ def sequence_layer_checks(
 
 
 def check_sequence_layer(make: Callable[..., nn.Module], *, elapsed: bool | None = None) -> None:
-    """Runs every check of ``sequence_layer_checks``.
+    """Run every check of ``sequence_layer_checks``.
 
     Args:
         make: Makes the layer; see ``sequence_layer_checks``.

@@ -16,7 +16,7 @@ BATCH = 16
 
 
 def task_checks(make: Callable[[], Task]) -> Iterator[tuple[str, Check]]:
-    """Yields the checks that every task passes, by name.
+    """Yield the checks that every task passes, by name.
 
     Args:
         make: Makes the task.
@@ -31,7 +31,7 @@ def task_checks(make: Callable[[], Task]) -> Iterator[tuple[str, Check]]:
 
 
 def check_task(make: Callable[[], Task]) -> None:
-    """Runs every check of ``task_checks``.
+    """Run every check of ``task_checks``.
 
     Args:
         make: Makes the task.

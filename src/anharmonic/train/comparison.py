@@ -53,7 +53,9 @@ def plan(
     require(len(seeds) > 0, "seeds", seeds, "at least one", "leave them out for 0, 1 and 2")
     distinct("seeds", seeds)
     advice = "leave it out, or compare on a file"
-    require(folds is None or name == "file", "folds", folds, "None but for your own file", advice)
+    require(
+        folds is None or name == "file", "folds", folds, "None, except for your own file", advice
+    )
     given = dict(given or {})
     options = dict(given.get("task_options", {}))
     if folds is not None:
@@ -213,7 +215,7 @@ def compare(
     jobs: int = 1,
     say: Callable[[str], None] = print,
 ) -> Comparison:
-    """Trains several models on one task and says which does best.
+    """Train several models on one task and rank them.
 
     Started again after an interruption, it goes on where it stopped.
 

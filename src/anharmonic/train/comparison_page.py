@@ -26,7 +26,7 @@ def write_comparison(
     comparisons: Comparison | Sequence[Comparison],
     command: str = "",
 ) -> None:
-    """Writes one HTML page that needs nothing else.
+    """Write one self-contained HTML page.
 
     The best models are read from where they were trained.
 

@@ -229,7 +229,7 @@ def in_short(parts: Sequence[Section]) -> list[str]:
 
 
 def write_page(path: Path, trained: Diagnosed, parts: list[Section]) -> None:
-    """Writes one HTML page that needs nothing else.
+    """Write one self-contained HTML page.
 
     Args:
         path: The file; its folder is made.

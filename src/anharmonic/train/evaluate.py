@@ -139,7 +139,7 @@ def evaluate_fully(
 def detailed_scores(
     model: nn.Module, batches: Batches[Any], task: Task, device: torch.device | None = None
 ) -> ScoreTable:
-    """All metrics that fit the task over all batches, without dropout and without gradients.
+    """Compute all metrics that fit the task, over all batches, without dropout and gradients.
 
     Args:
         model: Maps a batch's inputs to predictions; comes back in the mode it had.

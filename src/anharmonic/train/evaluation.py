@@ -37,7 +37,7 @@ from anharmonic.train.trained import Trained, trained
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Predictions for a file, and how good they are.
+    """Predictions for a file, with their metrics.
 
     Example:
         >>> [name for name in Evaluation.__dataclass_fields__][:2]
@@ -86,7 +86,7 @@ class Evaluation:
 
 
 def evaluate_run(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Evaluation:
-    """Predicts for a file with a finished run's model, and measures that against its targets.
+    """Predict for a file with a finished run's model, and score the predictions.
 
     Args:
         run_folder: The run's folder, which holds ``best`` and ``task.json``.

@@ -48,7 +48,7 @@ class RunLockedError(RuntimeError):
 
 
 def run_folder(run: Run, environment: RunEnvironment) -> Path:
-    """The run's folder.
+    """Return the run's folder.
 
     Example:
         >>> run_folder(Run("adding", "LEM", {"length": 9}), RunEnvironment(out="runs")).parts[0]
@@ -185,7 +185,7 @@ def load_state(path: Path) -> dict[str, Any]:
             _checks.message(
                 "the resume file must be a whole checkpoint written by fit",
                 f"{path} ({reason})",
-                "delete this file to start the run anew",
+                "delete this file to start the run again",
             )
         ) from error
     return dict(state)

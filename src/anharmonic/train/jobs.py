@@ -26,7 +26,7 @@ from anharmonic.train.watching import OnEpochEnd
 
 @dataclass(frozen=True)
 class Row:
-    """A run and what it is called among others.
+    """A run with its label.
 
     Args:
         name: The name, for people.

@@ -323,8 +323,8 @@ class Loop:
         ]
         if changes:
             warnings.warn(
-                "The resumed run will not end with the same bits as an uninterrupted one, because "
-                f"it goes on under other circumstances: {'; '.join(changes)}.",
+                "The resumed run will not equal an uninterrupted one bit for bit, because its "
+                f"environment changed: {'; '.join(changes)}.",
                 stacklevel=2,
             )
 

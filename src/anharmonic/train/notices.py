@@ -104,7 +104,7 @@ class Notices:
 
 
 def not_learned(result: Result) -> str:
-    """Says that a model did not even learn its training data, and what may help; "" if it did.
+    """Say that a model did not learn its training data, and what may help; "" if it did.
 
     The training loss of the chosen epoch or of the last one is compared with that of the best
     answer without a look at the inputs.
@@ -133,7 +133,7 @@ def not_learned(result: Result) -> str:
         return ""
     step = ", a smaller dt" if "dt" in model_option_parameters(run.model) else ""
     return (
-        f"the model did NOT learn its training data (loss {loss:.3g}, without the inputs "
+        f"the model did NOT learn its training data (loss {loss:.3g}, baseline "
         f"{result.trivial_loss:.3g}): try a lower lr than {run.lr:g}{step}, or train longer"
     )
 

@@ -22,7 +22,7 @@ from anharmonic.train.trained import Trained, trained
 
 @dataclass(frozen=True)
 class Ahead:
-    """What the values of a forecast are: steps, channels and quantiles.
+    """The axes of a forecast: steps, channels and quantiles.
 
     A row of values holds all channels of the first step, then of the second, and so on; of several
     quantiles all of the first, then of the second.
@@ -72,7 +72,7 @@ class Predictions:
 
 
 def predict(run_folder: str | Path, data: str | Path, batch_size: int = 256) -> Predictions:
-    """Predicts from the sequences of a file or folder, or a graph, with a finished run's model.
+    """Predict for the sequences of a file or folder, or for a graph, with a finished run's model.
 
     Inputs are prepared as they were for training: a run on the task "file" keeps the means and
     deviations it measured.

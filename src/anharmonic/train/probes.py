@@ -92,7 +92,7 @@ class Diagnostics(Callback):
 
 
 def read_diagnostics(path: Path) -> list[dict[str, Any]]:
-    """What was measured while a run trained, by epoch; nothing if there is no such file.
+    """Read what was measured during training, by epoch; an empty list without such a file.
 
     Of an epoch that was measured twice, because the run was killed just after, the last counts. A
     line cut short is left out with a warning.
@@ -118,7 +118,7 @@ def read_diagnostics(path: Path) -> list[dict[str, Any]]:
             found[int(entry["epoch"])] = entry
         except (ValueError, TypeError, KeyError) as error:
             warnings.warn(
-                f"{path}, line {number} is left out, because it is no whole measurement: {error}",
+                f"{path}, line {number} is skipped, because the measurement is incomplete: {error}",
                 stacklevel=2,
             )
     return [found[epoch] for epoch in sorted(found)]

@@ -120,7 +120,7 @@ class DataFacts:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A complete run, its task, and what of it was not asked for.
+    """A complete run, its task, and the settings that were chosen for the user.
 
     Example:
         >>> from anharmonic.data import make_task
@@ -173,7 +173,7 @@ class Recipe:
 
 
 def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Recipe:
-    """Fills the settings that a user left open.
+    """Fill the settings that a user left open.
 
     Args:
         model: Name of the model.
@@ -243,7 +243,7 @@ def open_task(name: str, options: Mapping[str, Any], environment: RunEnvironment
 
 
 def fill(model: str, task: str, given: Mapping[str, Any], environment: RunEnvironment) -> Recipe:
-    """Makes a task by its name and fills the settings that were left open.
+    """Make a task by its name and fill the settings that were left open.
 
     Args:
         model: Name of the model.
@@ -263,7 +263,7 @@ def fill(model: str, task: str, given: Mapping[str, Any], environment: RunEnviro
 
 
 def folds_of(run: Run, folds: int) -> list[Run]:
-    """A run for every fold of the user's file.
+    """Return a run for every fold of the user's file.
 
     Args:
         run: A run on the task "file".
@@ -280,7 +280,7 @@ def folds_of(run: Run, folds: int) -> list[Run]:
 
 
 def refitted(results: Sequence[Result]) -> Run:
-    """A run on training and validation data together, for as many epochs as were best.
+    """Return a run on training and validation data together, with the best number of epochs.
 
     Args:
         results: Those of a run, or of runs that differ in fold or seed.

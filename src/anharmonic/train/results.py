@@ -22,7 +22,7 @@ from anharmonic.train.run import Run, read_fields
 
 @dataclass(frozen=True)
 class Result:
-    """What a finished run gave, and where and how it was computed.
+    """The result of a finished run, and where and how it was computed.
 
     Example:
         >>> import tempfile
@@ -165,7 +165,7 @@ def _lines(path: Path) -> Iterator[bytes]:
 
 
 def read_results(path: str | Path) -> list[Result]:
-    """Reads all results of a file, in order; none if there is no such file.
+    """Read all results of a file, in order; an empty list without such a file.
 
     A line that cannot be read (cut short by a kill, or edited) is left out with a warning.
 
@@ -196,7 +196,7 @@ def read_results(path: str | Path) -> list[Result]:
             results.append(Result.from_json(line.decode()))
         except (ValueError, TypeError) as error:
             warnings.warn(
-                f"{path}, line {number} is left out, because it is no whole result: {error}",
+                f"{path}, line {number} is skipped, because the result is incomplete: {error}",
                 stacklevel=2,
             )
     return results

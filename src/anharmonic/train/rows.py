@@ -23,7 +23,7 @@ _BETWEEN_LINES = 30.0
 
 
 def without_results(rows: Iterable[Row], results: Iterable[Result]) -> list[Row]:
-    """The rows that are still to be trained; of rows of one run the first.
+    """Return the rows that are still to be trained; among rows of the same run, the first.
 
     Args:
         rows: The rows.
@@ -52,7 +52,7 @@ def fit_rows(
     describe: Callable[[Exception], str] = str,
     debug: bool = False,
 ) -> list[str]:
-    """Trains rows, one after the other or several at a time; start again to go on.
+    """Train rows, one after the other or several at a time; call it again to continue.
 
     Args:
         rows: The rows.

@@ -74,7 +74,7 @@ MOST_THREADS = 1024
 
 @dataclass(frozen=True)
 class Run:
-    """One training: a task, a model and every number that changes the outcome.
+    """One training: a task, a model and every setting that changes the result.
 
     Raises:
         TypeError: If a field has the wrong type.
@@ -198,7 +198,7 @@ class Run:
         check_readout(self.task, getattr(task_class(self.task), "readout", None), self.readout)
         _checks.positive_int("patch", self.patch)
         sequences = task_class(self.task).kind == "sequence"
-        advice, expected = "leave patch out", "1 where the inputs are no sequences"
+        advice, expected = "leave patch out", "1 if the inputs are not sequences"
         _checks.require(sequences or self.patch == 1, "patch", self.patch, expected, advice)
         self._check_optimiser()
         self._check_loss()
@@ -259,7 +259,7 @@ class Run:
                 getattr(self, name) == 0 or (kind.kind == "sequence" and not kind.tokens),
                 name,
                 getattr(self, name),
-                f"0 on task {self.task!r}, whose inputs are no sequences of numbers",
+                f"0 on task {self.task!r}, whose inputs are not sequences of numbers",
                 "leave it out",
             )
 
@@ -376,7 +376,7 @@ class Run:
 
 @dataclass(frozen=True)
 class RunEnvironment:
-    """Where and how a run is computed; changes no number beyond rounding.
+    """Where and how a run is computed; changes the result only by rounding.
 
     Raises:
         TypeError: If a field has the wrong type.
@@ -408,7 +408,7 @@ class RunEnvironment:
     """Finished run whose weights training starts from. It must be of the same model; the new run
     holds the SHA-256 of its weights. Default: weights are drawn."""
     out: Path = Path("runs")
-    """Folder for the folders of runs."""
+    """Folder that holds the run folders."""
     results: Path | None = None
     """File to which finished runs add a line. Default: results.jsonl in `out`."""
     progress: bool = True

@@ -123,7 +123,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What came out of a comparison.
+    """The results of a comparison.
 
     Example:
         >>> [name for name in Comparison.__dataclass_fields__]

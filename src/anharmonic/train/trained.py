@@ -24,7 +24,7 @@ from anharmonic.train.run import Run
 
 @dataclass(frozen=True)
 class Trained:
-    """The model of a finished run, with what is done to its inputs and what its outputs mean.
+    """The model of a finished run, with its preprocessing and the meaning of its outputs.
 
     Example:
         >>> [name for name in Trained.__dataclass_fields__][:3]
@@ -32,7 +32,7 @@ class Trained:
     """
 
     folder: Path
-    """The run's folder."""
+    """Return the run's folder."""
     model: Any
     """The model, in evaluation mode."""
     task: str
@@ -57,7 +57,7 @@ class Trained:
 
 
 def trained(run_folder: str | Path) -> Trained:
-    """Reads the model of a finished run.
+    """Read the model of a finished run.
 
     Args:
         run_folder: The run's folder, which holds ``best`` and ``task.json``.

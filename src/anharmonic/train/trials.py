@@ -34,7 +34,7 @@ _WAIT = 1.0
 
 @dataclass(frozen=True)
 class Range:
-    """What a setting is drawn from: an interval, uniformly or in the logarithm, or a list.
+    """The range of a setting: a list, or an interval with uniform or logarithmic sampling.
 
     Args:
         low: Lower end.
@@ -103,7 +103,7 @@ def search(
     on_trial_end: Callable[[int, float | None, float], None] | None = None,
     say: Callable[[str], None] | None = None,
 ) -> BestTrial:
-    """Searches for the values with the best mean validation metric over some seeds.
+    """Search for the values with the best mean validation metric over some seeds.
 
     A trial whose loss is not finite counts as the worst. The sampler "tpe" stops a trial whose best
     validation value so far is worse than the median of the others' at its epoch.
@@ -236,7 +236,7 @@ def search(
 
 
 def with_seed(run: Run, seed: int, split: str = "") -> Run:
-    """The run with another seed and, where its task has numbered splits, that split.
+    """Return the run with another seed and, if its task has numbered splits, that split.
 
     Args:
         run: The run.
@@ -253,7 +253,7 @@ def with_seed(run: Run, seed: int, split: str = "") -> Run:
 
 
 def with_settings(run: Run, values: Mapping[str, Any]) -> Run:
-    """The run with other values of its fields or of its model's options.
+    """Return the run with other values of its fields or of its model's options.
 
     Args:
         run: The run.

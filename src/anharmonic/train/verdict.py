@@ -124,7 +124,7 @@ def _comparisons(comparison: Comparison, best: Standing, others: Sequence[Standi
         said.append(f"On the test data {top.model} reached {_value(top.test, metric, count)}.")
     near = [one.model for one in able if _overlap(best.test, one.test)]
     if near:
-        said.append(f"The difference to {listed(near)} is within the spread.")
+        said.append(f"The difference from {listed(near)} is within the spread.")
     told = [*near, *(one.model for one in higher)]
     told += [one.model for one in able if _shows_the_same(comparison, best, one)]
     far = [one for one in able if one.model not in told]
@@ -245,7 +245,7 @@ def predict_command(comparison: Comparison) -> str:
 
 
 def report(comparison: Comparison) -> str:
-    """What was found and the table, as text for the terminal.
+    """Return a summary and the table, as text for the terminal.
 
     Args:
         comparison: The comparison.

@@ -24,16 +24,16 @@ STATES: dict[State, str] = {
     "matched": "as good as reported, or within one standard deviation",
     "below": "at least one row is worse than reported",
     "smaller budget": "every run was shorter than the row's budget",
-    "no data": "the data set is not at hand",
-    "measured": "the paper prints no number to compare with",
+    "no data": "the data set was not available",
+    "measured": "the paper reports no number to compare with",
     "not run": "no result yet",
 }
 """What a state means, in the order in which they are shown."""
 JUDGED = (
-    "Rows of the papers' own models are judged, of variants of a row the best. "
-    "Rows without a reported number, such as those with links reversed, are not."
+    "Only rows of the papers' own models are judged. Of the variants of a row, the best counts. "
+    "Rows without a reported number, such as those with reversed links, are not judged."
 )
-HEAD = ("experiment", "state", "rows matched", "farthest below", "why")
+HEAD = ("experiment", "state", "rows matched", "largest gap", "why")
 MARKS = ("<!-- summary -->\n", "<!-- /summary -->")
 
 
@@ -231,8 +231,8 @@ def counts(entries: Sequence[Entry]) -> str:
     measured = sum(entry.state == "measured" for entry in entries)
     matched = sum(entry.state == "matched" for entry in entries)
     return (
-        f"Of {len(entries)} experiments of the papers, {measured} print no number and are "
-        f"measured. Of the other {len(entries) - measured}, {matched} match."
+        f"Of {len(entries)} experiments in the papers, {measured} report no number. "
+        f"Of the other {len(entries) - measured}, {matched} match."
     )
 
 

@@ -15,7 +15,7 @@ from anharmonic.data.sources import Arrays
 
 
 def node_features(arrays: Arrays, prefix: str = "x", shape: str = "") -> NDArray[np.float32]:
-    """Features of all nodes, dense.
+    """Return the features of all nodes as a dense array.
 
     Args:
         arrays: The archive.
@@ -37,7 +37,7 @@ def node_features(arrays: Arrays, prefix: str = "x", shape: str = "") -> NDArray
 
 
 def stored_split(arrays: Arrays, split: int = 0, prefix: str = "") -> Splits[Indices]:
-    """The nodes of the parts of a stored split.
+    """Return the nodes of each part of a stored split.
 
     Args:
         arrays: The archive, with masks `[N]` or `[N, number of splits]`.

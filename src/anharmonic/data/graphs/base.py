@@ -18,7 +18,7 @@ from anharmonic.ops.graph import Adjacency
 
 
 class GraphTask(Task):
-    """A data set of one or many graphs with a question about nodes or graphs.
+    """A task on one or many graphs, with targets for nodes or graphs.
 
     Attributes:
         data_dir: Folder of the data, see `anharmonic.data.data_folder`.
@@ -73,7 +73,7 @@ class NodeData(NamedTuple):
 
 
 class NodeTask(GraphTask):
-    """A question about the nodes of one graph; every batch is the whole graph.
+    """A task with targets for the nodes of one graph; every batch is the whole graph.
 
     Attributes:
         undirected: Whether the reverse of every edge is added.

@@ -19,7 +19,7 @@ from anharmonic.data.sources import Source, load_arrays
 
 
 class CitationTask(NodeTask):
-    """Papers that cite each other, with a bag of words each; every link in both directions.
+    """Papers that cite each other, with a bag of words per paper; all links go both ways.
 
     Args:
         split: Which papers train. "public": the whole graph and the fixed split of Planetoid, 20

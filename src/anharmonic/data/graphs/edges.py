@@ -14,7 +14,7 @@ Edges = NDArray[np.int64]
 
 
 def coalesce(edges: NDArray[Any], n: int) -> Edges:
-    """Every edge once, sorted by source, then target.
+    """Remove duplicate edges, and sort edges by source, then target.
 
     Example:
         >>> coalesce(np.array([[1, 0, 1], [0, 2, 0]]), 3).tolist()
@@ -25,7 +25,7 @@ def coalesce(edges: NDArray[Any], n: int) -> Edges:
 
 
 def to_undirected(edges: NDArray[Any], n: int) -> Edges:
-    """The undirected graph: every edge and its reverse, each once; self-loops stay.
+    """Make a graph undirected: each edge and its reverse once; self-loops stay.
 
     Example:
         >>> to_undirected(np.array([[0, 1, 2], [1, 0, 2]]), 3).tolist()

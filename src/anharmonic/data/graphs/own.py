@@ -55,7 +55,7 @@ class NodeGraph:
 
 
 def read_graph(path: Path | str, *, targets: bool = True) -> NodeGraph:
-    """Reads one graph from an archive written with `numpy.savez` or `save_graph`.
+    """Read one graph from an archive written with `numpy.savez` or `save_graph`.
 
     Keys:
         x: Features of the nodes, real numbers `[N, F]`.
@@ -139,7 +139,7 @@ def node_inputs(
 
 
 def save_graph(path: Path | str, data: Any) -> None:
-    """Writes a graph of PyTorch Geometric as the archive that `anharmonic train` takes.
+    """Write a graph of PyTorch Geometric as an archive for `anharmonic train`.
 
     A saved `.pt` file is a pickle, which may run code when it is read, so it is not taken.
 
@@ -256,8 +256,9 @@ class GraphFileTask(NodeTask):
         self._data = NodeData(x, graph.edges, y, Splits(*rows))
         if not undirected and graph.edges.shape[1] and reciprocity(graph.edges) == 0:
             self.hint = (
-                f"Every edge in {graph.where} is stored in one direction only, so nodes hear only "
-                "from the sources of their edges; if edges have no direction, add --undirected."
+                f"Every edge in {graph.where} is stored in one direction only, so nodes get "
+                "messages only from the sources of their edges; if edges have no direction, add "
+                "--undirected."
             )
 
     def _targets(self, graph: NodeGraph) -> tuple[NDArray[Any], NDArray[np.bool_]]:

@@ -21,7 +21,7 @@ from anharmonic.data.sources import Arrays, Source
 def pyg_source(
     archive: Source, kind: str, kwargs: Mapping[str, Any], nodes: int, edges: int
 ) -> Source:
-    """The source of an archive that a data class of PyTorch Geometric can stand in for.
+    """Return the source of an archive that a data class of PyTorch Geometric can replace.
 
     Args:
         archive: The prepared archive, which is preferred.

@@ -193,7 +193,7 @@ class StepColumns:
                     f"{len(self.numbers[first])} of {first!r} and {len(self.numbers[other])} of "
                     f"{other!r}"
                 )
-                advice = "name those that are no steps with ignore=[...] (--ignore COLUMN...)"
+                advice = "name those that are not steps with ignore=[...] (--ignore COLUMN...)"
                 expected = f"columns of steps in {where} must have the same numbers in all channels"
                 raise ValueError(message(expected, came, advice))
         steps = self.numbers[first]
@@ -204,7 +204,7 @@ class StepColumns:
         name = self.channels[first][0]
         here = name.rstrip("]")[: -len(str(int(steps[0])))] if name else ""
         came = f"{name!r} to {self.channels[first][-1]!r} without {here}{lacking[0]}"
-        advice = "add it with empty cells, or name what is no step with --ignore"
+        advice = "add it with empty cells, or name columns that are not steps with --ignore"
         expected = f"columns of steps in {where} must be numbered without a gap"
         raise ValueError(message(expected, f"{came} ({len(lacking)} such steps)", advice))
 

@@ -97,7 +97,7 @@ class AttentionCoupling(nn.Module):
 
 
 class AdditiveAttentionCoupling(AttentionCoupling):
-    r"""GAT's attention over features that are not mixed, named "GATMean" in ``make_conv``.
+    r"""GAT's attention over unmixed features, named "GATMean" in ``make_conv``.
 
     .. math::
         F(X) = \frac{1}{K} \sum_{k=1}^{K} A^{(k)}(X)\, X, \quad

@@ -103,7 +103,7 @@ class GCN(GraphNetwork):
 
 
 class GAT(GCN):
-    r"""A graph attention network: heads side by side, in the last layer their mean.
+    r"""A graph attention network: concatenated heads, averaged in the last layer.
 
     .. math::
         X^n = \big\Vert_k\, \sigma(A^{(k)}(X^{n-1})\, \text{dropout}(X^{n-1})\, W_n^{(k)})

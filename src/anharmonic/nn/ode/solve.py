@@ -21,7 +21,7 @@ FIXED = ("euler", "midpoint", "heun2", "heun3", "rk4", "implicit_adams")
 
 
 class StiffError(RuntimeError):
-    """A solve needs too small steps, or too many evaluations.
+    """A solve needs steps that are too small, or too many evaluations.
 
     Example:
         >>> issubclass(StiffError, RuntimeError)

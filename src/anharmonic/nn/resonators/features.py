@@ -41,7 +41,7 @@ _POOLED_AT_ONCE, _SAMPLES_AT_ONCE, _RESPONSES_AT_ONCE = 2_000_000, 4_000_000, 2_
 
 
 class ResonatorFeatures:
-    """Features of series: random damped oscillators are driven by them, and pooled.
+    """Features of series: pooled responses of random damped oscillators.
 
     Each oscillator reads a random sum of channels, or of their first differences, at a random
     frequency and damping. Of its position y and its velocity over its frequency are

@@ -45,7 +45,7 @@ class Readout(NamedTuple):
 
 
 class Resonators(Stored):
-    """Classifies sequences, or predicts numbers, by a linear model of what random oscillators do.
+    """Linear model on the responses of random oscillators, for classes or numbers.
 
     The oscillators are drawn, see `ResonatorFeatures`. The linear model is a ridge regression on
     their standardised features, whose penalty is found by leaving one sequence out. Both are made

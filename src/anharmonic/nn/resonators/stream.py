@@ -15,7 +15,7 @@ from anharmonic.ops.resonator import at_rest, in_place, no_pools
 
 
 class ResonatorStream:
-    """Series whose samples come one by one; ``ResonatorFeatures.stream`` makes it.
+    """Stream of series, sample by sample, made by ``ResonatorFeatures.stream``.
 
     Args:
         bank: The resonators.

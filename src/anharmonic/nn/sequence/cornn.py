@@ -17,7 +17,7 @@ from anharmonic.ops.cornn import SCHEMES
 
 
 class CoRNN(SequenceLayer):
-    r"""Coupled oscillatory recurrent network, a stack of layers with the call of ``nn.LSTM``.
+    r"""Coupled oscillatory recurrent network, a stack of layers called like ``nn.LSTM``.
 
     Equations (2.1), with y the positions, z the velocities and u the input:
 
@@ -202,7 +202,7 @@ class CoRNN(SequenceLayer):
 
 
 class CoRNNCell(SequenceCell):
-    r"""One step of coRNN, (2.3) with explicit damping; ``scheme`` chooses.
+    r"""One step of coRNN, (2.3), with explicit damping by default (``scheme``).
 
     Parameters are ``weight_ih`` [H, F], ``weight_hy`` and ``weight_hz`` [H, H] and ``bias`` [H].
 

@@ -31,7 +31,7 @@ def hamiltonian(
     state: tuple[Tensor, Tensor] | None,
     x_t: Tensor,
 ) -> Tensor:
-    r"""The energy of every layer and sample, (3.4) or (4.5); zero at rest.
+    r"""Return the energy of every layer and sample, (3.4) or (4.5), which is zero at rest.
 
     .. math::
         H = \tfrac{\alpha}{2}|y|^2 + \tfrac12 |z|^2 \pm \sum_i \int_0^{y_i} \sigma(w_i s + x_i)\, ds

@@ -131,7 +131,7 @@ class EquationModule(Stored, nn.Module):
 
 
 class SequenceLayer(EquationModule):
-    """A stack of recurrent layers that takes what ``torch.nn.LSTM`` takes.
+    """A stack of recurrent layers, called like ``torch.nn.LSTM``.
 
     ``layer(x, state)`` returns ``(output, state)``; ``layer.step(x_t, state)`` takes one step of a
     stream. The output at the last step equals the top layer's first variable. Unevenly sampled

@@ -16,7 +16,7 @@ from anharmonic.ops import LEMEquation, State
 
 
 class LEM(SequenceLayer):
-    r"""Long expressive memory, a stack of layers with the call of ``nn.LSTM``.
+    r"""Long expressive memory, a stack of layers called like ``nn.LSTM``.
 
     Equations (5.2), with y the slow and z the fast state and u the input:
 

@@ -28,7 +28,7 @@ class _Terms(NamedTuple):
 
 
 class LinOSS(SequenceLayer):
-    r"""Linear oscillators, each with a frequency and a step of its own: LinOSS, and D-LinOSS.
+    r"""Linear oscillators with one frequency and step each: LinOSS and D-LinOSS.
 
     .. math::
         z_n &= (z_{n-1} + \Delta\,(V u_n + b - A y_{n-1})) / S, \qquad y_n = y_{n-1} + \Delta z_n \\

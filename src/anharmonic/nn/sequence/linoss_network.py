@@ -1,4 +1,4 @@
-"""The published block of LinOSS, and a stack of such blocks with the call of ``nn.LSTM``."""
+"""The published block of LinOSS, and a stack of such blocks called like ``nn.LSTM``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NORMS = ("layer", "batch")
 
 
 class LinOSSBlock(Stored, nn.Module):
-    r"""The block of LinOSS: norm, oscillators, GELU and a gated linear unit, beside a skip.
+    r"""Block of LinOSS: norm, oscillators, GELU and a gated linear unit, with a skip connection.
 
     .. math::
         v = \text{norm}(x), \quad r = \text{GELU}(C\,y(v) + d \odot v), \quad
@@ -178,7 +178,7 @@ class LinOSSBlock(Stored, nn.Module):
 
 
 class LinOSSNetwork(SequenceLayer):
-    r"""Blocks of oscillators behind a linear encoder, with the call of ``nn.LSTM``.
+    r"""Blocks of oscillators behind a linear encoder, called like ``nn.LSTM``.
 
     The published model without its readout, which ``SequenceModel`` adds:
     ``SequenceModel("LinOSSNetwork", ..., readout="mean")``. Unlike that of ``LinOSS``, the output

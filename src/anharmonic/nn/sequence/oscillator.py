@@ -22,7 +22,7 @@ SQUARED_FREQUENCIES = (0.5, 1.5)
 
 
 class NeuralOscillator(SequenceLayer):
-    r"""Neural oscillators in the general form (4.1), a stack with the call of ``nn.LSTM``.
+    r"""Neural oscillators in the general form (4.1), a stack called like ``nn.LSTM``.
 
     Equation (4.1), with y the positions, z = y' the velocities and u the input:
 
@@ -157,7 +157,7 @@ class NeuralOscillator(SequenceLayer):
 
 
 class MultiLayerNeuralOscillator(NeuralOscillator):
-    r"""Neural oscillators in layers, (4.2), with the call of ``nn.LSTM``.
+    r"""Neural oscillators in layers, (4.2), called like ``nn.LSTM``.
 
     Equation (4.2) for layer l, with :math:`y^0 = u` the input:
 

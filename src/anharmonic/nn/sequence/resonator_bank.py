@@ -22,7 +22,7 @@ class _Terms(NamedTuple):
 
 
 class ResonatorBank(SequenceLayer):
-    r"""Bank of driven, damped oscillators, solved exactly; the call of ``nn.LSTM``.
+    r"""Bank of driven, damped oscillators, solved exactly, called like ``nn.LSTM``.
 
     .. math::
         y'' = \omega^2 (u - y) - \frac{\omega}{q}\, y', \qquad u = V x + b, \qquad z = y' / \omega

@@ -14,7 +14,7 @@ from anharmonic.ops import SkewEquation
 
 
 class SkewRNN(SequenceLayer):
-    r"""Recurrent network with a skew-symmetric state matrix, a stack with the call of ``nn.LSTM``.
+    r"""Recurrent network with a skew-symmetric state matrix, a stack called like ``nn.LSTM``.
 
     .. math::
         y_n = y_{n-1} + dt\, f(y_{n-1}, u_n), \qquad f(y, u) = f(0, u) + A(y, u)\, y

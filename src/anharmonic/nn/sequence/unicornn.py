@@ -19,7 +19,7 @@ KAIMING_SLOPE = 8  # of the paper's initialisation of V
 
 
 class UnICORNN(SequenceLayer):
-    r"""Undamped independent oscillators with learned time scales, with the call of ``nn.LSTM``.
+    r"""Undamped independent oscillators with learned time scales, called like ``nn.LSTM``.
 
     Equations (3.1), with y the positions, z the velocities and u the input:
 

@@ -169,7 +169,7 @@ def _compiler_at(given: str) -> tuple[list[str], str] | str:
     try:
         command = shlex.split(given)
     except ValueError as error:
-        return f"CC={given!r} is no command ({error})"
+        return f"CC={given!r} is not a command ({error})"
     found = shutil.which(command[0]) if command else None
     if found is None:
         return f"there is no C compiler {given!r} (set CC to one)"
