@@ -475,3 +475,10 @@ def test_a_compiler_that_writes_something_else(tmp_path):
     odd.chmod(0o755)
     run = run_program(CC=str(odd), **{build.FOLDER: str(tmp_path / "new")})
     assert run.stdout.startswith("False") and "no step" in run.stderr
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707])
+def test_a_folder_that_others_can_write_to(mode, tmp_path):
+    tmp_path.chmod(mode)
+    run = run_program(**{build.FOLDER: str(tmp_path)})
+    assert run.stdout.startswith("False") and "others can write" in run.stderr
