@@ -6,7 +6,7 @@
 # make docs   builds the site into build/site
 # make links   asks every address on the site whether it answers; needs a network
 # make mutate   plants errors one after the other and says which of them the tests find
-# make fuzz   fuzzes the readers of files and, with clang, the calls of the C library; SECONDS each;
+# make fuzz   fuzzes the readers of files and the calls of the C library (clang, or gcc), SECONDS each;
 #   then compiles PROGRAMS random steps and compares each with its loop
 # make aarch64   builds the C code for aarch64 and runs its exercise in an emulator (qemu-user, Linux)
 # Those that need Python make their own .venv; PYTHON chooses another interpreter (3.11 or newer).

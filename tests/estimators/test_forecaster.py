@@ -120,3 +120,20 @@ def test_series_of_one_channel_have_quantiles_last():
     X = np.sin(0.3 * np.arange(100))[None].repeat(2, axis=0)
     model = SequenceForecaster("GRU", horizon=3, quantiles=[0.2, 0.5], max_steps=5).fit(X)
     assert model.predict(X).shape == (2, 3, 2)
+
+
+@pytest.mark.parametrize("name", ["forecast", "known", "quantiles"])
+@pytest.mark.parametrize("wrong", [1, 0.5, "1", {1: 2}, np.ones((1, 1))])
+def test_lists_are_lists(name, wrong, series):
+    with pytest.raises(TypeError, match=f"{name} must be a list"):
+        SequenceForecaster("GRU", max_steps=1).set_params(**{name: wrong}).fit(series)
+
+
+def test_lists_may_be_arrays():
+    X = np.stack([np.sin(np.arange(60) / 3), np.arange(60) % 7])[None]
+    model = SequenceForecaster(
+        "GRU", horizon=2, known=np.array([1]), quantiles=np.array([0.1, 0.5]), max_steps=2
+    ).fit(X)
+    future = np.concatenate([X, [[[np.nan] * 2, [3.0] * 2]]], axis=2)
+    assert model.predict(future).shape == (1, 1, 2, 2)
+    assert np.isfinite(model.score(X))

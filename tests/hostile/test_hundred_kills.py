@@ -22,6 +22,11 @@ COMMANDS = {
     "train on folds and all": (*TRAIN[:3], "--epochs", "5", "--folds", "2", "--refit", *TINY),
     "resonators": ("train", "resonators", "d.npz", "--num-oscillators", "300", *TINY[2:]),
     "forecast": ("train", "gru", "s.csv", "--horizon", "2", "--epochs", "5", *TINY),
+    "folder": ("train", "lem", "rec", "--epochs", "10", *TINY),
+    "known": (
+        *("train", "gru", "k.csv", "--horizon", "2", "--known", "p", "--forecast", "a"),
+        *("--quantiles", "0.1", "0.5", "0.9", "--epochs", "5", *TINY),
+    ),
     "compare": ("compare", "d.npz", "--models", "GRU", "FastGRNN", "--epochs", "5", *TINY),
     "search": ("search", "gru", "d.npz", "--trials", "4", "--epochs", "5", *TINY),
     "predict": ("predict", RUN, "d.npz"),
@@ -68,6 +73,12 @@ def prepare(name):
     x = rng.standard_normal((40, 6, 2)).astype(np.float32)
     np.savez("d.npz", x=x, y=np.arange(40) % 2)
     Path("s.csv").write_text("a\n" + "".join(f"{np.sin(i / 3):.5f}\n" for i in range(120)))
+    rows = "".join(f"{np.sin(i / 3):.5f},{i % 7}\n" for i in range(120))
+    Path("k.csv").write_text(f"a,p\n{rows}")
+    for number, series in enumerate(x):
+        place = Path("rec", "ab"[number % 2])
+        place.mkdir(parents=True, exist_ok=True)
+        np.save(place / f"{number}.npy", series)
     if RUN in COMMANDS[name]:
         assert wait(begin((*TRAIN[:3], "--epochs", "1", "--streaming", *TINY))) == 0
 

@@ -238,3 +238,12 @@ print(len(found), len(set(found)), os.waitpid(child, 0)[1])
 @needs_library
 def test_several_threads_load_it_and_a_forked_child_has_it():
     assert fresh(THREADS)[1] == ["8", "1", "0"]
+
+
+@needs_library
+@pytest.mark.parametrize("size", ["nodes", "features"])
+@pytest.mark.parametrize("name", ["an_neighbour_sum", "an_gate", "an_gate_backward"])
+def test_graphs_of_a_negative_size_are_refused(name, size):
+    call = library.GraphCall(real_bytes=4, threads=1, nodes=3, features=2, power=1.0)
+    setattr(call, size, -1)
+    assert getattr(library.library(), name)(ctypes.byref(call)) == 3

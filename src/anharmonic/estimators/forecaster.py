@@ -134,9 +134,9 @@ class SequenceForecaster(TrainedEstimator):
         expected, came = f"more than horizon={horizon}", f"n_features={longest}"
         require(longest > horizon, "steps of X", came, expected, advice)
         options: dict[str, Any] = {"horizon": horizon, "window": self.window}
-        for name, channels in (("forecast", self.forecast), ("known", self.known)):
-            options[name] = [str(channel) for channel in channels or ()]
-        options["quantiles"] = list(self.quantiles or ())
+        for name in ("forecast", "known"):
+            options[name] = [str(channel) for channel in self._several(name)]
+        options["quantiles"] = self._several("quantiles")
         if round(VALID_SHARE * int(part.lengths.min())) < horizon:
             options["valid_share"] = 0.0  # no forecast could be judged
         self._train(part, **options)
@@ -158,7 +158,7 @@ class SequenceForecaster(TrainedEstimator):
         check_is_fitted(self)
         part, _ = read_sequences(self, X, reset=False)
         found = self._forecast(part)
-        found = found if self.quantiles else found[..., 0]
+        found = found if self._several("quantiles") else found[..., 0]
         return found[:, 0] if hasattr(self, "n_features_in_") else found
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -186,21 +186,33 @@ class SequenceForecaster(TrainedEstimator):
         steps = part.offsets[1:, None] + np.arange(-self.horizon, 0)
         truth = part.x[:, channels][steps].transpose(0, 2, 1)
         last = part.x[steps[:, 0] - 1][:, channels, None]
-        if self.known:  # stays known of the steps to forecast
+        if self._several("known"):  # stays known of the steps to forecast
             x = part.x.copy()
             x[steps[:, :, None], channels] = np.nan
             before = replace(part, x=x)
         else:
             rows = np.arange(len(part))
             before = part.slices(rows, np.zeros_like(rows), part.lengths - self.horizon)
-        levels = list(self.quantiles or (0.5,))
+        levels = self._several("quantiles") or [0.5]
         found = self._forecast(before)[..., levels.index(0.5)]
         errors, simple = truth - found, truth - last
         known = np.isfinite(simple)
         return 1 - float(np.square(errors[known]).sum() / np.square(simple[known]).sum())
 
+    def _several(self, name: str) -> list[Any]:
+        """An argument that holds several values, as a list."""
+        value = getattr(self, name)
+        if value is None:
+            return []
+        if isinstance(value, np.ndarray) and value.ndim == 1:
+            value = value.tolist()
+        fits = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+        require(fits, name, value, "a list", f"pass {name}=[...]", TypeError)
+        return list(value)
+
     def _forecast(self, part: Sequences) -> Floats:
         """Forecasts, [N, C, horizon, Q]; Q is 1 without quantiles."""
         found = self._model_outputs(part).astype(np.float64)
-        found = found.reshape(len(part), len(self.quantiles or "1"), self.horizon, -1)
+        count = len(self._several("quantiles")) or 1
+        found = found.reshape(len(part), count, self.horizon, -1)
         return found.transpose(0, 3, 2, 1)

@@ -157,6 +157,18 @@ def test_bounds_of_the_stiffness():
     assert float(high) == pytest.approx((3 + root) / 0.25)
 
 
+@pytest.mark.parametrize("options", FORMS)
+@pytest.mark.parametrize("value", [-100.0, 100.0])
+def test_steps_that_vanish_or_are_whole(options, value):
+    layer = ah.LinOSS(3, 6, **options)  # in float32
+    with torch.no_grad():
+        layer.raw_step_l0.fill_(value)
+    output, _ = layer(torch.ones(20, 2, 3))
+    output.sum().backward()
+    assert output.isfinite().all()
+    assert all(parameter.grad.isfinite().all() for parameter in layer.parameters())
+
+
 def test_block_is_its_equation():
     torch.manual_seed(0)
     block = ah.LinOSSBlock(4, 3, dtype=torch.float64)

@@ -512,3 +512,27 @@ def test_a_compiler_that_writes_something_else(tmp_path):
     odd.chmod(0o755)
     run = run_program(CC=str(odd), **{build.FOLDER: str(tmp_path / "new")})
     assert run.stdout.startswith("False") and "no step" in run.stderr
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707])
+def test_a_folder_that_others_can_write_to(mode, tmp_path):
+    tmp_path.chmod(mode)
+    run = run_program(**{build.FOLDER: str(tmp_path)})
+    assert run.stdout.startswith("False") and "others can write" in run.stderr
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [r"s/= tanh_of(\(v[0-9]*\))/= \1/", r"s/= (v6 \* v6)/= (v6 * v6 * v6)/"],
+    ids=["forward", "backward"],
+)
+def test_a_compiler_that_makes_something_else_of_a_step(edit, tmp_path):
+    wrong = tmp_path / "cc"
+    wrong.write_text(
+        '#!/bin/sh\nfor word; do case "$word" in *step.c) '
+        f"sed -i '{edit}' \"$word\";; esac; done\n"
+        'exec cc "$@"\n'
+    )
+    wrong.chmod(0o755)
+    run = run_program(CC=str(wrong), **{build.FOLDER: str(tmp_path / "new")})
+    assert run.stdout.startswith("False") and "does not agree" in run.stdout

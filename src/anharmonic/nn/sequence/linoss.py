@@ -17,6 +17,10 @@ _RADII = (0.9, 1.0)
 """Between these lie the eigenvalues of damped oscillators at the start."""
 
 
+_LEAST_STEP = 1e-8
+"""Shorter steps do not need a tighter bound of the stiffness."""
+
+
 class _Terms(NamedTuple):
     """Step Δ and stiffness A of every oscillator, 1 / S, and its eigenvalues exp(log_r ± i θ)."""
 
@@ -199,5 +203,6 @@ class LinOSS(SequenceLayer):
 
 def _stable_stiffness(step: Tensor, S: Tensor) -> tuple[Tensor, Tensor]:
     """The smallest and largest A for which the eigenvalues of IMEX are complex."""
-    root = 2 * S.sqrt()
-    return (1 + S - root) / (step * step), (1 + S + root) / (step * step)
+    step = step.clamp(min=_LEAST_STEP)  # its square is not 0
+    root = S.sqrt()
+    return ((S - 1) / (step * (1 + root))).square(), ((1 + root) / step).square()
