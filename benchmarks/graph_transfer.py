@@ -10,9 +10,9 @@ printed first.
 The task asked here: source and target hold random values and are flagged, and each must give the
 other's. Nothing of a node's own says the answer: without messages over all hops the error of a
 value is that of a uniform number, 1/12 = 0.083. All models have the same encoder and decoder, as
-many layers as there are hops (the mix of wave layers twice as many), 64 training graphs drawn anew in each step, and Adam at the best of
-two rates by a validation draw of its own; printed is the mean squared error on a test draw, of
-one seed after the other.
+many layers as there are hops (the mix of wave layers twice as many), 64 training graphs drawn anew
+in each step, and Adam at the best of two rates by a validation draw of its own; printed is the mean
+squared error on a test draw, of one seed after the other.
 """
 
 import argparse
