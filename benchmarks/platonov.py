@@ -154,21 +154,17 @@ def search(name: str, model: str, part: str = "search") -> list[dict[str, Any]]:
     return [line for line in lines() if key <= line.items()]
 
 
-def table(sets: list[str]) -> str:
-    """Mean and standard deviation of the test scores over splits."""
+def table() -> str:
+    """Mean and standard deviation of the test scores over splits, of sets that are finished."""
     rows = [
         f"| set | {' | '.join(MODELS)} | tuned classic, reported |",
         f"| --- |{' ---: |' * (len(MODELS) + 1)}",
     ]
-    for name in sets:
-        cells = []
-        for model in MODELS:
-            found = [line["test"] for line in search(name, model, "test")]
-            enough = len(found) == SPLITS
-            cells.append(
-                f"{statistics.fmean(found):.1f} ± {statistics.stdev(found):.1f}" if enough else "-"
-            )
-        rows.append(f"| {name} | {' | '.join(cells)} | {PUBLISHED[name]} |")
+    for name in STEPS:
+        by_model = [[line["test"] for line in search(name, m, "test")] for m in MODELS]
+        if all(len(found) == SPLITS for found in by_model):
+            cells = [f"{statistics.fmean(x):.1f} ± {statistics.stdev(x):.1f}" for x in by_model]
+            rows.append(f"| {name} | {' | '.join(cells)} | {PUBLISHED[name]} |")
     return "\n".join(rows)
 
 
@@ -185,7 +181,7 @@ def main() -> None:
     for name in given.sets:
         for model in given.models:
             run(name, model, given.trials, lambda: time.monotonic() < end)
-    print(table(given.sets))
+    print(table())
 
 
 if __name__ == "__main__":
