@@ -53,7 +53,7 @@ OURS: dict[str, dict[str, Any]] = {
     "LinOSSNetwork": {"num_layers": 2},
     "NeuralOscillator": {"dt": 1.0},
     "MultiLayerNeuralOscillator": {"dt": 1.0},
-    "SkewRNN": {"dt": 1.0},
+    "SkewRNN": {},
     "ResonatorBank": {},
 }
 """Options of our models: time steps so large that a single input counts, as these tasks ask. They
