@@ -75,6 +75,21 @@ def test_test_classes_are_not_looked_at(model, tmp_path):
     assert said[0] == said[1]
 
 
+@pytest.mark.parametrize("norm", ["layer", "batch"])
+def test_a_gate_of_normalised_features_starts_as_open(norm, tmp_path):
+    task = GraphFileTask(graph(tmp_path, same=0.9))
+    batch = task.splits().train.batch
+    given = {"num_layers": 16, "norm": norm}
+    options = graph_settings("GradientGating", task, given)[1] | given | {"input_dropout": 0.0}
+    torch.manual_seed(1)
+    network = GradientGatingNetwork(task.input_size, task.output_size, **options)
+    # As in training, where a batch norm has the statistics of the graph.
+    with torch.no_grad():
+        x = network.train()._encode(batch.x)
+        _, states = network.block(x, batch.graph, return_states=True)
+    assert 0.5 < float(states.tau.mean((1, 2)).sum()) / (0.3 * 16) < 2
+
+
 @pytest.mark.parametrize("layers", [3, 8, 32, 128])
 def test_a_gate_starts_neither_shut_nor_wide_open(layers, tmp_path):
     task = GraphFileTask(graph(tmp_path, same=0.9))

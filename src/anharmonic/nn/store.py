@@ -248,7 +248,9 @@ def from_pretrained(folder: str | Path) -> Any:
                 "save the model again or get the folder again",
             )
         ) from error
-    dtype = next((v.dtype for v in weights.values()), torch.float32)
+    # Batch norms count their batches in whole numbers.
+    real = (v.dtype for v in weights.values() if v.is_floating_point())
+    dtype = next(real, torch.float32)
     try:
         _compare(kind, arguments, weights, dtype)
         model = kind(**arguments, dtype=dtype)

@@ -161,11 +161,14 @@ def _gate_scale(task: Task, batch: GraphBatch, options: dict[str, Any]) -> float
     """The power of two that opens a new network's gate as far as it should be; reads no labels."""
     total = min(max(_RATE * options["num_layers"], _FEWEST_RATES), _MOST_RATES)
 
+    # A new batch norm does nothing outside of training; a layer norm gives the size it will have.
+    norm = {"norm": "layer"} if options.get("norm") == "batch" else {}
+
     def off(scale: float) -> float:
         with torch.random.fork_rng():
             torch.manual_seed(0)
             network = GradientGatingNetwork(
-                task.input_size, task.output_size, **(options | {"gate_scale": scale})
+                task.input_size, task.output_size, **(options | norm | {"gate_scale": scale})
             )
         rates = sum(float(tau.mean()) for tau in gate_rates(network, batch.x, batch.graph))
         return abs(math.log(max(rates, 1e-9) / total))

@@ -13,6 +13,8 @@ from anharmonic import _checks, _tensors
 from anharmonic.ops.graph import Adjacency, check_edges
 
 Activation = Callable[[Tensor], Tensor]
+CONV_EXAMPLE = "a convolution, such as torch_geometric.nn.GCNConv(64, 64)"
+NORM_EXAMPLE = "a norm, such as torch.nn.LayerNorm(64)"
 
 _ACTIVATIONS: dict[str, Activation] = {
     "relu": torch.relu,
@@ -23,14 +25,14 @@ _ACTIVATIONS: dict[str, Activation] = {
 }
 
 
-def modules(name: str, value: Any, num_layers: int) -> nn.ModuleList:
-    """Return one convolution for all layers or one for each as a list, or raise an error."""
-    is_list = not isinstance(value, nn.Module) or isinstance(value, nn.ModuleList)
+def modules(name: str, value: Any, num_layers: int, example: str = CONV_EXAMPLE) -> nn.ModuleList:
+    """Return one module for all layers or one for each as a list, or raise an error."""
+    is_list = not isinstance(value, nn.Module | str) or isinstance(value, nn.ModuleList)
     entries = list(value) if is_list and isinstance(value, Iterable) else [value]
     for entry in entries:
         _checks.require(
             isinstance(entry, nn.Module), name, entry, "a torch.nn.Module or a list of them",
-            "pass a convolution, such as torch_geometric.nn.GCNConv(64, 64)", TypeError,
+            f"pass {example}", TypeError,
         )  # fmt: skip
     _checks.require(
         not is_list or len(entries) == num_layers, f"the length of the list {name}", len(entries),

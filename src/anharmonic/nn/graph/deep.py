@@ -14,7 +14,13 @@ import torch
 from torch import Tensor, nn
 
 from anharmonic import _checks, _tensors
-from anharmonic.nn.graph.arguments import check_edge_options, check_input, is_symbol, modules
+from anharmonic.nn.graph.arguments import (
+    NORM_EXAMPLE,
+    check_edge_options,
+    check_input,
+    is_symbol,
+    modules,
+)
 from anharmonic.nn.graph.convolve import convolve, redraw
 from anharmonic.ops.graph import Adjacency, as_int64, edges_of
 
@@ -47,6 +53,8 @@ class DeepGraphLayer(nn.Module):
         num_layers: Layers L >= 1.
         checkpoint: Whether the backward pass computes the states anew from every sqrt(L)-th, so
             that memory grows with sqrt(L).
+        norm: Applied to what conv returns, before the activation; one module shared by all layers,
+            or a list with one per layer. None for none.
 
     Shape:
         x [N, m]; edge_index [2, E], a sparse adjacency [N, N] whose row i holds the edges that end
@@ -62,12 +70,19 @@ class DeepGraphLayer(nn.Module):
     """Whether steps read ``GraphInputs.adjacency``."""
 
     def __init__(
-        self, conv: nn.Module | Iterable[nn.Module], num_layers: int, checkpoint: bool
+        self,
+        conv: nn.Module | Iterable[nn.Module],
+        num_layers: int,
+        checkpoint: bool,
+        norm: nn.Module | Iterable[nn.Module] | None = None,
     ) -> None:
         super().__init__()
         self.num_layers = _checks.positive_int("num_layers", num_layers)
         self.checkpoint = _checks.boolean("checkpoint", checkpoint)
         self.convs = modules("conv", conv, self.num_layers)
+        self.norms = None
+        if norm is not None:
+            self.norms = modules("norm", norm, self.num_layers, NORM_EXAMPLE)
         self._last: tuple[Any, int, int, Adjacency] | None = None
 
     def reset_parameters(self) -> None:
@@ -153,6 +168,20 @@ class DeepGraphLayer(nn.Module):
         for n in range(first, last):
             states = self._step(n, states, inputs)[: len(states)]
         return states
+
+    def _coupling(
+        self,
+        convs: nn.ModuleList,
+        norms: nn.ModuleList | None,
+        n: int,
+        x: Tensor,
+        inputs: GraphInputs,
+    ) -> Tensor:
+        """Return the convolution of layer n, normalised if there are norms."""
+        result = self._convolve(convs, n, x, inputs)
+        if norms is None:
+            return result
+        return norms[n if len(norms) > 1 else 0](result)  # type: ignore[no-any-return]
 
     def _convolve(self, convs: nn.ModuleList, n: int, x: Tensor, inputs: GraphInputs) -> Tensor:
         conv = convs[n if len(convs) > 1 else 0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import torch
@@ -16,6 +17,7 @@ from anharmonic.nn.store import Stored
 from anharmonic.ops.graph import as_int64
 
 POOLS = ("sum", "mean", "max")
+_NORMS: dict[str, Callable[[int], nn.Module]] = {"layer": nn.LayerNorm, "batch": nn.BatchNorm1d}
 
 
 class GraphNetwork(Stored):
@@ -44,6 +46,7 @@ class GraphNetwork(Stored):
         conv: The convolution's name, see ``anharmonic.nn.graph.convolutions.CONVS``.
         heads: Attention heads, averaged.
         shared: Whether all layers share one convolution.
+        norm: "layer" or "batch" for a norm after every convolution, None for none.
         device: Where the parameters live.
         dtype: Floating-point type of the parameters.
 
@@ -131,6 +134,13 @@ class GraphNetwork(Stored):
         if self.shared:
             return make_conv(*arguments)
         return [make_conv(*arguments) for _ in range(self.num_layers)]
+
+    def _make_norms(self, norm: str | None, *others: str) -> list[nn.Module] | None:
+        """Check and keep the choice of a norm; make one for each layer, but none of the others."""
+        self.norm = norm if norm is None else _checks.choice("norm", norm, (*_NORMS, *others))
+        if norm is None or norm in others:
+            return None
+        return [_NORMS[norm](self.hidden_size) for _ in range(self.num_layers)]
 
     def forward(
         self, x: Tensor, edge_index: Any, membership: Tensor | None = None, num_graphs: int = 1

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from anharmonic import _checks, ops
 from anharmonic.nn.graph.arguments import Activation, activation_function, modules
@@ -51,6 +53,10 @@ class GradientGating(DeepGraphLayer):
             ``|.|^p`` inside tanh (8.26).
         rate_exponent: a >= 0 (section 8.4); 1 is G², 0 the plain network without gating.
         gate_scale: Factor > 0 of τ̂. More than 1 opens a gate that small features shut.
+        norm: Applied to F(X) before σ, such as ``[torch.nn.LayerNorm(16) for _ in range(8)]``; one
+            module is shared by all layers, a list gives one per layer. None for
+            none. A ``gate_conv`` gets copies of them.
+        dropout: Probability in [0, 1) of zeroing an entry of σ(F(X)).
         activation: σ, a function or "relu", "elu", "tanh", "gelu", "identity".
         gate_activation: σ̂, likewise.
         checkpoint: Whether the backward pass computes the states anew from every sqrt(L)-th, so
@@ -66,8 +72,8 @@ class GradientGating(DeepGraphLayer):
 
     Note:
         The published code takes the mean over out-neighbours: ``aggr="mean", neighbours="out"``.
-        The gradient of ``|d|^p`` is taken as 0 at d = 0 for every p. A convolution with running
-        statistics (batch norm) updates them twice with ``checkpoint``.
+        The gradient of ``|d|^p`` is taken as 0 at d = 0 for every p. Running statistics (batch
+        norm) are updated twice with ``checkpoint``.
 
     Example:
         >>> import anharmonic as ah, torch
@@ -98,29 +104,34 @@ class GradientGating(DeepGraphLayer):
         single_rate: bool = False,
         rate_exponent: float = 1.0,
         gate_scale: float = 1.0,
+        norm: nn.Module | Iterable[nn.Module] | None = None,
+        dropout: float = 0.0,
         activation: str | Activation = "relu",
         gate_activation: str | Activation = "relu",
         checkpoint: bool = False,
     ) -> None:
-        super().__init__(conv, num_layers, checkpoint)
+        super().__init__(conv, num_layers, checkpoint, norm)
         self.p = _checks.number("p", p, low=0.0, low_open=True)
         self.gate_convs = (
             None if gate_conv is None else modules("gate_conv", gate_conv, self.num_layers)
         )
+        self.gate_norms = None if self.gate_convs is None else copy.deepcopy(self.norms)
         self.aggr = _checks.choice("aggr", aggr, ("sum", "mean", "max"))
         self.neighbours = _checks.choice("neighbours", neighbours, ("in", "out"))
         self.single_rate = _checks.boolean("single_rate", single_rate)
         self.rate_exponent = _checks.number("rate_exponent", rate_exponent, low=0.0)
         self.gate_scale = _checks.number("gate_scale", gate_scale, low=0.0, low_open=True)
+        self.dropout = _checks.probability("dropout", dropout)
         self._sigma = activation_function("activation", activation)
         self._gate_sigma = activation_function("gate_activation", gate_activation)
 
     def _step(self, n: int, states: tuple[Tensor, ...], inputs: GraphInputs) -> tuple[Tensor, ...]:
         (x,) = states
-        coupling = self._convolve(self.convs, n, x, inputs)
+        coupling = self._coupling(self.convs, self.norms, n, x, inputs)
         target = self._sigma(coupling)
         if self.gate_convs is not None:
-            tau_hat = self._gate_sigma(self._convolve(self.gate_convs, n, x, inputs))
+            own_coupling = self._coupling(self.gate_convs, self.gate_norms, n, x, inputs)
+            tau_hat = self._gate_sigma(own_coupling)
         else:
             same = self._gate_sigma is self._sigma
             tau_hat = target if same else self._gate_sigma(coupling)
@@ -133,6 +144,7 @@ class GradientGating(DeepGraphLayer):
             single_rate=self.single_rate,
         )
         rate = tau if self.rate_exponent == 1 else _power(tau, self.rate_exponent)
+        target = functional.dropout(target, self.dropout, self.training) if self.dropout else target
         target, rate = target.to(x.dtype), rate.to(x.dtype)  # autocast makes some of them lower
         return torch.lerp(x, target, rate.expand_as(x)), tau  # (1 - rate) x + rate target
 

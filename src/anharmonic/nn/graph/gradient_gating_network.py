@@ -22,6 +22,10 @@ class GradientGatingNetwork(GraphNetwork):
         shared: Whether all layers share one convolution.
         separate_gate: Whether the gate has a convolution of its own, of the same kind.
         activation: σ and σ̂ by name; ``group_mean`` has elu in their place.
+        norm: "layer" or "batch": a norm of every layer's F(X) and F̂(X), before
+            the activation. None for none.
+        residual: Residual terms of the convolutions: "v1", "v2", "plain"; None for none. See
+            ``anharmonic.nn.graph.couplings.ResidualCoupling``.
         group_mean: The published code's mean over neighbouring channels (GAT).
         device: Where the parameters live.
         dtype: Floating-point type of the parameters.
@@ -41,6 +45,7 @@ class GradientGatingNetwork(GraphNetwork):
         single_rate: Whether a node has one rate for all channels.
         rate_exponent: a >= 0, see ``GradientGating``.
         gate_scale: Factor > 0 of the gate's features, see ``GradientGating``.
+        dropout: Dropout in [0, 1) on σ(F(X)) of every layer.
         checkpoint: Whether memory grows with sqrt(L) only.
 
     Shape:
@@ -58,7 +63,8 @@ class GradientGatingNetwork(GraphNetwork):
 
     block_type = GradientGating
     block_options = (
-        "p", "aggr", "neighbours", "single_rate", "rate_exponent", "gate_scale", "checkpoint",
+        "p", "aggr", "neighbours", "single_rate", "rate_exponent", "gate_scale", "dropout",
+        "checkpoint",
     )  # fmt: skip
 
     def __init__(
@@ -71,6 +77,8 @@ class GradientGatingNetwork(GraphNetwork):
         shared: bool = True,
         separate_gate: bool = False,
         activation: str = "relu",
+        norm: str | None = None,
+        residual: str | None = None,
         group_mean: bool = False,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
@@ -79,13 +87,17 @@ class GradientGatingNetwork(GraphNetwork):
         block_options = {name: options.pop(name) for name in self.block_options if name in options}
         super().__init__(input_size, output_size, **options)
         self.separate_gate = _checks.boolean("separate_gate", separate_gate)
-        self.activation, self.group_mean = activation, group_mean
-        convs = self._make_convs(conv, heads, shared, group_mean=group_mean)
-        gate = (
-            self._make_convs(conv, heads, shared, group_mean=group_mean) if separate_gate else None
-        )
+        self.activation, self.residual, self.group_mean = activation, residual, group_mean
+        choice = (conv, heads, shared, residual, group_mean)
+        convs = self._make_convs(*choice)
+        gate = self._make_convs(*choice) if separate_gate else None
         sigma = "identity" if group_mean else activation
         self._make_block(
-            convs, block_options, gate_conv=gate, activation=sigma, gate_activation=sigma
+            convs,
+            block_options,
+            gate_conv=gate,
+            norm=self._make_norms(norm),
+            activation=sigma,
+            gate_activation=sigma,
         )
         self._make_ends(device, dtype)

@@ -50,6 +50,8 @@ class GraphCON(DeepGraphLayer):
         initial_velocity: "features" (Y^0 = X^0, as in the published code), "zero", or "rest":
             velocities lie half a step before the features, where a node at rest has
             Y^0 = -dt/2 X''. The first layer then moves by dt/2 X'' dt, and errors are of order dt².
+        norm: Applied to F(X) before σ, such as ``[torch.nn.LayerNorm(16) for _ in range(8)]``; one
+            module is shared by all layers, a list gives one per layer. None for none.
         dropout: Probability in [0, 1) of zeroing an entry of X and of Y, independently, before
             the first and after every layer.
         trainable_frequency: Whether γ = relu(raw_frequency) is learned.
@@ -72,8 +74,7 @@ class GraphCON(DeepGraphLayer):
         dt²γ + 2 dt α <= 4 (< 4 for α = 0) and γ + α > 0. Beyond 4 there is a ``StabilityWarning``,
         but not for γ = α = 0, the paper's values for web pages, where they grow linearly with
         depth. Coupled, an undamped network with ReLU can still grow without bound; dt = 0.1 kept it
-        for 1000 layers. A convolution with running statistics (batch norm) updates them twice with
-        ``checkpoint``.
+        for 1000 layers. Running statistics (batch norm) are updated twice with ``checkpoint``.
 
     Example:
         >>> import anharmonic as ah, torch
@@ -101,12 +102,13 @@ class GraphCON(DeepGraphLayer):
         *,
         activation: str | Activation = "relu",
         initial_velocity: str = "features",
+        norm: nn.Module | Iterable[nn.Module] | None = None,
         dropout: float = 0.0,
         trainable_frequency: bool = False,
         trainable_damping: bool = False,
         checkpoint: bool = False,
     ) -> None:
-        super().__init__(conv, num_layers, checkpoint)
+        super().__init__(conv, num_layers, checkpoint, norm)
         self.dt = _checks.number("dt", dt, low=0.0, low_open=True)
         self.frequency = _checks.number("frequency", frequency, low=0.0)
         self.damping = _checks.number("damping", damping, low=0.0)
@@ -140,7 +142,7 @@ class GraphCON(DeepGraphLayer):
         x, y = states
         gamma = torch.relu(self.raw_frequency) if self.trainable_frequency else self.frequency
         alpha = torch.relu(self.raw_damping) if self.trainable_damping else self.damping
-        coupling = self._sigma(self._convolve(self.convs, n, x, inputs))
+        coupling = self._sigma(self._coupling(self.convs, self.norms, n, x, inputs))
         # From rest, half a step is behind the velocity, which is still 0.
         dt = self.dt / 2 if n == 0 and self.initial_velocity == "rest" else self.dt
         y, pull = y * (1 - self.dt * alpha), x.new_tensor(-dt) * gamma

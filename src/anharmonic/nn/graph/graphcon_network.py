@@ -21,6 +21,7 @@ class GraphCONNetwork(GraphNetwork):
         shared: Whether all layers share one convolution.
         dt: Step size, > 0.
         activation: σ by name; ``group_mean`` has elu in its place.
+        norm: "layer" or "batch": a norm of every layer's F(X), before σ. None for none.
         residual: The published code's residual terms: "v1", "v2", "plain"; None for none.
         group_mean: The published code's mean over neighbouring channels (GAT).
         device: Where the parameters live.
@@ -72,6 +73,7 @@ class GraphCONNetwork(GraphNetwork):
         shared: bool = True,
         dt: float = 1.0,
         activation: str = "relu",
+        norm: str | None = None,
         residual: str | None = None,
         group_mean: bool = False,
         device: torch.device | str | None = None,
@@ -82,7 +84,8 @@ class GraphCONNetwork(GraphNetwork):
         super().__init__(input_size, output_size, **options)
         convs = self._make_convs(conv, heads, shared, residual, group_mean)
         sigma = "identity" if group_mean else activation
-        self._make_block(convs, block_options, dt=dt, activation=sigma)
+        norms = self._make_norms(norm)
+        self._make_block(convs, block_options, norm=norms, dt=dt, activation=sigma)
         self.dt, self.activation = self.block.dt, activation
         self.residual, self.group_mean = residual, group_mean
         self._make_ends(device, dtype)

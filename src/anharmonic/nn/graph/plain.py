@@ -16,10 +16,15 @@ from anharmonic.nn.graph.encoder_decoder import GraphNetwork
 
 
 class PlainGNN(GraphNetwork):
-    r"""A stack of convolutions, with PairNorm or jumping knowledge as options.
+    r"""A stack of convolutions, with residual terms, norms or jumping knowledge as options.
 
     .. math::
         X^n = \sigma(F_n(X^{n-1}))
+
+    With ``residual="plain"``, a norm and dropout this is the tuned classic of Luo et al.,
+
+    .. math::
+        X^n = \text{dropout}(\sigma(\text{norm}(F_n(X^{n-1}) + R_n X^{n-1} + r_n)))
 
     Convolution "MLP" looks at no neighbour.
 
@@ -32,7 +37,9 @@ class PlainGNN(GraphNetwork):
         shared: Whether all layers share one convolution.
         activation: σ by name.
         dropout: Dropout in [0, 1) after every layer.
-        norm: "pair" for PairNorm after every convolution, None for none.
+        norm: "layer", "batch" or "pair" (PairNorm) for a norm before every σ, None for none.
+        residual: Residual terms of the convolutions: "plain" as above, "v1", "v2"; None for none.
+            See ``anharmonic.nn.graph.couplings.ResidualCoupling``.
         jump: What of all layers the decoder sees: "cat" or "max" (JKNet), None for the last.
         device: Where the parameters live.
         dtype: Floating-point type of the parameters.
@@ -59,7 +66,8 @@ class PlainGNN(GraphNetwork):
         torch.Size([4, 3])
 
     References:
-        Zhao and Akoglu, PairNorm, ICLR 2020; Xu et al., Jumping Knowledge Networks, ICML 2018.
+        Zhao and Akoglu, PairNorm, ICLR 2020; Xu et al., Jumping Knowledge Networks, ICML 2018;
+        Luo, Shi and Wu, Classic GNNs are Strong Baselines, NeurIPS 2024.
     """
 
     def __init__(
@@ -74,20 +82,23 @@ class PlainGNN(GraphNetwork):
         activation: str = "relu",
         dropout: float = 0.0,
         norm: str | None = None,
+        residual: str | None = None,
         jump: str | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
         **options: Any,
     ) -> None:
         super().__init__(input_size, output_size, num_layers=num_layers, **options)
-        convs = self._make_convs(conv, heads, shared)
+        convs = self._make_convs(conv, heads, shared, residual)
+        self.residual = residual
         self.activation = activation
         self._sigma = activation_function("activation", activation)
         self.dropout = _checks.probability("dropout", dropout)
-        self.norm = norm if norm is None else _checks.choice("norm", norm, ("pair",))
+        norms = self._make_norms(norm, "pair")
         self.jump = jump if jump is None else _checks.choice("jump", jump, ("cat", "max"))
         self.convs = nn.ModuleList([convs] if isinstance(convs, nn.Module) else convs)
-        self.pair_norm = None if norm is None else library().PairNorm()
+        self.norms = None if norms is None else nn.ModuleList(norms)
+        self.pair_norm = library().PairNorm() if norm == "pair" else None
         self._make_ends(device, dtype)
 
     def _decoder_width(self) -> int:
@@ -98,6 +109,8 @@ class PlainGNN(GraphNetwork):
         layers = []
         for n in range(self.num_layers):
             x = convolve(self.convs[0 if self.shared else n], x, graph)
+            if self.norms is not None:
+                x = self.norms[n](x)
             if self.pair_norm is not None:
                 x = self.pair_norm(x, membership)
             x = functional.dropout(self._sigma(x), self.dropout, self.training)
