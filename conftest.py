@@ -3,12 +3,13 @@
 import contextlib
 import functools
 import heapq
+import itertools
 import os
 import threading
 import time
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -31,7 +32,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks as ``slow`` the cases of tests marked ``covering`` that the fast suite can do without.
 
-    ``@pytest.mark.covering`` keeps cases until every value of every parameter occurs;
+    ``@pytest.mark.covering`` keeps cases until every value of every parameter occurs,
+    ``covering(2)`` until every pair of values does (pairwise testing), and
     ``covering("layer dtype", "check")`` until every pair of layer and dtype and every check does.
     """
     tests = defaultdict(list)
@@ -50,7 +52,12 @@ def _covered(case: pytest.Item) -> set[tuple[str, ...]]:
     params = case.callspec.params  # type: ignore[attr-defined]
     marker = case.get_closest_marker("covering")
     assert marker is not None
-    groups = [group.split() for group in marker.args] or [[name] for name in params]
+    groups: list[Sequence[str]]
+    if all(isinstance(group, int) for group in marker.args):
+        (strength,) = marker.args or (1,)
+        groups = list(itertools.combinations(params, min(strength, len(params))))
+    else:
+        groups = [group.split() for group in marker.args]
     return {tuple(f"{name}={params[name]!r}" for name in group) for group in groups}
 
 

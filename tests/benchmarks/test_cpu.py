@@ -26,6 +26,7 @@ def test_targets_are_those_we_set_out_for():
     assert {name: case.target for name, case in CASES.items()} == TARGETS
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("entrant", INSTALLED)
 @pytest.mark.parametrize("name", CASES)
 def test_every_entrant_has_the_sizes_and_runs(entrant, name):

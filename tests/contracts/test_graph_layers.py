@@ -374,6 +374,7 @@ class Own(nn.Module):
         return self.conv(x, edge_index)
 
 
+@pytest.mark.covering
 @over_layers
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_reset_parameters_draws_anew(kind, wrapped):

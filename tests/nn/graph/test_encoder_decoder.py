@@ -30,6 +30,7 @@ def draw(nodes=5):
     return torch.rand(nodes, 6, generator=torch.Generator().manual_seed(0))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("conv", CONVS)
 @pytest.mark.parametrize("name", ["GraphCON", "GradientGating", "PlainGNN"])
 def test_every_convolution_trains(name, conv):
@@ -40,6 +41,7 @@ def test_every_convolution_trains(name, conv):
     assert model.encoder.weight.grad.abs().sum() > 0
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", list_models("graph"))
 @pytest.mark.parametrize("pool", ["sum", "mean", "max"])
 def test_graph_level_pools_each_graph(name, pool):

@@ -183,6 +183,7 @@ BUILT_IN = {
 }
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("dtype, bound", [(torch.float64, 1e-12), (torch.float32, 2e-6)])
 @pytest.mark.parametrize("name", BUILT_IN)
 def test_built_in_layers(name, dtype, bound):

@@ -182,6 +182,7 @@ def call(cell, sizes, dtype, compiled, memory):
     return [v.detach() for v in (output, *end)] + list(grads)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("name", CELLS)
 def test_float64(name, sizes, monkeypatch):
