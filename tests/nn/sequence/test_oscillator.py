@@ -30,7 +30,7 @@ def at_the_end(layer, steps, end):
     return torch.cat(tuple(state))
 
 
-@pytest.mark.covering(2)
+@pytest.mark.covering("kind scheme", "activation")
 @pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
 @pytest.mark.parametrize("activation", ["tanh", "sin"])
 @pytest.mark.parametrize("scheme, order", list(zip(SCHEMES, (1, 2), strict=True)))
