@@ -24,7 +24,7 @@ QUESTIONS = (
 
 
 class Question(Protocol):
-    """What a module of a question has."""
+    """What a module of a question has; ``draw(results)`` as well where a page has a picture."""
 
     PACKAGES: Sequence[str]
     """Packages whose versions each result says."""
@@ -49,10 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="small sizes; nothing is written")
     parser.add_argument("--data", type=Path, help="folder of data sets (learning and ucr)")
     options = parser.parse_args(argv)
-    return answer(importlib.import_module(options.question), options)
+    question: Any = importlib.import_module(options.question)
+    return answer(question, options)
 
 
-def answer(question: Any, options: argparse.Namespace) -> int:
+def answer(question: Question, options: argparse.Namespace) -> int:
     """Measure, store, print and write the tables of a question; return the exit code."""
     name, found = options.question, []
     if not options.tables:
