@@ -2,10 +2,14 @@
 
 import contextlib
 import functools
+import heapq
+import itertools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -22,6 +26,62 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skips what is marked ``papers`` where that package is not installed."""
     if item.get_closest_marker("papers"):
         pytest.importorskip("anharmonic_papers", reason="anharmonic-papers is not installed")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks as ``slow`` the cases of tests marked ``covering`` that the fast suite can do without.
+
+    ``@pytest.mark.covering`` keeps cases until every value of every parameter occurs,
+    ``covering(2)`` until every pair of values does (pairwise testing), and
+    ``covering("layer dtype", "check")`` until every pair of layer and dtype and every check does.
+    """
+    tests = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("covering") and not item.get_closest_marker("slow"):
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        needed = [_covered(case) for case in cases]
+        for case, is_kept in zip(cases, _covering(needed, cases), strict=True):
+            if not is_kept:
+                case.add_marker("slow")
+
+
+def _covered(case: pytest.Item) -> set[tuple[str, ...]]:
+    """The combinations of parameters that must occur and occur in this case."""
+    params = case.callspec.params  # type: ignore[attr-defined]
+    marker = case.get_closest_marker("covering")
+    assert marker is not None
+    groups: list[Sequence[str]]
+    if all(isinstance(group, int) for group in marker.args):
+        (strength,) = marker.args or (1,)
+        groups = list(itertools.combinations(params, min(strength, len(params))))
+    else:
+        groups = [group.split() for group in marker.args]
+    return {tuple(f"{name}={params[name]!r}" for name in group) for group in groups}
+
+
+def _covering(needed: list[set[tuple[str, ...]]], cases: list[pytest.Item]) -> list[bool]:
+    """Which cases to keep: always one with most combinations that are still missing.
+
+    Among equals the digest of the name decides, so that values of other parameters are mixed.
+    """
+    missing, kept = set().union(*needed), [False] * len(cases)
+    # Gains only shrink: a case whose gain is still that of the heap has the largest.
+    heap = [
+        (-len(n), zlib.crc32(c.nodeid.encode()), i)
+        for i, (n, c) in enumerate(zip(needed, cases, strict=True))
+    ]
+    heapq.heapify(heap)
+    while missing:
+        gain, digest, i = heapq.heappop(heap)
+        now = -len(needed[i] & missing)
+        if now == gain:
+            kept[i] = True
+            missing -= needed[i]
+        elif now < 0:
+            heapq.heappush(heap, (now, digest, i))
+    return kept
 
 
 @pytest.fixture

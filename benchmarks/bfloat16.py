@@ -1,6 +1,4 @@
-r"""Products in bfloat16 on a CPU: speed, errors, and the accuracy of what is trained.
-
-python benchmarks/bfloat16.py --json benchmarks/bfloat16.json --readme benchmarks/README.md
+"""Products in bfloat16 on a CPU: speed, errors, and the accuracy of what is trained.
 
 Needs a processor with AVX512-BF16. Digits are scikit-learn's, pixel by pixel, every fifth image for
 the test; GunPointAgeSpan with its official split is read from ``ucr/`` in ANHARMONIC_DATA.
@@ -8,12 +6,12 @@ the test; GunPointAgeSpan with its official split is read from ``ucr/`` in ANHAR
 
 from __future__ import annotations
 
-import contextlib
-import json
+import functools
 import os
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +20,17 @@ import torch
 from torch import Tensor, nn
 
 import anharmonic as ah
-from anharmonic import diagnostics
-from harness import isolated, speed_report
-from harness.cases import LSTM
-from harness.speed import take_turns
+from harness import isolated
+from harness.results import Result, caption, duration, markdown_table, plural
+from harness.speed import LSTM, medians
 
+PACKAGES = ("torch",)
+PAGES = {"bfloat16": ("benchmarks/README.md",)}
 MODELS = ("CoRNN", "LEM", "UnICORNN")
 PRECISIONS = ("float32", "bfloat16")
-PARTS = ("speed", "errors", "training")
 LEAST_STEPS = 1000
 """Steps of training, whatever the number of epochs; a quick run has one epoch."""
-# Numbers of each model for series of the two sets, and of the LSTM beside them.
+# Numbers of each model for series of the two sets.
 SETTINGS: dict[str, dict[str, Any]] = {
     "CoRNN": {"dt": 0.1, "frequency": 2.0, "damping": 1.0},
     "LEM": {},
@@ -40,50 +38,22 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    parser = speed_report.parser(__doc__, "bfloat16")
-    parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument(
-        "--repeats", type=int, default=15, help="turns of which the median is taken"
-    )
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--epochs", type=int, default=40)
-    parser.add_argument("--from-json", type=Path, help="numbers measured before")
-    options = parser.parse_args(argv)
-    if options.from_json is not None:
-        result = json.loads(options.from_json.read_text("utf-8"))
-    else:
-        result = measure(options)
-    speed_report.write(options, result, report(result))
-    return 0
-
-
-def measure(options: Any) -> dict[str, Any]:
-    """Return the numbers of the parts asked for, beside those of the file ``--json`` names."""
-    result: dict[str, Any] = {}
-    if options.json is not None and options.json.exists():
-        result = json.loads(options.json.read_text("utf-8"))
-    result["machine"] = diagnostics.cpu()
-    result["versions"] = diagnostics.versions(["torch"])
+def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
     sizes = {"batch": 2, "hidden": 8, "steps": 20} if options.quick else {}
-    for part in options.parts:
-        print(part, file=sys.stderr, flush=True)
-        if part == "speed":
-            repeats = 1 if options.quick else options.repeats
-            result[part] = [
-                isolated.run(part, "bfloat16:speeds", threads=n, repeats=repeats, **sizes)
-                for n in options.threads
-            ]
-        elif part == "errors":
-            result[part] = {model: errors(model, **sizes) for model in MODELS}
-        else:
-            epochs, seeds = (1, 2) if options.quick else (options.epochs, options.seeds)
-            result[part] = {
-                name: {model: accuracies(model, data, seeds, epochs) for model in MODELS}
-                for name, data in data_sets().items()
-            }
-    return result
+    repeats, seeds, epochs = (1, 2, 1) if options.quick else (15, 3, 40)
+    found: dict[str, Callable[[], Result]] = {}
+    for threads in (1, 2):
+        found[f"speed, {plural(threads, 'thread')}"] = functools.partial(
+            isolated.run, "bfloat16:speeds", threads=threads, repeats=repeats, **sizes
+        )
+    for model in MODELS:
+        found[f"errors, {model}"] = functools.partial(errors, model, **sizes)
+    for name, data in data_sets().items():
+        for model in MODELS:
+            found[f"training, {name}, {model}"] = functools.partial(
+                accuracies, model, data, seeds, epochs
+            )
+    return found
 
 
 # ---- speed and errors ----------------------------------------------------------------------------
@@ -100,9 +70,7 @@ def speeds(
         layer = getattr(ah, model)(1, hidden)
         for precision in PRECISIONS:
             turns[f"{model}, {precision}"] = step_of(layer, x, precision)
-    taken = take_turns(turns, lambda number: number <= repeats)
-    medians = {name: statistics.median(values) for name, values in taken.items()}
-    return {"threads": threads, "seconds": medians}
+    return {"seconds": medians(turns, repeats)}
 
 
 def step_of(
@@ -187,7 +155,6 @@ def accuracies(
     for precision in PRECISIONS:
         with ah.use_precision(precision):
             found[precision] = [train(model, data, seed, epochs) for seed in range(seeds)]
-        print(model, precision, found[precision], file=sys.stderr, flush=True)
     return found
 
 
@@ -214,40 +181,30 @@ def train(model: str, data: tuple[Tensor, ...], seed: int, epochs: int) -> float
 
 
 # ---- tables --------------------------------------------------------------------------------------
-def report(result: dict[str, Any]) -> str:
-    """Return the tables of the parts that were measured."""
-    return "\n\n".join([*_tables(result), speed_report.about(result)])
-
-
-def _tables(result: dict[str, Any]) -> Iterator[str]:
-    with contextlib.suppress(KeyError):
-        counts = [one["threads"] for one in result["speed"]]
-        threads = [speed_report.plural(count, "thread") for count in counts]
-        heads = ["B 32, H 128, T 1,000", *threads, *(f"{LSTM} / it, {text}" for text in threads)]
-        rows = [heads]
-        for name in result["speed"][0]["seconds"]:
-            seconds = [one["seconds"][name] for one in result["speed"]]
-            ratios = [one["seconds"][LSTM] / one["seconds"][name] for one in result["speed"]]
-            times = map(speed_report.duration, seconds)
-            rows.append([name, *times, *(f"{ratio:.1f}" for ratio in ratios)])
-        yield speed_report.markdown_table(rows)
-    with contextlib.suppress(KeyError):
-        rows = [["relative error against float64", *PRECISIONS]]
-        for model, found in result["errors"].items():
-            for k, what in enumerate(("output", "worst weight gradient")):
-                rows.append([f"{model}, {what}", *(f"{found[p][k]:.0e}" for p in PRECISIONS)])
-        yield speed_report.markdown_table(rows)
-    with contextlib.suppress(KeyError):
-        rows = [["accuracy on the test part, %", *PRECISIONS]]
-        for name, models in result["training"].items():
-            for model, found in models.items():
-                cells = (
-                    f"{statistics.mean(found[p]):.1f} ± {statistics.stdev(found[p]):.1f}"
-                    for p in PRECISIONS
-                )
-                rows.append([f"{name}, {model}", *cells])
-        yield speed_report.markdown_table(rows)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+def tables(results: list[Result]) -> dict[str, str]:
+    parts: dict[str, list[Result]] = {"speed": [], "errors": [], "training": []}
+    for one in results:
+        parts[one["case"].partition(", ")[0]].append(one)
+    found = []
+    if parts["speed"]:
+        counts = [one["case"].partition(", ")[2] for one in parts["speed"]]
+        rows = [["B 32, H 128, T 1,000", *counts, *(f"{LSTM} / it, {text}" for text in counts)]]
+        for name in parts["speed"][0]["seconds"]:
+            seconds = [one["seconds"][name] for one in parts["speed"]]
+            ratios = [one["seconds"][LSTM] / one["seconds"][name] for one in parts["speed"]]
+            rows.append([name, *map(duration, seconds), *(f"{ratio:.1f}" for ratio in ratios)])
+        found.append(markdown_table(rows))
+    rows = [["relative error against float64", *PRECISIONS]]
+    for one in parts["errors"]:
+        model = one["case"].rpartition(", ")[2]
+        for k, what in enumerate(("output", "worst weight gradient")):
+            rows.append([f"{model}, {what}", *(f"{one[p][k]:.0e}" for p in PRECISIONS)])
+    found.append(markdown_table(rows))
+    rows = [["accuracy on the test part, %", *PRECISIONS]]
+    for one in parts["training"]:
+        name = one["case"].partition(", ")[2]
+        means = (f"{statistics.mean(one[p]):.1f} ± {statistics.stdev(one[p]):.1f}"
+                 for p in PRECISIONS)  # fmt: skip
+        rows.append([name, *means])
+    found.append(markdown_table(rows))
+    return {"bfloat16": "\n\n".join([*found, caption(results)])}

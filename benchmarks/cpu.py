@@ -1,62 +1,254 @@
-r"""How fast the layers are on this CPU, beside ``torch.nn.LSTM`` and others.
-
-python benchmarks/cpu.py --json benchmarks/cpu.json --markdown benchmarks/cpu.md \
-    --readme benchmarks/README.md --history
-"""
+"""How fast the layers are on this CPU, beside ``torch.nn.LSTM`` and others."""
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Sequence
-from pathlib import Path
+import functools
+import importlib
+import importlib.util
+import math
+import time
+from argparse import Namespace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from harness import speed, speed_report
-from harness.cases import CASES
+import torch
+from torch import nn
 
-HISTORY = Path(__file__).parent / "history" / "cpu.jsonl"
-"""One line for every commit and machine that was measured."""
+from anharmonic import ops
+from anharmonic.nn import model_class
+from harness import isolated
+from harness.results import Result, caption, duration, markdown_table, plural
+from harness.speed import LSTM, medians, training_step
+
+PACKAGES = ("torch", "torchrecurrent")
+PAGES = {"bench": ("benchmarks/README.md",), "cpu": ("benchmarks/cpu.md",)}
+OURS, GRU, REFERENCE, PEER = "anharmonic", "nn.GRU", "reference", "torchrecurrent"
+ENTRANTS = (LSTM, OURS, GRU, REFERENCE, PEER)
+"""Who takes turns: what a user would pick instead, ours, and our own loops in PyTorch."""
+SLOW = (REFERENCE, PEER)
+"""Loops in Python; they are left out where a turn takes more than `SLOW_SECONDS`."""
+SLOW_SECONDS, STREAM_STEPS, REPEATS, ROUNDS = 4.0, 200, 7, 3
+MODES = {
+    "training": "Training step (forward and backward)",
+    "inference": "Inference (forward under no_grad)",
+    "streaming": "Streaming, one step",
+}
 
 
-def main(words: Sequence[str] | None = None) -> int:
-    parser = speed_report.parser(__doc__, "bench")
-    names = {case.name: case for case in CASES}
-    parser.add_argument("--cases", nargs="+", choices=names, default=list(names), metavar="NAME")
-    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--repeats", type=int, default=7, help="turns of which the median is taken")
-    parser.add_argument("--rounds", type=int, default=3, help="medians of which the best is taken")
-    parser.add_argument("--from-json", type=Path, help="numbers measured before")
-    parser.add_argument("--history", action="store_true", help=f"add a line to {HISTORY.name}")
-    arguments = parser.parse_args(words)
-    file = arguments.json
+@dataclass(frozen=True)
+class Case:
+    """One size of one model.
 
-    def save(result: dict[str, Any]) -> None:
-        if file is not None:
-            file.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
+    Args:
+        name: Of the case.
+        model: Name of the layer, as ``list_models`` has it.
+        layers: Layers stacked, of ours and of the LSTM.
+        batch: Sequences.
+        hidden: Hidden size, of ours and of the LSTM.
+        steps: Length of the sequences; 1 is one step of a stream.
+        target: Wanted ratio of the LSTM's time to ours, of a training step (of a step of a stream).
+        stretch: The ratio that would be better still.
+        inputs: Features per step.
+    """
 
-    if arguments.from_json is not None:
-        result = speed.read(arguments.from_json)
-    else:
-        cases = [names[name] for name in arguments.cases]
-        result = speed.measure(
-            [case.quick() for case in cases] if arguments.quick else cases,
-            threads=arguments.threads,
-            repeats=arguments.repeats,
-            rounds=arguments.rounds,
-            say=lambda line: print(line, file=sys.stderr, flush=True),
-            begun=speed.read(file) if file is not None and file.exists() else None,
-            save=save,
+    name: str
+    model: str
+    layers: int
+    batch: int
+    hidden: int
+    steps: int
+    target: float = 1.0
+    stretch: float = 1.0
+    inputs: int = 1
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """What is timed: "training" and "inference", or "streaming"."""
+        return ("streaming",) if self.steps == 1 else ("training", "inference")
+
+    @property
+    def title(self) -> str:
+        """The case in words.
+
+        Example:
+            >>> CASES["unicornn-b32"].title
+            'UnICORNN, B 32, H 128, T 1,000'
+        """
+        stack = f" {self.layers} layers" if self.layers > 1 else ""
+        length = "one step" if self.steps == 1 else f"T {self.steps:,}"
+        return f"{self.model}{stack}, B {self.batch}, H {self.hidden}, {length}"
+
+    def quick(self) -> Case:
+        """The same in small, to try the benchmark itself; its times say nothing."""
+        sizes = {"batch": 2, "hidden": 8, "steps": 20}
+        return replace(self, **{name: min(getattr(self, name), n) for name, n in sizes.items()})
+
+
+CASES = {
+    case.name: case
+    for case in (
+        Case("unicornn-b32", "UnICORNN", 1, 32, 128, 1000, 20, 40),
+        Case("unicornn-3-layers", "UnICORNN", 3, 32, 128, 1000, 9, 15),
+        Case("unicornn-long", "UnICORNN", 2, 8, 32, 17984, 15, 35),
+        Case("cornn-b32", "CoRNN", 1, 32, 128, 1000, 4, 7),
+        Case("cornn-b128", "CoRNN", 1, 128, 128, 1000, 4, 7),
+        Case("cornn-long", "CoRNN", 1, 8, 32, 17984, 9, 20),
+        Case("lem-b32", "LEM", 1, 32, 128, 1000, 2.2, 3.5),
+        Case("lem-b128", "LEM", 1, 128, 128, 1000, 2.2, 3.5),
+        Case("lem-long", "LEM", 1, 8, 32, 17984, 5, 10),
+        Case("unicornn-streaming", "UnICORNN", 1, 1, 128, 1, 2, 5),
+        Case("cornn-streaming", "CoRNN", 1, 1, 128, 1, 2, 5),
+        Case("lem-streaming", "LEM", 1, 1, 128, 1, 2, 5),
+    )
+}
+
+
+def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+    def measure(case: Case, mode: str, threads: int) -> Result:
+        fields = asdict(case.quick() if options.quick else case)
+        turns = {"repeats": 1, "rounds": 1} if options.quick else {}
+        found = isolated.run("cpu:times", fields=fields, mode=mode, threads=threads, **turns)
+        return {"name": case.name, "mode": mode, "threads": threads, **found}
+
+    return {
+        f"{case.name}, {mode}, {plural(threads, 'thread')}": functools.partial(
+            measure, case, mode, threads
         )
-    text, short = speed_report.markdown(result), speed_report.summary(result)
-    speed_report.write(arguments, result, text, short)
-    print("\n".join(speed_report.missed(result)))
-    if arguments.history:
-        HISTORY.parent.mkdir(exist_ok=True)
-        with HISTORY.open("a", encoding="utf-8") as lines:
-            lines.write(speed.history_line(result) + "\n")
-    return 0
+        for case in CASES.values()
+        for mode in case.modes
+        for threads in (1, 2)
+    }
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+def times(
+    fields: Mapping[str, Any], mode: str, threads: int, repeats: int = REPEATS, rounds: int = ROUNDS
+) -> dict[str, dict[str, Any]]:
+    """Return seconds by entrant, and why others have none.
+
+    An entrant's time is the best of the rounds' medians; only the LSTM and ours take part in more
+    than the first round. What ran before changes how long the system takes to hand out memory, and
+    so the time of an LSTM: call this in a fresh process.
+    """
+    case = Case(**fields)
+    torch.manual_seed(0)
+    torch.set_num_threads(threads)
+    length = STREAM_STEPS if mode == "streaming" else case.steps
+    turns: dict[str, Callable[[], object]] = {}
+    left_out = {}
+    for entrant in ENTRANTS:
+        turn = work(entrant, case, mode, length)
+        if turn is None:
+            left_out[entrant] = "not installed"
+        elif entrant in SLOW and (guess := _guess(entrant, case, mode, length)) > SLOW_SECONDS:
+            left_out[entrant] = f"about {guess:.0f} s"
+        else:
+            turns[entrant] = turn
+    best = dict.fromkeys(turns, math.inf)
+    for number in range(rounds):
+        entrants = turns if number == 0 else {name: turns[name] for name in (LSTM, OURS)}
+        taken = medians(entrants, repeats, slow=SLOW)
+        best |= {name: min(best[name], seconds) for name, seconds in taken.items()}
+    each = length if mode == "streaming" else 1
+    return {"seconds": {name: value / each for name, value in best.items()}, "left_out": left_out}
+
+
+def make(entrant: str, case: Case) -> nn.Module | None:
+    """Return the layer of an entrant; None if its package is not installed."""
+    sizes: Any = (case.inputs, case.hidden, case.layers)
+    if entrant in (LSTM, GRU):
+        return (nn.LSTM if entrant == LSTM else nn.GRU)(*sizes)
+    if entrant == PEER:
+        if importlib.util.find_spec(PEER) is None:
+            return None
+        name = {"CoRNN": "coRNN"}.get(case.model, case.model)
+        peer: nn.Module = getattr(importlib.import_module(PEER), name)(*sizes)
+        return peer
+    return model_class(case.model)(*sizes)
+
+
+def work(entrant: str, case: Case, mode: str, steps: int) -> Callable[[], object] | None:
+    """Return a turn of an entrant as a function; None if its package is not installed.
+
+    A turn of a stream is ``steps`` steps, one after the other.
+    """
+    layer = make(entrant, case)
+    if layer is None:
+        return None
+    x = torch.randn(steps, case.batch, case.inputs)
+    turn: Callable[[], object]
+    if mode == "training":
+        turn = training_step(layer, x)
+    elif mode == "inference":
+        turn = torch.no_grad()(lambda: (layer(x), None)[1])
+    else:
+        turn = torch.no_grad()(_streaming(layer, x))
+    return ops.use_backend(REFERENCE)(turn) if entrant == REFERENCE else turn
+
+
+def _streaming(layer: nn.Module, x: torch.Tensor) -> Callable[[], None]:
+    step: Any = getattr(layer, "step", None)
+    steps = (x if step is not None else x[:, None]).unbind(0)
+
+    def turn() -> None:
+        state = None
+        for x_t in steps:
+            _, state = layer(x_t, state) if step is None else step(x_t, state)
+
+    return turn
+
+
+def _guess(entrant: str, case: Case, mode: str, length: int) -> float:
+    """Seconds of a turn of a loop in Python, from a part of it."""
+    part = min(length, 50)
+    turn = work(entrant, case, mode, part)
+    assert turn is not None
+    turn()
+    start = time.perf_counter()
+    turn()
+    return (time.perf_counter() - start) * length / part
+
+
+def ratio(result: Result, entrant: str = OURS) -> float:
+    """Return the LSTM's time by the entrant's."""
+    return result["seconds"][LSTM] / result["seconds"][entrant]
+
+
+def tables(results: list[Result]) -> dict[str, str]:
+    about = caption(results, f"float32, best of {ROUNDS} medians of {REPEATS}")
+    explained = (
+        f"Ratios are the time of {LSTM} by that of the layer; above 1 is faster. Python loops that "
+        "take seconds are left out, with the time they would take."
+    )
+    parts = [about, explained]
+    for mode, title in MODES.items():
+        rows = [_row(one) for one in results if one["mode"] == mode]
+        if rows:
+            heads = ["case", "threads", LSTM, OURS, "ratio"]
+            heads += ["target", "stretch"] if mode != "inference" else []
+            heads += [f"{name}: ratio" for name in (GRU, *SLOW)]
+            parts += [f"### {title}", markdown_table([heads, *rows])]
+    return {"bench": f"{_summary(results)}\n\n{about}", "cpu": "\n\n".join(parts)}
+
+
+def _row(one: Result) -> list[str]:
+    case, seconds = CASES[one["name"]], one["seconds"]
+    row = [case.title, str(one["threads"]), duration(seconds[LSTM]), duration(seconds[OURS])]
+    row.append(f"{ratio(one):.2f}")
+    if one["mode"] != "inference":
+        row += [f"{case.target:g}", f"{case.stretch:g}"]
+    return row + [
+        f"{ratio(one, name):.2g}" if name in seconds else one["left_out"].get(name, "–")
+        for name in (GRU, *SLOW)
+    ]
+
+
+def _summary(results: list[Result]) -> str:
+    """The ratio of each case that has a target, by number of threads."""
+    wanted = [one for one in results if one["mode"] != "inference"]
+    counts = sorted({one["threads"] for one in wanted})
+    ratios = {(one["name"], one["threads"]): f"{ratio(one):.1f}" for one in wanted}
+    rows = [["case", *(plural(count, "thread") for count in counts)]]
+    for name in dict.fromkeys(name for name, _ in ratios):
+        rows.append([CASES[name].title, *(ratios.get((name, count), "–") for count in counts)])
+    return markdown_table(rows)

@@ -1,40 +1,37 @@
 """Size, agreement and speed of exported models, for each model, program and target.
 
-    python benchmarks/export.py [--out RUNS] [--update]
-
-Trains one model of each kind on scikit-learn's digits, which come pixel by pixel (finished runs are
-taken as they are), and exports it to ONNX, torch.export and C in double, float, int16 and int8. The
-C also runs on a simulated ATmega1284P, an emulated Cortex-M4 and in WebAssembly, where the tools
-for that are there (Debian: gcc-avr, avr-libc, simavr; gcc-arm-none-eabi, libnewlib-arm-none-eabi,
-qemu-system-arm; emscripten, nodejs). Times on this machine are CPU seconds, medians of turns.
-Writes export.json beside this file; --update also puts the table into devices.md.
+Trains one model of each kind on scikit-learn's digits, which come pixel by pixel, and exports it to
+ONNX, torch.export and C in double, float, int16 and int8. The C also runs on a simulated
+ATmega1284P, an emulated Cortex-M4 and in WebAssembly, where the tools for that are installed
+(Debian: gcc-avr, avr-libc, simavr; gcc-arm-none-eabi, libnewlib-arm-none-eabi, qemu-system-arm;
+emscripten, nodejs). Times on this machine are CPU seconds, medians of turns.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import statistics
+import functools
 import tempfile
 import time
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
 import torch
 
 import anharmonic as ah
 from anharmonic.data import make_task
-from anharmonic.diagnostics.machine import hardware
 from anharmonic.estimators import ResonatorClassifier
 from anharmonic.export import write_c, write_onnx, write_torch
 from anharmonic.export.resonators import resonator_outputs, resonator_plan
 from anharmonic.train import Run, RunEnvironment, fit, run_folder, trained
-from export_targets import TARGETS, Here, Sources, values
+from harness.results import Result, caption, markdown_table
+from harness.speed import medians
+from harness.targets import TARGETS, Here, Sources, values
 
-HERE = Path(__file__).parent
+PACKAGES = ("torch", "onnxruntime")
+PAGES = {"export": ("benchmarks/devices.md",)}
 MODELS: dict[str, dict[str, Any]] = {
     "CoRNN": {"dt": 0.2},
     "UnICORNN": {"num_layers": 2, "dt": 0.5},
@@ -46,22 +43,68 @@ MODELS: dict[str, dict[str, Any]] = {
 # What ONNX and torch.export take, and whether it runs as an operator of the C library.
 EXPORTED = {"CoRNN": True, "UnICORNN": True, "LEM": True, "FastGRNN": False}
 PROGRAMS = {"C, double": "float", "C, float": "float", "C, int16": "int16", "C, int8": "int8"}
-ON_CHIPS, STEPS, BATCH, TURNS = 3, 4_000, 32, 9
+UNITS = {"x86-64": "ns", "AVR": "cycles", "Cortex-M4": "instructions", "WebAssembly": "ns"}
+ON_CHIPS, STEPS, BATCH, REPEATS = 3, 4_000, 32, 9
 Row = dict[str, Any]
 Call = Callable[[], object]
 
 
-def medians(calls: dict[Any, Call]) -> dict[Any, float]:
-    """CPU nanoseconds a step of each call of STEPS steps, measured in turns."""
-    found: dict[Any, list[float]] = {key: [] for key in calls}
-    for call in calls.values():
-        call()
-    for _ in range(TURNS):
-        for key, call in calls.items():
-            began = time.process_time()
-            call()
-            found[key].append((time.process_time() - began) / STEPS * 1e9)
-    return {key: statistics.median(times) for key, times in found.items()}
+def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+    torch.set_num_threads(1)
+    found: dict[str, Callable[[], Result]] = {
+        name: functools.partial(of_network, name, 1 if options.quick else 15) for name in MODELS
+    }
+    return found | {"resonators": of_resonators}
+
+
+@functools.cache
+def digits() -> tuple[Any, torch.Tensor, np.ndarray]:
+    """The training set, and test images and classes."""
+    splits = make_task("digits").splits()
+    return splits.train, splits.test.x.contiguous().float(), splits.test.y.numpy()
+
+
+def of_network(name: str, epochs: int) -> Result:
+    """All programs of one network."""
+    data, x, y = digits()
+    options = {"hidden_size": 16, **MODELS[name]}
+    run = Run(task="digits", model=name, model_options=options, epochs=epochs, lr=0.01)
+    with tempfile.TemporaryDirectory() as place, torch.no_grad():
+        environment = RunEnvironment(out=Path(place), progress=False)
+        with torch.enable_grad():
+            fit(run, environment)
+        folder = run_folder(run, environment)
+        found = Frameworks(trained(folder).model, Path(place), name)
+        exact = in_double(trained(folder).model)(x.double()).numpy()
+        rows = []
+        calls: dict[Any, Call] = {}
+        longer = x.reshape(-1, x.shape[2])[:STEPS]
+        for label, call in found.calls.items():
+            rows.append(row(label, call(x).double().numpy(), exact, y))
+            rows[-1]["targets"] = {"x86-64": {"size": found.sizes[label]}}
+            for batch in (1, BATCH):
+                given = longer.reshape(batch, -1, x.shape[2])
+                calls[label, batch] = functools.partial(call, given)
+        calibration = list(data.x[:256].numpy())
+        rows += in_c(folder, list(PROGRAMS), x, y, exact, calls, calibration)
+    return timed(rows, calls)
+
+
+def of_resonators() -> Result:
+    """All programs of resonators."""
+    data, x, y = digits()
+    series = data.x.numpy().transpose(0, 2, 1)
+    # No thresholds: a response at one counts as above it or not, which is no error.
+    model = ResonatorClassifier(32, pools=("rms",), alphas=[1.0], random_state=0)
+    model.fit(series, data.y.numpy())
+    described, samples = resonator_plan(model), x.numpy()
+    exact = np.stack([resonator_outputs(described, one) for one in samples])
+    single = np.stack([resonator_outputs(described, one, torch.float32) for one in samples])
+    rows = [{**row("PyTorch", single, exact, y), "targets": {}}]
+    calls: dict[Any, Call] = {}
+    programs = [program for program, weights in PROGRAMS.items() if weights == "float"]
+    rows += in_c(model, programs, x, y, exact, calls, [])
+    return timed(rows, calls)
 
 
 class Frameworks:
@@ -80,6 +123,8 @@ class Frameworks:
             program = torch.export.load(path).module()
             self.sizes[label] = path.stat().st_size
             self.calls[label] = lambda x, p=program: p(x, *self._start(len(x)))[0]
+        import onnxruntime
+
         path = write_onnx(model, folder / "model.onnx")
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
@@ -104,52 +149,9 @@ def in_double(model: ah.SequenceModel) -> ah.SequenceModel:
     return copy.eval()
 
 
-def of_network(name: str, out: Path, x: torch.Tensor, y: np.ndarray, calibration: list[Any]):
-    """All rows of one network."""
-    options = {"hidden_size": 16, **MODELS[name]}
-    run = Run(task="digits", model=name, model_options=options, epochs=15, lr=0.01)
-    environment = RunEnvironment(out=out, progress=False)
-    fit(run, environment)
-    folder = run_folder(run, environment)
-    with tempfile.TemporaryDirectory() as place, torch.no_grad():
-        found = Frameworks(trained(folder).model, Path(place), name)
-        exact = in_double(trained(folder).model)(x.double()).numpy()
-        rows = []
-        calls: dict[Any, Call] = {}
-        longer = x.reshape(-1, x.shape[2])[:STEPS]
-        for label, call in found.calls.items():
-            rows.append(row(name, label, call(x).double().numpy(), exact, y))
-            rows[-1]["targets"] = {"x86-64": {"size": found.sizes[label]}}
-            for batch in (1, BATCH):
-                given = longer.reshape(batch, -1, x.shape[2])
-                calls[label, batch] = lambda c=call, g=given: c(g)
-        more = in_c(name, folder, list(PROGRAMS), x, y, exact, calls, calibration)
-        timed(rows + more, medians(calls))
-    return rows + more
-
-
-def of_resonators(data: Any, x: torch.Tensor, y: np.ndarray) -> list[Row]:
-    """All rows of resonators."""
-    series = data.x.numpy().transpose(0, 2, 1)
-    # No thresholds: a response at one counts as above it or not, which is no error.
-    model = ResonatorClassifier(32, pools=("rms",), alphas=[1.0], random_state=0)
-    model.fit(series, data.y.numpy())
-    described, samples = resonator_plan(model), x.numpy()
-    exact = np.stack([resonator_outputs(described, one) for one in samples])
-    single = np.stack([resonator_outputs(described, one, torch.float32) for one in samples])
-    rows = [row("resonators", "PyTorch", single, exact, y)]
-    rows[0]["targets"] = {}
-    calls: dict[Any, Call] = {}
-    programs = [program for program, weights in PROGRAMS.items() if weights == "float"]
-    more = in_c("resonators", model, programs, x, y, exact, calls, [])
-    timed(more, medians(calls))
-    return rows + more
-
-
-def row(name: str, program: str, outputs: np.ndarray, exact: np.ndarray, y: np.ndarray) -> Row:
+def row(program: str, outputs: np.ndarray, exact: np.ndarray, y: np.ndarray) -> Row:
     """Agreement of one program with PyTorch in float64."""
     return {
-        "model": name,
         "program": program,
         "error": float(np.abs(outputs - exact).max()),
         "accuracy": float((outputs.argmax(1) == y).mean() * 100),
@@ -157,7 +159,6 @@ def row(name: str, program: str, outputs: np.ndarray, exact: np.ndarray, y: np.n
 
 
 def in_c(
-    name: str,
     model: Any,
     programs: list[str],
     x: torch.Tensor,
@@ -175,7 +176,7 @@ def in_c(
         sources = Sources(here, weights, images.shape[2], exact.shape[1], double)
         sources.check()
         program = Here(sources)
-        rows.append(row(name, label, np.stack([program(one) for one in images]), exact, y))
+        rows.append(row(label, np.stack([program(one) for one in images]), exact, y))
         flags = ("-std=c99", *sources.flags)
         rows[-1]["state"] = sources.state()
         rows[-1]["targets"] = targets = {"x86-64": {"size": sources.flash("gcc", "size", *flags)}}
@@ -191,87 +192,49 @@ def in_c(
                 there = found.pop("raw")
                 found["apart"] = float(np.abs(values(sources, there) - values(sources, raw)).max())
                 targets[target] = found
-        print(rows[-1], flush=True)
     return rows
 
 
-def timed(rows: list[Row], times: dict[Any, float]) -> None:
-    """Puts times into rows."""
+def timed(rows: list[Row], calls: dict[Any, Call]) -> Result:
+    """The programs with CPU nanoseconds a step of each call of STEPS steps."""
+    seconds = medians(calls, REPEATS, clock=time.process_time)
     for one in rows:
         for batch, key in ((1, "speed"), (BATCH, "batch")):
-            if (one["program"], batch) in times:
-                one["targets"]["x86-64"][key] = times[one["program"], batch]
+            if (one["program"], batch) in seconds:
+                nanoseconds = 1e9 * seconds[one["program"], batch] / STEPS
+                one["targets"]["x86-64"][key] = nanoseconds
+    return {"programs": rows}
 
 
-def measure(out: Path) -> list[Row]:
-    torch.set_num_threads(1)
-    splits = make_task("digits").splits()
-    x, y = splits.test.x.contiguous().float(), splits.test.y.numpy()
-    calibration = list(splits.train.x[:256].numpy())
-    rows = [found for name in MODELS for found in of_network(name, out, x, y, calibration)]
-    return rows + of_resonators(splits.train, x, y)
+def tables(results: list[Result]) -> dict[str, str]:
+    columns = (f"{target}: bytes; {unit}" for target, unit in UNITS.items())
+    rows = [["model", "program", "largest error", "accuracy", "state", *columns]]
+    for result in results:
+        for one in result["programs"]:
+            quality = [f"{one['error']:.1e}", f"{one['accuracy']:.1f}", str(one.get("state", "–"))]
+            cells = [_cell(one["targets"].get(target)) for target in UNITS]
+            rows.append([result["case"], one["program"], *quality, *cells])
+    return {"export": f"{markdown_table(rows, left=2)}\n\n{_differences(results)}"}
 
 
-def table(rows: list[Row]) -> str:
-    """The rows as Markdown."""
-    units = {"x86-64": "ns", "AVR": "cycles", "Cortex-M4": "instructions", "WebAssembly": "ns"}
-    lines = [
-        "| model | program | largest error | accuracy | state | "
-        + " | ".join(f"{target}: bytes; {unit}" for target, unit in units.items())
-        + " |",
-        "| --- | --- | ---: | ---: | ---: |" + " ---: |" * len(units),
-    ]
-    for one in rows:
-        cells = []
-        for target in units:
-            found = one["targets"].get(target)
-            cell = "–"
-            if found:
-                cell = f"{found['size']:,}; {found['speed']:,.0f}"
-                if "batch" in found:
-                    cell += f" ({found['batch']:,.0f})"
-            cells.append(cell)
-        lines.append(
-            f"| {one['model']} | {one['program']} | {one['error']:.1e} | {one['accuracy']:.1f} "
-            f"| {one.get('state', '–')} | {' | '.join(cells)} |"
-        )
-    return "\n".join([*lines, "", apart(rows)])
+def _cell(found: dict[str, Any] | None) -> str:
+    if not found:
+        return "–"
+    batch = f" ({found['batch']:,.0f})" if "batch" in found else ""
+    return f"{found['size']:,}; {found['speed']:,.0f}{batch}"
 
 
-def apart(rows: list[Row]) -> str:
-    """How far the targets are from each other, and where this was."""
-    whole, most = [], {target: 0.0 for target in TARGETS}
-    for one in rows:
+def _differences(results: list[Result]) -> str:
+    """How far the targets are from each other."""
+    most = {(kind, target): 0.0 for kind in ("int", "float") for target in TARGETS}
+    for one in (program for result in results for program in result["programs"]):
+        kind = "int" if "int" in one["program"] else "float"
         for target, found in one["targets"].items():
-            if "apart" not in found:
-                continue
-            if "int" in one["program"]:
-                whole.append(found["apart"])
-            else:
-                most[target] = max(most[target], found["apart"])
-    said = ", ".join(f"{value:.0e} ({target})" for target, value in most.items())
-    agree = "the same to the bit" if not any(whole) else "NOT the same"
+            if "apart" in found:
+                most[kind, target] = max(most[kind, target], found["apart"])
+    said = ", ".join(f"{most['float', target]:.0e} ({target})" for target in TARGETS)
+    agree = "NOT the same" if any(most["int", t] for t in TARGETS) else "the same to the bit"
     return (
         f"On {ON_CHIPS} images each, scores in whole numbers are {agree} on all targets; in float "
-        f"they are apart by at most {said}. {hardware('cpu')}; torch {torch.__version__}, "
-        f"onnxruntime {onnxruntime.__version__}."
+        f"they are apart by at most {said}. {caption(results)}"
     )
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("runs"))
-    parser.add_argument("--update", action="store_true")
-    chosen = parser.parse_args()
-    rows = measure(chosen.out)
-    (HERE / "export.json").write_text(json.dumps(rows, indent=1) + "\n")
-    print(table(rows))
-    if chosen.update:
-        page = HERE / "devices.md"
-        before, rest = page.read_text().split("<!-- export -->\n")
-        after = rest.split("<!-- /export -->")[1]
-        page.write_text(f"{before}<!-- export -->\n{table(rows)}\n<!-- /export -->{after}")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,40 +1,284 @@
-"""GPU kernels beside cuDNN's LSTM: checks against float64, then training steps, memory and limits.
+"""Training steps on a GPU beside cuDNN's LSTM, checked first, with the limits of the device.
 
-python benchmarks/gpu.py --json benchmarks/gpu.json --markdown benchmarks/gpu.md
+Each case is first checked against float64, then timed with CUDA events, called directly and
+captured in a CUDA graph. Two lower bounds stand beside it: the time to move the data at the
+bandwidth of a plain copy, and the time of a single sequence.
 """
 
-import dataclasses
-import json
+from __future__ import annotations
+
+import copy
+import functools
+import statistics
 import sys
-from pathlib import Path
+from argparse import Namespace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
+from torch import Tensor, nn
 
-from harness import gpu, speed_report
+import anharmonic as ah
+from anharmonic import diagnostics
+from harness.results import Result, duration, markdown_table
+from harness.speed import no_garbage_collection
 
-
-def main() -> int:
-    parser = speed_report.parser(__doc__, "gpu")
-    parser.add_argument("--repeats", type=int, default=20, help="turns that count")
-    parser.add_argument("--from-json", type=Path, help="numbers measured before")
-    arguments = parser.parse_args()
-    if arguments.from_json is not None:
-        result = json.loads(arguments.from_json.read_text("utf-8"))
-    elif not torch.cuda.is_available():
-        print("benchmarks/gpu.py needs a CUDA device; none is here; nothing was timed.")
-        return 2
-    else:
-        cases = list(gpu.CASES)
-        if arguments.quick:
-            cases = [dataclasses.replace(case, steps=100) for case in cases]
-        result = gpu.measure(
-            cases, arguments.repeats, lambda line: print(line, file=sys.stderr, flush=True)
-        )
-    speed_report.write(arguments, result, gpu.table(result))
-    lines = gpu.missed(result)
-    print("\n".join(lines))
-    return 1 if lines else 0
+PACKAGES = ("torch", "triton")
+PAGES: dict[str, tuple[str, ...]] = {}
+LSTM, OURS = "LSTM", "ours"
+GRAPH = ", captured"
+BYTES = {"UnICORNN": 60, "CoRNN": 64, "LEM": 144}
+"""What a stored training step moves per layer, neuron and step: drives, states, activations and
+gradients, each written once and read as often as a product or a kernel needs it, 4 bytes a time."""
+BOUNDS = {"float32": 1e-4, "tf32": 1e-2, "bfloat16": 1e-1}
+"""Errors that a check allows, relative to the largest entry, over 600 steps."""
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+@dataclass(frozen=True)
+class Case:
+    """One comparison.
+
+    Attributes:
+        model: The layer's class.
+        batch, hidden, layers, steps, inputs: Sizes.
+        precision: Of products; the LSTM's likewise (all of it in bfloat16 for that).
+        memory: The policy.
+        target: How many times the LSTM's speed is asked for, or None.
+        stretch: The same, hoped for.
+        options: Further arguments of the layer.
+    """
+
+    model: str
+    batch: int
+    hidden: int
+    layers: int
+    steps: int
+    inputs: int = 1
+    precision: str = "float32"
+    memory: str = "auto"
+    target: float | None = None
+    stretch: float | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """What the case is called.
+
+        Example:
+            >>> CASES[0].title
+            'UnICORNN, 3 layers, B 128, H 256, T 1,000, float32'
+        """
+        layers = f"{self.layers} layer" + "s" * (self.layers > 1)
+        sizes = f"B {self.batch}, H {self.hidden}, T {self.steps:,}"
+        memory = "" if self.memory == "auto" else f", {self.memory}"
+        return f"{self.model}, {layers}, {sizes}, {self.precision}{memory}"
+
+
+_BIG: dict[str, Any] = {"batch": 128, "hidden": 256, "layers": 3, "steps": 1000}
+_LONG: dict[str, Any] = {"batch": 8, "hidden": 32, "layers": 2, "steps": 17_984, "inputs": 6}
+_MEDIUM: dict[str, Any] = {"batch": 32, "hidden": 128, "layers": 1, "steps": 1000}
+CASES = (
+    Case("UnICORNN", **_BIG, target=10, stretch=20),
+    Case("UnICORNN", **_BIG, precision="tf32"),
+    Case("UnICORNN", **_LONG, target=50, stretch=100),
+    Case("UnICORNN", **_LONG, memory="chunked"),
+    Case("CoRNN", **_MEDIUM, precision="bfloat16", target=1, stretch=2),
+    Case("CoRNN", **{**_MEDIUM, "hidden": 64}),
+    Case("CoRNN", **_MEDIUM),
+    Case("LEM", **_MEDIUM, precision="bfloat16", target=0.7, stretch=1),
+    Case("LEM", **{**_MEDIUM, "hidden": 64}),
+    Case("LEM", **_MEDIUM),
+)
+
+
+def layer_of(case: Case) -> nn.Module:
+    """The layer of a case, with fixed weights, on the CPU in float32."""
+    torch.manual_seed(0)
+    sizes = (case.inputs, case.hidden, case.layers)
+    layer: nn.Module = getattr(ah, case.model)(*sizes, memory=case.memory, **case.options)
+    return layer
+
+
+def error_of(case: Case, device: str = "cuda", steps: int = 600) -> float:
+    """The largest error of outputs and gradients beside float64 on the CPU, relative.
+
+    Args:
+        case: Of which sizes and precision count; the batch at most 8.
+        device: Where the case runs.
+        steps: How many are checked.
+
+    Example:
+        >>> error_of(Case("LEM", 2, 3, 1, 5), device="cpu", steps=5) < 1e-5
+        True
+    """
+    layer = layer_of(case)
+    exact = copy.deepcopy(layer).double()
+    x = torch.randn(min(steps, case.steps), min(case.batch, 8), case.inputs)
+    layer.to(device)
+    results = []
+    for one, source, precision in (
+        (layer, x.to(device), case.precision),
+        (exact, x.double(), "float32"),
+    ):
+        source.requires_grad_()
+        with ah.use_precision(precision):
+            output, _ = one(source)
+        (output * torch.linspace(-1, 1, output.numel()).to(output).view_as(output)).sum().backward()
+        gradients = [source.grad, *(p.grad for p in one.parameters())]
+        results.append([t.detach().cpu().double() for t in (output, *gradients)])
+    pairs = zip(*results, strict=True)
+    return max(float((a - b).abs().max() / b.abs().max().clamp(min=1e-30)) for a, b in pairs)
+
+
+def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+    if not torch.cuda.is_available():
+        print("gpu needs a CUDA device; none is here; nothing was timed.")
+        sys.exit(2)
+    chosen = [replace(case, steps=100) if options.quick else case for case in CASES]
+    return {case.title: functools.partial(measure, case, bandwidth()) for case in chosen}
+
+
+def measure(case: Case, bandwidth: float, repeats: int = 20) -> Result:
+    """Check and time a case."""
+    entry: Result = {
+        "device": f"{diagnostics.hardware('cuda')}, CUDA {torch.version.cuda}",
+        "bandwidth": bandwidth,
+        "target": case.target,
+        "stretch": case.stretch,
+        "error": error_of(case),
+        "bound": BOUNDS[case.precision],
+        **_times(case, repeats),
+    }
+    entry["bytes_limit"] = bytes_limit(case, bandwidth)
+    entry["chain_limit"] = _alone(case, repeats)
+    return entry
+
+
+def bytes_limit(case: Case, bandwidth: float) -> float:
+    """Seconds that moving a training step's numbers takes at least.
+
+    Args:
+        case: The case.
+        bandwidth: Bytes per second.
+
+    Example:
+        >>> round(1e3 * bytes_limit(CASES[0], 3e12), 2)
+        1.97
+    """
+    return BYTES[case.model] * case.layers * case.batch * case.hidden * case.steps / bandwidth
+
+
+@functools.cache
+def bandwidth() -> float:
+    """Bytes per second of a copy of a gigabyte, read and written."""
+    source = torch.zeros(2**28, device="cuda")
+    target = torch.empty_like(source)
+    taken = _turns({"copy": lambda: target.copy_(source)}, 10)["copy"]
+    return 2 * source.numel() * source.element_size() / taken
+
+
+def _training_step(layer: nn.Module, x: Tensor, precision: str) -> Callable[[], Any]:
+    parameters = list(layer.parameters())
+
+    def step() -> None:
+        for parameter in parameters:
+            parameter.grad = None
+        with ah.use_precision(precision):
+            output, _ = layer(x)
+        output[-1].sum().backward()
+
+    return step
+
+
+def _captured(step: Callable[[], Any]) -> Callable[[], Any]:
+    """The same step as a CUDA graph."""
+    stream: Any = torch.cuda.Stream
+    side = stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph.replay
+
+
+def _times(case: Case, repeats: int) -> dict[str, Any]:
+    """Seconds of both entrants, called and captured, and peak megabytes of a step."""
+    half = case.precision == "bfloat16"
+    rnn: Any = torch.backends.cudnn.rnn  # in tf32 unless told otherwise
+    before, rnn.fp32_precision = rnn.fp32_precision, "tf32" if case.precision == "tf32" else "ieee"
+    try:
+        x = torch.randn(case.steps, case.batch, case.inputs, device="cuda")
+        lstm = nn.LSTM(case.inputs, case.hidden, case.layers).cuda()
+        given = x.bfloat16() if half else x
+        lstm = lstm.bfloat16() if half else lstm
+        steps = {
+            LSTM: _training_step(lstm, given, "float32"),
+            OURS: _training_step(layer_of(case).cuda(), x, case.precision),
+        }
+        memory = {}
+        for name, step in steps.items():
+            step()
+            torch.cuda.synchronize()
+            held = torch.cuda.memory_allocated()
+            torch.cuda.reset_peak_memory_stats()
+            step()
+            torch.cuda.synchronize()
+            memory[name] = (torch.cuda.max_memory_allocated() - held) / 1e6
+        steps |= {name + GRAPH: _captured(step) for name, step in list(steps.items())}
+        return {"seconds": _turns(steps, repeats), "megabytes": memory}
+    finally:
+        rnn.fp32_precision = before
+        torch.cuda.empty_cache()
+
+
+def _alone(case: Case, repeats: int) -> float:
+    """Seconds of one sequence, captured: its steps wait for each other, whatever the batch."""
+    hidden = 32 if case.model == "UnICORNN" else case.hidden
+    x = torch.randn(case.steps, 1, case.inputs, device="cuda")
+    small = Case(case.model, 1, hidden, case.layers, case.steps, case.inputs, case.precision,
+                 case.memory, options=case.options)  # fmt: skip
+    step = _captured(_training_step(layer_of(small).cuda(), x, case.precision))
+    return _turns({OURS: step}, repeats)[OURS]
+
+
+def _turns(steps: dict[str, Callable[[], Any]], repeats: int) -> dict[str, float]:
+    """Median seconds of each, by events, taken in turns; the first two turns warm up."""
+    event: Any = torch.cuda.Event
+    taken: dict[str, list[float]] = {name: [] for name in steps}
+    with no_garbage_collection():
+        for turn in range(repeats + 2):
+            for name, step in steps.items():
+                start, end = (event(enable_timing=True) for _ in range(2))
+                torch.cuda.synchronize()
+                start.record()
+                step()
+                end.record()
+                torch.cuda.synchronize()
+                if turn > 1:
+                    taken[name].append(start.elapsed_time(end) / 1e3)
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def tables(results: list[Result]) -> dict[str, str]:
+    heads = ["case", "error", LSTM, OURS, "times", "target", "captured", "bytes limit", "alone"]
+    rows = [[*heads, f"{LSTM} MB", f"{OURS} MB"]]
+    for one in results:
+        seconds = one["seconds"]
+        wanted = "" if one["target"] is None else f"{one['target']:g} ({one['stretch']:g})"
+        row = [one["case"], f"{one['error']:.0e}" if one["error"] <= one["bound"] else "WRONG"]
+        row += [duration(seconds[LSTM]), duration(seconds[OURS])]
+        row += [f"{seconds[LSTM] / seconds[OURS]:.1f}", wanted]
+        row.append(f"{seconds[LSTM + GRAPH] / seconds[OURS + GRAPH]:.1f}")
+        row += [duration(one["bytes_limit"]), duration(one["chain_limit"])]
+        rows.append([*row, *(f"{one['megabytes'][name]:,.0f}" for name in (LSTM, OURS))])
+    devices = dict.fromkeys(
+        f"{one['device']}, {one['bandwidth'] / 1e12:.2f} TB/s copied; "
+        + ", ".join(f"{name} {version}" for name, version in one["versions"].items())
+        for one in results
+    )
+    return {"gpu": f"{markdown_table(rows)}\n\n{'. '.join(devices)}."}

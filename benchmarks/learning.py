@@ -1,153 +1,228 @@
-"""What ``anharmonic train MODEL FILE`` reaches with nothing else said, beside MiniRocket.
+"""What ``anharmonic train MODEL FILE`` reaches with default settings, beside MiniRocket.
 
-    python benchmarks/learning.py SETS --out RUNS [--models lem cornn] [--seeds 0 1 2] [--write]
-
-``SETS`` is the folder that ``learning_sets.py`` wrote. Prints a Markdown table; ``--write`` also
-puts it, and the numbers, into learning.json and accuracy.md, or with ``--name`` into
-another such file and place. Start it again to go on.
+FOLDER of ``--data`` holds the sets, one .npz each; what is missing there is written first, with its
+official split: sets that come with aeon, scikit-learn's digits pixel by pixel (every fifth image is
+a test image), and watch_imu from ``sequence/`` in ANHARMONIC_DATA (subjects 2, 5 and 8 are the test
+part). MiniRocket and its sets need aeon, which needs an older pandas:
+measure them in an environment of its own, with ``pip install aeon`` and this package installed with
+``--no-deps``, then the others here with ``--missing``. Networks for graphs need anharmonic-papers.
 """
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
+import functools
+import importlib.util
 import os
 import statistics
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
-import anharmonic as ah
-from anharmonic.data import file_digest
-from anharmonic.diagnostics.machine import hardware
-from anharmonic.train import DivergedError, RunEnvironment, fill, fit
+from harness.results import Result, caption, markdown_table
 
-HERE = Path(__file__).parent
-PAGE = HERE / "accuracy.md"
-NAMES = ("learning", "learning-others")
-"""Tables of the page: the sets that the rules were found on, and others."""
-MODELS = ("LEM", "CoRNN", "UnICORNN")
+PACKAGES = ("torch",)
+PAGES = {
+    "learning": ("benchmarks/accuracy.md",),
+    "learning-others": ("benchmarks/accuracy.md",),
+    "learning-graphs": ("docs/graphs.md",),
+}
+OURS = ("LEM", "CoRNN", "UnICORNN")
+RIVAL = "MiniRocket"
+RULES = (
+    "PickupGestureWiimoteZ", "ItalyPowerDemand", "GunPoint", "BasicMotions", "ArrowHead",
+    "JapaneseVowels", "digits", "OSULeaf", "watch_imu",
+)  # fmt: skip
+"""Sets that the rules of the recipe were found on; three seeds."""
+OTHERS = ("Coffee", "Trace", "ACSF1", "PLAID", "PigCVP")
+"""Sets that they were not found on; one seed."""
+NETWORKS = ("PlainGNN", "GraphCON", "GradientGating")
+GRAPHS = ("cora", "texas", "wisconsin")
+SEEDS = (0, 1, 2)
+TEST_SUBJECTS = (2, 5, 8)
+Arrays = dict[str, np.ndarray]
 
 
-def marks(name: str) -> tuple[str, str]:
-    """What stands before and after a table on the page."""
-    return f"<!-- {name} -->\n", f"<!-- /{name} -->"
-
-
-def train(
-    model: str, path: Path, seeds: list[int], out: Path, epochs: int | None
-) -> dict[str, object]:
-    """Test accuracies in percent, seconds and baseline; a diverged run counts as trivial."""
-    environment = RunEnvironment(out=out, file=path, progress=False)
-    given = {"task_options": {"sha256": file_digest(path)}}
-    given |= {} if epochs is None else {"epochs": epochs}
-    run = fill(model, "file", given, environment).run
-    accuracies, seconds, trivial = [], [], None
-    for seed in seeds:
-        try:
-            result = fit(dataclasses.replace(run, seed=seed), environment)
-        except DivergedError as error:
-            print(f"  {model} on {path.stem}, seed {seed}: {error}", flush=True)
-            accuracies.append(float("nan"))
+def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+    found: dict[str, Callable[[], Result]] = {}
+    has_aeon = importlib.util.find_spec("aeon") is not None
+    if options.data is None:
+        print("Without --data FOLDER only graphs are measured.", file=sys.stderr)
+    for name in (*RULES, *OTHERS) if options.data is not None else ():
+        path, seeds = options.data / f"{name}.npz", SEEDS if name in RULES else SEEDS[:1]
+        if not path.exists() and not has_aeon:
+            print(f"{name} is left out: it comes with aeon.", file=sys.stderr)
             continue
-        accuracies.append(round(result.test, 2))
-        seconds.append(round(result.seconds, 1))
-        trivial = result.trivial
-    return {"accuracy": accuracies, "seconds": seconds, "trivial": trivial}
+        for model in (*OURS, *([RIVAL] if has_aeon else [])):
+            found[f"{name}, {model}"] = functools.partial(
+                of_set, path, model, seeds, 2 if options.quick else None
+            )
+    if importlib.util.find_spec("anharmonic_papers") is not None:
+        for graph in GRAPHS:
+            for model in NETWORKS:
+                found[f"{graph}, {model}"] = functools.partial(of_graph, graph, model)
+    return found
 
 
-def facts(path: Path) -> str:
-    """Training and test sequences, steps, channels and classes."""
-    data = np.load(path)
+def of_set(path: Path, model: str, seeds: tuple[int, ...], epochs: int | None) -> Result:
+    """Return test accuracies in percent, seconds, and that of the most frequent class."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(path, **load(path.stem))
+    data = dict(np.load(path))
     lengths = np.diff(data["offsets_train"])
     steps = f"{lengths.min()}-{lengths.max()}" if len(set(lengths)) > 1 else str(lengths[0])
     counts = [len(data[f"y_{part}"]) for part in ("train", "test")]
     channels, classes = data["x_train"].shape[1], len(set(data["y_train"]))
-    return f"{counts[0]} / {counts[1]}, {steps}, {channels}, {classes}"
+    facts = f"{counts[0]} / {counts[1]}, {steps}, {channels}, {classes}"
+    found = minirocket(data, seeds) if model == RIVAL else train(path, model, seeds, epochs)
+    return {"facts": facts, **found}
 
 
-def table(found: dict[str, dict[str, dict[str, object]]], seeds: list[int], machine: str) -> str:
-    """The results as Markdown."""
-    models = [*MODELS, "MiniRocket"]
-    head = ["set", "train / test, steps, channels, classes", "trivial", *models]
-    lines = [" | ".join(["", *head, ""]).strip(), "|" + " --- |" * len(head)]
-    sums: dict[str, list[float]] = {model: [] for model in models}
-    for name, by_model in found.items():
-        cells = [name, str(by_model["facts"]), _trivial(by_model)]
-        for model in models:
-            one = by_model.get(model)
-            cells.append("-" if one is None else _cell(one))
-            if one is not None:
-                sums[model].append(statistics.fmean(one["accuracy"]))
-        lines.append(f"| {' | '.join(cells)} |")
-    whole = [f"{statistics.fmean(v):.1f}" if len(v) == len(found) else "-" for v in sums.values()]
-    lines.append(f"| **mean** | | | {' | '.join(whole)} |")
-    made = f"Test accuracy in percent, {_of(seeds)}, and mean seconds of training; {machine}."
-    return "\n".join([*lines, "", made]) + "\n"
+def train(path: Path, model: str, seeds: tuple[int, ...], epochs: int | None) -> Result:
+    """Train with the settings of the recipe; a diverged run has accuracy NaN."""
+    from anharmonic.data import file_digest
+    from anharmonic.train import DivergedError, RunEnvironment, fill, fit
+
+    found: dict[str, Any] = {"accuracy": [], "seconds": [], "baseline": None}
+    with tempfile.TemporaryDirectory() as folder:
+        environment = RunEnvironment(out=Path(folder), file=path, progress=False, threads=1)
+        given = {"task_options": {"sha256": file_digest(path)}}
+        run = fill(model, "file", given | ({"epochs": epochs} if epochs else {}), environment).run
+        for seed in seeds:
+            try:
+                result = fit(dataclasses.replace(run, seed=seed), environment)
+            except DivergedError as error:
+                print(f"{model} on {path.stem}, seed {seed}: {error}", file=sys.stderr)
+                found["accuracy"].append(float("nan"))
+                continue
+            found["accuracy"].append(round(result.test, 2))
+            found["seconds"].append(round(result.seconds, 1))
+            found["baseline"] = result.trivial
+    return found
 
 
-def _of(seeds: list[int]) -> str:
-    named = ", ".join(map(str, seeds))
-    return f"mean ± standard deviation of seeds {named}" if len(seeds) > 1 else f"seed {named}"
+def minirocket(data: Arrays, seeds: tuple[int, ...]) -> Result:
+    """Shorter series are padded with zeros."""
+    from aeon.classification.convolution_based import MiniRocketClassifier
 
-
-def _trivial(by_model: dict[str, dict[str, object]]) -> str:
-    values = [by_model[m]["trivial"] for m in MODELS if m in by_model]
-    return f"{values[0]:.1f}" if values and values[0] is not None else "-"
-
-
-def _cell(one: dict[str, object]) -> str:
-    values, seconds = one["accuracy"], one["seconds"]
-    spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
-    took = statistics.fmean(seconds) if isinstance(seconds, list) else seconds
-    return f"{statistics.fmean(values):.1f}{spread} ({took:.0f} s)"
-
-
-def main() -> None:
-    """Trains, prints and perhaps writes."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("sets", type=Path)
-    parser.add_argument("--out", type=Path, required=True, help="folder of the runs")
-    parser.add_argument(
-        "--models", nargs="+", default=MODELS, help="only these; others stay as they were written"
-    )
-    parser.add_argument("--only", nargs="+", help="names of sets")
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--epochs", type=int, help="for a trial of this script")
-    parser.add_argument("--write", action="store_true")
-    parser.add_argument("--name", choices=NAMES, default=NAMES[0])
-    asked = parser.parse_args()
-    rival = json.loads((asked.sets / "minirocket.json").read_text())
-    written = HERE / f"{asked.name}.json"
-    known = json.loads(written.read_text())["sets"] if asked.models != MODELS else {}
-    found: dict[str, dict[str, dict[str, object]]] = {}
-    for path in sorted(asked.sets.glob("*.npz"), key=lambda p: p.stat().st_size):
-        if asked.only and path.stem not in asked.only:
-            continue
-        found[path.stem] = known.get(path.stem, {}) | {
-            "facts": facts(path),
-            "MiniRocket": rival[path.stem],
-        }
-        for model in asked.models:
-            found[path.stem][model] = train(model, path, asked.seeds, asked.out, asked.epochs)
-            print(path.stem, model, found[path.stem][model], flush=True)
-    machine = (
-        f"{hardware('cpu')}, {torch.get_num_threads()} of {os.cpu_count()} cores, anharmonic "
-        f"{ah.__version__}, torch {torch.__version__}"
-    )
-    text = table(found, asked.seeds, machine)
-    print(text)
-    if asked.write:
-        written.write_text(
-            json.dumps({"seeds": asked.seeds, "machine": machine, "sets": found}, indent=1) + "\n"
+    x = {}
+    longest = max(9, *(np.diff(data[f"offsets_{part}"]).max() for part in ("train", "test")))
+    for part in ("train", "test"):
+        ends = data[f"offsets_{part}"]
+        x[part] = np.zeros((len(ends) - 1, data[f"x_{part}"].shape[1], longest), np.float32)
+        for row, start, end in zip(x[part], ends, ends[1:], strict=False):
+            row[:, : end - start] = data[f"x_{part}"][start:end].T
+    MiniRocketClassifier(n_jobs=1).fit(x["train"][:, :, :300], data["y_train"])  # compiles
+    accuracies, seconds = [], []
+    for seed in seeds:
+        began = time.perf_counter()
+        model = MiniRocketClassifier(random_state=seed, n_jobs=1).fit(x["train"], data["y_train"])
+        accuracies.append(
+            round(100 * float((model.predict(x["test"]) == data["y_test"]).mean()), 2)
         )
-        begin, end = marks(asked.name)
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
-        after = rest.partition(end)[2]
-        PAGE.write_text(before + begin + text + end + after, encoding="utf-8")
+        seconds.append(round(time.perf_counter() - began, 1))
+    return {"accuracy": accuracies, "seconds": seconds}
 
 
-if __name__ == "__main__":
-    main()
+def load(name: str) -> Arrays:
+    """Return the arrays of a set: series [T, F] one after another, their ends, and classes."""
+    if name == "digits":
+        from sklearn.datasets import load_digits
+
+        x, y = load_digits(return_X_y=True)
+        is_test = np.arange(len(y)) % 5 == 4
+        series = [one[:, None] for one in x]
+    elif name == "watch_imu":
+        stored = dict(np.load(Path(os.environ["ANHARMONIC_DATA"]) / "sequence" / f"{name}.npz"))
+        y = stored["label_names"][stored["label"]]
+        is_test = np.isin(stored["subject"], TEST_SUBJECTS)
+        series = np.split(stored["values"], stored["offsets"].astype(int)[1:-1])
+    else:
+        from aeon.datasets import load_classification
+
+        parts = [load_classification(name, split=part) for part in ("train", "test")]
+        series = [np.asarray(one).T for x, _ in parts for one in x]
+        y = np.concatenate([y for _, y in parts])
+        is_test = np.arange(len(y)) >= len(parts[0][1])
+    arrays = {}
+    for part, rows in (("train", ~is_test), ("test", is_test)):
+        chosen = [series[row] for row in np.flatnonzero(rows)]
+        arrays[f"x_{part}"] = np.concatenate(chosen).astype("f4")
+        arrays[f"offsets_{part}"] = np.cumsum([0, *(len(one) for one in chosen)])
+        arrays[f"y_{part}"] = y[rows].astype(str)
+    return arrays
+
+
+def of_graph(graph: str, model: str) -> Result:
+    """Return test accuracies of three seeds; split k with seed k where splits are stored."""
+    from anharmonic.data import make_task, task_options
+    from anharmonic.train import Run, RunEnvironment, fit
+    from anharmonic.train.recipe_graphs import graph_settings
+
+    accuracies, baselines = [], []
+    for seed in SEEDS:
+        options = {"split": seed} if task_options(graph).get("split") == 0 else {}
+        task = make_task(graph, options)
+        fields, chosen, _ = graph_settings(model, task)
+        run = Run(graph, model, options, chosen, seed=seed, **fields)
+        with tempfile.TemporaryDirectory() as folder:
+            environment = RunEnvironment(out=Path(folder), progress=False, threads=1)
+            accuracies.append(fit(run, environment).test)
+        train, _, test = task.splits()
+        likeliest = torch.bincount(train.batch.y).argmax()
+        baselines.append(100 * float((test.batch.y == likeliest).double().mean()))
+    return {"accuracy": accuracies, "baseline": baselines}
+
+
+def tables(results: list[Result]) -> dict[str, str]:
+    by_case = {one["case"]: one for one in results}
+    found = {}
+    for block, names, seeds in (
+        ("learning", RULES, "mean ± standard deviation of seeds 0, 1, 2"),
+        ("learning-others", OTHERS, "seed 0"),
+    ):
+        models = (*OURS, RIVAL)
+        rows = [["set", "train / test, steps, channels, classes", "trivial", *models]]
+        means: dict[str, list[float]] = {model: [] for model in models}
+        for name in names:
+            of_models = {m: by_case[f"{name}, {m}"] for m in models if f"{name}, {m}" in by_case}
+            if not of_models:
+                continue
+            trivial = [one["baseline"] for one in of_models.values() if one.get("baseline")]
+            facts = next(iter(of_models.values()))["facts"]
+            row = [name, facts, f"{trivial[0]:.1f}" if trivial else "-"]
+            for model in models:
+                row.append(_cell(of_models[model]) if model in of_models else "-")
+                if model in of_models:
+                    means[model].append(statistics.fmean(of_models[model]["accuracy"]))
+            rows.append(row)
+        shown = [f"{statistics.fmean(v):.1f}" if len(v) == len(rows) - 1 and v else "-"
+                 for v in means.values()]  # fmt: skip
+        rows.append(["**mean**", "", "", *shown])
+        measured = [one for one in results if one["case"].partition(", ")[0] in names]
+        about = f"Test accuracy in percent, {seeds}, and mean seconds of training on one thread; "
+        found[block] = f"{markdown_table(rows, left=2)}\n\n{about}{caption(measured)}"
+    rows = [["graph", *NETWORKS, "majority class"]]
+    for graph in GRAPHS:
+        networks = [by_case[f"{graph}, {m}"] for m in NETWORKS if f"{graph}, {m}" in by_case]
+        if len(networks) == len(NETWORKS):
+            values = [one["accuracy"] for one in networks] + [networks[0]["baseline"]]
+            rows.append([graph, *map(_spread, values)])
+    return found | {"learning-graphs": markdown_table(rows)}
+
+
+def _cell(one: Result) -> str:
+    return f"{_spread(one['accuracy'])} ({statistics.fmean(one['seconds']):.0f} s)"
+
+
+def _spread(values: list[float]) -> str:
+    spread = f" ± {statistics.stdev(values):.1f}" if len(values) > 1 else ""
+    return f"{statistics.fmean(values):.1f}{spread}"

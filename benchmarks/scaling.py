@@ -1,153 +1,231 @@
-"""Where data-parallel training of a recurrent model stops scaling, and what it costs: on paper.
-
-python benchmarks/scaling.py
-python benchmarks/scaling.py --measure cpu
-python benchmarks/scaling.py --all-reduce 2 4 8
+"""What processes and shards cost, and where one training stops scaling.
 
 A training step of a LEM has a part that every process pays whatever its share of the batch, and a
-part per sequence; `--measure` finds both from two batch sizes, on one thread in CPU seconds or on a
-GPU. An all-reduce among P processes takes 2 (P - 1) latencies of a ring (gloo), or among GPUs
-(NCCL) 2 log2 P of a tree where that is less, and twice the bytes of the gradient over the
-bandwidth. `--all-reduce` measures those of gloo among processes of this machine, to set beside the
-formula. Validation, which every process does in full, is not in it.
+part per sequence; both come from two batch sizes on one thread. An all-reduce among P processes
+takes 2 (P - 1) latencies of a ring (gloo), or among GPUs (NCCL) 2 log2 P of a tree where that is
+less, and twice the bytes of the gradient over the bandwidth. The speed-ups are computed from that.
 """
 
-import argparse
+from __future__ import annotations
+
+import functools
 import math
+import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
 
+import numpy as np
 import torch
 import torch.distributed as dist
 
 import anharmonic as ah
+from anharmonic.data import SequenceDataset, ShardsTask, write_shards
+from harness import isolated
+from harness.results import Result, caption, markdown_table
 
-STEPS, CHANNELS = 500, 2
+PACKAGES = ("torch",)
+PAGES = {name: ("benchmarks/scaling.md",) for name in ("processes", "shards", "speed-up", "cost")}
+STEPS, CHANNELS, HIDDEN = 500, 2, 128
 UPDATES = 100_000
-# Name, processes, latency in seconds and bandwidth in bytes per second between them.
 MACHINES = (
-    ("64 cores of one machine", 64, 1e-5, 5e9),
+    ("64 cores", 64, 1e-5, 5e9),
     ("8 GPUs, NVLink", 8, 1e-5, 2e11),
     ("100 nodes of one GPU, InfiniBand", 100, 1e-5, 2.5e10),
-    ("100 nodes of 16 cores, 10 Gbit Ethernet", 1600, 5e-5, 1.25e9),
+    ("100 nodes of 16 cores, Ethernet", 1600, 5e-5, 1.25e9),
 )
+"""Name, processes, latency in seconds and bandwidth in bytes per second between them."""
+GPU_STEP = (0.005, 2e-5)
+"""Seconds of a step and of each sequence on a GPU: assumed, 5 µs for a step in time each way."""
+TRAIN = "-m anharmonic train lem digits"
+TORCHRUN = "-m torch.distributed.run --standalone --nproc-per-node 2"
+COMPARE = "-m anharmonic compare digits --models lem --seeds 0 1 2 3"
+COMMANDS = {
+    "one training, one process": TRAIN,
+    "the same by torchrun in two processes": f"{TORCHRUN} {TRAIN} --devices 2",
+    "four trainings, `--jobs 1`": f"{COMPARE} --jobs 1",
+    "four trainings, `--jobs 2`": f"{COMPARE} --jobs 2",
+}
+
+SHARDS = ("shards, first run", "shards, second run")
 
 
-def seconds(model, batch, repeats, device):
-    """Seconds of a training step, the median of some: of the processor, or on a GPU elapsed."""
-    x, y = torch.rand(batch, STEPS, CHANNELS, device=device), torch.rand(batch, 1, device=device)
-    now = time.process_time if device == "cpu" else synchronised
-    optimizer = torch.optim.Adam(model.parameters())
+def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+    repeats = 1 if options.quick else 3
+    found: dict[str, Callable[[], Result]] = {
+        name: functools.partial(command_seconds, command, repeats)
+        for name, command in COMMANDS.items()
+    }
+    for name in SHARDS:
+        sizes = (64, 16) if options.quick else (16_384, 1024)
+        found[name] = functools.partial(isolated.run, "scaling:shard_seconds", sizes=sizes)
+    found["a training step"] = functools.partial(
+        isolated.run, "scaling:step_seconds", repeats=1 if options.quick else 5
+    )
+    found["all-reduce of two processes"] = all_reduce_seconds
+    return found
+
+
+def command_seconds(command: str, repeats: int) -> Result:
+    """Return the median CPU seconds of a command and of all that it starts, in a new folder."""
+    options = "--hidden-size 64 --epochs 4 --threads 1 --no-progress"
     found = []
     for _ in range(repeats):
-        began = now()
-        optimizer.zero_grad()
-        (model(x) - y).square().mean().backward()
-        optimizer.step()
-        found.append(now() - began)
+        with tempfile.TemporaryDirectory() as folder:
+            before = os.times()
+            words = [sys.executable, *command.split(), *options.split()]
+            environment = os.environ | {"OMP_NUM_THREADS": "1"}
+            subprocess.run(words, cwd=folder, env=environment, capture_output=True, check=True)
+            after = os.times()
+        user = after.children_user - before.children_user
+        found.append(user + after.children_system - before.children_system)
+    return {"cpu_seconds": statistics.median(found)}
+
+
+def shard_seconds(sizes: list[int]) -> Result:
+    """Return the median CPU seconds of a batch of 256 from mapped shards, from memory, and trained.
+
+    The shards have just been written and are in the system's cache: reading a disk comes on top.
+    """
+    torch.set_num_threads(1)
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((*sizes, 1), np.float32)
+    y = rng.integers(0, 2, len(x))
+    with tempfile.TemporaryDirectory() as folder:
+        cut = zip(*(np.array_split(values, 8) for values in (x, y)), strict=True)
+        parts = {"train": cut, "test": [(x[:8], np.arange(8) % 2)]}
+        mapped = ShardsTask(write_shards(Path(folder), parts)).splits().train
+        inside = SequenceDataset(torch.from_numpy((x - x.mean()) / x.std()), torch.from_numpy(y))
+        order = torch.randperm(len(x), generator=torch.Generator().manual_seed(0))
+        seconds = {}
+        for name, data in (("from mapped shards", mapped), ("from memory", inside)):
+            batches = data.batches(min(256, len(x)), order)
+            seconds[name] = cpu_median(batches.__getitem__, len(batches))
+    model, batch = ah.SequenceModel("LEM", 1, 2, hidden_size=64), batches[0]
+
+    def step(_: int) -> None:
+        torch.nn.functional.cross_entropy(model(batch.x), batch.y).backward()
+
+    return {"seconds": seconds | {"a training step of LEM of width 64": cpu_median(step, 3)}}
+
+
+def cpu_median(call: Callable[[int], object], repeats: int) -> float:
+    """Return the median CPU seconds of a call with each number below ``repeats``."""
+    found = []
+    for number in range(repeats):
+        began = time.process_time()
+        call(number)
+        found.append(time.process_time() - began)
     return statistics.median(found)
 
 
-def synchronised():
-    torch.cuda.synchronize()
-    return time.perf_counter()
+def step_seconds(repeats: int) -> Result:
+    """Return the CPU seconds of a training step: its fixed part, and the part of each sequence."""
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    model = ah.SequenceModel("LEM", CHANNELS, 1, hidden_size=HIDDEN)
+    optimizer = torch.optim.Adam(model.parameters())
+    found = []
+    for batch in (8, 64):
+        x, y = torch.rand(batch, STEPS, CHANNELS), torch.rand(batch, 1)
+
+        def step(_: int, x: torch.Tensor = x, y: torch.Tensor = y) -> None:
+            optimizer.zero_grad()
+            (model(x) - y).square().mean().backward()
+            optimizer.step()
+
+        found.append(cpu_median(step, repeats))
+    each = max((found[1] - found[0]) / (64 - 8), 1e-9)
+    size = 4 * sum(p.numel() for p in model.parameters())
+    return {"fixed": max(found[0] - 8 * each, 0.0), "each": each, "gradient_bytes": size}
 
 
-def reduce_seconds(processes, size, latency, bandwidth, tree=False):
-    """An all-reduce of `size` bytes in a ring, or in a tree if that is allowed and takes less."""
+def all_reduce_seconds() -> Result:
+    """Return the shortest wall time of an all-reduce by gloo among two processes here."""
+    size = step_seconds(1)["gradient_bytes"]
+    with tempfile.TemporaryDirectory() as folder:
+        torch.multiprocessing.spawn(_all_reduce, (size, folder), 2)
+        return {"seconds": float((Path(folder) / "seconds").read_text())}
+
+
+def _all_reduce(rank: int, size: int, folder: str) -> None:
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", f"file://{folder}/meet", rank=rank, world_size=2)
+    values, found = torch.zeros(size // 4), []
+    for _ in range(200):
+        dist.barrier()
+        began = time.perf_counter()
+        dist.all_reduce(values)
+        found.append(time.perf_counter() - began)
+    if rank == 0:
+        (Path(folder) / "seconds").write_text(str(min(found)))
+    dist.destroy_process_group()
+
+
+def reduce_formula(
+    processes: int, size: int, latency: float, bandwidth: float, tree: bool = False
+) -> float:
+    """Return the seconds of an all-reduce in a ring, or in a tree if allowed and shorter.
+
+    Example:
+        >>> round(1e3 * reduce_formula(64, 270_000, 1e-5, 5e9), 1)
+        1.4
+    """
     ring = 2 * (processes - 1) * latency + 2 * (processes - 1) / processes * size / bandwidth
     along = 2 * math.ceil(math.log2(processes)) * latency + 2 * size / bandwidth
     return min(ring, along) if tree else ring
 
 
-def measured_reduce(rank, processes, size, path, repeats=200):
-    """One of the processes of an all-reduce by gloo; the first one prints its wall seconds."""
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo", f"file://{path}", rank=rank, world_size=processes)
-    values, found = torch.zeros(size // 4), []
-    for _ in range(repeats):
-        dist.barrier()
-        began = time.perf_counter()
-        dist.all_reduce(values)
-        found.append(1e3 * (time.perf_counter() - began))
-    if rank == 0:
-        paper = 1e3 * reduce_seconds(processes, size, *MACHINES[0][2:])
-        best, median = min(found), statistics.median(found)
-        print(f"| {processes} | {best:.2g} | {median:.2g} | {paper:.2g} |", flush=True)
-    dist.destroy_process_group()
-
-
-def speedup(processes, batch, fixed, each, communication):
-    """How many times faster than one process the same batch is, cut among processes."""
+def speed_up(processes: int, batch: int, fixed: float, each: float, reduce: float) -> float:
+    """Return how many times faster than one process the same batch is, cut among processes."""
     share = -(-batch // processes)
-    return (fixed + each * batch) / (fixed + each * share + communication)
+    return (fixed + each * batch) / (fixed + each * share + reduce)
 
 
-def measure(model, device, repeats):
-    """Prints both parts of a training step."""
-    seconds(model, 8, 2, device)
-    small, large = (8, 64) if device == "cpu" else (64, 4096)
-    few, many = (seconds(model, batch, repeats, device) for batch in (small, large))
-    each = max((many - few) / (large - small), 1e-9)
-    fixed = max(few - small * each, 0.0)
-    flag = {"cpu": "--cpu-step", "cuda": "--gpu-step"}[device]
-    print(f"on paper: python benchmarks/scaling.py {flag} {fixed:.3g} {each:.3g}")
+def tables(results: list[Result]) -> dict[str, str]:
+    by_case = {one["case"]: one for one in results}
+    processes = [["what", "CPU seconds"]]
+    processes += [[n, f"{by_case[n]['cpu_seconds']:.1f}"] for n in COMMANDS if n in by_case]
+    shards = [["a batch of 256 sequences of 1,024 steps", "first run", "second run"]]
+    runs = [by_case[name]["seconds"] for name in SHARDS if name in by_case]
+    for name in ("from mapped shards", "from memory", "a training step of LEM of width 64"):
+        shards.append([name, *(f"{1e3 * run[name]:.3g} ms" for run in runs)])
+    found = {
+        "processes": f"{markdown_table(processes)}\n\n{caption(results)}",
+        "shards": markdown_table(shards),
+    }
+    step = by_case.get("a training step")
+    return found | (_computed(step) if step else {})
 
 
-def measure_reduce(numbers, size):
-    """Prints what all-reduces take on this machine."""
-    print(f"All-reduce of {size / 1e6:.2f} MB by gloo on this machine, ms\n")
-    print("| processes | shortest | median | formula |\n| ---: | ---: | ---: | ---: |")
-    for processes in numbers:
-        with tempfile.TemporaryDirectory() as folder:
-            torch.multiprocessing.spawn(
-                measured_reduce, (processes, size, f"{folder}/meet"), processes
+def _computed(step: Result) -> dict[str, str]:
+    batches = (64, 1024, 16_384)
+    gains = [["machine", *(f"batch {batch:,}" for batch in batches), "all-reduce"]]
+    costs = [["machine", "hours", "core-hours or GPU-hours", "times those of one process"]]
+    for kind in ("core", "GPU"):
+        fixed, each = GPU_STEP if kind == "GPU" else (step["fixed"], step["each"])
+        alone = UPDATES * (fixed + each * 1024) / 3600
+        costs.append([f"one {kind}", *2 * [_digits(alone)], "1"])
+        for name, processes, latency, bandwidth in MACHINES:
+            if (kind == "GPU") != ("GPU" in name):
+                continue
+            cost = reduce_formula(
+                processes, step["gradient_bytes"], latency, bandwidth, kind == "GPU"
             )
+            gain = {n: speed_up(processes, n, fixed, each, cost) for n in batches}
+            cells = [f"{_digits(gain[n])} ({100 * gain[n] / processes:.0f} %)" for n in batches]
+            gains.append([name, *cells, f"{_digits(1e3 * cost)} ms"])
+            hours = alone / gain[1024]
+            more = (hours, hours * processes, processes / gain[1024])
+            costs.append([name, *map(_digits, more)])
+    return {"speed-up": markdown_table(gains), "cost": markdown_table(costs)}
 
 
-def on_paper(size, cpu_step, gpu_step):
-    """Prints speed-up and cost of every machine."""
-    print(
-        f"| machine | batch | speed-up | of the ideal | all-reduce | hours of {UPDATES:,} steps | "
-        "core- or GPU-hours | of one process |\n"
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
-    )
-    for name, processes, latency, bandwidth in MACHINES:
-        fixed, each = gpu_step if "GPU" in name else cpu_step
-        cost = reduce_seconds(processes, size, latency, bandwidth, tree="GPU" in name)
-        for batch in (64, 1024, 16_384):
-            found = speedup(processes, batch, fixed, each, cost)
-            alone = UPDATES * (fixed + each * batch) / 3600
-            hours = alone / found
-            print(
-                f"| {name} | {batch:,} | {found:.3g} | {found / processes:.1%} | "
-                f"{1e3 * cost:.3g} ms | {hours:.3g} | {hours * processes:,.4g} | {alone:.3g} |"
-            )
-
-
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--hidden-size", type=int, default=128)
-    parser.add_argument("--measure", choices=["cpu", "cuda"])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--all-reduce", type=int, nargs="+", metavar="PROCESSES")
-    parts = {"type": float, "nargs": 2, "metavar": ("SECONDS", "PER_SEQUENCE")}
-    measured = "as --measure cpu found it on an AMD EPYC"
-    parser.add_argument("--cpu-step", default=(0.0035, 0.00144), help=measured, **parts)
-    parser.add_argument("--gpu-step", default=(0.005, 2e-5), help="assumed", **parts)
-    arguments = parser.parse_args()
-    torch.set_num_threads(1)
-    torch.manual_seed(0)
-    model = ah.SequenceModel("LEM", CHANNELS, 1, hidden_size=arguments.hidden_size)
-    size = 4 * sum(p.numel() for p in model.parameters())
-    if arguments.measure:
-        measure(model.to(arguments.measure), arguments.measure, arguments.repeats)
-    elif arguments.all_reduce:
-        measure_reduce(arguments.all_reduce, size)
-    else:
-        on_paper(size, arguments.cpu_step, arguments.gpu_step)
-
-
-if __name__ == "__main__":
-    main()
+def _digits(value: float) -> str:
+    """Two digits, or all before the point."""
+    return f"{value:.2g}" if value < 10 else f"{value:,.0f}"

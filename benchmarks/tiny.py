@@ -1,41 +1,38 @@
 """The best classifier of movements in 566 bytes of weights, as exported C.
 
-    python benchmarks/tiny.py train --out RUNS [--models LEM,GRU]    # finished runs are kept
-    python benchmarks/tiny.py measure --out RUNS [--update]
-
-The task `watch-imu` (seven exercises from 2.56 seconds of a watch; six people train, two validate,
-two test) has its data in ANHARMONIC_DATA. Every model has the largest width whose int8 weights fit,
-readout included: all constants that training decides in model.c. Each gets the same care: eight
-settings drawn at random, the best by the validation's macro-F1, then five seeds of it, each with
-the weights of its best epoch on the validation set. Resonators have eight draws of pools and five
-banks, with int8 and with floating-point weights. `measure` exports what is trained, takes the
-macro-F1 of the C programs' arithmetic on the test set, and with avr-gcc and simavr their flash, RAM
-and cycles a step. Writes tiny.json beside this file; --update also puts the table into
-devices.md.
+The task ``watch-imu`` (seven exercises from 2.56 seconds of a watch; six people train, two
+validate, two test) has its data in ANHARMONIC_DATA. Every model has the largest width whose int8
+weights fit, readout included: all constants that training decides in model.c. Each gets the same
+care: eight settings drawn at random, the best by the validation's macro-F1, then five seeds of it,
+each with the weights of its best epoch on the validation set. Resonators have eight draws of pools
+and five banks, in floating point. Scores are the macro-F1 of the C programs' arithmetic on the test
+set; flash, RAM and cycles a step need avr-gcc and simavr.
 """
 
 from __future__ import annotations
 
-import argparse
 import bisect
-import json
+import functools
 import re
 import tempfile
+from argparse import Namespace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from sklearn.metrics import f1_score
 
 import anharmonic as ah
 from anharmonic.data import make_task
 from anharmonic.data.preprocessing import Preprocessing
 from anharmonic.estimators import ResonatorClassifier
 from anharmonic.export import write_c
-from export_targets import Here, Sources, avr
+from harness.results import Result, markdown_table
+from harness.targets import Here, Sources, avr
 
-HERE = Path(__file__).parent
+PACKAGES = ("torch",)
+PAGES = {"tiny": ("benchmarks/devices.md",)}
 BUDGET, TRIALS, SEEDS, EPOCHS, BATCH = 566, 8, 5, 40, 128
 # Widths: the largest that fit, which `measure` checks.
 WIDTHS = {
@@ -62,6 +59,15 @@ SPACES: dict[str, dict[str, list[Any]]] = {
 RATES, READOUTS = [0.003, 0.01, 0.03], ["last", "mean"]
 
 
+def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+    epochs = 1 if options.quick else EPOCHS
+    found: dict[str, Callable[[], Result]] = {
+        name: functools.partial(of_network, name, epochs) for name in WIDTHS
+    }
+    return found | {"resonators": of_resonators}
+
+
+@functools.cache
 def standardised() -> tuple[Any, np.ndarray, np.ndarray]:
     """The splits, and the mean and deviation of the training set's channels."""
     splits = make_task("watch-imu").splits()
@@ -86,23 +92,27 @@ def make(name: str, drawn: dict[str, Any]) -> ah.SequenceModel:
 
 
 def macro_f1(y: torch.Tensor, scores: Any) -> float:
+    from sklearn.metrics import f1_score
+
     return 100 * float(f1_score(y.numpy(), np.asarray(scores).argmax(1), average="macro"))
 
 
-def train(name: str, drawn: dict[str, Any], seed: int, data: Any) -> tuple[ah.SequenceModel, float]:
+def train(
+    name: str, drawn: dict[str, Any], seed: int, epochs: int
+) -> tuple[ah.SequenceModel, float]:
     """A model with the weights of its best epoch, and its macro-F1 on the validation set."""
-    splits, mean, std = data
+    splits, mean, std = standardised()
     (x, y), (vx, vy) = (
         (((part.x - torch.tensor(mean)) / torch.tensor(std)).float(), part.y)
         for part in (splits.train, splits.valid)
     )
     torch.manual_seed(seed)
     model = make(name, drawn)
-    steps = EPOCHS * -(-len(x) // BATCH)
+    steps = epochs * -(-len(x) // BATCH)
     optimizer = torch.optim.Adam(model.parameters(), drawn["lr"])
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, drawn["lr"], total_steps=steps)
     best, kept = -1.0, model.state_dict()
-    for _ in range(EPOCHS):
+    for _ in range(epochs):
         model.train()
         for rows in torch.randperm(len(x)).split(BATCH):
             optimizer.zero_grad()
@@ -117,27 +127,6 @@ def train(name: str, drawn: dict[str, Any], seed: int, data: Any) -> tuple[ah.Se
             best, kept = found, {k: v.clone() for k, v in model.state_dict().items()}
     model.load_state_dict(kept)
     return model, best
-
-
-def train_all(out: Path, names: list[str]) -> None:
-    data = standardised()
-    for name in names:
-        scores = []
-        for trial in range(TRIALS):
-            path = out / f"{name}-trial{trial}.json"
-            if not path.exists():
-                drawn = settings(name, trial)
-                _, found = train(name, drawn, 100, data)
-                path.write_text(json.dumps({**drawn, "valid": found}))
-                print(name, trial, path.read_text(), flush=True)
-            scores.append(json.loads(path.read_text())["valid"])
-        chosen = settings(name, int(np.argmax(scores)))
-        for seed in range(SEEDS):
-            path = out / f"{name}-seed{seed}.pt"
-            if not path.exists():
-                model, found = train(name, chosen, seed, data)
-                torch.save({"drawn": chosen, "valid": found, "weights": model.state_dict()}, path)
-                print(name, "seed", seed, found, flush=True)
 
 
 def weight_bytes(folder: Path) -> int:
@@ -172,36 +161,36 @@ def fits(
         return weight_bytes(Path(here)) <= BUDGET
 
 
-def measure_network(name: str, out: Path, data: Any) -> dict[str, Any]:
-    splits, mean, std = data
+def of_network(name: str, epochs: int) -> Result:
+    splits, mean, std = standardised()
     how = Preprocessing(tuple(mean), tuple(std), True, "error")
     calibration = list(splits.train.x[::8].numpy())
     for layers, width in WIDTHS[name].items():
         found = [fits(name, layers, width + more, calibration[:8], how) for more in (0, 1)]
         if found != [True, False]:
             raise RuntimeError(f"{name}: {width} is not the largest width that fits")
-    exact, whole, row = [], [], {"model": name, "weights": "int8"}
+    trials = [settings(name, trial) for trial in range(TRIALS)]
+    drawn = max(trials, key=lambda one: train(name, one, 100, epochs)[1])
+    row: Result = {"weights": "int8", "setting": drawn, "valid": [], "torch": [], "test": []}
+    x, y = splits.test.x, splits.test.y
+    scaled = ((x - torch.tensor(mean)) / torch.tensor(std)).float()
     for seed in range(SEEDS):
-        kept = torch.load(out / f"{name}-seed{seed}.pt")
-        model = make(name, kept["drawn"]).requires_grad_(False).eval()
-        model.load_state_dict(kept["weights"])
-        x, y = splits.test.x, splits.test.y
-        scaled = (x - torch.tensor(mean)) / torch.tensor(std)
-        exact.append(macro_f1(y, model(scaled.float())))
+        model, valid = train(name, drawn, seed, epochs)
+        model.requires_grad_(False).eval()
+        row["valid"].append(valid)
+        row["torch"].append(macro_f1(y, model(scaled)))
         with tempfile.TemporaryDirectory() as place:
-            here = Path(place)
-            write_c(model, here, preparation=how, weights="int8", calibration=calibration)
-            sources = Sources(here, "int8", 6, 7)
+            write_c(model, place, preparation=how, weights="int8", calibration=calibration)
+            sources = Sources(Path(place), "int8", 6, 7)
             program = Here(sources)
-            whole.append(macro_f1(y, np.stack([program(one) for one in x.numpy()])))
+            row["test"].append(macro_f1(y, np.stack([program(one) for one in x.numpy()])))
             if seed == 0:
-                row |= {"setting": kept["drawn"], **costs(sources, program, x.numpy())}
-        row.setdefault("valid", []).append(kept["valid"])
-    return row | {"torch": exact, "test": whole}
+                row |= costs(sources, program, x.numpy())
+    return row
 
 
-def measure_resonators(data: Any) -> dict[str, Any]:
-    splits, _, _ = data
+def of_resonators() -> Result:
+    splits, _, _ = standardised()
     parts = [
         (part.x.numpy().transpose(0, 2, 1), part.y)
         for part in (splits.train, splits.valid, splits.test)
@@ -229,7 +218,7 @@ def measure_resonators(data: Any) -> dict[str, Any]:
     choices = [("rms",), ("largest",), ("share",), ("excess",), ("run",), ("rms", "end"),
                ("rms", "largest"), ("rms", "share")]  # fmt: skip
     pools = max(choices, key=lambda choice: score(fitted(choice, 100), 1))
-    row: dict[str, Any] = {"model": "resonators", "weights": "float", "setting": {"pools": pools}}
+    row: Result = {"weights": "float", "setting": {"pools": pools}}
     row |= {"valid": [], "torch": [], "test": []}
     x, y = splits.test.x.numpy(), splits.test.y
     for seed in range(SEEDS):
@@ -247,55 +236,23 @@ def measure_resonators(data: Any) -> dict[str, Any]:
     return row
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    lines = [
-        "| model | settings | weights, bytes | macro-F1, mean | worst seed | of PyTorch"
-        " | flash, AVR | state | cycles a step |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for r in sorted(rows, key=lambda r: -np.mean(r["test"])):
+def tables(results: list[Result]) -> dict[str, str]:
+    heads = ["model", "settings", "weights, bytes", "macro-F1, mean", "worst seed", "of PyTorch"]
+    rows = [[*heads, "flash, AVR", "state", "cycles a step"]]
+    for one in sorted(results, key=lambda one: -np.mean(one["test"])):
         said = ", ".join(
-            f"{k} {' and '.join(v) if isinstance(v, (list, tuple)) else v}"
-            for k, v in r["setting"].items()
+            f"{key} {' and '.join(value) if isinstance(value, list | tuple) else value}"
+            for key, value in one["setting"].items()
         )
-        lines.append(
-            f"| {r['model']}, {r['weights']} | {said} | {r['bytes']} | {np.mean(r['test']):.1f} "
-            f"| {min(r['test']):.1f} | {np.mean(r['torch']):.1f} | {r.get('avr_flash', '–'):,} "
-            f"| {r['ram']:,} | {r.get('avr_cycles', '–'):,} |"
+        scores = (np.mean(one["test"]), min(one["test"]), np.mean(one["torch"]))
+        sizes = (one.get(key, "–") for key in ("avr_flash", "ram", "avr_cycles"))
+        rows.append(
+            [
+                f"{one['case']}, {one['weights']}",
+                said,
+                str(one["bytes"]),
+                *(f"{score:.1f}" for score in scores),
+                *(f"{size:,}" if isinstance(size, int) else size for size in sizes),
+            ]
         )
-    return "\n".join(lines)
-
-
-def measure(out: Path, update: bool) -> None:
-    data, rows = standardised(), []
-    for name in WIDTHS:
-        if (out / f"{name}-seed{SEEDS - 1}.pt").exists():
-            rows.append(measure_network(name, out, data))
-            print(rows[-1], flush=True)
-    rows.append(measure_resonators(data))
-    print(rows[-1], flush=True)
-    (HERE / "tiny.json").write_text(json.dumps(rows, indent=1) + "\n")
-    print(table(rows))
-    if update:
-        page = HERE / "devices.md"
-        before, rest = page.read_text().split("<!-- tiny -->\n")
-        after = rest.split("<!-- /tiny -->")[1]
-        page.write_text(f"{before}<!-- tiny -->\n{table(rows)}\n<!-- /tiny -->{after}")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["train", "measure"])
-    parser.add_argument("--out", type=Path, default=Path("runs/tiny"))
-    parser.add_argument("--models", default=",".join(WIDTHS))
-    parser.add_argument("--update", action="store_true")
-    chosen = parser.parse_args()
-    chosen.out.mkdir(parents=True, exist_ok=True)
-    if chosen.what == "train":
-        train_all(chosen.out, chosen.models.split(","))
-    else:
-        measure(chosen.out, chosen.update)
-
-
-if __name__ == "__main__":
-    main()
+    return {"tiny": markdown_table(rows, left=2)}

@@ -1,26 +1,25 @@
 """Resonators and their rivals on a folder of UCR data sets.
 
-    OMP_NUM_THREADS=1 python benchmarks/ucr.py FOLDER [--methods NAME ...] [--seeds 3] [--write]
+    OMP_NUM_THREADS=1 python benchmarks/bench.py ucr --data FOLDER --missing
 
 FOLDER holds one ``NAME.npz`` for each set (x_train, y_train, x_test, y_test; shorter series end in
-NaN) or the archive's folders ``NAME/NAME_TRAIN.tsv``. Each result is a line of ``ucr.jsonl``, and
-results that are there already are not measured again. Gaps within a series are interpolated. Ours
+NaN) or the archive's folders ``NAME/NAME_TRAIN.tsv``. Gaps within a series are interpolated. Ours
 read series of their own lengths; rivals, which need one length, read zeros after the end.
 
-The rivals need aeon. It needs an older pandas than this package: run this script in an environment
-of its own with ``pip install aeon torch``, and this package installed there with
-``pip install --no-deps``. Without aeon only ours are measured, and the script says so.
+The rivals need aeon. It needs an older pandas than this package: measure in an environment of its
+own, with ``pip install aeon torch``, and this package installed there with ``--no-deps``. Without
+aeon only ours are measured.
 """
 
 from __future__ import annotations
 
-import argparse
+import functools
 import itertools
-import json
 import os
-import platform
+import sys
 import time
 import warnings
+from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,18 +28,40 @@ import numpy as np
 import scipy.stats
 import torch
 
-import anharmonic as ah
 from anharmonic.estimators import ResonatorClassifier
+from harness.results import BENCHMARKS, Result, caption
 
-HERE = Path(__file__).parent
-PAGE = HERE / "accuracy.md"
-PICTURE = HERE.parent / "docs" / "pictures" / "ucr-ranks.png"
-METHODS = ("resonators", "MiniRocket", "MultiRocketHydra", "QUANT")
+PACKAGES = ("torch", "aeon")
+PAGES = {"ucr": ("benchmarks/accuracy.md",)}
+PICTURE = BENCHMARKS.parent / "docs" / "pictures" / "ucr-ranks.png"
 OLD_POOLS = ("share", "run", "position", "largest", "end")
-SHORTEST = 9
-"""The rivals take no shorter series."""
+METHODS = ("resonators", "resonators 0.1", "MiniRocket", "MultiRocketHydra", "QUANT")
+SHORTEST, SEEDS = 9, 3
+"""The rivals take no shorter series; seeds of a measurement."""
 Series = list[np.ndarray]
 Parts = dict[str, tuple[Series, np.ndarray]]
+
+
+def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+    if options.data is None or os.environ.get("OMP_NUM_THREADS") != "1":
+        sys.exit("ucr needs --data FOLDER, and OMP_NUM_THREADS=1, which NumPy reads at its start.")
+    warnings.filterwarnings("ignore")  # of the rivals and of scikit-learn
+    torch.set_num_threads(1)
+    names, makers = names_in(options.data), classifiers()
+    return {
+        f"{name}, {method}, seed {seed}": functools.partial(
+            _measure, options.data, name, method, seed
+        )
+        for name, method in itertools.product(names, makers)
+        for seed in range(1 if options.quick else SEEDS)
+    }
+
+
+def _measure(folder: Path, name: str, method: str, seed: int) -> Result:
+    has_own_lengths = method.startswith("resonators")
+    warm_up(method)
+    found = measure(classifiers()[method], has_own_lengths, load(folder, name), seed)
+    return {"set": name, "method": method, "seed": seed, **found}
 
 
 def names_in(folder: Path) -> list[str]:
@@ -84,6 +105,7 @@ def padded(parts: Parts) -> dict[str, np.ndarray]:
     return found
 
 
+@functools.cache
 def classifiers() -> dict[str, Callable[[int], Any]]:
     """A function from a seed to a classifier for each method that can run here."""
     found: dict[str, Callable[[int], Any]] = {
@@ -99,7 +121,7 @@ def classifiers() -> dict[str, Callable[[int], Any]]:
         )
         from aeon.classification.interval_based import QUANTClassifier
     except ImportError as error:
-        print(f"The rivals are left out, because aeon cannot be imported: {error}.")
+        print(f"Without the rivals, because of aeon: {error}.", file=sys.stderr)
         return found
     return found | {
         "MiniRocket": lambda seed: MiniRocketClassifier(random_state=seed, n_jobs=1),
@@ -119,35 +141,23 @@ def measure(make: Callable[[int], Any], own_lengths: bool, parts: Parts, seed: i
     return {"accuracy": float(np.mean(is_right)), "seconds": round(seconds, 3)}
 
 
-def warm_up(make: Callable[[int], Any], own_lengths: bool) -> None:
+@functools.cache
+def warm_up(method: str) -> None:
     """Let a method compile what its first call compiles."""
     rng = np.random.default_rng(0)
     series = [rng.normal(size=50).astype(np.float32) for _ in range(20)]
     parts = {part: (series, np.arange(20) % 2) for part in ("train", "test")}
-    measure(make, own_lengths, parts, 0)
+    measure(classifiers()[method], method.startswith("resonators"), parts, 0)
 
 
-def machine() -> str:
-    """What the results were measured with."""
-    versions = [f"anharmonic {ah.__version__}", f"torch {torch.__version__}"]
-    try:
-        import aeon
-
-        versions.append(f"aeon {aeon.__version__}")
-    except ImportError:
-        pass
-    return f"{platform.machine()}, {os.cpu_count()} cores, {', '.join(versions)}"
+def measured_methods(results: list[Result]) -> list[str]:
+    """The methods with a result, ours first."""
+    return [method for method in METHODS if any(one["method"] == method for one in results)]
 
 
-def read_results(path: Path) -> list[dict]:
-    """The results so far; a last line that was cut off is left out."""
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("}")]
-
-
-def matrix(results: list[dict], methods: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
+def matrix(results: list[Result], methods: list[str]) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Sets on which every method was measured; accuracies and seconds, means of seeds."""
-    found: dict[tuple[str, str], list[dict]] = {}
+    found: dict[tuple[str, str], list[Result]] = {}
     for one in results:
         found.setdefault((one["method"], one["set"]), []).append(one)
     names = sorted({name for _, name in found})
@@ -212,10 +222,12 @@ def furthest(names: list[str], methods: list[str], accuracy: np.ndarray, number:
     )
 
 
-def draw(path: Path, methods: list[str], accuracy: np.ndarray) -> None:
+def draw(results: list[Result], path: Path = PICTURE) -> None:
     """A critical-difference diagram: mean ranks, and bars that join what is not different."""
     import matplotlib.pyplot as plt
 
+    methods = measured_methods(results)
+    _, accuracy, _ = matrix(results, methods)
     ranks, apart = mean_ranks(accuracy), different(accuracy)
     order = np.argsort(ranks)
     figure, axes = plt.subplots(figsize=(7, 1.2 + 0.3 * len(methods)))
@@ -250,71 +262,17 @@ def draw(path: Path, methods: list[str], accuracy: np.ndarray) -> None:
     plt.close(figure)
 
 
-def report(results: list[dict], methods: list[str]) -> str:
-    """The summary, as it stands in the docs."""
-    names, accuracy, seconds = matrix(results, methods)
-    seeds = [len({one["seed"] for one in results if one["method"] == m}) for m in methods]
+def tables(results: list[Result]) -> dict[str, str]:
+    """The summary of sets on which every method was measured, and its picture."""
+    order = measured_methods(results)
+    names, accuracy, seconds = matrix(results, order)
+    numbers = [len({one["seed"] for one in results if one["method"] == m}) for m in order]
+    seeds = ", ".join(f"{method} {number}" for method, number in zip(order, numbers, strict=True))
     about = (
-        f"{len(names)} sets, official splits; seeds: "
-        + ", ".join(f"{method} {number}" for method, number in zip(methods, seeds, strict=True))
-        + f". CPU seconds of fit and predict for all sets, mean of seeds, one thread. "
-        f"{results[-1]['machine']}."
+        f"{len(names)} sets, official splits; seeds: {seeds}. CPU seconds of fit and predict for "
+        f"all sets, mean of seeds, one thread. {caption(results)}"
     )
-    lines = [summary(methods, accuracy, seconds), about]
-    if len(methods) > 1:
-        lines.append(furthest(names, methods, accuracy))
-    return "\n\n".join(lines)
-
-
-def write(text: str) -> None:
-    """Puts the summary into the page."""
-    start, end = "<!-- ucr -->\n", "<!-- /ucr -->"
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(start)
-    PAGE.write_text(before + start + text + "\n" + end + rest.partition(end)[2], encoding="utf-8")
-
-
-def main() -> None:
-    """Measures what is missing, prints the summary and perhaps writes it."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--methods", nargs="+", default=list(METHODS))
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--only", nargs="+", help="names of sets")
-    parser.add_argument("--results", type=Path, default=HERE / "ucr.jsonl")
-    parser.add_argument("--picture", type=Path, help="where to draw ranks, without --write")
-    parser.add_argument("--write", action="store_true", help="table and picture into the docs")
-    options = parser.parse_args()
-    if os.environ.get("OMP_NUM_THREADS") != "1":
-        parser.error("set OMP_NUM_THREADS=1: NumPy reads it when it starts")
-    warnings.filterwarnings("ignore")  # of the rivals and of scikit-learn
-    torch.set_num_threads(1)
-    makers = classifiers()
-    known = {(one["set"], one["method"], one["seed"]) for one in read_results(options.results)}
-    names = [n for n in names_in(options.folder) if not options.only or n in options.only]
-    is_warm: set[str] = set()
-    for name, method in itertools.product(names, options.methods):
-        missing = [s for s in range(options.seeds) if (name, method, s) not in known]
-        if not missing or method not in makers:
-            continue
-        parts, own_lengths = load(options.folder, name), method.startswith("resonators")
-        if method not in is_warm:
-            warm_up(makers[method], own_lengths)
-            is_warm.add(method)
-        for seed in missing:
-            found = measure(makers[method], own_lengths, parts, seed)
-            line = {"set": name, "method": method, "seed": seed, **found, "machine": machine()}
-            with options.results.open("a") as file:
-                file.write(json.dumps(line) + "\n")
-            print(name, method, seed, found, flush=True)
-    results = [one for one in read_results(options.results) if one["set"] in names]
-    methods = [m for m in options.methods if any(one["method"] == m for one in results)]
-    print(text := report(results, methods))
-    if options.write:
-        write(f"{text}\n\n![Mean ranks](../docs/pictures/{PICTURE.name})")
-    if options.write or options.picture:
-        _, accuracy, _ = matrix(results, methods)
-        draw(PICTURE if options.write else options.picture, methods, accuracy)
-
-
-if __name__ == "__main__":
-    main()
+    parts = [summary(order, accuracy, seconds), about]
+    if len(order) > 1:
+        parts.append(furthest(names, order, accuracy))
+    return {"ucr": "\n\n".join([*parts, f"![Mean ranks](../docs/pictures/{PICTURE.name})"])}

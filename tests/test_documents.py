@@ -19,6 +19,10 @@ EXAMPLES = [
 ]
 SHORT = {"graph_parts.py": ["--depth", "4", "--epochs", "2", "--seeds", "1"]}
 """Options of examples that train for minutes."""
+SLOW = {"compare.md", "estimators.md", "export.md", "node-classification.md"}
+"""Pages whose Python trains for five seconds and more."""
+QUICK = {"gradients_over_time.py", "inversion_drift.py", "streaming.py"}
+"""Examples that the fast suite runs."""
 NEEDS = {
     "ray_around_fit.py": ["ray"],
     "aeon_estimators.py": ["aeon"],
@@ -70,7 +74,11 @@ for number, block in enumerate({blocks!r}):
 """
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if blocks(p)], ids=lambda p: p.name)
+def slow_if(path, is_slow):
+    return pytest.param(path, id=path.name, marks=pytest.mark.slow if is_slow else ())
+
+
+@pytest.mark.parametrize("page", [slow_if(p, p.name in SLOW) for p in PAGES if blocks(p)])
 def test_python_blocks_run(page, tmp_path):
     run(RUN_BLOCKS.format(blocks=blocks(page)), tmp_path)
 
@@ -81,7 +89,7 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.name)
+@pytest.mark.parametrize("example", [slow_if(p, p.name not in QUICK) for p in EXAMPLES])
 def test_examples_run(example, tmp_path, request):
     if example.name == "graph_parts.py":
         request.getfixturevalue("real_data")("planetoid_cora.npz", "graph")

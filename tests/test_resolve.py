@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+pytestmark = pytest.mark.slow  # asks the public index
 ROOT = Path(__file__).parents[1]
 PROJECTS = [
     path for path in (ROOT / "pyproject.toml", ROOT / "papers/pyproject.toml") if path.exists()

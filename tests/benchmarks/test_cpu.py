@@ -1,74 +1,118 @@
-import json
-import re
-from pathlib import Path
+import importlib.util
+import sys
+import types
 
 import pytest
+import torch
 
 import cpu
-from harness import speed
+from anharmonic.nn.registry import model_class
+from cpu import CASES, ENTRANTS, make, work
+from harness.speed import LSTM
 
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture
-def bench(tmp_path, monkeypatch, capsys, in_this_process):
-    """Runs the benchmark in an empty folder: exit code, standard output, standard error."""
-    monkeypatch.chdir(tmp_path)
-
-    def run(*words):
-        capsys.readouterr()
-        code = cpu.main(words)
-        said = capsys.readouterr()
-        return code, said.out, said.err
-
-    return run
+INSTALLED = [
+    name
+    for name in ENTRANTS
+    if name != cpu.PEER or importlib.util.find_spec("torchrecurrent") is not None
+]
+TARGETS = {
+    "unicornn-b32": 20, "unicornn-3-layers": 9, "unicornn-long": 15, "cornn-b32": 4,
+    "cornn-b128": 4, "cornn-long": 9, "lem-b32": 2.2, "lem-b128": 2.2, "lem-long": 5,
+    "unicornn-streaming": 2, "cornn-streaming": 2, "lem-streaming": 2,
+}  # fmt: skip
 
 
-def test_quick_run_writes_everything(bench, tmp_path):
-    page = tmp_path / "page.md"
-    page.write_text("<!-- bench -->\n<!-- /bench -->\n")
-    words = "--quick --cases lem-b32 lem-streaming --threads 1 --repeats 1 --rounds 1"
-    files = "--json all.json --markdown all.md --readme page.md"
-    code, out, err = bench(*words.split(), *files.split())
-    assert code == 0
-    assert "Training step" in out and "Inference" in out and "Streaming" in out
-    assert err.startswith("[1/3] LEM, B 2, H 8, T 20: training, 1 thread ...")
-    assert len(json.loads((tmp_path / "all.json").read_text())["measurements"]) == 3
-    assert "### Training step" in (tmp_path / "all.md").read_text()
-    assert "| LEM, B 2, H 8, T 20 |" in page.read_text()
+def test_targets_are_those_we_set_out_for():
+    assert {name: case.target for name, case in CASES.items()} == TARGETS
 
 
-def test_stored_numbers_are_not_measured_again(bench, monkeypatch):
-    words = "--quick --cases lem-streaming --threads 1 --repeats 1 --rounds 1 --json all.json"
-    _, first, _ = bench(*words.split())
-    monkeypatch.setattr(speed, "measure", None)
-    assert bench("--from-json", "all.json") == (0, first, "")
+@pytest.mark.covering
+@pytest.mark.parametrize("entrant", INSTALLED)
+@pytest.mark.parametrize("name", CASES)
+def test_every_entrant_has_the_sizes_and_runs(entrant, name):
+    case = CASES[name].quick()
+    output, _ = make(entrant, case)(torch.zeros(3, case.batch, case.inputs))
+    assert output.shape == (3, case.batch, case.hidden)
+    for mode in case.modes:
+        work(entrant, case, mode, 3)()
 
 
-def test_a_line_of_history_says_where_and_when(bench, monkeypatch, tmp_path):
-    monkeypatch.setattr(cpu, "HISTORY", tmp_path / "new" / "cpu.jsonl")
-    words = "--quick --cases lem-streaming --threads 1 --repeats 1 --rounds 1 --json all.json"
-    for _ in range(2):
-        bench(*words.split(), "--history")
-    first, second = map(json.loads, cpu.HISTORY.read_text().splitlines())
-    assert set(first) == set(second) == {"commit", "date", "machine", "versions", "ratios"}
-    assert list(first["ratios"]) == ["lem-streaming streaming 1"]
+def test_a_training_step_leaves_gradients_and_inference_none(monkeypatch):
+    made = []
+    monkeypatch.setattr(cpu, "make", lambda *a: made.append(make(*a)) or made[-1])
+    case = CASES["unicornn-b32"].quick()
+    for mode in case.modes:
+        work("anharmonic", case, mode, 4)()
+    trained, asked = made
+    assert all(p.grad is not None for p in trained.parameters())
+    assert all(p.grad is None for p in asked.parameters())
 
 
-def test_wrong_use(bench, capsys):
-    with pytest.raises(SystemExit):
-        bench("--cases", "lem-b23")
-    assert "'lem-b23'" in capsys.readouterr().err
-    with pytest.raises(FileNotFoundError, match=r"missing\.json"):
-        bench("--from-json", "missing.json")
+def test_streams_use_step_and_carry_the_state(monkeypatch):
+    case = CASES["lem-streaming"].quick()
+    seen = []
+    step = model_class(case.model).step
+
+    def watched(self, x_t, state=None):
+        seen.append((tuple(x_t.shape), state))
+        return step(self, x_t, state)
+
+    monkeypatch.setattr(model_class(case.model), "step", watched)
+    work("anharmonic", case, "streaming", 3)()
+    assert [shape for shape, _ in seen] == [(1, 1)] * 3
+    assert [state is None for _, state in seen] == [True, False, False]
 
 
-def test_speeds_in_the_readme_are_those_of_the_table():
-    measured = json.loads((ROOT / "benchmarks" / "cpu.json").read_text("utf-8"))["measurements"]
-    training = [one for one in measured if one["target"] and "one step" not in one["title"]]
-    readme = (ROOT / "README.md").read_text("utf-8")
-    for name in ("CoRNN", "UnICORNN", "LEM"):
-        ratios = [one["ratios"]["anharmonic"] for one in training if one["title"].startswith(name)]
-        said = re.search(rf"\| `{name}` \|[^|]*\| ([\d.]+) to ([\d.]+) \|", readme)
-        assert said is not None
-        assert list(said.groups()) == [f"{min(ratios):.1f}", f"{max(ratios):.1f}"]
+def test_a_peer_that_is_missing_is_no_error(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert make(cpu.PEER, CASES["lem-b32"]) is None
+    assert work(cpu.PEER, CASES["lem-b32"], "training", 3) is None
+
+
+@pytest.mark.parametrize(("name", "theirs"), [("cornn", "coRNN"), ("unicornn", "UnICORNN")])
+def test_the_peer_is_made_with_our_sizes(monkeypatch, name, theirs):
+    package = types.ModuleType("torchrecurrent")
+    setattr(package, theirs, torch.nn.LSTM)
+    monkeypatch.setitem(sys.modules, "torchrecurrent", package)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    assert repr(make(cpu.PEER, CASES[f"{name}-b32"])) == repr(torch.nn.LSTM(1, 128))
+
+
+def times(name, mode, **turns):
+    case = CASES[name].quick()
+    return cpu.times(vars(case), mode, torch.get_num_threads(), **turns)
+
+
+def test_the_best_of_the_medians_counts(monkeypatch):
+    rounds = [{LSTM: 4.0, "anharmonic": 1.0}, {LSTM: 2.0, "anharmonic": 2.0}]
+    monkeypatch.setattr(cpu, "work", lambda *a: lambda: None)
+    monkeypatch.setattr(cpu, "ENTRANTS", (LSTM, "anharmonic"))
+    monkeypatch.setattr(cpu, "medians", lambda *a, **k: rounds.pop(0))
+    found = times("unicornn-b32", "training", rounds=2)
+    assert found == {"seconds": {LSTM: 2.0, "anharmonic": 1.0}, "left_out": {}}
+
+
+def test_a_streams_time_is_that_of_one_step(monkeypatch):
+    monkeypatch.setattr(cpu, "work", lambda *a: lambda: None)
+    monkeypatch.setattr(cpu, "ENTRANTS", (LSTM,))
+    monkeypatch.setattr(cpu, "medians", lambda *a, **k: {LSTM: cpu.STREAM_STEPS * 2.0})
+    assert times("lem-streaming", "streaming", rounds=1)["seconds"] == {LSTM: 2.0}
+
+
+def test_loops_that_would_take_seconds_are_left_out(monkeypatch):
+    monkeypatch.setattr(cpu, "_guess", lambda *a: 12.3)
+    found = times("unicornn-b32", "training", repeats=1, rounds=1)
+    assert found["left_out"]["reference"] == "about 12 s"
+    assert set(found["seconds"]) == {LSTM, "anharmonic", "nn.GRU"}
+
+
+def test_rows_and_targets(environment):
+    seconds = {LSTM: 1.0, "anharmonic": 0.04, "nn.GRU": 0.5}
+    left_out = {"reference": "about 9 s", "torchrecurrent": "not installed"}
+    result = {"name": "unicornn-b32", "threads": 1, "seconds": seconds, "left_out": left_out}
+    result |= environment
+    tables = cpu.tables([result | {"mode": mode} for mode in ("training", "inference")])
+    row = "| UnICORNN, B 32, H 128, T 1,000 | 1 | 1.00 s | 40.0 ms | 25.00 |"
+    assert f"{row} 20 | 40 | 2 | about 9 s | not installed |" in tables["cpu"]
+    assert f"{row} 2 | about 9 s | not installed |" in tables["cpu"]
+    assert "| UnICORNN, B 32, H 128, T 1,000 | 25.0 |" in tables["bench"]

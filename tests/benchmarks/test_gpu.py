@@ -1,41 +1,13 @@
 import dataclasses
-import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
 
+import bench
+import gpu
 from anharmonic.ops import library
-from harness import gpu
 
-SCRIPT = Path(__file__).parents[2] / "benchmarks" / "gpu.py"
 HAS_GPU = torch.cuda.is_available()
-
-
-def result(**changes):
-    entry = {
-        "title": gpu.CASES[0].title,
-        "target": 10.0,
-        "stretch": 20.0,
-        "error": 1e-6,
-        "bound": 1e-4,
-        "seconds": {"LSTM": 0.04, "ours": 0.004, "LSTM, captured": 0.04, "ours, captured": 0.002},
-        "megabytes": {"LSTM": 900.0, "ours": 1500.0},
-        "bytes_limit": 0.001,
-        "chain_limit": 0.0005,
-        "ratio": 10.0,
-        "ratio_captured": 20.0,
-    }
-    return {
-        "device": "A GPU",
-        "versions": {"anharmonic": "0.1.0", "torch": "2.13.0", "triton": "3.9.0"},
-        "cuda": "12.8",
-        "bandwidth": 3e12,
-        "repeats": 20,
-        "measurements": [{**entry, **changes}],
-    }
 
 
 def test_has_the_targets_we_set_out_for():
@@ -74,17 +46,29 @@ def test_an_error_is_seen(monkeypatch):
     assert gpu.error_of(case, device="cpu") > 5e-3 and calls
 
 
-def test_table_and_what_was_missed():
-    text = gpu.table(result())
-    assert (
-        "| UnICORNN, 3 layers, B 128, H 256, T 1,000, float32 | 1e-06 | 40.0 ms | 4.0 ms | 10.0 "
-        "| 10 (20) | 20.0 | 1.0 ms | 500.0 µs | 900 | 1,500 |" in text
-    )
-    assert "A GPU, CUDA 12.8, 3.00 TB/s copied" in text
-    assert gpu.missed(result()) == []
-    assert gpu.missed(result(ratio=9.0)) == [f"missed: {gpu.CASES[0].title}: 9.0 times, below 10"]
+def test_a_row_has_everything_and_an_error_is_seen():
+    seconds = {"LSTM": 0.04, "ours": 0.004, "LSTM, captured": 0.04, "ours, captured": 0.002}
+    result = {
+        "case": gpu.CASES[0].title,
+        "device": "A GPU, CUDA 12.8",
+        "bandwidth": 3e12,
+        "target": 10.0,
+        "stretch": 20.0,
+        "error": 1e-6,
+        "bound": 1e-4,
+        "seconds": seconds,
+        "megabytes": {"LSTM": 900.0, "ours": 1500.0},
+        "bytes_limit": 0.001,
+        "chain_limit": 0.0005,
+        "versions": {"torch": "2.13.0", "triton": "3.9.0"},
+    }
+    text = gpu.tables([result])["gpu"]
+    rest = "| 40.0 ms | 4.0 ms | 10.0 | 10 (20) | 20.0 | 1.0 ms | 500.0 µs | 900 | 1,500 |"
+    title = "| UnICORNN, 3 layers, B 128, H 256, T 1,000, float32"
+    assert f"{title} | 1e-06 {rest}" in text
+    assert "A GPU, CUDA 12.8, 3.00 TB/s copied; torch 2.13.0" in text
     for error in (1e-3, float("nan")):
-        assert "above 0.0001" in gpu.missed(result(error=error))[0]
+        assert f"{title} | WRONG {rest}" in gpu.tables([result | {"error": error}])["gpu"]
 
 
 def test_limits_grow_with_everything():
@@ -97,28 +81,17 @@ def test_limits_grow_with_everything():
 
 
 @pytest.mark.skipif(HAS_GPU, reason="there is a CUDA device")
-def test_without_a_gpu_it_says_so():
-    done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert (
-        done.stdout == "benchmarks/gpu.py needs a CUDA device; none is here; nothing was timed.\n"
+def test_without_a_gpu_it_says_so(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        bench.main(["gpu"])
+    assert stopped.value.code == 2
+    assert capsys.readouterr().out == (
+        "gpu needs a CUDA device; none is here; nothing was timed.\n"
     )
-
-
-def test_tables_are_made_again_from_numbers(tmp_path):
-    numbers, page = tmp_path / "gpu.json", tmp_path / "gpu.md"
-    numbers.write_text(json.dumps(result(ratio=9.0)))
-    command = [sys.executable, str(SCRIPT), "--from-json", str(numbers), "--markdown", str(page)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 1 and "missed: UnICORNN" in done.stdout
-    assert page.read_text().startswith("| case | error |")
 
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not HAS_GPU, reason="needs a CUDA device")
-def test_measures_in_small():
-    cases = [dataclasses.replace(case, steps=20) for case in gpu.CASES]
-    measured = gpu.measure(cases, repeats=2, say=lambda line: None)
-    assert len(measured["measurements"]) == len(cases)
-    assert all(entry["error"] <= entry["bound"] for entry in measured["measurements"])
-    assert json.loads(json.dumps(measured)) == measured
+def test_measures_in_small(capsys):
+    assert bench.main(["gpu", "--quick"]) == 0
+    assert "WRONG" not in capsys.readouterr().out

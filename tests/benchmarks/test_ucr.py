@@ -1,6 +1,6 @@
 """The benchmark on UCR sets: reading, ranks, and what counts as different."""
 
-import json
+from argparse import Namespace
 
 import numpy as np
 import pytest
@@ -34,22 +34,21 @@ def test_ranks_share_places_and_clear_differences_are_found():
     assert apart[0, 1] and apart[0, 2] and not apart[1, 2]
 
 
-def test_results_are_measured_once_and_summed_up(tmp_path, monkeypatch, capsys):
+def test_sets_are_measured_and_summed_up(tmp_path, monkeypatch, environment):
     rng = np.random.default_rng(0)
     y = np.arange(20) % 2
     x = np.sin(np.where(y, 0.3, 0.9)[:, None] * np.arange(30)) + 0.1 * rng.normal(size=(20, 30))
     np.savez(tmp_path / "Waves.npz", x_train=x, y_train=y, x_test=x, y_test=y)
-    results, picture = tmp_path / "ucr.jsonl", tmp_path / "ranks.png"
-    argv = ["ucr.py", str(tmp_path), "--seeds", "1", "--results", str(results)]
-    argv += ["--methods", "resonators", "resonators 0.1", "--picture", str(picture)]
-    monkeypatch.setattr("sys.argv", argv)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     threads = torch.get_num_threads()
-    for _ in range(2):
-        ucr.main()
-        torch.set_num_threads(threads)
-        lines = [json.loads(line) for line in results.read_text().splitlines()]
-        assert [one["method"] for one in lines] == ["resonators", "resonators 0.1"]
-    assert all(one["accuracy"] > 0.9 for one in lines)
-    assert "| resonators 0.1 | 100.00 % | 1.50 | 0, 1, 0 |" in capsys.readouterr().out
-    assert picture.stat().st_size > 1000
+    cases = ucr.cases(Namespace(quick=True, data=tmp_path))
+    ours = [name for name in cases if "resonators" in name]
+    assert ours == [f"Waves, {method}, seed 0" for method in ("resonators", "resonators 0.1")]
+    found = [{"case": name, **cases[name](), **environment} for name in ours]
+    torch.set_num_threads(threads)
+    assert all(one["accuracy"] > 0.9 for one in found)
+    assert "| resonators 0.1 | 100.00 % | 1.50 | 0, 1, 0 |" in ucr.tables(found)["ucr"]
+    ucr.draw(found, tmp_path / "ranks.png")
+    assert (tmp_path / "ranks.png").stat().st_size > 1000
+    with pytest.raises(SystemExit, match="--data FOLDER"):
+        ucr.cases(Namespace(quick=True, data=None))

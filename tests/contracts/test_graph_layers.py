@@ -56,7 +56,7 @@ def make(kind, conv, **options):
 # PyG's aggregation refuses a graph without nodes.
 LEFT_OUT = {("no_nodes", conv) for conv in ("SAGE-max", "GatedGraph")}
 CHECKS = [
-    pytest.param(check, id=f"{kind}-{conv}-{name}")
+    pytest.param(kind, conv, name, check, id=f"{kind}-{conv}-{name}")
     for kind in LAYERS
     for conv in CONVS
     for name, check in graph_layer_checks(functools.partial(make, kind, conv), WIDTH)
@@ -67,8 +67,9 @@ compiled = pytest.mark.parametrize("kind", ["GraphCON", "G2-max"])
 over_layers = pytest.mark.parametrize("kind", list(LAYERS))
 
 
-@pytest.mark.parametrize("check", CHECKS)
-def test_contract(check):
+@pytest.mark.covering("kind name", "conv name")
+@pytest.mark.parametrize("kind, conv, name, check", CHECKS)
+def test_contract(kind, conv, name, check):
     check()
 
 
@@ -83,6 +84,7 @@ def edges():
     return torch.tensor([[0, 1, 1, 2, 3, 3, 4, 4, 5, 0], [1, 0, 2, 1, 3, 4, 5, 5, 2, 5]])
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("sparse", [False, True])
 @over_layers
 def test_checkpoint_computes_the_same_and_keeps_less(kind, sparse, edges):
@@ -114,6 +116,7 @@ def test_checkpoint_computes_the_same_and_keeps_less(kind, sparse, edges):
     assert kept[1] < kept[0] / 4
 
 
+@pytest.mark.covering
 @over_layers
 @pytest.mark.parametrize("conv", ["GCN", "SAGE", "GAT"])
 def test_sparse_adjacency_is_edge_index(kind, conv):
@@ -198,6 +201,7 @@ def test_compiled_layers_see_edges_changed_in_place(kind, edges):
     assert not torch.allclose(compiled(x, given), before)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("conv", ["GCN", "SAGE"])
 @pytest.mark.parametrize("kind", ["GraphCON", "G2", "G2-mean-out", "G2-max"])
@@ -229,6 +233,7 @@ def test_compiled_layers_refuse_edges_out_of_range(edges):
             torch.export.export(layer, (x, edges)).module()(x, wrong)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("strict", [False, True])
 @over_layers
 def test_exports_with_raw_edges_and_any_number_of_nodes(kind, strict, edges):
@@ -369,6 +374,7 @@ class Own(nn.Module):
         return self.conv(x, edge_index)
 
 
+@pytest.mark.covering
 @over_layers
 @pytest.mark.parametrize("wrapped", [False, True])
 def test_reset_parameters_draws_anew(kind, wrapped):

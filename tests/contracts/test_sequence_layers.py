@@ -81,7 +81,7 @@ def backends(name, options):
 
 
 CHECKS = [
-    pytest.param(backend, check, id=f"{name}-{options}-{backend}-{title}")
+    pytest.param(name, options, backend, title, check, id=f"{name}-{options}-{backend}-{title}")
     for name, variants in VARIANTS.items()
     for variant in variants
     for options in stacks(name, variant)
@@ -107,8 +107,9 @@ def test_every_layer_of_the_library_is_covered():
     assert set(VARIANTS) == set(library)
 
 
-@pytest.mark.parametrize("backend, check", CHECKS)
-def test_contract(backend, check):
+@pytest.mark.covering("name backend title", "name options backend")
+@pytest.mark.parametrize("name, options, backend, title, check", CHECKS)
+def test_contract(name, options, backend, title, check):
     with ah.use_backend(backend):
         check()
 

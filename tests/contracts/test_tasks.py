@@ -10,6 +10,7 @@ from anharmonic.testing import task_checks
 CHECKS = list(dict(task_checks(lambda: None)))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize(
     "name, options", [("adding", {"length": 12, "steps_per_epoch": 3}), ("digits", {})]

@@ -173,6 +173,7 @@ def test_missing_values(tmp_path: Path) -> None:
         assert part.x.isfinite().all()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("sequence", [0, 3, 11, 19])
 @pytest.mark.parametrize("form", ["dense", "padded", "flat"])
 @pytest.mark.parametrize(("value", "missing"), [(np.nan, "error"), (np.inf, "mean")])

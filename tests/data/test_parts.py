@@ -26,6 +26,7 @@ def sizes(made: dict[str, Sequences]) -> dict[str, int]:
 NAMES = ("even", "odd")
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("by", ["random", "groups", "time"])
 @pytest.mark.parametrize("more", [{"valid_share": 0.0}, {"valid_share": 0.4}, {"folds": 4}])
 def test_test_part_does_not_depend_on_validation(by: str, more: dict[str, Any]) -> None:

@@ -122,6 +122,7 @@ DAMAGE = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
 @pytest.mark.parametrize("name", ["train.x.npy", "valid.y.npy", "test.x.npy"])
 def test_a_damaged_file_is_refused(index, name, damage):

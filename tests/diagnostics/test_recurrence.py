@@ -16,6 +16,7 @@ LAYERS = [
 ]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("make", LAYERS)
 @pytest.mark.parametrize("batch_first", [False, True])
 def test_walking_step_by_step_gives_outputs_and_last_state_of_the_layer(make, batch_first):

@@ -59,7 +59,13 @@ def name_of(check):
 
 
 CASES = [
-    pytest.param(estimator, check, id=f"{type(estimator).__name__}-{name}")
+    pytest.param(
+        hasattr(estimator, "max_steps"),
+        estimator,
+        name,
+        check,
+        id=f"{type(estimator).__name__}-{name}",
+    )
     for estimator in ESTIMATORS
     for check, name in checks(estimator)
     if name not in (APART, NOT_REPEATED)
@@ -67,9 +73,10 @@ CASES = [
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast:RuntimeWarning")
-@pytest.mark.parametrize(("estimator", "check"), CASES)
-def test_check_of_scikit_learn(estimator, check):
-    more = LEARNS.get(name_of(check), {}) if hasattr(estimator, "max_steps") else {}
+@pytest.mark.covering("is_network name", "estimator")
+@pytest.mark.parametrize("is_network, estimator, name, check", CASES)
+def test_check_of_scikit_learn(is_network, estimator, name, check):
+    more = LEARNS.get(name, {}) if is_network else {}
     check(clone(estimator).set_params(**more))
 
 

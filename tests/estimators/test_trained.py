@@ -76,6 +76,7 @@ def test_targets_may_be_a_column(waves, trained):
     assert (again.predict_proba(frame.drop(columns="state")) == trained.predict_proba(x)).all()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", ["CoRNN", "LEM", "UnICORNN", "GRU", "NeuralOscillator"])
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_predictions_do_not_depend_on_what_else_is_predicted(name, outputs):

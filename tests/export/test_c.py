@@ -59,6 +59,7 @@ PREPARED = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("flags", [(), ("-DMODEL_DOUBLE",)], ids=["float", "double"])
 def test_the_files_check_themselves_under_sanitizers(tmp_path, check, name, flags):
@@ -140,6 +141,7 @@ def test_what_has_no_form_in_c_is_refused(tmp_path, options, said):
 BASE = {"mean": (1.0, 2.0, 3.0), "std": (2.0, 5.0, 0.1), "standardise": True}
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("missing", ["error", "forward", "mean", "mask"])
 @pytest.mark.parametrize(
     "name", ["ResonatorBank", "LEM", "LEM, one scale", "CoRNN", "CoRNN, implicit", "UnICORNN, skip",
@@ -191,6 +193,7 @@ def test_uneven_times_are_a_channel(tmp_path, check, name):
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("quantiles", [(), (0.1, 0.5, 0.9)])
 @pytest.mark.parametrize("missing", ["error", "forward", "mean"])
 def test_forecasts_are_in_the_units_of_their_channels(tmp_path, check, quantiles, missing):

@@ -40,6 +40,7 @@ def sequences(number=8, steps=120):
     return np.where(rng.random(x.shape) < 0.05, np.nan, x).astype(np.float32)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("weights", ["int16", "int8"])
 def test_c_is_python_bit_for_bit_under_sanitizers(tmp_path, check, name, weights):
@@ -68,6 +69,7 @@ def test_wild_samples_are_bit_for_bit(tmp_path, program):
         np.testing.assert_array_equal(run(samples), fixed.outputs(samples[None])[0], name)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize(("bits", "most"), [(16, 0.01), (8, 0.1)])
 def test_whole_numbers_are_near_the_model(name, bits, most):

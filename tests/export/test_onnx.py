@@ -34,6 +34,7 @@ def states_of(layer, batch):
     return [0.3 * torch.randn(part.shape) for part in state]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("options", [{}, {"num_layers": 2}, {"bidirectional": True}])
 @pytest.mark.parametrize("name", LAYERS)
 def test_any_length_and_batch_with_states(tmp_path, name, options):

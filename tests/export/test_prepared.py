@@ -42,6 +42,7 @@ def fitted(kind):
     return made, flat, torch.from_numpy(x), torch.from_numpy(elapsed)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("scans", [False, True])
 def test_it_is_what_training_does(kind, scans):

@@ -36,6 +36,7 @@ def fitted(name, kind=ResonatorClassifier, classes=3):
     return kind(11, random_state=0, **MODELS[name]).fit(x, y % classes)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("flags", [(), ("-DMODEL_DOUBLE",)], ids=["float", "double"])
 def test_the_files_check_themselves_under_sanitizers(tmp_path, check, name, flags):

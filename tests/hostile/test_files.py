@@ -255,6 +255,7 @@ PLACES = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("make", PLACES.values(), ids=PLACES)
 @pytest.mark.parametrize("name", ["d.ts", "d.npz", "d.csv", "d.parquet"])
 def test_places(make, name, refused_by_command, tiny):

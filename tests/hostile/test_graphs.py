@@ -60,6 +60,7 @@ BAD = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize(("x", "edges"), BAD.values(), ids=BAD)
 def test_bad_graphs(make, x, edges, refused):
@@ -80,6 +81,7 @@ ODD = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
 @pytest.mark.parametrize(("x", "edges"), ODD.values(), ids=ODD)
 def test_odd_graphs_equal_the_reference(make, x, edges):

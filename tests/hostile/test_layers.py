@@ -99,6 +99,7 @@ OPTIONS = {
 }
 
 
+@pytest.mark.covering
 @each_layer
 @pytest.mark.parametrize(("sizes", "options"), OPTIONS.values(), ids=OPTIONS)
 def test_constructors(kind, sizes, options, refused):
@@ -228,6 +229,7 @@ def test_a_stream_sees_weights_that_change(kind):
             torch.testing.assert_close(streamed, whole[0], rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("scale", [1e38, 1e-42])
 @pytest.mark.parametrize("kind", NATIVE)
 def test_huge_and_tiny_numbers_as_in_the_reference(kind, scale):
@@ -249,6 +251,7 @@ CELLS = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("cell", [ah.CoRNNCell, ah.UnICORNNCell, ah.LEMCell])
 @pytest.mark.parametrize("call", CELLS.values(), ids=CELLS)
 def test_cells(cell, call, refused):

@@ -70,12 +70,14 @@ def test_calls_by_hand(changes, refused):
 STEPS = [0, -1.0, nan, inf, "x", None, True, 10**400, 1 + 0j, torch.tensor(0.1)]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("dt", STEPS, ids=[str(i) for i in range(len(STEPS))])
 @pytest.mark.parametrize("kind", LAYERS_IN_C)
 def test_steps(kind, dt, refused):
     refused(lambda: model_class(kind)(F, H, dt=dt), names="dt")
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("memory", ["bogus", None, 3, ""])
 @pytest.mark.parametrize("kind", LAYERS_IN_C)
 def test_memory(kind, memory, refused):

@@ -25,6 +25,7 @@ def _rows(date, path="d.csv"):
     return Path(path)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("month", YEARS)
 @pytest.mark.parametrize("form", FORMS)
 def test_dates_that_nanoseconds_do_not_reach(month, form, refused):
@@ -77,6 +78,7 @@ def test_nested_layout_without_lists(refused_by_command, tiny):
     refused_by_command(*words, names="lists")
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", ["test_groups", "forecast", "ignore"])
 @pytest.mark.parametrize("value", ["ab", b"ab", 3, None])
 def test_a_name_where_a_list_is_wanted(name, value, refused):
@@ -116,6 +118,7 @@ def test_storages(storage, refused_by_command, arrays, tiny):
 NUMBERS = ("batch-size", "epochs", "patience", "lr-drop-epoch", "patch", "hidden-size")
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("flag", NUMBERS)
 @pytest.mark.parametrize("value", [10**22, 2**63, 10**400])
 def test_numbers_beyond_64_bits(flag, value, refused_by_command, arrays, tiny):

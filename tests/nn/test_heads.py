@@ -19,6 +19,7 @@ def batch():
     return x, torch.tensor([6, 2, 4])
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("layer", list_models())
 @pytest.mark.parametrize("readout, shape", [("last", (3, 2)), ("mean", (3, 2)), ("all", (3, 6, 2))])
 @pytest.mark.parametrize("bidirectional", [False, True])
@@ -46,6 +47,7 @@ def test_readouts_are_what_they_say():
     torch.testing.assert_close(net(x), net.linear(output))
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("layer", ["CoRNN", "UnICORNN", "LEM", *THEIRS])
 @pytest.mark.parametrize("readout", ["last", "mean", "all"])
 @pytest.mark.parametrize("bidirectional", [False, True])

@@ -70,6 +70,7 @@ def slope(h, graph, seed, **words):
 
 
 class TestFormula:
+    @pytest.mark.covering(2)
     @aggregations
     @powers
     @single_rates
@@ -131,6 +132,7 @@ class TestFormula:
 
 
 class TestGradient:
+    @pytest.mark.covering(2)
     @aggregations
     @powers
     @single_rates
@@ -142,6 +144,7 @@ class TestGradient:
             lambda h: gradient_gate(h, graph, backend=backend, **words), h
         )
 
+    @pytest.mark.covering
     @pytest.mark.parametrize("aggr", ["sum", "mean"])
     @powers
     def test_second_derivatives_of_the_reference(self, p, aggr):
@@ -153,6 +156,7 @@ class TestGradient:
         # at p = 0.5, differences of the numerical derivative are of its step's size
         assert torch.autograd.gradgradcheck(call, h, eps=1e-7, atol=1e-4)
 
+    @pytest.mark.covering
     @backends
     @powers
     def test_ties_have_a_finite_gradient(self, p, backend):
@@ -188,6 +192,7 @@ class TestGradient:
 
 @needs_library
 class TestNative:
+    @pytest.mark.covering(2)
     @powers
     @pytest.mark.parametrize("width", [1, 3, 17, 130])
     @pytest.mark.parametrize("ties", [False, True], ids=["any", "ties"])
@@ -316,6 +321,7 @@ class TestPower:
         near = torch.linspace(0.25, 4, 50_001, dtype=F64).to(dtype)
         return torch.cat([wide, near])
 
+    @pytest.mark.covering(2)
     @pytest.mark.parametrize("p", [0.5, 1.5, 2.5, 2.7, 5.0, 7.3])
     @pytest.mark.parametrize("dtype", [torch.float32, F64], ids=str)
     @pytest.mark.parametrize("instruction_set", library.available())

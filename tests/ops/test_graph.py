@@ -95,6 +95,7 @@ class TestRows:
 
 
 class TestMatmul:
+    @pytest.mark.covering(2)
     @backends
     @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
     @pytest.mark.parametrize("width", [0, 1, 3, 17, 130])
@@ -208,6 +209,7 @@ class TestMatmul:
 
 
 class TestMean:
+    @pytest.mark.covering(2)
     @backends
     @pytest.mark.parametrize("nodes, edges", GRAPHS)
     def test_divides_by_the_edges_and_leaves_weights_out(self, nodes, edges, backend):
@@ -317,6 +319,7 @@ class TestErrors:
         with pytest.raises(error, match=words):
             Adjacency(*arguments)
 
+    @pytest.mark.covering(2)
     @pytest.mark.parametrize("method", ["matmul", "mean"])
     @pytest.mark.parametrize(
         "x, error, words",

@@ -13,6 +13,7 @@ def same_bits(got, expected):
         assert (a is None and b is None) or torch.equal(a, b)
 
 
+@pytest.mark.covering(2)
 @every
 @pytest.mark.parametrize("output", ["all", "last", "none"])
 @pytest.mark.parametrize("bidirectional", [False, True])

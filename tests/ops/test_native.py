@@ -129,6 +129,7 @@ def furthest(got, expected):
     return max(((a - b).abs().max() / b.abs().max().clamp(min=1)).item() for a, b in pairs)
 
 
+@pytest.mark.covering(2)
 @variants
 @pytest.mark.parametrize("words", CALLS, ids=str)
 def test_contract(kernel, own, words):
@@ -148,6 +149,7 @@ def test_float32_agrees_with_the_reference(kernel, own):
     assert furthest(case.run("native"), case.run("reference")) < 2e-5
 
 
+@pytest.mark.covering(2)
 @variants
 @pytest.mark.parametrize("scale", [1e-310, 1e4], ids=["denormal", "saturated"])
 def test_extreme_inputs(kernel, own, scale):
@@ -155,6 +157,7 @@ def test_extreme_inputs(kernel, own, scale):
     assert furthest(case.run("native"), case.run("reference")) < 1e-11
 
 
+@pytest.mark.covering(2)
 @variants
 @pytest.mark.parametrize("hidden", [5, 16])
 def test_an_infinite_input_stays_where_it_is(kernel, own, hidden):
@@ -192,6 +195,7 @@ def test_every_instruction_set(name):
         library.select(in_use)
 
 
+@pytest.mark.covering(2)
 @variants
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_chunked_is_stored_bit_for_bit(kernel, own, dtype):
@@ -494,6 +498,7 @@ class TestOperators:
         with pytest.raises(RuntimeError, match="status 3"):
             native.invoke("an_forward", nonsense)
 
+    @pytest.mark.covering
     @pytest.mark.parametrize(
         "field", ["steps", "batch", "inputs", "hidden", "layers", "block", "sum_rows", "tile"]
     )

@@ -25,6 +25,7 @@ def stack(alone, bias, layers=2, hidden=5, inputs=3):
     ]
 
 
+@pytest.mark.covering(2)
 @pytest.mark.skipif("native" not in ops.available_backends("oscillator"), reason="no C library")
 @pytest.mark.parametrize("alone", [True, False])
 @pytest.mark.parametrize("bias", [True, False])

@@ -122,6 +122,7 @@ MODELS = [
 
 @has_bfloat16
 class TestBfloat16OnACPU:
+    @pytest.mark.covering(2)
     @pytest.mark.parametrize(("name", "options"), MODELS)
     @pytest.mark.parametrize(("batch", "hidden", "inputs"), [(1, 5, 1), (3, 37, 3), (17, 70, 21)])
     def test_only_operands_of_products_are_rounded(self, name, options, batch, hidden, inputs):

@@ -97,6 +97,7 @@ def test_a_step_up_is_answered_as_the_closed_form_says(backend):
         assert pools.excess[0, row, 0, 0].item() == pytest.approx(excess)
 
 
+@pytest.mark.covering(2)
 @needs_native
 @pytest.mark.parametrize("elapsed", [False, True])
 @pytest.mark.parametrize("biases", [1, 2, 3])

@@ -44,6 +44,7 @@ BAD = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("backend", available_backends("lem"))
 @pytest.mark.parametrize("name", BAD)
 def test_refused(name, backend):

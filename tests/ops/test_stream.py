@@ -56,6 +56,7 @@ def assert_equal(step, other):
     assert torch.equal(step[1].y, other[1].y) and torch.equal(step[1].z, other[1].z)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("batch", [(), (1,), (5,)], ids=str)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
 def test_a_stream_is_the_whole_sequence(layer, batch, dtype):
@@ -116,6 +117,7 @@ def turned(matrix):
     return matrix.t() if matrix.shape[0] == matrix.shape[1] else -matrix
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("change", [in_place, replaced, reloaded, dt_changed, transposed])
 def test_a_changed_layer_steps_with_the_change(layer, change):
     x = torch.randn(2, 3)

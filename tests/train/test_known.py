@@ -12,7 +12,7 @@ from anharmonic.data.own import FileTask
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.windows import future_times, with_future
 from anharmonic.estimators import SequenceForecaster
-from anharmonic.train import evaluate_run, fill, fit, predict
+from anharmonic.train import RunEnvironment, evaluate_run, fill, fit, predict
 from anharmonic.train.folder import run_folder
 
 SMALL = {
@@ -45,9 +45,11 @@ def written(path, steps=150, future=0):
     return path
 
 
-@pytest.fixture
-def trained(environment, tmp_path):
-    here = dataclasses.replace(environment, file=written(tmp_path / "mine.csv"))
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    out = tmp_path_factory.mktemp("known")
+    file = written(out / "mine.csv")
+    here = RunEnvironment(out=out, file=file, threads=1, progress=False)
     made = fill("LEM", "file", {**SMALL, "epochs": 30, "task_options": OPTIONS}, here)
     return fit(made.run, here, made.task), run_folder(made.run, here), made.task
 
@@ -167,7 +169,7 @@ def test_the_estimator_forecasts_the_same_as_the_command(trained, tmp_path):
         "LEM", horizon=3, window=6, forecast=["load"], known=["promo", "kind"], max_steps=300,
         random_state=0,
     )  # fmt: skip
-    frame = pandas.read_csv(tmp_path / "mine.csv", parse_dates=["day"])
+    frame = pandas.read_csv(written(tmp_path / "mine.csv"), parse_dates=["day"])
     model.fit(frame)
     assert model.score(frame) > 0.5
     path = written(tmp_path / "new.csv", 60, future=3)

@@ -65,6 +65,7 @@ def test_padding_does_not_count_even_if_nan():
     assert torch.isfinite(output.grad).all()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", ["cross_entropy", "squared_error", "steps", "ragged"])
 @pytest.mark.parametrize("world", [1, 2, 3, 5, 8])
 def test_shares_add_up_to_the_batch(kind, world):
@@ -145,6 +146,7 @@ def best_constant(batches, task, width, **options):
     return loss().item()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 @pytest.mark.parametrize("weights", [None, torch.tensor([0.5, 1.0, 3.0])])
 @pytest.mark.parametrize("per_step", [False, True])

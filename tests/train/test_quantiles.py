@@ -16,7 +16,7 @@ from anharmonic.data.own import FileTask
 from anharmonic.data.scores import score_table
 from anharmonic.data.sequences import Sequences
 from anharmonic.data.windows import future_times
-from anharmonic.train import evaluate_run, fill, fit, predict, read_report
+from anharmonic.train import RunEnvironment, evaluate_run, fill, fit, predict, read_report
 from anharmonic.train.folder import run_folder
 
 LEVELS = (0.1, 0.5, 0.9)
@@ -40,11 +40,12 @@ def table(series=2, steps=150):
     return "\n".join(rows)
 
 
-@pytest.fixture
-def trained(environment, tmp_path):
-    path = tmp_path / "mine.csv"
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    out = tmp_path_factory.mktemp("quantiles")
+    path = out / "mine.csv"
     path.write_text(table())
-    here = dataclasses.replace(environment, file=path)
+    here = RunEnvironment(out=out, file=path, threads=1, progress=False)
     made = fill("LEM", "file", {**SMALL, "task_options": OPTIONS}, here)
     return fit(made.run, here, made.task), run_folder(made.run, here), made.task, path
 

@@ -68,6 +68,7 @@ def test_long_series_are_read_in_patches(waves, steps, patch):
     assert filled("LEM", waves(count=24, steps=steps)).run.patch == patch
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("model", list_models("graph"))
 @pytest.mark.parametrize("shift", [1, 20])
 def test_what_may_be_filled_for_graphs_has_an_open_flag(tmp_path, model, shift):

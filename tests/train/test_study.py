@@ -15,6 +15,15 @@ from anharmonic.train.results import read_results
 
 optuna = pytest.importorskip("optuna", reason="the search is Optuna's")
 
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch):
+    """Who waits for another process looks again soon."""
+    from anharmonic.train import study
+
+    monkeypatch.setattr(study, "_WAIT", 0.05)
+
+
 WORKER = textwrap.dedent(
     """
     import json, sys, time
@@ -117,8 +126,11 @@ def two_values(trial):
 
 
 @pytest.mark.parametrize("ends", ["value", "report"])
-def test_a_worker_that_was_taken_for_dead_goes_on(tmp_path, ends):
+def test_a_worker_that_was_taken_for_dead_goes_on(tmp_path, monkeypatch, ends):
     """As after a pause of its machine; the values are another's then."""
+    from anharmonic.train import study
+
+    monkeypatch.setattr(study, "_HEARTBEAT", 1)
     place = tmp_path / "study"
     drawn, told = [], []
 
@@ -137,6 +149,7 @@ def test_a_worker_that_was_taken_for_dead_goes_on(tmp_path, ends):
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, OSError])
 @pytest.mark.parametrize("moment", ["before", "between", "after"])
 def test_an_interrupted_trial_gets_the_values_that_it_would_have_had(tmp_path, error, moment):
@@ -195,7 +208,7 @@ def killed_at(place, moment):
     return int(text) if text else None
 
 
-@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.slow)])
 def test_a_search_killed_at_any_write_goes_on_as_if_it_had_not_been(tmp_path, every):
     whole = work(tmp_path / "whole", two_values, 3)
     writes = killed_at(tmp_path / "count", -1)

@@ -17,6 +17,7 @@ def make(H=8, **options):
     return ah.ExpRNN(3, H, **options, dtype=F64)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("H", [1, 5, 8, 64])
 @pytest.mark.parametrize("initialisation", ["cayley", "henaff"])
 def test_the_recurrent_matrix_is_a_rotation(H, initialisation):

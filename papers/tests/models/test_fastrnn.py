@@ -91,6 +91,7 @@ def test_gradients_without_bias():
     assert torch.autograd.gradcheck(run, [p.detach().requires_grad_() for p in layer.parameters()])
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     "name, option",
     [

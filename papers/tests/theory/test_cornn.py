@@ -78,6 +78,7 @@ def test_explicit_energy_on_random_networks(seed):
     assert check.ratio > 0.01  # the bound is not met for want of motion
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("dt", [0.01, 0.3, 1.0])
 def test_implicit_energy_on_random_networks(seed, dt):
@@ -191,6 +192,7 @@ def test_the_safe_bounds_contain_the_counterexamples():
     assert cornn_gradient_explicit(layer, x, torch.full_like(x, 10.0)).holds
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("scale", [0.1, 1.0, 5.0])
 def test_the_safe_bound_on_random_networks(seed, scale):
@@ -199,6 +201,7 @@ def test_the_safe_bound_on_random_networks(seed, scale):
     assert scale > 0.1 or check.ratio > 1e-3
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("gamma", "epsilon"), [(1.0, 1.0), (0.2, 6.4), (94.5, 9.5)])
 def test_the_safe_bound_of_the_explicit_scheme(seed, gamma, epsilon):
@@ -265,6 +268,7 @@ def test_the_jacobian_is_exact_for_both_schemes_and_any_scalars(seed, scheme):
     assert cornn_jacobian(*network_jacobian(seed, 0.2, scheme, gamma=2.3, epsilon=0.7)).holds
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("dt", [0.001, 0.1, 1.0])
 def test_norms_of_the_blocks(seed, dt):
@@ -288,6 +292,7 @@ def test_eta_by_hand():
     assert eta(layer) == pytest.approx(0.5 * 4.5 / 1.5)  # 𝒲 outweighs 1 + ‖W‖∞ = 4
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("steps", [2, 5, 20])
 def test_product_formula_of_the_thesis_and_of_the_paper(seed, steps):
@@ -408,6 +413,7 @@ def network_partial(seed, scale=1.0, steps=40):
     return layer, x, 3 * torch.randn(1, 4, dtype=torch.float64)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("parameter", SOURCES)
 @pytest.mark.parametrize("scale", [0.1, 3.0])
 def test_the_safe_bound_at_every_step(parameter, scale):
@@ -454,6 +460,7 @@ def network_sensitivity(seed, dt, scheme="implicit", epsilon=1.0, steps=200):
     return layer, x, other
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("dt", [0.01, 0.3, 1.0])
 def test_two_inputs_part_as_the_bounds_allow(seed, dt):
@@ -576,6 +583,7 @@ def test_the_variational_system_against_differences_of_solutions():
         assert float(q[i, j]) == pytest.approx(float(expected), rel=1e-6)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("gamma", "epsilon"), [(1.0, 0.5), (0.3, 2.0), (5.0, 1.0)])
 def test_the_safe_bound_on_random_networks_variation(seed, gamma, epsilon):

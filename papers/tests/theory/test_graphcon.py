@@ -59,6 +59,7 @@ from anharmonic_papers.theory.integrate import rk4
 TIMES = torch.tensor([0.0, 10.0, 20.0, 40.0, 80.0]).double()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("damping", [0.1, 0.5, 3.0])
 def test_damped_differences_decay_exponentially(seed, damping):
@@ -269,6 +270,7 @@ def test_the_mean_potential_of_one_mode():
     torch.testing.assert_close(check.measured, expected, rtol=1e-4, atol=0)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("dt", [0.01, 0.5])
 def test_the_bound_without_the_number_of_nodes_on_random_networks(seed, dt):

@@ -126,6 +126,7 @@ def test_the_identity_to_rounding(seed, dt):
     assert float((check.measured - check.bound).abs().max()) < 1e-14
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("dt", [0.01, 0.5, 1.0])
 @pytest.mark.parametrize("columns", [False, True])
@@ -228,6 +229,7 @@ def network_states(seed, dt, scale=3.0, steps=100):
     return layer, 3 * torch.randn(steps, 4, 2, dtype=torch.float64)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("dt", [0.01, 0.3, 1.0])
 def test_the_pointwise_bound_on_random_networks(seed, dt):

@@ -139,6 +139,7 @@ def test_without_restoring_force(seed):
     assert not unicornn_states_printed(*network(seed, 0.0343, 0.0, steps=5)).applies
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 10.0])
 def test_two_inputs_part_linearly_at_most(seed, alpha):
@@ -163,6 +164,7 @@ def network_gradients(seed, layers=1, span=0.05, alpha=1.0, steps=50):
     return layer, x, 2 * torch.randn(steps, 1, 4, dtype=torch.float64)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("alpha", [0.1, 1.0, 2.0])
 def test_the_bound_of_one_layer(seed, alpha):
@@ -228,6 +230,7 @@ def network_long_term(seed, dt=0.05, alpha=1.0, steps=60):
     return layer, x, torch.randn(1, 4, dtype=torch.float64), 3, state
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 10.0])
 def test_the_exact_formula_at_any_time_and_with_inputs(seed, alpha):
@@ -276,6 +279,7 @@ def network_structure(seed, layers=1, steps=10, dtype=torch.float64, **words):
     return layer, 2 * torch.randn(steps, 1, 2, dtype=dtype)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("alpha", [0.0, 1.0, 9.0])
 def test_the_scheme_is_that_of_the_hamiltonian(seed, alpha):

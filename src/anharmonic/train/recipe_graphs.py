@@ -1,6 +1,6 @@
 """What a run on graphs gets where the user left it open.
 
-How good these settings are on five graphs is measured by `benchmarks/learning_graphs.py`.
+How good these settings are on five graphs is measured by `python benchmarks/bench.py learning`.
 """
 
 from __future__ import annotations

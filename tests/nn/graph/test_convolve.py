@@ -29,6 +29,7 @@ FAST = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", FAST)
 @pytest.mark.parametrize("mode", ["new", "train", "eval", "used", "moved", "copied"])
 def test_this_version_of_pyg_takes_the_fast_form(pyg, name, mode):
@@ -117,6 +118,7 @@ def test_the_sparse_path_is_taken_where_it_fits(pyg, monkeypatch, name, options,
 LOOPED = torch.tensor([[0, 1, 1, 2, 3, 3, 3], [1, 0, 2, 1, 1, 1, 3]])  # one edge twice, a loop
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize(
     ("options", "sparse"),
     [
@@ -187,6 +189,7 @@ def _mask(conv):
     set_masks(conv, torch.tensor([-2.0, 0.0, 1.0, 3.0]), EDGES)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     "change",
     [

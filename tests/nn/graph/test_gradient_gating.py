@@ -100,6 +100,7 @@ def test_exponent_zero_is_the_plain_network_and_one_the_default():
     assert torch.isfinite(x.grad).all()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("rate", [0.0, 1e-38, 1e-25, 1e-12, 0.5])
 @pytest.mark.parametrize("exponent", [0.001, 0.5, 1.5])
 def test_a_power_of_a_small_rate_keeps_its_value_and_a_finite_gradient(rate, exponent):

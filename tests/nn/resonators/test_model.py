@@ -22,6 +22,7 @@ def waves():
     return (x + 0.3 * rng.normal(size=x.shape)).astype(np.float32), kind
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     "pools", [("share", "end"), ("excess", "rms", "position"), DEFAULT_POOLS, OLD_POOLS]
 )

@@ -9,6 +9,7 @@ from anharmonic.nn.resonators.ridge import fit_ridge
 ALPHAS = np.logspace(-2, 3, 6)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("rows", [30, 90])  # fewer than features, and more
 @pytest.mark.parametrize("targets", [1, 3])
 @pytest.mark.parametrize("weighted", [False, True])

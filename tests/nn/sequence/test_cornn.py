@@ -107,6 +107,7 @@ def test_two_inputs_stay_close():
     assert ((one - two).square().sum(-1) <= 4 * 8 * t).all()
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize(
     "options, advice",
     [

@@ -47,6 +47,7 @@ def test_eigenvalues(options):
         assert torch.equal(inverse, torch.ones_like(inverse))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("options", FORMS)
 @pytest.mark.parametrize("value", [-3.0, 0.0, 1.0, 1e4])
 def test_no_weights_make_it_unstable(options, value):

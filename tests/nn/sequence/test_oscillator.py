@@ -30,6 +30,7 @@ def at_the_end(layer, steps, end):
     return torch.cat(tuple(state))
 
 
+@pytest.mark.covering("kind scheme", "activation")
 @pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
 @pytest.mark.parametrize("activation", ["tanh", "sin"])
 @pytest.mark.parametrize("scheme, order", list(zip(SCHEMES, (1, 2), strict=True)))
@@ -85,6 +86,7 @@ def step_back(layer, x_t, state):
     return y, z - h / 2 * force(y)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
 @pytest.mark.parametrize("activation", ["tanh", "sin"])
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -213,6 +215,7 @@ def test_unstable_settings_warn(kind):
         layer(torch.zeros(2, 1, 2), elapsed=torch.full((2, 1), 4.0))
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("kind", [ah.NeuralOscillator, ah.MultiLayerNeuralOscillator])
 @pytest.mark.parametrize(
     "options, error, words",

@@ -26,6 +26,7 @@ def test_same_numbers_as_torch(name, torch_class):
     assert isinstance(ours, torch_class)
 
 
+@pytest.mark.covering(2)
 @pytest.mark.parametrize("options", [{}, {"num_layers": 2}, {"batch_first": True}])
 @pytest.mark.parametrize("carried", [False, True])
 @pytest.mark.parametrize("name, torch_class", [("RNN", nn.RNN), ("LSTM", nn.LSTM), ("GRU", nn.GRU)])

@@ -183,9 +183,10 @@ BUILT_IN = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("dtype, bound", [(torch.float64, 1e-12), (torch.float32, 2e-6)])
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_built_in_layers(name, dtype, bound):
+def test_built_in_layers(name, dtype, bound, level):
     kind, options = BUILT_IN[name]
     found, precise = [], dtype is torch.float32
     for compiled in ("auto", False):

@@ -14,7 +14,6 @@ from anharmonic.ops import (
     SkewEquation,
     UnICORNNEquation,
 )
-from anharmonic.ops.compiler import build
 from anharmonic.ops.compiler.recurrence import recurrence
 
 
@@ -182,11 +181,11 @@ def call(cell, sizes, dtype, compiled, memory):
     return [v.detach() for v in (output, *end)] + list(grads)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("name", CELLS)
-def test_float64(name, sizes, monkeypatch):
+def test_float64(name, sizes):
     """With the library that checks the one in float32: it is there for both."""
-    monkeypatch.setattr(build, "LEVEL", build.QUICK_LEVEL)
     found = call(CELLS[name], sizes, torch.float64, True, "stored")
     expected = call(CELLS[name], sizes, torch.float64, False, "stored")
     for value, right in zip(found, expected, strict=True):
@@ -195,8 +194,9 @@ def test_float64(name, sizes, monkeypatch):
     assert all(map(torch.equal, found, chunked))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", CELLS)
-def test_float32(name):
+def test_float32(name, level):
     found = call(CELLS[name], SIZES[0], torch.float32, True, "stored")
     expected = call(CELLS[name], SIZES[0], torch.float32, False, "stored")
     # The tanh of the C library is right to 1.9e-7. Gradients through 70 steps that hardly damp add

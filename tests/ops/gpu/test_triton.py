@@ -96,6 +96,7 @@ SIZES = [  # T, B, H, L
 ]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_agrees_with_the_reference(pair, kernel, sizes):
@@ -243,6 +244,7 @@ class TestFirstUse:
         assert list(first_use._REASONS.values()) == [None]
         assert torch.equal(torch.get_rng_state(), state)
 
+    @pytest.mark.covering
     @pytest.mark.parametrize("kernel", KERNELS)
     @pytest.mark.parametrize("fault", ["wrong", "NaN", "failing"])
     def test_a_faulty_kernel_gives_way_to_the_reference_and_says_so_once(

@@ -44,7 +44,7 @@ class GradientGating(DeepGraphLayer):
             one module is shared by all layers, a list gives one per layer.
         num_layers: Layers L >= 1.
         p: Exponent of the differences, > 0; the paper tunes it in [1, 5]. Default 2. On a CPU
-            whole exponents up to 5 are several times as fast as others (benchmarks/graphs.py).
+            whole exponents up to 5 are several times as fast as others (benchmark ``graphs``).
         gate_conv: The convolution F̂ of the gate, or one per layer; None shares F.
         aggr: "sum", "mean" or "max" over the neighbours.
         neighbours: "in" (the sources of a node's incoming edges, which the convolutions take too)

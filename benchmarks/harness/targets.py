@@ -18,132 +18,11 @@ from pathlib import Path
 import numpy as np
 
 AVR_CHIP = "atmega1284p"
-# What a microcontroller runs: sequences, whose outputs it says as 8 hexadecimal digits each, and
-# then what its clock counted.
-MAIN = """
-#include <stdint.h>
-#include <string.h>
-#include "model.h"
-static model_state state;
-static const SAMPLE samples[] = {VALUES};
-static void say(uint32_t word) {
-    char text[10];
-    int i;
-    for (i = 0; i < 8; i++)
-        text[i] = "0123456789abcdef"[word >> (28 - 4 * i) & 15];
-    text[8] = '\\n';
-    text[9] = 0;
-    put(text);
-}
-static void all(void) {
-    const SAMPLE *x = samples;
-    uint32_t counted = 0, word;
-    VALUE outputs[MODEL_OUTPUTS];
-    int n, i;
-    for (n = 0; n < SEQUENCES; n++) {
-        model_start(&state);
-        start_clock();
-        for (i = 0; i < STEPS; i++, x += MODEL_CHANNELS)
-            model_step(&state, x);
-        counted += read_clock();
-        model_output(&state, outputs);
-        for (i = 0; i < MODEL_OUTPUTS; i++) {
-            memcpy(&word, outputs + i, 4);
-            say(word);
-        }
-    }
-    say(counted);
-}
-"""
-AVR = """
-#include <avr/interrupt.h>
-#include <avr/io.h>
-#include <avr/sleep.h>
-static void put(const char *text) {
-    for (; *text; text++) {
-        while (!(UCSR0A & (1 << UDRE0)));
-        UDR0 = *text;
-    }
-}
-static void start_clock(void) { TCCR1B = 5; TCNT1 = 0; } /* one count in 1024 cycles */
-static unsigned read_clock(void) { return TCNT1; }
-MAIN
-int main(void) {
-    all();
-    cli();
-    sleep_mode();
-    return 0;
-}
-"""
-CORTEX = """
-#include <stdint.h>
-#define REGISTER(address) (*(volatile uint32_t *)(address))
-static void call(int what, const void *with) { /* the emulator */
-    register int r0 __asm__("r0") = what;
-    register const void *r1 __asm__("r1") = with;
-    __asm__ volatile("bkpt 0xab" : "+r"(r0) : "r"(r1) : "memory");
-}
-static void put(const char *text) { call(4, text); }
-static void start_clock(void) {
-    REGISTER(0xe000e014) = 0xffffff;
-    REGISTER(0xe000e018) = 0;
-    REGISTER(0xe000e010) = 5;
-}
-static uint32_t read_clock(void) { return 0xffffff - REGISTER(0xe000e018); }
-MAIN
-void reset(void) {
-    REGISTER(0xe000ed88) |= 0xf << 20; /* floating point on */
-    all();
-    call(0x18, (void *)0x20026);
-    for (;;);
-}
-extern char stack_end;
-__attribute__((section(".vectors"), used)) const void *vectors[16] = {&stack_end, (void *)reset};
-"""
-CORTEX_LINK = """
-SECTIONS {
-    . = 0;
-    .text : { KEEP(*(.vectors)) *(.text*) *(.rodata*) }
-    .ARM.exidx : { *(.ARM.exidx*) }
-    . = 0x20000000;
-    .data : { *(.data*) }
-    .bss : { *(.bss*) *(COMMON) }
-    stack_end = 0x20100000;
-}
-"""
+PROGRAMS = Path(__file__).with_name("programs")
+"""What a target runs: sequences, whose outputs it says as 8 hexadecimal digits each, and then what
+its clock counted."""
 # One instruction takes a nanosecond there, and the clock counts at 25 MHz.
 CORTEX_INSTRUCTIONS = 40
-WASM = """
-#include "model.h"
-static SAMPLE samples[MOST * MODEL_CHANNELS];
-static VALUE outputs[MODEL_OUTPUTS];
-SAMPLE *place(void) { return samples; }
-VALUE *sequence(int steps) { model_sequence(samples, steps, outputs); return outputs; }
-"""
-NODE = """
-const [file, kind, channels, steps, count] = process.argv.slice(2);
-const given = JSON.parse(require("fs").readFileSync(0));
-const nothing = new Proxy({}, {get: () => () => 0});
-const program = new WebAssembly.Module(require("fs").readFileSync(file));
-const made = new WebAssembly.Instance(program, {wasi_snapshot_preview1: nothing, env: nothing});
-const {memory, place, sequence} = made.exports;
-const [Sample, Value] = kind == "float" ? [Float32Array, Float32Array] : [Int16Array, Int32Array];
-const samples = new Sample(memory.buffer, place(), steps * channels);
-const outputs = given.map(x => {
-    samples.set(x);
-    return [...new Value(memory.buffer, sequence(x.length / channels), +count)];
-});
-samples.set(Array.from({length: steps}, (_, n) => given[0].slice(0, channels)).flat());
-const times = [];
-for (let n = 0; n < 9; n++) {
-    const before = process.cpuUsage();
-    sequence(+steps);
-    const used = process.cpuUsage(before);
-    times.push((used.user + used.system) * 1000 / steps);
-}
-times.sort((a, b) => a - b);
-console.log(JSON.stringify({outputs, ns: times[4]}));
-"""
 
 
 @dataclass(frozen=True)
@@ -250,12 +129,21 @@ def _pointer(array: np.ndarray) -> ctypes.c_void_p:
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
-def _main(platform: str, sources: Sources, samples: np.ndarray) -> str:
-    kind, value = ("int16_t", "int32_t") if sources.whole else ("float", "float")
-    words = [repr(v.item()) for v in samples.ravel()]
-    defined = f"#define SAMPLE {kind}\n#define VALUE {value}\n"
-    defined += f"#define SEQUENCES {len(samples)}\n#define STEPS {samples.shape[1]}\n"
-    return defined + platform.replace("MAIN", MAIN.replace("VALUES", ", ".join(words)))
+def _copy(sources: Sources, name: str, **defined: object) -> None:
+    """Writes a program into the folder, after its macros."""
+    kind = "int16_t" if sources.whole else "float"
+    value = "int32_t" if sources.whole else "float"
+    macros = {"SAMPLE": kind, "VALUE": value, **defined}
+    text = "".join(f"#define {macro} {content}\n" for macro, content in macros.items())
+    text = "#include <stdint.h>\n" + text + (PROGRAMS / name).read_text("utf-8")
+    (sources.folder / name).write_text(text, "utf-8")
+
+
+def _copy_main(sources: Sources, name: str, samples: np.ndarray) -> None:
+    numbers = ", ".join(repr(v.item()) for v in samples.ravel())
+    sizes = {"SEQUENCES": len(samples), "STEPS": samples.shape[1]}
+    shutil.copy(PROGRAMS / "main.c", sources.folder)
+    _copy(sources, name, VALUES=numbers, **sizes)
 
 
 def _said(sources: Sources, text: str, number: int) -> tuple[np.ndarray, int]:
@@ -273,7 +161,7 @@ def avr(sources: Sources, samples: np.ndarray) -> dict[str, object]:
         return {}
     flags = (f"-mmcu={AVR_CHIP}", "-std=gnu99")
     size = sources.flash("avr-gcc", "avr-size", *flags)
-    (sources.folder / "avr.c").write_text(_main(AVR, sources, samples))
+    _copy_main(sources, "avr.c", samples)
     sources.run("avr-gcc", "-Os", *flags, "avr.c", "model.c", "-lm", "-o", "avr.elf")
     said = sources.run("simavr", "-m", AVR_CHIP, "-f", "16000000", "avr.elf")
     raw, counted = _said(sources, said, len(samples))
@@ -286,12 +174,10 @@ def cortex(sources: Sources, samples: np.ndarray) -> dict[str, object]:
         return {}
     flags = ("-mcpu=cortex-m4", "-mthumb", "-mfloat-abi=hard", "-mfpu=fpv4-sp-d16", "-std=gnu99")
     size = sources.flash("arm-none-eabi-gcc", "arm-none-eabi-size", *flags)
-    (sources.folder / "arm.c").write_text(_main(CORTEX, sources, samples))
-    (sources.folder / "arm.ld").write_text(CORTEX_LINK)
-    sources.run(
-        "arm-none-eabi-gcc", "-O2", *flags, "-nostartfiles", "-T", "arm.ld", "arm.c", "model.c",
-        "-lm", "-o", "arm.elf",
-    )  # fmt: skip
+    _copy_main(sources, "cortex.c", samples)
+    shutil.copy(PROGRAMS / "cortex.ld", sources.folder)
+    flags = ("-O2", *flags, "-nostartfiles", "-T", "cortex.ld")
+    sources.run("arm-none-eabi-gcc", *flags, "cortex.c", "model.c", "-lm", "-o", "arm.elf")
     said = sources.run(
         "qemu-system-arm", "-M", "mps2-an386", "-nographic", "-semihosting-config",
         "enable=on,target=native", "-icount", "shift=0", "-kernel", "arm.elf",
@@ -308,13 +194,11 @@ def wasm(sources: Sources, samples: np.ndarray, most: int = 20_000) -> dict[str,
     """In WebAssembly: bytes of the module, nanoseconds a step in Node.js and raw outputs."""
     if not (shutil.which("emcc") and shutil.which("node")):
         return {}
-    kind, value = ("short", "int32_t") if sources.whole else ("float", "float")
-    text = WASM.replace("SAMPLE", kind).replace("VALUE", value).replace("MOST", str(most))
-    (sources.folder / "page.c").write_text(text)
-    (sources.folder / "run.js").write_text(NODE)
+    _copy(sources, "wasm.c", MOST=most)
+    shutil.copy(PROGRAMS / "run.js", sources.folder)
     exported = "-sEXPORTED_FUNCTIONS=_place,_sequence"
     sources.run(
-        "emcc", "-O2", "--no-entry", "-sSTANDALONE_WASM", exported, "page.c", "model.c", "-o",
+        "emcc", "-O2", "--no-entry", "-sSTANDALONE_WASM", exported, "wasm.c", "model.c", "-o",
         "page.wasm",
     )  # fmt: skip
     arguments = ("page.wasm", "whole" if sources.whole else "float", sources.channels, most)

@@ -1,0 +1,198 @@
+"""Layers whose steps are compiled at their first call, beside their loops and ``nn.LSTM``.
+
+A cell of one's own from the documentation and a GRU written as one step, the layers of this package
+without code of their own, and the models that the papers compare with (where anharmonic-papers is
+installed); the cell's loop also under ``torch.compile``, 25 steps at a time.
+"""
+
+from __future__ import annotations
+
+import functools
+import statistics
+import time
+from argparse import Namespace
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import anharmonic as ah
+from anharmonic import diagnostics
+from anharmonic.nn import HiddenState, SequenceLayer, StepLayer
+from harness import isolated
+from harness.results import Result, caption, markdown_table
+from harness.speed import LSTM, take_turns, training_step
+
+PACKAGES = ("torch",)
+PAGES = {"compiled": ("docs/your-own-recurrence.md",)}
+SIZES = ((32, 128, 1000), (8, 32, 17_984))
+"""Batch, hidden size and steps; as many inputs as neurons."""
+CHUNK, ROUNDS = 25, 5
+LONG = "memory of a gate of one's own; B 1, H 32, T 1,000,000"
+
+
+class MinimalGate(StepLayer):
+    """h' = (1 - z) h + z tanh(V x + W (z h) + b), z = sigmoid(V_z x + W_z h + b_z)."""
+
+    def __init__(self, input_size, hidden_size, num_layers=1, **options):
+        super().__init__(input_size, hidden_size, num_layers, **options)
+        self.make_parameters()
+
+    def parameter_shapes(self, input_size):
+        """V over V_z, W and W_z, and the biases."""
+        H = self.hidden_size
+        return {"weight_ih": (2 * H, input_size), "W": (H, H), "W_z": (H, H), "bias": (2 * H,)}
+
+    def step_function(self, u, state, w, dt):
+        """One step."""
+        new, gate = u.chunk(2, dim=1)
+        z = torch.sigmoid(gate + state.h @ w.W_z.T)
+        return HiddenState(torch.lerp(state.h, torch.tanh(new + (z * state.h) @ w.W.T), z))
+
+
+class Chunks(nn.Module):
+    """The loop of a layer, 25 steps at a time, for ``torch.compile``."""
+
+    def __init__(self, layer):
+        super().__init__()
+        self.layer = layer
+        self.chunk = torch.compile(self._chunk)
+
+    def _chunk(self, u: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+        w, outputs = self.layer.layer_weights(), []
+        for u_t in u.unbind(0):
+            h = self.layer.step_function(u_t, HiddenState(h), w, 1.0).h
+            outputs.append(h)
+        return torch.stack(outputs), h
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """All steps."""
+        u = self.layer.drive(x, self.layer.layer_weights())
+        h, outputs = x.new_zeros(x.shape[1], self.layer.hidden_size), []
+        for part in u.split(CHUNK):
+            output, h = self.chunk(part, h)
+            outputs.append(output)
+        return torch.cat(outputs), h
+
+
+class FunctionGRU(nn.GRU):
+    """``nn.GRU`` with its step as a function; the same weights give the same outputs."""
+
+    compiled: bool | str = "auto"
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """All steps."""
+        weights = {
+            "V": self.weight_ih_l0.T,
+            "W": self.weight_hh_l0.T,
+            "b": self.bias_ih_l0,
+            "c": self.bias_hh_l0,
+        }
+        steps = ah.recurrence(gru_step, compiled=self.compiled)
+        return steps(x, x.new_zeros(x.shape[1], self.hidden_size), weights)
+
+
+def gru_step(u: Tensor, h: Tensor, w: dict[str, Tensor]) -> Tensor:
+    """One step of a GRU, as ``torch.nn.GRU`` has it."""
+    from_u, from_h = u @ w["V"] + w["b"], h @ w["W"] + w["c"]
+    r_u, z_u, n_u = from_u.chunk(3, 1)
+    r_h, z_h, n_h = from_h.chunk(3, 1)
+    new = torch.tanh(n_u + torch.sigmoid(r_u + r_h) * n_h)
+    return torch.lerp(new, h, torch.sigmoid(z_u + z_h))
+
+
+def layers() -> dict[str, Callable[[int, int], nn.Module]]:
+    """Return what makes each layer, by name."""
+    found: dict[str, Callable[[int, int], nn.Module]] = {
+        "a gate of one's own": MinimalGate,
+        "a GRU as a function": FunctionGRU,
+        "FastGRNN": ah.FastGRNN,
+        "SkewRNN": ah.SkewRNN,
+        "ResonatorBank": ah.ResonatorBank,
+        "LinOSS": ah.LinOSS,
+        "D-LinOSS": functools.partial(ah.LinOSS, scheme="implicit-explicit", damping=True),
+        "velocity Verlet": functools.partial(ah.NeuralOscillator, scheme="velocity-verlet"),
+        "LinOSSNetwork, 2 blocks": ah.LinOSSNetwork,
+    }
+    others = ("AntisymmetricRNN", "IndRNN", "LipschitzRNN", "ExpRNN")
+    return found | {name: getattr(ah, name) for name in others if name in ah.list_models()}
+
+
+def cases(options: Namespace) -> dict[str, Callable[[], Result]]:
+    steps = 1_000 if options.quick else 1_000_000
+    long_step = functools.partial(isolated.run, "compiled:long_step", steps=steps)
+    times = {
+        f"{name}; B {sizes[0]}, H {sizes[1]}, T {sizes[2]:,}": functools.partial(
+            isolated.run,
+            "compiled:times",
+            name=name,
+            sizes=(2, 4, 40) if options.quick else sizes,
+            rounds=1 if options.quick else ROUNDS,
+        )
+        for sizes in SIZES
+        for name in layers()
+    }
+    return times | {LONG: lambda: {"megabytes": long_step()}}
+
+
+def long_step(steps: int, memory: str = "chunked", hidden: int = 32) -> float:
+    """MB of memory that one training step takes beyond its input, with the loss on the last state.
+
+    Call it in a process of its own. A short step comes first and compiles the cell.
+    """
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    layer, x = MinimalGate(1, hidden, memory=memory), torch.randn(steps, 1, 1)
+
+    def step(x: Tensor) -> None:
+        layer.zero_grad()
+        layer(x, output="none")[1].h.sum().backward()
+
+    step(x[:64])
+    diagnostics.reset_peak_memory("cpu")
+    before = diagnostics.peak_memory_mb("cpu")
+    step(x)
+    return diagnostics.peak_memory_mb("cpu") - before
+
+
+def times(name: str, sizes: list[int], rounds: int) -> Result:
+    """Return the median milliseconds of a training step on one thread, and of the first in seconds.
+
+    Loops take two turns.
+    """
+    batch, hidden, steps = sizes
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    made = {way: layers()[name](hidden, hidden) for way in ("compiled", "loop")}
+    made["loop"].load_state_dict(made["compiled"].state_dict())
+    for way, layer in made.items():
+        for part in layer.modules():
+            if isinstance(part, SequenceLayer | FunctionGRU):
+                part.compiled = "auto" if way == "compiled" else False
+    if name == "a gate of one's own" and steps < 5000:
+        made["torch.compile"] = Chunks(made["loop"])
+    if isinstance(made["compiled"], nn.GRU):
+        made["nn.GRU"] = nn.GRU(hidden, hidden)
+    made[LSTM] = nn.LSTM(hidden, hidden)
+    x = torch.randn(steps, batch, hidden)
+    turns: dict[str, Any] = {way: training_step(layer, x) for way, layer in made.items()}
+    first = {}
+    for way in turns:
+        start = time.perf_counter()
+        turns[way]()
+        first[way] = time.perf_counter() - start
+    taken = take_turns(turns, lambda number: number < rounds, warm_up=0, slow=("loop",))
+    milliseconds = {way: 1e3 * statistics.median(seconds) for way, seconds in taken.items()}
+    return {"milliseconds": milliseconds, "first_seconds": first}
+
+
+def tables(results: list[Result]) -> dict[str, str]:
+    timed = [one for one in results if "milliseconds" in one]
+    ways = list(dict.fromkeys(way for one in timed for way in one["milliseconds"]))
+    rows = [["layer; batch, units, steps", *ways]]
+    for one in timed:
+        found = one["milliseconds"]
+        rows.append([one["case"], *(f"{found[w]:,.0f}" if w in found else "" for w in ways)])
+    about = caption(timed, "milliseconds of a training step on one thread")
+    return {"compiled": f"{markdown_table(rows)}\n\n{about}"}

@@ -1,0 +1,148 @@
+"""Measured numbers: stored as JSON lines, shown as Markdown tables in marked blocks of pages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from anharmonic import diagnostics
+from anharmonic.train import commit
+
+Result = dict[str, Any]
+"""One case: its name as ``case``, what was measured, and its `environment`.
+
+An empty ``machine`` was not recorded."""
+BENCHMARKS = Path(__file__).parents[1]
+RESULTS = BENCHMARKS / "results"
+
+
+def read(question: str) -> list[Result]:
+    """Return the stored results of a question, in the order of the file."""
+    path = RESULTS / f"{question}.jsonl"
+    lines = path.read_text("utf-8").splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def store(question: str, result: Result) -> None:
+    """Store a result, in place of an earlier one of the same case."""
+    results = read(question)
+    cases = [one["case"] for one in results]
+    if result["case"] in cases:
+        results[cases.index(result["case"])] = result
+    else:
+        results.append(result)
+    RESULTS.mkdir(exist_ok=True)
+    text = "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in results)
+    path = RESULTS / f"{question}.jsonl"
+    path.with_suffix(".new").write_text(text, "utf-8")
+    path.with_suffix(".new").replace(path)
+
+
+def environment(packages: Sequence[str]) -> Result:
+    """Return this machine, the versions of packages, the commit and the date of a result."""
+    return {
+        "machine": diagnostics.cpu(),
+        "versions": diagnostics.versions(packages),
+        "commit": commit(),
+        "date": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def caption(results: Sequence[Result], *more: str) -> str:
+    """Return one line with the machines and versions of results.
+
+    Example:
+        >>> machine = {"processor": "A CPU", "cores": 2, "instruction_set": "avx2"}
+        >>> caption([{"machine": machine, "versions": {"torch": "2"}}], "medians of 9 turns")
+        'A CPU, 2 cores, avx2; torch 2; medians of 9 turns.'
+    """
+    versions: dict[str, dict[str, None]] = {}
+    for one in results:
+        for name, version in one["versions"].items():
+            versions.setdefault(name, {})[version] = None
+    said = ", ".join(f"{name} {' and '.join(found)}" for name, found in versions.items())
+    machines = dict.fromkeys(_machine(one["machine"]) for one in results if one["machine"])
+    return "; ".join(part for part in (*machines, said, *more) if part) + "."
+
+
+def _machine(machine: Mapping[str, Any]) -> str:
+    parts = [machine["processor"], plural(machine["cores"], "core")]
+    if "instruction_set" in machine:
+        parts.append(machine["instruction_set"] or "no compiled kernels")
+    return ", ".join(parts)
+
+
+def markdown_table(rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Return a table in Markdown.
+
+    Args:
+        rows: The cells, heads first.
+        left: How many columns are aligned to the left; the others are numbers.
+
+    Example:
+        >>> print(markdown_table([["case", "ratio"], ["LEM", "2"]]))
+        | case | ratio |
+        | --- | ---: |
+        | LEM | 2 |
+    """
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    lines.insert(1, "|" + " --- |" * left + " ---: |" * (len(rows[0]) - left))
+    return "\n".join(lines)
+
+
+def write_pages(
+    tables: Mapping[str, str], pages: Mapping[str, Sequence[str]], root: Path = BENCHMARKS.parent
+) -> None:
+    """Write each table into its block ``<!-- name -->`` of its pages.
+
+    Args:
+        tables: Markdown by name of a block.
+        pages: Pages of each block, relative to the root.
+        root: Folder of the repository.
+
+    Raises:
+        ValueError: If a page does not have exactly one such block.
+    """
+    for name, text in tables.items():
+        for page in pages[name]:
+            path = root / page
+            before, _, after = split(path.read_text("utf-8"), name, page)
+            path.write_text(f"{before}{text}\n{after}", "utf-8")
+
+
+def split(text: str, name: str, page: str) -> tuple[str, str, str]:
+    """Return what stands before, in and after a block of a page, marks outside."""
+    block = re.compile(rf"(?s)^(.*<!-- {name} -->\n)(.*?)(<!-- /{name} -->.*)$")
+    found = block.match(text)
+    if found is None or text.count(f"<!-- {name} -->") != 1:
+        raise ValueError(
+            f"{page} must have one block <!-- {name} --> ... <!-- /{name} -->; got "
+            f"{text.count(f'<!-- {name} -->')}; mark where the table belongs."
+        )
+    return found[1], found[2], found[3]
+
+
+def duration(seconds: float) -> str:
+    """Return a time with a fitting unit.
+
+    Example:
+        >>> duration(0.0123), duration(2.5e-5)
+        ('12.3 ms', '25.0 µs')
+    """
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1e3:.1f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} µs"
+
+
+def plural(count: int, word: str) -> str:
+    """Return a count and its word.
+
+    Example:
+        >>> plural(1, "thread"), plural(2, "thread")
+        ('1 thread', '2 threads')
+    """
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -1,0 +1,53 @@
+"""Exported programs as the benchmark measures them, and the program that chips run, here."""
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+import anharmonic as ah
+import export
+from anharmonic.export import write_c
+from harness import targets
+from harness.targets import Here, Sources
+
+PLATFORM = """
+#include <stdio.h>
+static void put(const char *text) { fputs(text, stdout); }
+static void start_clock(void) {}
+static unsigned read_clock(void) { return 7; }
+#include "main.c"
+int main(void) { all(); return 0; }
+"""
+needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no gcc")
+
+
+@needs_gcc
+@pytest.mark.parametrize("weights", ["float", "int8"])
+def test_what_chips_run_says_the_outputs_of_the_program(tmp_path, monkeypatch, weights):
+    torch.manual_seed(0)
+    model = ah.SequenceModel("LEM", 2, 3, hidden_size=4).eval()
+    x = np.random.default_rng(0).normal(size=(2, 9, 2)).astype(np.float32)
+    write_c(model, tmp_path, weights=weights, calibration=list(x))
+    sources = Sources(tmp_path, weights, 2, 3)
+    program = Here(sources)
+    samples = program.samples(x)
+    shutil.copytree(targets.PROGRAMS, tmp_path / "programs")
+    (tmp_path / "programs" / "here.c").write_text(PLATFORM)
+    monkeypatch.setattr(targets, "PROGRAMS", tmp_path / "programs")
+    targets._copy_main(sources, "here.c", samples)
+    sources.run("gcc", "-std=c99", "here.c", "model.c", "-lm", "-o", "here")
+    raw, counted = targets._said(sources, sources.run("./here"), len(x))
+    assert counted == 2 * 7
+    np.testing.assert_array_equal(raw, [program.raw(one) for one in samples])
+
+
+@needs_gcc
+def test_resonators_are_measured_and_shown(environment, quick):
+    threads = torch.get_num_threads()
+    found = {"case": "resonators", **export.cases(quick)["resonators"](), **environment}
+    torch.set_num_threads(threads)
+    assert all(one["error"] < 1e-3 and one["accuracy"] > 80 for one in found["programs"])
+    text = export.tables([found])["export"]
+    assert "| resonators | C, double |" in text and "the same to the bit" in text
