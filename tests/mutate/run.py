@@ -39,6 +39,8 @@ def tests_fail(copy: Path, tests: list[str]) -> bool:
     done = subprocess.run(
         command, cwd=copy, env=os.environ | settings, capture_output=True, text=True, timeout=600
     )
+    if done.returncode < 0:  # ended by a signal: an error in C was met
+        return True
     if done.returncode not in (0, 1):
         print(done.stdout[-2000:], done.stderr[-2000:])
         raise SystemExit(f"pytest ended with {done.returncode}")

@@ -65,6 +65,7 @@ def test_labels_and_groups_from_patterns(tmp_path):
         "a.wav,up,7\nb.wav,down,8\n",
         "label;subject;path\nup;7;./a.wav\ndown;8;./b.wav\n",
         "name,emotion\na,up\nb,down\n",
+        "file,label,speaker\nb.wav,down,8\na.wav,up,7\n",
     ],
 )
 def test_labels_from_a_table(tmp_path, text):
