@@ -1,3 +1,6 @@
+import shutil
+import subprocess
+
 import numpy as np
 import pytest
 import torch
@@ -108,6 +111,21 @@ def test_ten_thousand_steps_agree_with_pytorch(tmp_path, program, name):
     assert single <= 10 * max(torchs, 2**-23)
 
 
+@pytest.mark.skipif(shutil.which("g++") is None, reason="there is no C++ compiler")
+@pytest.mark.parametrize("gaps", [False, True])
+def test_a_program_in_cpp_calls_the_model(tmp_path, cc, gaps):
+    how = PREPARED["means, not scaled" if gaps else "nothing"][0]
+    write_c(model("GRU"), tmp_path, preparation=how)
+    assert ("Every value of a sample must be" in (tmp_path / "model.h").read_text()) is not gaps
+    (tmp_path / "main.cpp").write_text(
+        '#include "model.h"\nint main() { model_state state; model_start(&state); return 0; }\n'
+    )
+    cc("-c", str(tmp_path / "model.c"), "-o", str(tmp_path / "model.o"))
+    files = [str(tmp_path / name) for name in ("main.cpp", "model.o")]
+    subprocess.run(["g++", *files, "-lm", "-o", str(tmp_path / "main")], check=True)
+    assert subprocess.run([tmp_path / "main"], check=False).returncode == 0
+
+
 def test_names_of_classes_are_kept_byte_for_byte(tmp_path, cc):
     names = ("a", 'b"?\\', "schön", "*/")
     write_c(model("GRU"), tmp_path, class_names=names)
@@ -117,8 +135,6 @@ def test_names_of_classes_are_kept_byte_for_byte(tmp_path, cc):
         " return 0; }\n"
     )
     cc(*(str(tmp_path / n) for n in ("model.c", "names.c")), "-lm", "-o", str(tmp_path / "names"))
-    import subprocess
-
     said = subprocess.run([tmp_path / "names"], capture_output=True).stdout.decode()
     assert tuple(said.splitlines()) == names
 

@@ -14,8 +14,19 @@
 
 #if WHOLE_NUMBERS
 #include <stdint.h>
+#endif
 
-#define MODEL_MISSING (-32768) /* a missing value of a sample */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if FILLS_GAPS
+/* A value of a sample may be missing: NaN, or MODEL_MISSING in whole numbers. */
+#else
+/* Every value of a sample must be there: training had no gaps. */
+#endif
+#if WHOLE_NUMBERS
+#define MODEL_MISSING (-32768) /* what NaN becomes */
 #define MODEL_ONE 65536        /* what an output of 1 is */
 typedef int16_t model_sample;
 typedef int32_t model_value, model_variable;
@@ -27,8 +38,7 @@ typedef double model_real;
 #else
 typedef float model_real;
 #endif
-typedef model_real model_sample, model_value, model_variable,
-    model_sum; /* NaN is a missing value */
+typedef model_real model_sample, model_value, model_variable, model_sum;
 #endif
 
 typedef struct {
@@ -138,7 +148,7 @@ void model_sequence(const model_sample *x, long steps, model_value outputs[MODEL
 
 #if WHOLE_NUMBERS
 #ifndef MODEL_NO_FLOAT
-/* Samples as they come, in whole numbers: (x - offset) * gain, rounded; NaN is a missing value. */
+/* Samples as they come, in whole numbers: (x - offset) * gain, rounded. */
 void model_quantise(const float x[MODEL_CHANNELS], int16_t sample[MODEL_CHANNELS]);
 
 /* Outputs as numbers. */
@@ -146,4 +156,8 @@ void model_values(const int32_t outputs[MODEL_OUTPUTS], float values[MODEL_OUTPU
 #endif
 
 #endif
+#ifdef __cplusplus
+}
+#endif
+
 #endif
