@@ -94,7 +94,8 @@ def test_the_program_is_what_the_compiler_makes_of_the_runtime(
 def test_every_name_in_a_condition_of_the_runtime_is_set_somewhere():
     text = "".join(path.read_text() for path in RUNTIME.iterdir())
     asked = set(re.findall(r"^#if !?([A-Z]\w*)$", text, re.MULTILINE))
-    code = (RUNTIME.parent / "c_program.py").read_text() + (RUNTIME.parent / "write.py").read_text()
+    setters = ("c_program.py", "traced.py", "write.py")
+    code = "".join((RUNTIME.parent / name).read_text() for name in setters)
     formed = {f"POOL_{name.upper()}" for name in POOLS}
     assert {name for name in asked - formed - {"INT8"} if f'"{name}"' not in code} == set()
 
