@@ -60,7 +60,10 @@ def test_layers_keep_shape_and_dtype_and_do_not_look_past_the_end(call):
     assert output.shape == (*x.shape[:2], directions * layer.hidden_size)
     assert output.dtype == x.dtype and all(part.dtype == x.dtype for part in state)
     assert output.isfinite().all()
-    assert torch.equal(layer(x.contiguous().clone())[0], output)
+    again, _ = layer(x.contiguous().clone())
+    # (PyTorch's own layers may round otherwise where memory lies otherwise.)
+    exact = 0.0 if not isinstance(layer, torch.nn.RNNBase) else 1e-6
+    torch.testing.assert_close(again, output, rtol=exact, atol=exact)
     packed = pack_padded_sequence(x, lengths, enforce_sorted=False)
     ends, _ = layer(packed, output="last")
     for b, length in enumerate(lengths.tolist()):

@@ -63,7 +63,7 @@ def test_a_header_that_does_not_fit_is_refused(tmp_path, content):
 
 
 def test_what_is_no_array_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"x is no \.npy array"):
+    with pytest.raises(ValueError, match=r"x is not a \.npy array"):
         load_archive(archive(tmp_path / "a.npz", x=npy(np.zeros(3))))
 
 

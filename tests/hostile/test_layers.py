@@ -264,7 +264,7 @@ def model(layer="LEM", **options):
 
 MODELS = {
     "unknown layer": lambda: model("TRANSFORMER"),
-    "layer a class": lambda: model(ah.LEM),
+    "layer a class": lambda: model(torch.nn.LSTM),
     "unknown option": lambda: model(width=3),
     "readout": lambda: model(readout="first"),
     "output 0": lambda: ah.SequenceModel("LEM", 2, 0, hidden_size=4),

@@ -118,7 +118,7 @@ def test_long_texts_are_read_word_by_word(environment):
 
 @pytest.mark.papers
 def test_words_take_no_noise():
-    with pytest.raises(ValueError, match=r"input_noise must be 0 on task 'imdb'.*no sequences of"):
+    with pytest.raises(ValueError, match=r"input_noise must be 0 on task 'imdb'.*not sequences of"):
         Run("imdb", "LEM", input_noise=0.1)
 
 

@@ -75,9 +75,11 @@ def repr_of(module: Stored) -> str:
     """Return the sizes, and every constructor argument that differs from its default."""
     parameters = constructor_arguments(type(module))
     parts = []
-    # A layer of a user's own need not keep its arguments.
-    kept = {name: getattr(module, name) for name in parameters if hasattr(module, name)}
-    for name, value in (module.config() if len(kept) == len(parameters) else kept).items():
+    try:
+        config = module.config()
+    except AttributeError:  # a layer of a user's own need not keep its arguments
+        config = {name: getattr(module, name) for name in parameters if hasattr(module, name)}
+    for name, value in config.items():
         if parameters[name].default is inspect.Parameter.empty:
             parts.append(f"{value}")
         elif value != parameters[name].default:
