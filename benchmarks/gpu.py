@@ -209,7 +209,7 @@ def _captured(step: Callable[[], Any]) -> Callable[[], Any]:
 def _times(case: Case, repeats: int) -> dict[str, Any]:
     """Seconds of both entrants, called and captured, and peak megabytes of a step."""
     half = case.precision == "bfloat16"
-    rnn: Any = torch.backends.cudnn.rnn  # in tf32 unless told otherwise
+    rnn: Any = torch.backends.cudnn.rnn  # uses tf32 by default
     before, rnn.fp32_precision = rnn.fp32_precision, "tf32" if case.precision == "tf32" else "ieee"
     try:
         x = torch.randn(case.steps, case.batch, case.inputs, device="cuda")

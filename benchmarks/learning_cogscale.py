@@ -11,8 +11,9 @@ only the readout is counted. Networks train for 200 steps of 25 sequences at one
 the step of best validation counts. Of echo state networks validation chooses the scale of the
 input, leak and ridge.
 
-Each training is a line of ``learning_cogscale.jsonl``, and what stands there is not trained again:
-after ``--seconds`` or an interrupt, start it again to go on. Prints the table of ``accuracy.md``.
+Each training is a line of ``results/learning_cogscale.jsonl``, and stored trainings are skipped, so
+that the same command continues after ``--seconds`` or an interrupt. Prints the table of
+``accuracy.md``.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ import os
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,8 +34,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 import anharmonic as ah
+from harness.results import markdown_table, read, store
 
-OUT = Path(__file__).with_suffix(".jsonl")
 STEPS, BATCH, RATE, CHECK_EVERY = 200, 25, 1e-2, 20
 MASK = -100.0
 """The target of a step at which nothing is asked."""
@@ -180,16 +180,11 @@ def states(x: Array, matrix: Array, entry: Array, leak: float) -> Array:
     return np.concatenate([np.stack(found, 1), x, np.ones_like(x[..., :1])], axis=-1)
 
 
-def lines() -> list[dict[str, Any]]:
-    """What was trained before."""
-    return [json.loads(line) for line in OUT.read_text().splitlines()] if OUT.exists() else []
-
-
 def table(found: list[dict[str, Any]]) -> str:
     """Mean error over the tasks of each model and size: mean and deviation over seeds."""
     sizes = sorted({line["size"] for line in found})
     tasks = {line["task"] for line in found}
-    rows: list[tuple[float, str]] = []
+    rows: list[tuple[float, list[str]]] = []
     by_key = {(x["model"], x["size"], x["seed"], x["task"]): x for x in found}
     seeds = sorted({line["seed"] for line in found})
     for model in (*MODELS, "ours, chosen by validation"):
@@ -210,10 +205,9 @@ def table(found: list[dict[str, Any]]) -> str:
             spread = f" ± {statistics.stdev(values):.3f}" if len(values) > 1 else ""
             cells.append(f"{statistics.fmean(values):.3f}{spread}" if values else "-")
             means.append(statistics.fmean(values) if values else float("inf"))
-        rows.append((statistics.fmean(means), f"| {model} | {' | '.join(cells)} |"))
-    head = " | ".join(f"{size:,} parameters" for size in sizes)
-    lines = [f"| model | {head} |", f"| --- |{' ---: |' * len(sizes)}"]
-    return "\n".join(lines + [row for _, row in sorted(rows)])
+        rows.append((statistics.fmean(means), [model, *cells]))
+    head = ["model", *(f"{size:,} parameters" for size in sizes)]
+    return markdown_table([head, *(row for _, row in sorted(rows))])
 
 
 def main() -> None:
@@ -231,9 +225,10 @@ def main() -> None:
     torch.set_num_threads(1)
     end = time.monotonic() + given.seconds
     cells = itertools.product(given.seeds, given.sizes, given.models, cogscale.tasks)
-    done = {(x["seed"], x["size"], x["model"], x["task"]) for x in lines()}
+    done = {line["case"] for line in read("learning_cogscale")}
     for seed, size, model, name in cells:
-        if (seed, size, model, name) in done:
+        case = f"{name}, {model}, {size} parameters, seed {seed}"
+        if case in done:
             continue
         if time.monotonic() > end:
             break
@@ -244,11 +239,11 @@ def main() -> None:
         else:
             found = train(model, task, size, seed, cogscale.compute_score)
         seconds = round(time.process_time() - start, 1)
-        line = {"task": name, "model": model, "size": size, "seed": seed} | found
-        with OUT.open("a") as file:
-            file.write(json.dumps(line | {"seconds": seconds}) + "\n")
-        print(json.dumps(line | {"seconds": seconds}), flush=True)
-    print(table(lines()))
+        key = {"case": case, "task": name, "model": model, "size": size, "seed": seed}
+        line = key | found | {"seconds": seconds}
+        store("learning_cogscale", line)
+        print(json.dumps(line), flush=True)
+    print(table(read("learning_cogscale")))
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ which layers, rate, dropout, norm and residual term are drawn from the same valu
 of best validation on all ten splits. In each training the step of best validation counts. The
 metric is accuracy or, of two classes, the area under the ROC curve, in percent.
 
-Each training is a line of ``platonov.jsonl``, and what stands there is not trained again: after
-``--seconds`` or an interrupt, start it again to go on. Prints the table of ``docs/graphs.md``.
+Each training is a line of ``results/platonov.jsonl``, and stored trainings are skipped, so that the
+same command continues after ``--seconds`` or an interrupt. Prints the table of ``docs/graphs.md``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ import random
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -30,8 +29,8 @@ from torch.nn import functional
 
 from anharmonic.data import make_task
 from anharmonic.nn import model_class
+from harness.results import markdown_table, read, store
 
-OUT = Path(__file__).with_suffix(".jsonl")
 SPLITS, WIDTH, CHECK_EVERY = 10, 64, 10
 STEPS = {
     "chameleon-filtered": 100, "squirrel-filtered": 100, "minesweeper": 150, "tolokers": 60,
@@ -122,21 +121,16 @@ def train(name: str, model: str, options: dict[str, Any], split: int, seed: int)
     return dict(zip(("valid", "test", "step"), best, strict=True)) | {"seconds": seconds}
 
 
-def lines() -> list[dict[str, Any]]:
-    """What was trained before."""
-    return [json.loads(line) for line in OUT.read_text().splitlines()] if OUT.exists() else []
-
-
 def run(name: str, model: str, trials: int, may_go_on: Callable[[], bool]) -> None:
     """Train what is missing of a cell of the table, as long as there is time."""
 
     def missing(part: str, number: int, options: dict[str, Any], split: int, seed: int) -> None:
-        key = {"set": name, "model": model, "part": part, "number": number}
-        if any(key.items() <= line.items() for line in lines()) or not may_go_on():
+        case = f"{name}, {model}, {part} {number}"
+        if any(case == line["case"] for line in read("platonov")) or not may_go_on():
             return
+        key = {"case": case, "set": name, "model": model, "part": part, "number": number}
         line = key | {"options": options} | train(name, model, options, split, seed)
-        with OUT.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        store("platonov", line)
         print(json.dumps(line), flush=True)
 
     for trial in range(trials):
@@ -151,21 +145,18 @@ def run(name: str, model: str, trials: int, may_go_on: Callable[[], bool]) -> No
 def search(name: str, model: str, part: str = "search") -> list[dict[str, Any]]:
     """The lines of a cell."""
     key = {"set": name, "model": model, "part": part}.items()
-    return [line for line in lines() if key <= line.items()]
+    return [line for line in read("platonov") if key <= line.items()]
 
 
 def table() -> str:
     """Mean and standard deviation of the test scores over splits, of sets that are finished."""
-    rows = [
-        f"| set | {' | '.join(MODELS)} | tuned classic, reported |",
-        f"| --- |{' ---: |' * (len(MODELS) + 1)}",
-    ]
+    rows = [["set", *MODELS, "tuned classic, reported"]]
     for name in STEPS:
         by_model = [[line["test"] for line in search(name, m, "test")] for m in MODELS]
         if all(len(found) == SPLITS for found in by_model):
             cells = [f"{statistics.fmean(x):.1f} ± {statistics.stdev(x):.1f}" for x in by_model]
-            rows.append(f"| {name} | {' | '.join(cells)} | {PUBLISHED[name]} |")
-    return "\n".join(rows)
+            rows.append([name, *cells, f"{PUBLISHED[name]}"])
+    return markdown_table(rows)
 
 
 def main() -> None:

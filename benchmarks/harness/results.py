@@ -115,7 +115,10 @@ def write_pages(
 
 
 def split(text: str, name: str, page: str) -> tuple[str, str, str]:
-    """Return what stands before, in and after a block of a page, marks outside."""
+    """Split a page into the text before a block, the block, and the text after it.
+
+    The marks of the block belong to the outer parts.
+    """
     block = re.compile(rf"(?s)^(.*<!-- {name} -->\n)(.*?)(<!-- /{name} -->.*)$")
     found = block.match(text)
     if found is None or text.count(f"<!-- {name} -->") != 1:

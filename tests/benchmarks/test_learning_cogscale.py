@@ -1,15 +1,15 @@
 """Recurrent models on CogScale's tasks: budgets, masks, reservoirs, and the table."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+import learning_cogscale as cogscale
+from harness import results
+
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks"))
-import learning_cogscale as cogscale  # noqa: E402
 
 
 def task(delay=1, count=40):
@@ -93,4 +93,4 @@ def test_the_choice_by_validation_takes_the_best_validated(monkeypatch):
 
 def test_the_page_shows_what_is_stored():
     text = (ROOT / "benchmarks" / "accuracy.md").read_text(encoding="utf-8")
-    assert cogscale.table(cogscale.lines()) in text
+    assert cogscale.table(results.read("learning_cogscale")) in text

@@ -1,7 +1,6 @@
 """Tuned classics beside our networks: one search for all, resumed, judged by validation."""
 
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -9,36 +8,37 @@ import pytest
 import torch
 
 from anharmonic.data import GraphFileTask
+from harness import results
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "benchmarks"))
 platonov = pytest.importorskip("platonov", reason="needs scikit-learn")
 
 
 @pytest.fixture
 def small(monkeypatch, tmp_path):
-    """A set of forty nodes in a ring, whose classes are told by a feature."""
+    """A ring of forty nodes, whose features differ between its two classes."""
     pytest.importorskip("torch_geometric", reason="convolutions by name are PyG's")
     ring, y = np.arange(40), np.arange(40) // 20
     x = np.random.default_rng(0).random((40, 3)) + y[:, None]
     path = tmp_path / "ring.npz"
     np.savez(path, x=x, edge_index=np.stack([ring, np.roll(ring, 1)]), y=y)
     monkeypatch.setattr(platonov, "make_task", lambda name, options: GraphFileTask(path))
-    monkeypatch.setattr(platonov, "OUT", tmp_path / "platonov.jsonl")
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
     monkeypatch.setattr(platonov, "STEPS", {"minesweeper": 20})
     monkeypatch.setattr(platonov, "SPLITS", 2)
     return platonov
 
 
 @pytest.mark.parametrize("model", platonov.MODELS)
-def test_a_cell_is_trained_once_and_goes_on(small, model, monkeypatch):
+def test_a_cell_is_trained_once_and_goes_on(small, model, monkeypatch, tmp_path):
     calls = iter([True, True, False])
     small.run("minesweeper", model, 3, lambda: next(calls))
-    assert len(small.lines()) == 2
+    assert len(results.read("platonov")) == 2
     small.run("minesweeper", model, 3, lambda: True)
-    first = small.OUT.read_text()
+    stored = tmp_path / "platonov.jsonl"
+    first = stored.read_text()
     small.run("minesweeper", model, 3, lambda: True)
-    assert small.OUT.read_text() == first
+    assert stored.read_text() == first
     found = small.search("minesweeper", model)
     tests = small.search("minesweeper", model, "test")
     assert [line["number"] for line in found] == [0, 1, 2] and len(tests) == 2
