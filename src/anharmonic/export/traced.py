@@ -238,7 +238,6 @@ class _Scalars(Region):
         for section, matrix in zip(value.sections, matrices, strict=True):
             number = self._first + self.matrices.setdefault(matrix, len(self.matrices))
             lines.append(f"add(&step_matrix[{number}], {self._place(section).base}, {to.base});")
-        self.flags.add("MATRICES")
         return lines
 
     def _loop(self, values: list[Value], width: int, level: int) -> list[str]:

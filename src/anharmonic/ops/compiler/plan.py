@@ -124,7 +124,7 @@ class Plan:
             if "gradient" in value.reads:
                 reads += [arg for arg in value.args if "gradient" not in arg.reads]
         for value in outputs:
-            if "gradient" not in value.reads:
+            if "gradient" not in value.reads:  # backward makes the copy, so its source is saved
                 reads += value.args if value.op == "copy" else [value]
         save_for(reads, old | set(new))
         for value in new:  # the states themselves are computed again
