@@ -12,7 +12,7 @@ from typing import Any
 from anharmonic._checks import message
 
 _SECONDS = 10.0
-"""The processor's time after which a pattern is given up; all names of a folder take less than 1."""
+"""Of the processor, after which a pattern is given up; names of a folder take less than 1."""
 
 
 def found_by(pattern: str, names: Sequence[str], option: str) -> list[str]:
