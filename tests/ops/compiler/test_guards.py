@@ -199,6 +199,19 @@ def test_runs_as_the_loop(step):
         assert same_as_loop(step) == (True, False)
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda u, h, w: torch.tanh(h * w["a"]) + (u - 9).amax(1, keepdim=True) / 9,
+        lambda u, h, w: torch.tanh(h * w["a"]) + (u + 9).amin(1, keepdim=True) / 9,
+        lambda u, h, w: torch.tanh(h * w["a"]) + (0.5 * u) ** 3,
+        lambda u, h, w: u,
+    ],
+)
+def test_runs_compiled(step):
+    assert same_as_loop(step) == (True, True)
+
+
 def test_numbers_that_differ_at_every_call():
     run = recurrence(_python_random())
     x, h, w = data()
