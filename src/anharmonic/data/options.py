@@ -193,7 +193,8 @@ class DataOptions:
             have is 0 in all of them.
         label_pattern: Of a folder, a regular expression that finds the label of a recording in the
             path of its file within the folder: its first group, or all that fits. "^([^/]+)/" is
-            the first folder. None to take `labels.csv`, a column, or the names of the folders.
+            the first folder. One that searches for more than 5 s is refused. None to take
+            `labels.csv`, a column, or the names of the folders.
         group_pattern: Of a folder, the same for the subject or machine of a recording.
         annotations: Of a folder, the ending of the files that label the steps of a recording.
         resample: Of a folder of sounds, the samples per second to which all are resampled. None to
