@@ -284,3 +284,52 @@ def test_other_layers_and_bare_layers_are_refused(tmp_path):
             write_c(made, tmp_path)
     with pytest.raises(TypeError, match="SequenceModel"):
         write_c(ah.LEM(3, 4), tmp_path)
+
+
+def test_a_program_holds_several_models_under_names_of_their_own(tmp_path, cc):
+    torch.manual_seed(0)
+    classes = ("model_up", "down", "model.h")
+    kinds = {
+        "gait": {"class_names": classes},
+        "tremor": {
+            "weights": "int8",
+            "calibration": [np.random.default_rng(0).normal(size=(50, 2))],
+        },
+    }
+    sources = []
+    for name, options in kinds.items():
+        model = ah.SequenceModel("LEM", 2, 3, hidden_size=4, dt=0.5).eval()
+        written = write_c(model, tmp_path, name=name, **options)
+        assert [path.name for path in written] == [f"{name}.h", f"{name}.c", f"{name}_test.c"]
+        cc(*map(str, written[1:]), "-lm", "-o", str(tmp_path / name))
+        subprocess.run([tmp_path / name], check=True)
+        sources.append(str(written[1]))
+    main = tmp_path / "main.c"
+    main.write_text(
+        """
+#include <stdio.h>
+#include "gait.h"
+#include "tremor.h"
+int main(void) {
+    gait_state a;
+    tremor_state b;
+    float x[GAIT_CHANNELS] = {0.5f, -0.5f};
+    tremor_sample z[TREMOR_CHANNELS] = {0, 0};
+    gait_start(&a); tremor_start(&b);
+    gait_step(&a, x); tremor_step(&b, z);
+    for (int k = 0; k < GAIT_CLASSES; k++) puts(gait_classes[k]);
+    return 0;
+}
+"""
+    )
+    cc(*sources, str(main), "-lm", "-o", str(tmp_path / "both"))
+    said = subprocess.run([tmp_path / "both"], capture_output=True, text=True, check=True).stdout
+    assert said.split() == list(classes)
+
+
+@pytest.mark.parametrize("name", ["", "Gait", "2nd", "../gait", "math", "a" * 32])
+def test_a_name_that_c_cannot_hold_is_refused(tmp_path, name):
+    model = ah.SequenceModel("LEM", 2, 3, hidden_size=4)
+    with pytest.raises(ValueError, match="name must be up to 31 lower-case letters"):
+        write_c(model, tmp_path / "new", name=name)
+    assert not (tmp_path / "new").exists()

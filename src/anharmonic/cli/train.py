@@ -230,6 +230,41 @@ def parser(model: str = "", task: str = "", file: Path | None = None) -> Callabl
     return command
 
 
+def command_of(run: Run) -> str:
+    """The command that trains a run, with every setting that `anharmonic train` would choose.
+
+    Args:
+        run: The run. Its ``reduced`` is left out.
+
+    Example:
+        >>> command_of(Run("adding", "LEM", epochs=15))[:48]
+        'anharmonic train LEM adding --seed 0 --epochs 15'
+    """
+    known = model_option_parameters(run.model)
+    defaults = frozen_defaults("model", run.model) | check_model_options(run.model, {})
+    filled = FILLED_OPTIONS.intersection(known, defaults)
+    options = {k: defaults[k] for k in filled} | run.model_options | run.task_options
+    words = [run.model, run.task]
+    for field in dataclasses.fields(Run):
+        value = getattr(run, field.name)
+        if field.name in _NO_FLAGS or (value is None and field.name != "clip_norm"):
+            continue
+        words += [_flag(field.name), *map(str, value if isinstance(value, tuple) else (value,))]
+    for name, value in sorted(options.items()):
+        if isinstance(value, bool) and name not in filled:
+            words.append(_flag(name if value else f"no_{name}"))
+        else:
+            words += [_flag(name), *map(str, value if isinstance(value, list | tuple) else [value])]
+    return f"{PROG} {shlex.join(words)}"
+
+
+_NO_FLAGS = ("task", "model", "task_options", "model_options", "initial", "new_head", "reduced")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
 def run_flags(model: str, left_out: Collection[str] = ()) -> Any:
     """The fields of a run as flags: a dictionary of what was typed.
 

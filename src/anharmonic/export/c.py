@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float32]
 _EXAMPLES, _STEPS, _CALIBRATION = 3, 50, 1024
+HEADERS = ("math", "stdint", "stdio", "stdlib", "string")
 WEIGHTS = ("float", "int16", "int8")
 
 
@@ -46,6 +48,7 @@ def write_c(
     calibration: Sequence[NDArray[Any]] | str | Path | None = None,
     lut: bool = False,
     examples: Sequence[NDArray[Any]] | None = None,
+    name: str = "model",
 ) -> list[Path]:
     """Write a model as C99: ``model.h``, ``model.c`` and ``model_test.c``, which checks them.
 
@@ -68,6 +71,8 @@ def write_c(
         lut: Whether tanh and sigmoid are read from a table of 256 entries (errors up to 1e-4),
             without ``math.h``; whole numbers always are.
         examples: Sequences for the check; None draws some like the training data.
+        name: What the files, functions and constants are called. With "gait" they are ``gait.c``,
+            ``gait_step`` and ``GAIT_CHANNELS``, so that a program may hold several models.
 
     Returns:
         The files.
@@ -89,9 +94,16 @@ def write_c(
         ['model.h', 'model.c', 'model_test.c']
     """
     _checks.choice("weights", weights, WEIGHTS)
+    _checks.require(
+        re.fullmatch("[a-z][a-z0-9_]{0,30}", name) is not None and name not in HEADERS,
+        "name",
+        repr(name),
+        "up to 31 lower-case letters, digits and underscores, a letter first, and no header of C",
+        "choose a short one, such as 'gait'",
+    )
     run = trained(model) if isinstance(model, str | Path) else None
     if _is_estimator(model) or isinstance(model if run is None else run.model, Resonators):
-        return _write_resonators(run or model, folder, weights, lut, examples)
+        return _write_resonators(run or model, folder, weights, lut, examples, name)
     _checks.require(
         weights == "float" or calibration is not None,
         "calibration",
@@ -108,10 +120,11 @@ def write_c(
     else:
         net = model
     found = plan(net, preparation, tuple(class_names))
-    for name in ("horizon", "elapsed") if weights != "float" else ():
-        came, plain = getattr(found.preparation, name), {"horizon": 0, "elapsed": "ignore"}[name]
+    for option in ("horizon", "elapsed") if weights != "float" else ():
+        plain = {"horizon": 0, "elapsed": "ignore"}[option]
+        came = getattr(found.preparation, option)
         wanted = f"{plain!r}, as forecasts and uneven times have no form in whole numbers"
-        _checks.require(came == plain, name, came, wanted, "leave weights out")
+        _checks.require(came == plain, option, came, wanted, "leave weights out")
     examples = drawn_examples(found) if examples is None else examples
     if weights != "float":
         prepared = _calibration(calibration, found.preparation, columns)
@@ -119,9 +132,9 @@ def write_c(
         samples = [fixed.samples(x) for x in examples]
         expected = np.concatenate([fixed.outputs(x[None]) for x in samples])
         check = check_program(True, samples, expected)
-        return write_sources(fixed_program(fixed).sources(check), folder)
+        return write_sources(fixed_program(fixed).sources(check, name), folder)
     check = _float_check(lambda x, dtype: expected_outputs(net, found, x, dtype), examples, lut)
-    return write_sources(float_program(found, lut).sources(check), folder)
+    return write_sources(float_program(found, lut).sources(check, name), folder)
 
 
 def _float_check(
@@ -153,7 +166,12 @@ def _is_estimator(model: Any) -> bool:
 
 
 def _write_resonators(
-    model: Any, folder: str | Path, weights: str, lut: bool, examples: Sequence[Any] | None
+    model: Any,
+    folder: str | Path,
+    weights: str,
+    lut: bool,
+    examples: Sequence[Any] | None,
+    name: str,
 ) -> list[Path]:
     from anharmonic.export.resonators import resonator_outputs, resonator_plan
 
@@ -170,7 +188,7 @@ def _write_resonators(
     found = resonator_plan(model)
     examples = drawn_examples(found) if examples is None else examples
     check = _float_check(lambda x, dtype: resonator_outputs(found, x, dtype), examples)
-    return write_sources(resonator_program(found).sources(check), folder)
+    return write_sources(resonator_program(found).sources(check, name), folder)
 
 
 def _calibration(

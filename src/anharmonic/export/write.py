@@ -50,11 +50,12 @@ class Program:
                 f"const char *const model_classes[MODEL_CLASSES] = {{\n    {words}}};"
             )
 
-    def sources(self, check: Program) -> dict[str, str]:
+    def sources(self, check: Program, name: str = "model") -> dict[str, str]:
         """The texts of ``model.h``, ``model.c`` and ``model_test.c``, by name.
 
         Args:
             check: What the check compares: its constants and arrays are used.
+            name: What stands for ``model`` in the names of files, functions and constants.
         """
         head = f"/* {MARKER} {__version__}: {_commented(self.description)}. */\n"
         config = defines({f"MODEL_{name}": value for name, value in self.numbers.items()})
@@ -67,8 +68,9 @@ class Program:
         }
         files = {"model.h": "model.h", "model.c": "model.c", "model_test.c": "check.c"}
         return {
-            name: head + resolved(runtime, self.flags, generated).lstrip("\n")
-            for name, runtime in files.items()
+            renamed(file, name): head
+            + renamed(resolved(runtime, self.flags, generated).lstrip("\n"), name)
+            for file, runtime in files.items()
         }
 
 
@@ -108,6 +110,23 @@ def resolved(name: str, flags: set[str], generated: Mapping[str, str]) -> str:
         if line == "#endif":
             nested.pop()
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
+
+
+def renamed(text: str, name: str) -> str:
+    """C with another word in place of ``model`` and ``MODEL``, except in strings.
+
+    Example:
+        >>> renamed('const char *model_classes[MODEL_CLASSES] = {"model_t"}; /* model.h */', "gait")
+        'const char *gait_classes[GAIT_CLASSES] = {"model_t"}; /* gait.h */'
+    """
+    words = re.compile(
+        r'(?<!#include )"(?:\\.|[^"\\\n])*"|(?:(?<=-D)|\b)(model|MODEL)(?=_|\.[ch]\b)'
+    )
+
+    def replaced(found: re.Match[str]) -> str:
+        return {"model": name, "MODEL": name.upper()}.get(found[1], found[0])  # else a string
+
+    return words.sub(replaced, text)
 
 
 def write_sources(sources: Mapping[str, str], folder: str | Path) -> list[Path]:
