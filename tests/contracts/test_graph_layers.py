@@ -388,9 +388,13 @@ def test_reset_parameters_draws_anew(kind, wrapped):
 
 @over_layers
 def test_a_convolution_that_changes_the_width_is_refused(kind, edges):
-    layer = LAYERS[kind](pyg.GATConv(WIDTH, WIDTH, heads=3)).double()
-    with pytest.raises(ValueError, match=r"keep the shape.*\[7, 24\].*concat=False"):
+    with pytest.raises(ValueError, match=r"as many features as it takes, 8; got 24 .*concat=False"):
+        LAYERS[kind](pyg.GATConv(WIDTH, WIDTH, heads=3))
+    layer = LAYERS[kind](Own(pyg.GATConv(WIDTH, WIDTH, heads=3))).double()
+    with pytest.raises(ValueError, match=r"(?s)keep the shape.*\[7, 24\].*concat=False"):
         layer(features(), edges)
+    for right in (pyg.GATConv(WIDTH, WIDTH, heads=3, concat=False), pyg.GCNConv(-1, WIDTH)):
+        LAYERS[kind](right)
 
 
 @over_layers

@@ -25,6 +25,12 @@ _ACTIVATIONS: dict[str, Activation] = {
 }
 
 
+SAME_WIDTH = (
+    "give it as many output as input channels (attention heads: concat=False, or channels / heads "
+    "each)"
+)
+
+
 def modules(name: str, value: Any, num_layers: int, example: str = CONV_EXAMPLE) -> nn.ModuleList:
     """Return one module for all layers or one for each as a list, or raise an error."""
     is_list = not isinstance(value, nn.Module | str) or isinstance(value, nn.ModuleList)
@@ -34,11 +40,24 @@ def modules(name: str, value: Any, num_layers: int, example: str = CONV_EXAMPLE)
             isinstance(entry, nn.Module), name, entry, "a torch.nn.Module or a list of them",
             f"pass {example}", TypeError,
         )  # fmt: skip
+        sizes = _sizes(entry)
+        if sizes is not None and sizes[0] != sizes[1]:
+            expected = f"{name} must return as many features as it takes, {sizes[0]}"
+            raise ValueError(_checks.message(expected, f"{sizes[1]} from {entry}", SAME_WIDTH))
     _checks.require(
         not is_list or len(entries) == num_layers, f"the length of the list {name}", len(entries),
         f"one for each of the {num_layers} layers", "pass a single module to share it",
     )  # fmt: skip
     return nn.ModuleList(entries)
+
+
+def _sizes(conv: Any) -> tuple[int, int] | None:
+    """How many features a convolution of PyTorch Geometric takes and returns; None if unknown."""
+    sizes = (getattr(conv, "in_channels", None), getattr(conv, "out_channels", None))
+    if not all(isinstance(size, int) and size > 0 for size in sizes):
+        return None  # sizes of bipartite graphs, or known only when it is first called
+    heads = conv.heads if getattr(conv, "concat", False) is True else 1
+    return sizes[0], sizes[1] * heads
 
 
 def activation_function(name: str, value: str | Activation) -> Activation:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from anharmonic import _checks, _tensors
 from anharmonic.nn.graph.arguments import (
     NORM_EXAMPLE,
+    SAME_WIDTH,
     check_edge_options,
     check_input,
     is_symbol,
@@ -197,12 +198,8 @@ class DeepGraphLayer(nn.Module):
         result = convolve(conv, x, inputs.graph, *inputs.args, **inputs.options)
         if not isinstance(result, Tensor) or result.shape != x.shape:
             expected = f"{name} must keep the shape of its input, {list(x.shape)}"
-            advice = (
-                "give it as many output as input channels (attention heads: concat=False, or "
-                "channels / heads each)"
-            )
             received = f"{_checks.described(result)} from {conv}"
-            raise ValueError(_checks.message(expected, received, advice))
+            raise ValueError(_checks.message(expected, received, SAME_WIDTH))
         return result
 
     def _adjacency(self, graph: Any, num_nodes: int) -> Adjacency:
