@@ -101,7 +101,7 @@ def test_the_page_and_the_short_form_name_all(results_of):
         assert one.id in page and one.id in said
     assert "coRNN 128: 99.3 → 99.00 %" in page
     assert "coRNN 128: 99.3 → 99.00 %" in said
-    counts = re.findall(rf"(\d+) (?:{'|'.join(STATES)})\*\* \(", few)
+    counts = re.findall(rf"(\d+) (?:{'|'.join(STATES)})\*\*: ", few)
     (measured,) = re.findall(r"(\d+) report no number", few)
     assert sum(int(n) for n in counts) + int(measured) == 70
     assert len(few.splitlines()) <= 10

@@ -204,26 +204,25 @@ def markdown(entries: Sequence[Entry], links: Mapping[str, str] = MappingProxyTy
 
 
 def short(entries: Sequence[Entry], details: str = "papers/docs/results.md") -> str:
-    """The summary in at most ten lines, for a README.
+    """The summary in at most ten lines, for a README; only those that match are named.
 
     Args:
         entries: What ``summary`` gave.
-        details: Where the causes stand.
+        details: Where the others stand, each with its cause.
     """
-    out = [f"{counts(entries)} [Why, for each]({details}):", ""]
+    out = [f"{counts(entries)} [Each with its cause]({details}):", ""]
     for state, mine in _grouped(entries).items():
         if state != "measured":
-            out.append(f"- {_group(state, mine, '**')}")
+            names = ", ".join(entry.experiment.id for entry in mine)
+            out.append(f"- **{len(mine)} {state}**: {STATES[state]}")
+            out[-1] += f" ({names})." if state == "matched" else "."
     return "\n".join(out) + "\n"
 
 
-def _group(state: State, mine: Sequence[Entry], mark: str = "") -> str:
-    """A state with its experiments in a sentence, those below each with its cause."""
-    names = ", ".join(
-        f"{entry.experiment.id} ({entry.why})" if state == "below" else entry.experiment.id
-        for entry in mine
-    )
-    return f"{mark}{len(mine)} {state}{mark} ({STATES[state]}): {names}."
+def _group(state: State, mine: Sequence[Entry]) -> str:
+    """A state with its experiments in a sentence."""
+    names = ", ".join(entry.experiment.id for entry in mine)
+    return f"{len(mine)} {state} ({STATES[state]}): {names}."
 
 
 def counts(entries: Sequence[Entry]) -> str:
