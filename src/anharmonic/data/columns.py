@@ -89,7 +89,7 @@ TARGETS = (
     frozenset(
         (
             "activity,activity id,activity label,activityid,gesture,state,species,diagnosis,fault,"
-            "event,condition,behavior,behaviour,aktivität"
+            "event,condition,behavior,behaviour,aktivität,zustand"
         ).split(",")
     ),
 )
