@@ -280,7 +280,7 @@ def test_other_layers_and_bare_layers_are_refused(tmp_path):
     }
     for name, options in others.items():
         made = ah.SequenceModel(name, 3, 4, hidden_size=5, num_layers=1 + len(options), **options)
-        with pytest.raises(ValueError, match=rf"layer .*UnICORNN.*says its step.*{name}"):
+        with pytest.raises(ValueError, match=rf"layer .*UnICORNN.*defines its step.*{name}"):
             write_c(made, tmp_path)
     with pytest.raises(TypeError, match="SequenceModel"):
         write_c(ah.LEM(3, 4), tmp_path)

@@ -112,7 +112,7 @@ def plan(
     by_hand = name in _READERS and type(model.layer) is model_class(name)
     require(
         by_hand or _has_step(model.layer), "layer", name,
-        f"one of {sorted(_READERS)}, or a layer that says its step in PyTorch",
+        f"one of {sorted(_READERS)}, or a layer that defines its step in PyTorch",
         "train one of these",
     )  # fmt: skip
     require(

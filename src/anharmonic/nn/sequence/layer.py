@@ -271,7 +271,7 @@ class SequenceLayer(EquationModule):
 
     def _lacks(self, method: str) -> str:
         advice = f"define {method}, as in the example of StepLayer"
-        return _checks.message(f"{type(self).__name__} must say its step", f"no {method}", advice)
+        return _checks.message(f"{type(self).__name__} must define its step", f"no {method}", advice)
 
     def drive(self, x: Tensor, w: Any) -> Any:
         """Return the input's share of every step, [T, B, ...] from x [T, B, F], or a tuple."""
@@ -514,7 +514,7 @@ class SequenceLayer(EquationModule):
 
 
 class _LayerEquation(Equation):
-    """The equation of a layer that says its step in methods of its own."""
+    """The equation of a layer that defines its step in methods of its own."""
 
     tile = None
 
