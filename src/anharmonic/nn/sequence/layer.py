@@ -271,7 +271,9 @@ class SequenceLayer(EquationModule):
 
     def _lacks(self, method: str) -> str:
         advice = f"define {method}, as in the example of StepLayer"
-        return _checks.message(f"{type(self).__name__} must define its step", f"no {method}", advice)
+        return _checks.message(
+            f"{type(self).__name__} must define its step", f"no {method}", advice
+        )
 
     def drive(self, x: Tensor, w: Any) -> Any:
         """Return the input's share of every step, [T, B, ...] from x [T, B, F], or a tuple."""
