@@ -10,8 +10,10 @@ from anharmonic.data.windows import (
     channel_numbers,
     covering_windows,
     cut_windows,
+    find_season,
     forecast_windows,
     last_windows,
+    seasonal_values,
 )
 
 
@@ -109,3 +111,16 @@ def test_only_the_past_of_a_forecast_reaches_into_another_part() -> None:
 def test_options(given: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         Windows(**given)
+
+
+def test_what_is_known_of_a_season_is_never_what_is_forecast() -> None:
+    part = Sequences("here", np.arange(8, dtype=np.float32)[:, None], np.array([0, 8]))
+    found = seasonal_values(part, part, 2, 1, 3, (0,), season=2)
+    assert found[0].tolist() == [0.0, 1.0, 0.0]  # before the steps 2, 3 and 4
+
+
+def test_the_shortest_of_seasons_that_repeat_alike_is_found() -> None:
+    season, rng = np.array([0.0, 3.0, 9.0, 2.0]), np.random.default_rng(0)
+    x = np.tile(np.concatenate([season + 0.2, season - 0.2]), 500) + rng.normal(size=4000)
+    part = Sequences("here", x.astype(np.float32)[:, None], np.array([0, 4000]))
+    assert find_season(part, 2, (0,)) == 4

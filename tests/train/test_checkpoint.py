@@ -3,6 +3,7 @@ import os
 import random
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +74,17 @@ def test_other_number_of_gpus_is_no_error():
     states = random_states()
     states["cuda"] = [torch.zeros(16, dtype=torch.uint8)] * 99
     restore_random_states(states)
+
+
+def test_what_unpacks_to_gigabytes_is_not_unpacked(tmp_path):
+    path, packed = tmp_path / "resume.ckpt", tmp_path / "packed.ckpt"
+    save_state(path, {key: {} for key in _KEYS})
+    load_state(path)
+    with zipfile.ZipFile(path) as whole, zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
+        for name in whole.namelist():
+            file.writestr(name, whole.read(name))
+    with pytest.raises(ValueError, match=r"packed.ckpt \(it is compressed\)"):
+        load_state(packed)
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "other", "pickle"])

@@ -1,5 +1,6 @@
 import math
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -8,7 +9,7 @@ from anharmonic.data.base import Batch, Batches
 from anharmonic.data.registry import make_task
 from anharmonic.diagnostics import machine
 from anharmonic.nn.heads import SequenceModel
-from anharmonic.train.loop import Loop, shares
+from anharmonic.train.loop import Loop, _StepValues, shares
 
 
 def batches(epoch):
@@ -80,6 +81,7 @@ def test_state_is_plain_and_comes_back(loop, tmp_path):
     first = loop(ema_decay=0.5)
     first.curve = {"epoch": [1, 2], "train_loss": [2.0, 1.0], "valid": [50.0, 40.0]}
     first.best_epoch, first.best_weights = 1, {"a": torch.ones(2)}
+    first._seconds_before = 100.0
     first.commit, first.versions = "abc", {"torch": "0"}
     torch.save(first.state_dict(), tmp_path / "state")
     second = loop(ema_decay=0.5)
@@ -89,7 +91,7 @@ def test_state_is_plain_and_comes_back(loop, tmp_path):
     assert (second.curve, second.started) == (first.curve, first.started)
     assert (second.commit, second.versions) == ("abc", {"torch": "0"})
     assert torch.equal(second.best_weights["a"], torch.ones(2))
-    assert second.seconds >= first._seconds_before
+    assert second.seconds >= 100.0
     for one, other in ((first.model, second.model), (first.average, second.average)):
         for name, weight in one.state_dict().items():
             assert torch.equal(weight, other.state_dict()[name])
@@ -109,3 +111,21 @@ def test_state_of_the_first_releases(loop):
     now.load_state_dict(saved)
     assert now.versions == machine.versions()
     assert now.commit == machine.commit()
+
+
+def test_a_pause_does_not_count(loop, monkeypatch):
+    now = [10.0]
+    monkeypatch.setattr("anharmonic.train.loop.time", SimpleNamespace(monotonic=lambda: now[0]))
+    made = loop(None)
+    now[0] = 15.0
+    with made.paused():
+        now[0] = 95.0
+    now[0] = 96.0
+    assert made.seconds == 6.0
+
+
+def test_every_entry_counts_alike_in_the_loss_of_an_epoch(loop):
+    values = _StepValues(loop(None))
+    for mean, entries in ((1.0, 1), (4.0, 3)):
+        values.add(torch.tensor(mean), torch.tensor(1.0), entries)
+    assert values.mean_loss() == (1.0 + 3 * 4.0) / 4

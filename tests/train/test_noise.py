@@ -13,6 +13,7 @@ def test_noise_has_the_stated_sizes():
     factor = with_noise(batch, 0.0, 0.1).x / x
     assert float(factor.std(dim=1).max()) < 1e-6
     assert abs(float(factor[:, 0].std()) - 0.1) < 0.01
+    assert float(factor[:, 0].std(dim=1).mean()) > 0.05  # every channel has its own
     assert torch.equal(batch.x, torch.full((200, 50, 3), 2.0))
 
 

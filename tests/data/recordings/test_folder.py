@@ -1,5 +1,6 @@
 """Folders of recordings: files, labels, groups, parts, and errors that name files."""
 
+import signal
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from anharmonic.data import Columns, FileTask, file_digest, read_recordings
 from anharmonic.data.readers import read_parts
+from anharmonic.data.recordings import patterns
 
 sys.path.insert(0, str(Path(__file__).parent))
 from test_signals import WAVE, write_sound
@@ -56,6 +58,15 @@ def test_labels_and_groups_from_patterns(tmp_path):
         whole(tmp_path, label_pattern=r"^\d", group_pattern="ann_0|_([a-z]+)'")
     with pytest.raises(ValueError, match="label_pattern must be a regular expression"):
         Columns(label_pattern="(")
+
+
+def test_a_pattern_that_takes_too_long_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(patterns, "_SECONDS", 0.1)
+    sounds(tmp_path, f"{'a' * 40}1.wav")
+    with pytest.raises(ValueError, match=r"label_pattern must be done in 0.1 s; got .*; leave"):
+        whole(tmp_path, label_pattern="^((a+)+)$")
+    assert signal.getitimer(signal.ITIMER_VIRTUAL)[0] == 0
+    assert signal.getsignal(signal.SIGVTALRM) is signal.SIG_DFL
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,15 @@
 import dataclasses
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from anharmonic.data.columns import Columns
 from anharmonic.data.own import FileTask
 from anharmonic.data.readers import read_parts
+from anharmonic.data.tables.cells import Table, numbers
+from anharmonic.data.tables.dates import TwoMeaningsError, parse_dates
+from anharmonic.data.tables.read import with_joined_times
 
 pytest.importorskip("pyarrow")
 
@@ -211,3 +215,33 @@ def test_what_was_found_survives_json(read):
     assert Columns.from_dict(found.to_dict()) == found
     old = {k: v for k, v in found.to_dict().items() if k not in ("ignore", "duplicates", "labels")}
     assert Columns.from_dict(old) == dataclasses.replace(found, duplicates="refuse")
+
+
+def test_numbers_with_marks_between_their_digits_are_words():
+    with pytest.raises(ValueError, match=r"must be numbers; got '1_000' in row 2"):
+        numbers(Table(pa.table({"a": ["1.5", "1_000"]}), "here"), "a")
+
+
+def test_few_dates_do_not_tell_the_day_from_the_month():
+    falling_if_months_come_first = ["05/01/2024", "04/02/2024", "03/03/2024", "02/04/2024"]
+    with pytest.raises(TwoMeaningsError):
+        parse_dates(falling_if_months_come_first)
+    days, _ = parse_dates([*falling_if_months_come_first, "01/05/2024"])
+    assert days.astype("M8[M]").astype(str).tolist() == [f"2024-0{k}" for k in range(1, 6)]
+
+
+@pytest.mark.parametrize(
+    ("parts", "dates"),
+    [
+        ({"year": [2024, 2024], "month": [2, 2], "day": [28, 29]}, ["2024-02-28", "2024-02-29"]),
+        ({"year": [2024, 2024], "month": [2, 2], "day": [28, 31]}, None),  # no third of March
+        ({"year": [2023, 2024], "quarter": [4, 1]}, ["2023-10-01", "2024-01-01"]),
+    ],
+)
+def test_parts_of_dates_in_columns(parts, dates):
+    joined = with_joined_times(Table(pa.table(parts), "here"))
+    if dates is None:
+        assert joined.names == list(parts)
+        return
+    (column,) = joined.arrow.columns
+    assert column.to_numpy().astype("M8[D]").astype(str).tolist() == dates

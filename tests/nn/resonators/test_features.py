@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+import torch
 
 from anharmonic.nn import ResonatorFeatures
 from anharmonic.nn.resonators.draw import POOLS
+from anharmonic.ops.resonator import respond
 
 RNG = np.random.default_rng(0)
 SERIES = [RNG.normal(size=(length, 2)) for length in (7, 40, 1, 23)]
@@ -42,6 +44,16 @@ def test_scale_and_offset_of_a_series_vanish_with_its_own_scale():
     other = [1000 + 50 * s for s in SERIES]
     # A float32 of the scaled series is rounded to 6e-8; features are sums over up to 40 of them.
     np.testing.assert_allclose(features.transform(other), features.transform(SERIES), atol=1e-4)
+
+
+def test_responses_compete_in_units_of_their_own_size():
+    x = np.sin(0.5 * np.arange(2000.0))[:, None]
+    features = ResonatorFeatures(40).fit([x])
+    read = features._read(x, np.array([0, 2000]))
+    responses, _ = respond(features._bank.driven(read, torch.tensor([0, 2000])))
+    sizes = responses.std(dim=0) * features._bank.scale
+    assert responses.std(dim=0).max() > 30 * responses.std(dim=0).min()
+    assert 0.3 < sizes.min() and sizes.max() < 4  # their size is known from some samples
 
 
 def test_the_seed_decides():

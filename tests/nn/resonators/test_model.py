@@ -64,6 +64,13 @@ def test_one_class_is_refused(waves):
         Resonators(2, 3, num_oscillators=5).fit(x, 0 * y, seed=0)
 
 
+def test_a_class_that_training_lacks_is_never_likely(waves):
+    x, y = waves
+    kept = y != 1
+    model = Resonators(2, 3, num_oscillators=25).fit(x[kept], y[kept], seed=1)
+    assert (model(torch.from_numpy(x))[:, 1].exp() < 1e-12).all()
+
+
 def test_lengths_are_saved_along(waves, tmp_path):
     x, y = waves
     cut = [one[: 30 + 2 * kind + i % 2] for i, (one, kind) in enumerate(zip(x, y, strict=True))]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from anharmonic._checks import listed, message, missing_extra, require
 from anharmonic.data.columns import GROUPS, Columns, plain
+from anharmonic.data.recordings.patterns import found_by
 from anharmonic.data.recordings.signals import Signal, read_array, read_sound, resampled
 from anharmonic.data.sequences import Sequences
 
@@ -412,16 +413,13 @@ def _groups(folder: _Folder, given: Columns, table: Any) -> tuple[NDArray[Any] |
 
 def _by_pattern(folder: _Folder, pattern: str, option: str) -> NDArray[Any]:
     """What a pattern finds in the paths."""
-    found = []
-    for name in folder.names:
-        match = re.search(pattern, name)
-        word = "" if match is None else (match[1] if match.re.groups else match[0]) or ""
-        if not word:
-            flag = f"--{option.replace('_', '-')}"
-            advice = f"correct {option} ({flag}); its first group, in brackets, is taken"
-            expected = f"{option} {pattern!r} must fit all files of {folder.where}"
-            raise ValueError(message(expected, f"{name}, where it finds nothing", advice))
-        found.append(word)
+    found = found_by(pattern, folder.names, option)
+    if "" in found:
+        flag = f"--{option.replace('_', '-')}"
+        advice = f"correct {option} ({flag}); its first group, in brackets, is taken"
+        expected = f"{option} {pattern!r} must fit all files of {folder.where}"
+        came = f"{folder.names[found.index('')]}, where it finds nothing"
+        raise ValueError(message(expected, came, advice))
     return np.array(found)
 
 
