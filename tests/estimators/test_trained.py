@@ -12,8 +12,9 @@ from sklearn.preprocessing import FunctionTransformer
 
 import anharmonic as ah
 from anharmonic.data import Columns
+from anharmonic.data.sequences import Sequences
 from anharmonic.estimators import SequenceClassifier, SequenceRegressor
-from anharmonic.estimators.trained import outputs_of
+from anharmonic.estimators.trained import outputs_of, with_weights
 
 QUICK = {"hidden_size": 16, "max_steps": 60, "lr": 0.03, "random_state": 0}
 
@@ -314,3 +315,9 @@ def test_labels_are_predicted_as_by_the_command(labelled, tmp_path):
     names = np.array(found.class_names)
     said = ["|".join(names[row == 1]) or "|" for row in model.predict(x)]
     assert said == list(found.labels)
+
+
+def test_weights_of_sequences_keep_the_size_of_the_loss():
+    part = Sequences("here", np.zeros((4, 1), np.float32), np.array([0, 2, 4]))
+    assert with_weights(part, np.array([10.0, 30.0])).weights.tolist() == [0.5, 1.5]
+    assert with_weights(part, None) is part

@@ -56,6 +56,14 @@ def test_responses_compete_in_units_of_their_own_size():
     assert 0.3 < sizes.min() and sizes.max() < 4  # their size is known from some samples
 
 
+def test_the_wins_of_a_group_are_shares_of_the_steps():
+    features = ResonatorFeatures(32, pools=("competition",)).fit(SERIES)
+    found = features.transform([RNG.normal(size=(length, 2)) for length in (300, 900)])
+    assert found.shape == (2, 2 * 2 * 32) and found.min() >= 0 and found.max() <= 1
+    # One of eight is the largest and one the smallest, of y and of z; at first some are equal.
+    np.testing.assert_allclose(found.sum(axis=1), 2 * 2 * 32 / 8, rtol=0.1)
+
+
 def test_the_seed_decides():
     first, again, other = (ResonatorFeatures(30, seed=s).fit_transform(SERIES) for s in (1, 1, 2))
     np.testing.assert_array_equal(first, again)

@@ -12,6 +12,7 @@ import torch
 
 from anharmonic.ops import use_backend
 from anharmonic.ops.compiler import build, cache
+from anharmonic.ops.compiler.kernel import ALL, NOTHING, STARTS
 from anharmonic.ops.compiler.recurrence import explain, recurrence
 from anharmonic.ops.compiler.trace import Unsupported
 
@@ -198,12 +199,40 @@ def test_runs_as_the_loop(step):
         assert same_as_loop(step) == (True, False)
 
 
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda u, h, w: torch.tanh(h * w["a"]) + (u - 9).amax(1, keepdim=True) / 9,
+        lambda u, h, w: torch.tanh(h * w["a"]) + (u + 9).amin(1, keepdim=True) / 9,
+        lambda u, h, w: torch.tanh(h * w["a"]) + (0.5 * u) ** 3,
+        lambda u, h, w: u,
+    ],
+)
+def test_runs_compiled(step):
+    assert same_as_loop(step) == (True, True)
+
+
 def test_numbers_that_differ_at_every_call():
     run = recurrence(_python_random())
     x, h, w = data()
     with pytest.warns(UserWarning, match="called again"):
         run(x, h, w)
     assert run._kernel is None
+
+
+def test_what_is_nan_everywhere_cannot_be_compared():
+    x, h, w = data()
+    with pytest.raises(ValueError, match="its results are NaN or infinite"):
+        recurrence(lambda u, h, w: h * w["a"] * torch.log(-1 - u * u), compiled=True)(x, h, w)
+
+
+def test_a_long_sequence_saves_little_where_it_is_asked_to():
+    run = recurrence(_tanh, compiled=True)
+    run(*data())
+    assert run._kernel.cut(10_000, 8, "stored", True).keep == ALL
+    cut = run._kernel.cut(10_000, 8, "chunked", True)
+    assert cut.keep == STARTS and cut.every < 10_000
+    assert run._kernel.cut(10_000, 8, None, True).keep == NOTHING
 
 
 def test_compiled_or_error():
