@@ -24,7 +24,7 @@ def require(
     advice: str,
     error: type[Exception] = ValueError,
 ) -> None:
-    """Raises the error of an argument that is not what it must be.
+    """Raise the error of an argument that is not what it must be.
 
     Args:
         condition: Whether it is.
@@ -49,7 +49,7 @@ def require(
 
 
 def message(expected: str, got: str, advice: str) -> str:
-    """Builds what errors say: what was expected, what came and what to do.
+    """Build what errors say: what was expected, what came and what to do.
 
     Example:
         >>> message("dt must be > 0", "dt=-1.0", "pass a positive step")
@@ -178,7 +178,7 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 
 
 def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
-    """Checks that ``value`` is one of ``allowed`` and returns it; else names the nearest.
+    """Check that ``value`` is one of ``allowed`` and return it; else names the nearest.
 
     Raises:
         ValueError: If ``value`` is not in ``allowed``.
@@ -214,7 +214,7 @@ def name_of(kind: str, name: Any, known: Iterable[str]) -> str:
 
 
 def positive_int(name: str, value: Any) -> int:
-    """Checks for an integer of at least 1 and returns it.
+    """Check for an integer of at least 1 and return it.
 
     Raises:
         TypeError: If ``value`` is not an integer.
@@ -241,7 +241,7 @@ def positive_int(name: str, value: Any) -> int:
 
 
 def natural(name: str, value: Any) -> int:
-    """Checks for an integer in ``[0, 2**32)``, as seeds are, and returns it.
+    """Check for an integer in ``[0, 2**32)``, as seeds are, and return it.
 
     Raises:
         TypeError: If ``value`` is not an integer.
@@ -264,7 +264,7 @@ def natural(name: str, value: Any) -> int:
 
 
 def distinct(name: str, values: Sequence[Any]) -> None:
-    """Refuses a list that names something twice.
+    """Refuse a list that names something twice.
 
     Example:
         >>> distinct("seeds", (0, 1, 1))
@@ -287,7 +287,7 @@ def number(
     low_open: bool = False,
     high_open: bool = False,
 ) -> float:
-    """Checks for a finite real number in an interval and returns it as float.
+    """Check for a finite real number in an interval and return it as float.
 
     Args:
         name: The argument's name, as the user wrote it.
@@ -327,7 +327,7 @@ def number(
 
 
 def probability(name: str, value: float) -> float:
-    """Checks for a number in [0, 1) and returns it.
+    """Check for a number in [0, 1) and return it.
 
     Raises:
         TypeError: If it is no number.
@@ -341,7 +341,7 @@ def probability(name: str, value: float) -> float:
 
 
 def boolean(name: str, value: Any) -> bool:
-    """Checks for True or False and returns it.
+    """Check for True or False and return it.
 
     Raises:
         TypeError: If ``value`` is neither.
@@ -362,7 +362,7 @@ def boolean(name: str, value: Any) -> bool:
 
 
 def missing_extra(package: str, extra: str, purpose: str = "this") -> ImportError:
-    """Builds the error for a package that only one of the extras installs.
+    """Build the error for a package that only one of the extras installs.
 
     Args:
         package: The package, as it is installed.
@@ -388,7 +388,7 @@ GET_PAPERS = "from a checkout of this repository run: pip install -e papers"
 
 
 def missing_papers(command: str) -> ImportError:
-    """Builds the error for a command that the package anharmonic-papers adds.
+    """Build the error for a command that the package anharmonic-papers adds.
 
     Args:
         command: What was typed after ``anharmonic``.
@@ -418,7 +418,7 @@ def is_tensor(value: Any) -> bool:
 
 
 def described(tensor: Any) -> str:
-    """Says what came: shape and dtype of a tensor, else the type.
+    """Say what came: shape and dtype of a tensor, else the type.
 
     Example:
         >>> import torch

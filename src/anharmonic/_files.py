@@ -22,7 +22,7 @@ TEMPORARY = ".tmp"
 
 
 def existing(path: Path | str) -> Path:
-    """Checks that a file is there and returns its path.
+    """Check that a file is there and return its path.
 
     Raises:
         FileNotFoundError: If not.
@@ -37,7 +37,7 @@ def existing(path: Path | str) -> Path:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Opens a file that takes the place of another one, whole or not at all.
+    """Open a file that takes the place of another one, whole or not at all.
 
     A kill, an error in the block or a full disk leaves what was there before, or nothing. A link is
     followed, permissions are kept, and a device or a pipe is written to directly.
@@ -122,7 +122,7 @@ def write_atomically(path: Path, content: str | bytes | memoryview) -> None:
 
 
 def append_line(path: Path, text: str) -> None:
-    r"""Adds a line to a file, in one write; makes file and folder if needed.
+    r"""Add a line to a file, in one write; makes file and folder if needed.
 
     Several processes, of several machines too, may add to one file. A line that a kill or full disk
     cut short is left as it is, and the new one starts on a line of its own.

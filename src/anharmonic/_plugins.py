@@ -51,7 +51,7 @@ def names(group: Group) -> list[str]:
 
 
 def load(group: Group, name: str) -> Any:
-    """Imports what a name of a group stands for.
+    """Import what a name of a group stands for.
 
     Args:
         group: The entry points' group.

@@ -13,7 +13,7 @@ from anharmonic._checks import described, message
 
 
 def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Checks that ``value`` is a tensor of the given dtype and device and returns it.
+    """Check that ``value`` is a tensor of the given dtype and device and return it.
 
     Raises:
         TypeError: If it is no tensor or has another dtype.
@@ -53,7 +53,7 @@ def tensor_like(name: str, value: Any, *, dtype: torch.dtype, device: torch.devi
 
 
 def has_shape(name: str, value: Tensor, shape: tuple[int, ...], advice: str) -> None:
-    """Checks the shape of a tensor.
+    """Check the shape of a tensor.
 
     Raises:
         ValueError: If it is another one.
@@ -66,7 +66,7 @@ def has_shape(name: str, value: Tensor, shape: tuple[int, ...], advice: str) -> 
 
 
 def has_dtype(name: str, value: Tensor, dtype: torch.dtype) -> None:
-    """Checks the dtype of a weight against that of the input.
+    """Check the dtype of a weight against that of the input.
 
     Raises:
         TypeError: If it is another one.
@@ -80,7 +80,7 @@ def has_dtype(name: str, value: Tensor, dtype: torch.dtype) -> None:
 
 
 def no_nan(name: str, value: Tensor) -> None:
-    """Refuses NaN in a CPU tensor; on other devices, and under transforms, it does not look.
+    """Refuse NaN in a CPU tensor; on other devices, and under transforms, it does not look.
 
     (Looking would make a GPU wait for every call; there a NaN shows in the loss. While compiling,
     and within ``torch.func`` transforms, there are no values to look at.)
@@ -108,7 +108,7 @@ def no_nan(name: str, value: Tensor) -> None:
 
 
 def nonnegative(name: str, value: Tensor) -> float:
-    """Refuses negative and non-finite entries, where ``no_nan`` would look too.
+    """Refuse negative and non-finite entries, where ``no_nan`` would look too.
 
     Returns:
         The largest entry; 0 if nobody looked.
@@ -141,7 +141,7 @@ class WrongStep(ValueError):
 
 
 def check_step(new: Sequence[Any], state: Sequence[Tensor]) -> None:
-    """Checks the state that a step of a recurrence returned.
+    """Check the state that a step of a recurrence returned.
 
     Args:
         new: Its variables.

@@ -112,7 +112,7 @@ class SequenceForecaster(TrainedEstimator):
         self.quantiles = quantiles
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Trains the model.
+        """Train the model.
 
         Args:
             X: Series: an array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of

@@ -21,7 +21,7 @@ _FRAME = ("__arrow_c_stream__", "reset_index", "with_format")
 def read_sequences(
     estimator: Any, X: Any, y: Any = None, *, reset: bool, wanted: bool = False, least: int = 1
 ) -> tuple[Sequences, Any]:
-    """Reads what a user passes as X.
+    """Read what a user passes as X.
 
     Args:
         estimator: Its parameters `missing` and `columns`, where it has them, are followed. With

@@ -122,7 +122,7 @@ class ResonatorTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Re
         return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Draws the oscillators, and their biases from what X does to them.
+        """Draw the oscillators, and their biases from what X does to them.
 
         Args:
             X: Sequences: an array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of
@@ -163,7 +163,7 @@ class _Linear(ResonatorEstimator):
         weights: Floats | None = None,
         copies: Floats | None = None,
     ) -> None:
-        """Fits the model and keeps it."""
+        """Fit the model and keep it."""
         outputs = len(self.classes_) if target == "class" else targets.shape[1]
         model = Resonators(
             part.x.shape[1],
@@ -250,7 +250,7 @@ class ResonatorClassifier(ClassifierMixin, _Linear):
         self.class_weight = class_weight
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Draws the oscillators and fits the linear model.
+        """Draw the oscillators and fit the linear model.
 
         Args:
             X: Sequences, as of `ResonatorTransformer.fit`.
@@ -287,7 +287,7 @@ class ResonatorClassifier(ClassifierMixin, _Linear):
         return np.asarray(self.classes_[shares.argmax(axis=1)])
 
     def stream(self, num_streams: int = 1) -> ClassifierStream:
-        """Begins sequences whose steps come one by one, to be classified at any time.
+        """Begin sequences whose steps come one by one, to be classified at any time.
 
         Args:
             num_streams: How many run side by side, at least 1.
@@ -321,11 +321,11 @@ class ClassifierStream:
         self._model, self._stream = model, stream
 
     def reset(self) -> None:
-        """Begins anew: forgets all steps."""
+        """Begin anew: forgets all steps."""
         self._stream.reset()
 
     def update(self, x_t: Any) -> None:
-        """Takes the next step of every sequence, `[num_streams, C]`, or `[C]` if there is one.
+        """Take the next step of every sequence, `[num_streams, C]`, or `[C]` if there is one.
 
         Raises:
             ValueError: If it has another shape or a number that is not finite.
@@ -393,7 +393,7 @@ class ResonatorRegressor(RegressorMixin, _Linear):
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Draws the oscillators and fits the linear model.
+        """Draw the oscillators and fit the linear model.
 
         Args:
             X: Sequences, as of `ResonatorTransformer.fit`.

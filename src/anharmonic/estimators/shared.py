@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @contextmanager
 def threads(n_jobs: int | None) -> Iterator[None]:
-    """Sets PyTorch's threads for a while.
+    """Set PyTorch's threads for a while.
 
     Args:
         n_jobs: How many; -1 for all cores, None to leave their number.

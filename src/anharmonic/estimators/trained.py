@@ -78,7 +78,7 @@ class TrainedEstimator(BaseEstimator):
         return tags
 
     def _train(self, part: Sequences, **options: Any) -> None:
-        """Trains a model.
+        """Train a model.
 
         Args:
             part: The sequences with their targets, which are numbers.
@@ -301,7 +301,7 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Trains the model.
+        """Train the model.
 
         Args:
             X: Sequences: an array `[n, T]` or `[n, C, T]`, a list of n arrays `[T]` or `[C, T]` of
@@ -337,7 +337,7 @@ class SequenceClassifier(ClassifierMixin, TrainedEstimator):
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Trains the model for one more epoch; the first call is `fit`.
+        """Train the model for one more epoch; the first call is `fit`.
 
         Inputs are prepared as in the first call. The learning rate is a tenth of the largest one
         there, or that of a constant schedule.
@@ -414,7 +414,7 @@ class SequenceRegressor(RegressorMixin, TrainedEstimator):
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Trains the model.
+        """Train the model.
 
         Args:
             X: Sequences, as of `SequenceClassifier.fit`.
@@ -435,7 +435,7 @@ class SequenceRegressor(RegressorMixin, TrainedEstimator):
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Trains the model for one more epoch, as `SequenceClassifier.partial_fit`.
+        """Train the model for one more epoch, as `SequenceClassifier.partial_fit`.
 
         Args:
             X: Sequences, as of `fit`.

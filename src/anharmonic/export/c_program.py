@@ -275,7 +275,7 @@ def _flags(kind: str) -> set[str]:
 
 
 def _add_steps(made: Program, steps: Steps, lut: bool) -> None:
-    """Adds steps that were written from PyTorch."""
+    """Add steps that were written from PyTorch."""
     require(
         not (lut and "MATH" in steps.flags), "lut", lut,
         "False, as the steps call functions other than tanh and the sigmoid", "leave lut out",
@@ -299,7 +299,7 @@ def _names(layers: Sequence[Any], kind: str) -> list[str]:
 
 
 def _scaling(made: Program, mean: Array, std: Array | None) -> None:
-    """Adds the means, and how samples are scaled if they are."""
+    """Add the means, and how samples are scaled if they are."""
     high = mean.astype(np.float32).astype(np.float64)
     made.arrays.append(array("model_real", "mean", high))
     if std is None:

@@ -44,7 +44,7 @@ class FixedMatrix:
 def matrix(
     real: Floats, x_format: int, bits: int, where: str, most: float = 2.0**12
 ) -> FixedMatrix:
-    """Rounds a matrix.
+    """Round a matrix.
 
     Args:
         real: The matrix.
@@ -79,7 +79,7 @@ def matrix(
 
 
 def bias(real: Floats) -> tuple[Ints, int]:
-    """Rounds a bias to an argument that 16 bits hold after a shift to the right.
+    """Round a bias to an argument that 16 bits hold after a shift to the right.
 
     Returns:
         The integers, in the format of arguments, and the shift.
@@ -112,7 +112,7 @@ class Factor:
 
 
 def factor(real: Any) -> Factor:
-    """Rounds a constant to 15 bits (of several the largest)."""
+    """Round a constant to 15 bits (of several the largest)."""
     largest = float(np.abs(real).max())
     f = 0 if largest == 0 else min(40, math.floor(math.log2(MOST / largest)))
     m = np.rint(np.asarray(real) * 2.0**f).astype(np.int64)

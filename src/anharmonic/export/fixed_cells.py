@@ -79,7 +79,7 @@ class FixedLayer:
         return {name: np.zeros((number, self.layer.width), np.int64) for name in self.variables}
 
     def step(self, s: dict[str, Ints], u: Ints, skip: Ints | None) -> Ints:
-        """Takes one step; the output in 16 bits.
+        """Take one step; the output in 16 bits.
 
         Shape:
             u [N, F]; skip likewise; s [N, H] each; result [N, H].

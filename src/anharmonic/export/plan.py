@@ -93,7 +93,7 @@ def plan(
     preparation: Preprocessing | None = None,
     class_names: tuple[str, ...] = (),
 ) -> Plan:
-    """Reads a model.
+    """Read a model.
 
     Args:
         model: The model, with one direction and without an embedding.

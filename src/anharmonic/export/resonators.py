@@ -90,7 +90,7 @@ class ResonatorPlan:
 
 
 def resonator_plan(source: Resonators | Trained | Any) -> ResonatorPlan:
-    """Reads a fitted model.
+    """Read a fitted model.
 
     Args:
         source: The model, that of a finished run, or an estimator that holds one.

@@ -41,7 +41,7 @@ class Program:
     steps: str = ""
 
     def name_classes(self, names: Sequence[str]) -> None:
-        """Adds the names of the classes."""
+        """Add the names of the classes."""
         self.numbers["CLASSES"] = len(names)
         if names:
             self.flags.add("NAMED_CLASSES")
@@ -130,7 +130,7 @@ def renamed(text: str, name: str) -> str:
 
 
 def write_sources(sources: Mapping[str, str], folder: str | Path) -> list[Path]:
-    """Writes files by name, each whole.
+    """Write files by name, each whole.
 
     Args:
         sources: Their texts.

@@ -35,7 +35,7 @@ def plan(
     seeds: Sequence[int] = (0, 1, 2),
     folds: int | None = None,
 ) -> Plan:
-    """Fills the settings of every model, before anything is trained.
+    """Fill the settings of every model, before anything is trained.
 
     Args:
         task: Name of the task; "file" or "graph" is that of ``environment.file``.
@@ -140,7 +140,7 @@ def carry_out(
     describe: Callable[[Exception], str] = str,
     debug: bool = False,
 ) -> Comparison:
-    """Trains what has no result yet; a run that fails stops no other.
+    """Train what has no result yet; a run that fails stops no other.
 
     The results file says what is done: after an interruption the same call goes on.
 

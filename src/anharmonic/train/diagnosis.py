@@ -64,7 +64,7 @@ class Diagnosed:
 
 
 def load(folder: str | Path, data_dir: Path | None = None, file: Path | None = None) -> Diagnosed:
-    """Reads a finished run and the validation data of its task.
+    """Read a finished run and the validation data of its task.
 
     Args:
         folder: The run's folder.

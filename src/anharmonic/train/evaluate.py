@@ -86,7 +86,7 @@ def evaluate(
     device: torch.device,
     most_kept: int = 0,
 ) -> Scores:
-    """Computes metric and loss over all batches, without dropout and without gradients.
+    """Compute metric and loss over all batches, without dropout and without gradients.
 
     Args:
         model: Maps a batch's inputs to predictions; comes back in the mode it had.
@@ -125,7 +125,7 @@ def evaluate(
 def evaluate_fully(
     model: nn.Module, batches: Batches[Any], task: Task, device: torch.device
 ) -> Scores:
-    """Computes metric and loss as `evaluate` does, and keeps the answers for a report.
+    """Compute metric and loss as `evaluate` does, and keep the answers for a report.
 
     Args:
         model: As of `evaluate`.

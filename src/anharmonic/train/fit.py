@@ -287,7 +287,7 @@ def _check_type(name: str, value: object, kind: type, maker: str) -> None:
 
 
 def _check_loss(run: Run, task: Task) -> None:
-    """Refuses what is for classes only on other tasks."""
+    """Refuse what is for classes only on other tasks."""
     classes, advice = task.loss == "cross_entropy", "leave it out"
     for name, default in (("label_smoothing", 0.0), ("class_weights", "none")):
         value, expected = getattr(run, name), f"{default!r} where no classes are predicted"
@@ -295,7 +295,7 @@ def _check_loss(run: Run, task: Task) -> None:
 
 
 def _check_selection(run: Run, loaders: Loaders[Any]) -> None:
-    """Refuses to choose an epoch where there is no validation set."""
+    """Refuse to choose an epoch where there is no validation set."""
     if len(loaders.valid):
         return
     advice = 'set select="last", or keep a validation set'
@@ -308,7 +308,7 @@ def _check_selection(run: Run, loaders: Loaders[Any]) -> None:
 
 
 def _few_to_choose_by(run: Run, task: Task) -> str:
-    """Says that a validation set is too small to choose an epoch by; empty where it is not."""
+    """Say that a validation set is too small to choose an epoch by; empty where it is not."""
     count = task.sizes["valid"]
     if run.select == "last" or task.kind != "sequence" or not 0 < count < _FEW:
         return ""
@@ -344,7 +344,7 @@ def _among_results(run: Run, environment: RunEnvironment) -> Result | None:
 
 
 def _finished(run: Run, environment: RunEnvironment, folder: Path, is_first: bool) -> Result | None:
-    """Looks for the run's result, as the only process at work in its folder or with its first.
+    """Look for the run's result, as the only process at work in its folder or with its first.
 
     Another process may have finished the run since the first look; the run may have been killed
     between its result and the results line; or the results file is another one than then.

@@ -28,7 +28,7 @@ _BATCH = 256
 def fit_at_once(
     run: Run, task: Task, loaders: Loaders[Batch], model: Resonators
 ) -> tuple[Result, ScoreTable | None]:
-    """Fits a model to the training data, and tests it.
+    """Fit a model to the training data, and tests it.
 
     Args:
         run: What to fit. Of a run, seed and class weights count.

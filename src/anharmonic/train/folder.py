@@ -72,7 +72,7 @@ def described(path: Path) -> str:
 
 
 def claim(folder: Path, run: Run) -> None:
-    """Writes the run into the folder, or checks that it belongs to this run.
+    """Write the run into the folder, or check that it belongs to this run.
 
     Args:
         folder: The run's folder, held with `locked`.
@@ -105,7 +105,7 @@ def claim(folder: Path, run: Run) -> None:
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Makes the folder and holds it for this process.
+    """Make the folder and holds it for this process.
 
     The system lets go of it however the process ends.
 
@@ -135,7 +135,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def remove_temporary(folder: Path) -> None:
-    """Removes files that a killed process had begun to write.
+    """Remove files that a killed process had begun to write.
 
     Args:
         folder: The run's folder, held with `locked`.

@@ -58,7 +58,7 @@ def train_row(
     on_epoch_end: OnEpochEnd | None = None,
     task: Task | None = None,
 ) -> Ended:
-    """Trains a row; an error is a text.
+    """Train a row; an error is a text.
 
     Args:
         row: The row.
@@ -88,7 +88,7 @@ def run_jobs(
     describe: Callable[[Exception], str],
     debug: bool,
 ) -> Generator[Ended, None, None]:
-    """Trains rows, several at a time, and tells of each when it ends.
+    """Train rows, several at a time, and tells of each when it ends.
 
     Args:
         rows: The rows.
@@ -134,7 +134,7 @@ def _in_pool(*arguments: Any) -> Ended:
 
 
 def _end_with_parent() -> None:
-    """Ends this process as SIGTERM does when the one that started it is gone."""
+    """End this process as SIGTERM does when the one that started it is gone."""
     parent = multiprocessing.parent_process()
     assert parent is not None
 

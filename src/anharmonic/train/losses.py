@@ -64,7 +64,7 @@ class Share(NamedTuple):
 
 
 def share_of(batch: Batch | GraphBatch, rank: int, world: int, loss: str) -> Share:
-    """Cuts a device's contiguous part out of a batch.
+    """Cut a device's contiguous part out of a batch.
 
     Args:
         batch: The whole batch, the same on every device.

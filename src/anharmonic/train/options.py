@@ -34,7 +34,7 @@ _NOT_MODEL_OPTIONS = frozenset(
 
 
 def check_task_options(task: str, given: Any) -> dict[str, Any]:
-    """Checks the names of a task's options and that their values are JSON.
+    """Check the names of a task's options and that their values are JSON.
 
     Raises:
         TypeError: If they are no mapping or hold something else than JSON values.
@@ -48,7 +48,7 @@ def check_task_options(task: str, given: Any) -> dict[str, Any]:
 
 
 def check_digest(task: str, options: Mapping[str, Any]) -> None:
-    """Checks that the options of a task on the user's own data say which data these are.
+    """Check that the options of a task on the user's own data say which data these are.
 
     Raises:
         ValueError: If they do not.
@@ -63,7 +63,7 @@ def check_digest(task: str, options: Mapping[str, Any]) -> None:
 
 
 def check_model_options(model: str, given: Any) -> dict[str, Any]:
-    """Checks the names of a model's options and that their values are JSON; adds `hidden_size`.
+    """Check the names of a model's options and that their values are JSON; adds `hidden_size`.
 
     A model that is fitted in one pass has no such width.
 
@@ -85,7 +85,7 @@ def check_model_options(model: str, given: Any) -> dict[str, Any]:
 
 
 def check_readout(task: str, task_readout: str | None, readout: str) -> None:
-    """Refuses a readout that the task's targets exclude.
+    """Refuse a readout that the task's targets exclude.
 
     Args:
         task: Name of the task.
@@ -108,7 +108,7 @@ def check_readout(task: str, task_readout: str | None, readout: str) -> None:
 
 
 def check_kinds(task: str, model: str) -> None:
-    """Refuses a model on a task of another kind, such as one for sequences on a task of graphs.
+    """Refuse a model on a task of another kind, such as one for sequences on a task of graphs.
 
     Args:
         task: Name of the task.
@@ -132,7 +132,7 @@ def check_kinds(task: str, model: str) -> None:
 
 
 def check_fitted_task(model: str, task: Task) -> None:
-    """Refuses a task to which a model cannot be fitted in one pass.
+    """Refuse a task to which a model cannot be fitted in one pass.
 
     Args:
         model: Name of the model.
@@ -160,7 +160,7 @@ def check_fitted_task(model: str, task: Task) -> None:
 
 
 def without_defaults(task: str, model: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Leaves out options that have their default; `hidden_size` stays.
+    """Leave out options that have their default; `hidden_size` stays.
 
     Args:
         task: Name of the task.
@@ -258,7 +258,7 @@ def _options(name: str, given: Any, known: Mapping[str, inspect.Parameter]) -> d
 
 
 def _as_float(value: Any, parameter: inspect.Parameter) -> Any:
-    """Makes whole numbers of an option for floats floats, in lists too.
+    """Make whole numbers of an option for floats floats, in lists too.
 
     1 and 1.0 are one number to the constructor, so they must be one run.
     """
@@ -288,7 +288,7 @@ def _json_value(name: str, value: Any) -> Any:
 
 
 def wrong_type(name: str, wanted: str, value: Any) -> NoReturn:
-    """Raises the TypeError for a value that is not what it should be.
+    """Raise the TypeError for a value that is not what it should be.
 
     Example:
         >>> wrong_type("out", "a path", 3)

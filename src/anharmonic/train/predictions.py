@@ -133,7 +133,7 @@ def data_file(data: str | Path) -> Path:
 
 
 def check_predicts(trained: Trained) -> None:
-    """Checks that a model predicts from a file.
+    """Check that a model predicts from a file.
 
     Args:
         trained: The model.
@@ -224,7 +224,7 @@ def _meant(trained: Trained, output: Tensor) -> NDArray[np.float32]:
 def _by_sequence(
     found: list[NDArray[np.float32]], inputs: Inputs, per_step: bool
 ) -> NDArray[np.float32] | list[NDArray[np.float32]]:
-    """Puts the predictions for windows together: the mean, or every step once."""
+    """Put the predictions for windows together: the mean, or every step once."""
     ends = np.flatnonzero(np.diff(inputs.owners)) + 1
     if not per_step:
         firsts = np.concatenate([[0], ends])

@@ -103,7 +103,7 @@ class DataFacts:
 
     @classmethod
     def of(cls, task: Task) -> DataFacts:
-        """Looks at a task's data; reads them if that was not done yet.
+        """Look at a task's data; reads them if that was not done yet.
 
         Args:
             task: A task on sequences.
@@ -215,7 +215,7 @@ def recipe(model: str, task: Task, given: Mapping[str, Any] | None = None) -> Re
 
 
 def open_task(name: str, options: Mapping[str, Any], environment: RunEnvironment) -> Task:
-    """Makes a task to fill settings by. The user's own file is read here.
+    """Make a task to fill settings by. The user's own file is read here.
 
     A run that is trained without a task at hand, such as a stored one, reads it by
     `Run.make_task`.

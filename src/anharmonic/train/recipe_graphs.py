@@ -75,7 +75,7 @@ for _fields in _TEXTBOOK.values():
 def graph_settings(
     model: str, task: Task, given: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[dict[str, Any], dict[str, Any], str]:
-    """Chooses fields of the run and options of the model for a task on graphs.
+    """Choose fields of the run and options of the model for a task on graphs.
 
     One graph is trained for 200 steps; with fewer training nodes than features, at strong weight
     decay and dropout. Features that are mostly 0, such as words, are scaled to equal size at every

@@ -94,7 +94,7 @@ class Result:
     """Of a forecast of several channels, the test metric of each by its name; else None."""
 
     def to_json(self, indent: int | None = None) -> str:
-        """Returns the result as JSON with sorted keys."""
+        """Return the result as JSON with sorted keys."""
         separators = (",", ":") if indent is None else (",", ": ")
         values = dataclasses.asdict(self)
         for name in ("trivial", "trivial_loss", "tested", "by_channel"):
@@ -106,7 +106,7 @@ class Result:
 
     @classmethod
     def from_json(cls, text: str) -> Result:
-        """Reads a result from JSON. The hash is computed from the run, whatever the text says.
+        """Read a result from JSON. The hash is computed from the run, whatever the text says.
 
         Raises:
             ValueError: If the text is no JSON object, has unknown keys, lacks keys or has wrong
@@ -123,7 +123,7 @@ class Result:
 
 
 def append(path: str | Path, result: Result) -> None:
-    """Adds a result's line to a file, in one write; makes file and folder if needed.
+    """Add a result's line to a file, in one write; makes file and folder if needed.
 
     Several processes may add to one file. A line that a kill or full disk cut short is left as it
     is, and the new one starts on a line of its own.
@@ -203,7 +203,7 @@ def read_results(path: str | Path) -> list[Result]:
 
 
 def read_old_fitted(path: str | Path, runs: Iterable[Run]) -> list[Result]:
-    """Reads what version 0.1 wrote of resonators, into a file of its own beside the results.
+    """Read what version 0.1 wrote of resonators, into a file of its own beside the results.
 
     Those models were not kept. This function goes with the next release.
 

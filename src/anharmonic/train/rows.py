@@ -95,7 +95,7 @@ def fit_rows(
 
 
 def _now_and_then(run: Run, say: Callable[[str], None]) -> OnEpochEnd:
-    """Says now and then how far a training is."""
+    """Say now and then how far a training is."""
     began = said = time.monotonic()
 
     def on_epoch_end(epoch: int, values: dict[str, float]) -> None:

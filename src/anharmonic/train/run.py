@@ -212,7 +212,7 @@ class Run:
         _checks.boolean("reduced", self.reduced)
 
     def _check_fitted(self) -> None:
-        """Refuses settings of a training where there is none."""
+        """Refuse settings of a training where there is none."""
         for entry in dataclasses.fields(self):
             if entry.name not in FITTED_FIELDS:
                 value = getattr(self, entry.name)
@@ -264,7 +264,7 @@ class Run:
             )
 
     def to_json(self, indent: int | None = None) -> str:
-        """Returns the run as JSON with sorted keys.
+        """Return the run as JSON with sorted keys.
 
         Args:
             indent: Spaces per level for people to read; None for the one-line form.
@@ -277,7 +277,7 @@ class Run:
 
     @classmethod
     def from_json(cls, text: str) -> Run:
-        """Reads a run from JSON; fields that are not there get their defaults.
+        """Read a run from JSON; fields that are not there get their defaults.
 
         Raises:
             ValueError: If the text is no JSON object, has unknown keys or wrong types.
@@ -290,7 +290,7 @@ class Run:
 
     @classmethod
     def from_fields(cls, values: Any) -> Run:
-        """Makes a run of the fields of its JSON.
+        """Make a run of the fields of its JSON.
 
         Args:
             values: The fields by name.
@@ -305,7 +305,7 @@ class Run:
             raise ValueError(str(error)) from error
 
     def make_task(self, environment: RunEnvironment) -> Task:
-        """Makes the run's task, as `open_task` of the recipe makes one to choose options by.
+        """Make the run's task, as `open_task` of the recipe makes one to choose options by.
 
         Options left out have their frozen defaults.
 
@@ -324,7 +324,7 @@ class Run:
         )
 
     def build_model(self, task: Task) -> nn.Module:
-        """Builds the run's model; options left out have their frozen defaults.
+        """Build the run's model; options left out have their frozen defaults.
 
         Args:
             task: The run's task, which has the sizes.
@@ -474,7 +474,7 @@ class RunEnvironment:
 
 
 def read_fields(cls: type, text: str, what: str) -> dict[str, Any]:
-    """Reads the fields of a dataclass from the text of a JSON object.
+    """Read the fields of a dataclass from the text of a JSON object.
 
     Args:
         cls: The dataclass.
@@ -498,7 +498,7 @@ def read_fields(cls: type, text: str, what: str) -> dict[str, Any]:
 
 
 def check_keys(cls: type, values: Any, what: str) -> None:
-    """Checks that an object of JSON has the keys of a dataclass.
+    """Check that an object of JSON has the keys of a dataclass.
 
     Args:
         cls: The dataclass.

@@ -171,7 +171,7 @@ class Comparison:
 
 
 def ordered(made: Plan, standings: Sequence[Standing], failures: Sequence[str] = ()) -> Comparison:
-    """Puts the models in order.
+    """Put the models in order.
 
     Args:
         made: What was trained.

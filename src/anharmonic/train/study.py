@@ -67,7 +67,7 @@ class SharedStudy:
         sampler: Callable[[int], Any],
         told: Callable[[int, Any, float], None],
     ) -> Any:
-        """Does trials until so many are done, by this process and others, and returns the study.
+        """Do trials until so many are done, by this process and others, and return the study.
 
         Args:
             objective: Takes a trial and returns its value, a number or infinite.
@@ -107,7 +107,7 @@ class SharedStudy:
     def _finish(
         self, trial: Any, objective: Callable[[Any], float], sampler: Callable[[int], Any]
     ) -> Any:
-        """Does a trial and returns it; None if another process took it over meanwhile."""
+        """Do a trial and return it; None if another process took it over meanwhile."""
         value = None
         try:
             # In this order: a trial that has begun and has no heartbeat would never seem dead.
@@ -163,7 +163,7 @@ class SharedStudy:
 def open_study(
     place: Path | str, say: Callable[[str], None], **options: Any
 ) -> Iterator[SharedStudy]:
-    """Opens a study in a SQLite file or another database; creates what does not exist.
+    """Open a study in a SQLite file or another database; creates what does not exist.
 
     Args:
         place: The path of a SQLite file, or the URL of a database, as SQLAlchemy takes it.
@@ -263,7 +263,7 @@ def _url(place: Path | str) -> sqlalchemy.URL:
 
 @contextlib.contextmanager
 def _lock(url: sqlalchemy.URL, say: Callable[[str], None]) -> Iterator[int | None]:
-    """Holds a lock beside a SQLite file, which the system releases however this process ends.
+    """Hold a lock beside a SQLite file, which the system releases however this process ends.
 
     Yields its descriptor if no other process works on the file: the lock is then exclusive, until
     it is made a shared one. Else yields None: heartbeats show which processes are dead.
@@ -299,7 +299,7 @@ def _reason(error: Exception) -> str:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Mutes what Optuna says of its heartbeats: experimental, and not meant for ask and tell."""
+    """Mute what Optuna says of its heartbeats: experimental, and not meant for ask and tell."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
         warnings.filterwarnings("ignore", "Heartbeat of storage is supposed", UserWarning)

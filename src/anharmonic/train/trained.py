@@ -127,7 +127,7 @@ def _check_run(trained: Trained) -> None:
 
 
 def write_task(path: Path, task: Task) -> None:
-    """Keeps what `predict` has to know of a task: meaning of the outputs, preparation of inputs.
+    """Keep what `predict` has to know of a task: meaning of the outputs, preparation of inputs.
 
     The name of the user's own file is kept too, as information.
 

@@ -282,7 +282,7 @@ def _fit_or_wait(
     task_of: Callable[[Run], Task | None],
     say: Callable[[str], None],
 ) -> Result:
-    """Trains a run, or waits for another process that drew the same values and takes its result."""
+    """Train a run, or waits for another process that drew the same values and take its result."""
     waits = False
     while True:
         try:
@@ -311,7 +311,7 @@ def _drawn(trial: Any, name: str, within: Range) -> Any:
 
 
 def _name(run: Run, space: Mapping[str, Range], seeds: Sequence[int], sampler: str) -> str:
-    """Names a study by all that its trials depend on."""
+    """Name a study by all that its trials depend on."""
     ranges = {name: dataclasses.asdict(within) for name, within in space.items()}
     text = json.dumps([run.hash, ranges, list(seeds), sampler], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
