@@ -36,7 +36,7 @@ def num_features(name: str, oscillators: int, biases: int, slow: int, lengths: i
 
     Args:
         name: One of ``POOLS``.
-        oscillators: K.
+        oscillators: Number of oscillators, K.
         biases: Number of biases, B.
         slow: Number of slow oscillators.
         lengths: Number of features of the length of a series.
@@ -129,7 +129,7 @@ def draw_bank(
     Args:
         rng: Source of all randomness.
         channels: Number of channels, C.
-        oscillators: K.
+        oscillators: Number of oscillators, K.
         length: Number of samples of a typical series.
         ranges: Ranges of periods and quality factors.
     """
