@@ -155,7 +155,7 @@ def fit_in_memory(
         run: What to train.
         environment: Device, threads and whether to show progress.
         task: The run's task.
-        on_epoch_end: As of `fit`.
+        on_epoch_end: As in `fit`.
         start: A model with the initial weights; None for those of the run.
 
     Returns:

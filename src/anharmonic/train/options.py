@@ -288,7 +288,7 @@ def _json_value(name: str, value: Any) -> Any:
 
 
 def wrong_type(name: str, wanted: str, value: Any) -> NoReturn:
-    """Return the TypeError for a value of the wrong type.
+    """Raise the TypeError for a value of the wrong type.
 
     Example:
         >>> wrong_type("out", "a path", 3)

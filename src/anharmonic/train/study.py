@@ -253,9 +253,7 @@ def _url(place: Path | str) -> sqlalchemy.URL:
         return url
     path = Path(place)
     usable, advice = "\0" not in str(place), "choose another file"
-    with contextlib.suppress(
-        OSError
-    ):  # the name is too long; SQLite reports it
+    with contextlib.suppress(OSError):  # the name is too long; SQLite reports it
         usable = usable and (path.is_file() or not path.exists())
     _checks.require(usable, "storage", str(place), "a file, new or of a search", advice)
     with contextlib.suppress(OSError):  # SQLite reports that it cannot open the file
