@@ -14,7 +14,7 @@ from anharmonic.export import write_c, write_onnx, write_torch
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
         words: What was typed after ``anharmonic export``.

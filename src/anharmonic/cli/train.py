@@ -52,7 +52,7 @@ _MANY_TESTED = 2000
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
         words: What was typed after ``anharmonic train``.
@@ -119,7 +119,7 @@ def spread(results: Sequence[Result]) -> str:
 def train_stored(
     run: Path, environment: Annotated[RunEnvironment, fields_of(RunEnvironment)]
 ) -> int:
-    """Trains exactly the run of a JSON file.
+    """Train exactly the run of a JSON file.
 
     Args:
         run: A run's JSON, for example the run.json of its folder.
@@ -155,7 +155,7 @@ class Asked:
 
 
 def read(words: Sequence[str]) -> Asked:
-    """Reads a command line.
+    """Read a command line.
 
     Args:
         words: What was typed after ``anharmonic train``; the first two are model and task.
@@ -376,7 +376,7 @@ def names(model: str, task: str) -> tuple[str, str, Path | None]:
 
 
 def train(run: Run, environment: RunEnvironment, task: Task | None = None) -> Result:
-    """Trains a run and prints what it gave.
+    """Train a run and print what it gave.
 
     Args:
         run: The run.

@@ -77,7 +77,7 @@ def load_archive(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def judge_size(content: int, path: Path) -> None:
-    """Refuses a file that would fill much more memory than its size lets expect.
+    """Refuse a file that would fill much more memory than its size lets expect.
 
     Args:
         content: Bytes that its arrays take in memory, by what it declares.

@@ -186,7 +186,7 @@ class Task(ABC):
 
     @abstractmethod
     def _build(self) -> Splits[Any]:
-        """Reads or computes the data."""
+        """Read or compute the data."""
 
     def splits(self) -> Splits[Any]:
         """The data of the task; read or computed once, at the first call."""
@@ -208,7 +208,7 @@ class Task(ABC):
         return f"{counted(self.output_size, one, many)} per {sample}"
 
     def summary(self) -> str:
-        """Says in one line how the data were understood; reads them if that was not done yet.
+        """Say in one line how the data were understood; reads them if that was not done yet.
 
         Example:
             >>> from anharmonic.data.synthetic import AddingProblem

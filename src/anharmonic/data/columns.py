@@ -364,7 +364,7 @@ class Columns:
         require(not twice, name, twice, "columns without another role", advice)
 
     def describe(self) -> str:
-        """Says in a line what the columns were taken for.
+        """Say in a line what the columns were taken for.
 
         Example:
             >>> Columns(target="label", layout="wide", header=True).describe()
@@ -426,7 +426,7 @@ class Columns:
 
 
 def _check_pattern(name: str, pattern: str | None) -> None:
-    """Refuses what is no regular expression."""
+    """Refuse what is no regular expression."""
     if pattern is None:
         return
     advice = r"for example '^([^/]+)/' for the first folder, or '_(\w+)_' for what is between _"

@@ -162,10 +162,10 @@ class Dataset(ABC, Generic[AnyBatch]):
 
     @abstractmethod
     def take(self, indices: Tensor) -> AnyBatch:
-        """Makes one batch of the samples `indices` (int64 `[B]`), in this order."""
+        """Make one batch of the samples `indices` (int64 `[B]`), in this order."""
 
     def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[AnyBatch]:
-        """Cuts the data set into batches, the last of which may be smaller.
+        """Cut the data set into batches, the last of which may be smaller.
 
         Args:
             batch_size: Samples per batch, at least 1.
@@ -252,7 +252,7 @@ class SequenceDataset(Dataset[Batch]):
         return None if self.offsets is None else self.offsets.diff()
 
     def take(self, indices: Tensor) -> Batch:
-        """Makes one batch of the sequences `indices`, zero-padded to the longest of them."""
+        """Make one batch of the sequences `indices`, zero-padded to the longest of them."""
         count, elapsed = len(indices), self.elapsed
         units = {} if self.weights is None else {"weight": self.weights[indices]}
         if self.units is not None:
@@ -289,7 +289,7 @@ def as_target(y: Tensor) -> Tensor:
 
 
 def step_mask(lengths: Tensor, steps: int) -> Tensor:
-    """Says which steps of padded sequences are real.
+    """Say which steps of padded sequences are real.
 
     Args:
         lengths: int64 `[B]`.

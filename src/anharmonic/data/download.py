@@ -65,7 +65,7 @@ def cache_folder() -> Path:
 
 
 def download(url: str, destination: Path, checksum: str | None, *, progress: bool = True) -> None:
-    """Downloads a file with pooch; a failure is tried again, and leaves nothing behind.
+    """Download a file with pooch; a failure is tried again, and leaves nothing behind.
 
     Args:
         url: What to download, `http` or `https`.
@@ -115,7 +115,7 @@ def download(url: str, destination: Path, checksum: str | None, *, progress: boo
 
 
 def _stream(url: str, path: Path, bar: Any) -> None:
-    """Writes what an address gives, as it comes; gives up a connection that hardly moves."""
+    """Write what an address gives, as it comes; gives up a connection that hardly moves."""
     import requests
 
     with requests.get(url, stream=True, timeout=60) as response, path.open("wb") as file:

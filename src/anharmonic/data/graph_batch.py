@@ -158,7 +158,7 @@ class GraphDataset(Dataset[GraphBatch]):
         )
 
     def take(self, indices: Tensor) -> GraphBatch:
-        """Makes one batch of the graphs `indices` (int64 `[B]`), in this order."""
+        """Make one batch of the graphs `indices` (int64 `[B]`), in this order."""
         part = self.select(indices)
         nodes = part.x.shape[0]
         first = part.node_ends[:-1].repeat_interleave(part.edge_ends.diff())

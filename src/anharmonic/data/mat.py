@@ -20,7 +20,7 @@ _TARGETS = ("y", "label", "labels", "target", "targets", "class", "classes")
 
 
 def read_mat(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
-    """Reads sequences from a `.mat` file of version 7 or older.
+    """Read sequences from a `.mat` file of version 7 or older.
 
     Its variables are named as the keys of `.npz`, or `data` and `labels` and the like. A vector
     may lie in a row or a column. A cell array holds sequences `[T, F]` of unequal length, or

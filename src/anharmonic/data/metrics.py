@@ -58,7 +58,7 @@ class TaskMetric:
         self._updates, self._sum, self._whole = 0, 0.0, 0.0
 
     def update(self, prediction: Tensor, batch: Batch | GraphBatch) -> None:
-        """Adds a batch.
+        """Add a batch.
 
         Args:
             prediction: What `batch.select` made of the model's output: scores of classes, `[B, C]`

@@ -21,7 +21,7 @@ _KNOWN = [*_STEMS, "channels", *(f"{stem}_{part}" for part in _PARTS for stem in
 
 
 def read_npz(path: Path | str, *, targets: bool = True) -> dict[str, Sequences]:
-    """Reads sequences from an archive written with `numpy.savez`.
+    """Read sequences from an archive written with `numpy.savez`.
 
     Keys:
         x: Inputs, real numbers: `[N, T]` (one channel), `[N, T, F]`, or with `offsets` flat

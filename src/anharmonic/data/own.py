@@ -139,7 +139,7 @@ class SequencesTask(Task):
         return made
 
     def _prepare(self, options: DataOptions) -> None:
-        """Cuts the data into parts and prepares them.
+        """Cut the data into parts and prepares them.
 
         In this order: targets, parts, what the user is told, the preprocessing (measured on the
         training part), windows, tensors.
@@ -349,7 +349,7 @@ class SequencesTask(Task):
         return f"{said} ({self.input_size} inputs with {listed(names)})"
 
     def summary(self) -> str:
-        """Says how the data were understood; of a table also what its columns were taken for."""
+        """Say how the data were understood; of a table also what its columns were taken for."""
         facts = [] if self.columns is None else [self.columns.describe()]
         return "\n".join([super().summary(), *facts, *filter(None, ["; ".join(self._remarks)])])
 
@@ -373,7 +373,7 @@ class Inputs(NamedTuple):
 
 
 def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
-    """Prepares sequences as those of training were, to predict from them.
+    """Prepare sequences as those of training were, to predict from them.
 
     Args:
         part: The sequences; targets are not looked at.
@@ -394,7 +394,7 @@ def inputs_of(part: Sequences, preprocessing: Preprocessing) -> Inputs:
 
 
 def odd_channels(part: Sequences) -> list[str]:
-    """Names channels that say nothing of a series: constant ones, and such that only count.
+    """Name channels that say nothing of a series: constant ones, and such that only count.
 
     Args:
         part: The sequences.
@@ -513,7 +513,7 @@ class FileTask(SequencesTask):
 def read_inputs(
     path: Path | str, preprocessing: Preprocessing, columns: Columns | None = None
 ) -> Inputs:
-    """Reads only the inputs of a file, to predict from them; `y` may be there or not.
+    """Read only the inputs of a file, to predict from them; `y` may be there or not.
 
     Args:
         path: A file as for training (no partner is looked for); an `.npz` archive with `x`.
@@ -533,7 +533,7 @@ def read_inputs(
 
 
 def checked_inputs(part: Sequences, preprocessing: Preprocessing) -> Inputs:
-    """Prepares sequences to predict from them, and warns where they are unlike those of training.
+    """Prepare sequences to predict from them, and warn where they are unlike those of training.
 
     Args:
         part: The sequences; targets are not looked at.

@@ -87,7 +87,7 @@ class Cut:
         return self.by
 
     def describe(self, part: Sequences) -> str:
-        """Says how a part is cut, in words.
+        """Say how a part is cut, in words.
 
         Example:
             >>> part = Sequences("here", np.zeros((2, 1), np.float32), np.array([0, 1, 2]))
@@ -216,7 +216,7 @@ def _divide(
     rng: np.random.Generator,
     total: int | None = None,
 ) -> dict[str, Sequences]:
-    """Cuts sequences into a training part and the further parts of their shares of `total`."""
+    """Cut sequences into a training part and the further parts of their shares of `total`."""
     if cut.way(part) == "steps":
         return _along_steps(part, names, cut)
     expected = f"at least {len(names)}, to be cut into {', '.join(names)}"
@@ -236,7 +236,7 @@ def _divide(
 
 
 def _along_steps(part: Sequences, names: tuple[str, ...], cut: Cut) -> dict[str, Sequences]:
-    """Cuts every recording into its beginning, which trains, and later parts."""
+    """Cut every recording into its beginning, which trains, and later parts."""
     valid = VALID_SHARE if cut.valid_share is None else cut.valid_share
     shares = {"valid": valid, "test": TEST_SHARE}
     lengths, rows = part.lengths, np.arange(len(part))
@@ -303,7 +303,7 @@ def _check_groups(part: Sequences, parts: int) -> None:
 
 
 def warn_of_absent_classes(train: Sequences, class_names: tuple[str, ...]) -> None:
-    """Names the classes that a training part cut by groups or time does not hold.
+    """Name the classes that a training part cut by groups or time does not hold.
 
     Args:
         train: The training part; its `y` are numbers of classes.
@@ -334,7 +334,7 @@ def warn_of_absent_classes(train: Sequences, class_names: tuple[str, ...]) -> No
 def _warn_of_rare_classes(
     part: Sequences, names: tuple[str, ...], class_names: tuple[str, ...]
 ) -> None:
-    """Names the classes that have fewer sequences than there are parts."""
+    """Name the classes that have fewer sequences than there are parts."""
     counts = np.bincount(np.asarray(part.y), minlength=len(class_names))
     rare = np.flatnonzero(counts < len(names))
     if not len(rare):
@@ -402,7 +402,7 @@ def split_groups(
     rng: np.random.Generator,
     labels: NDArray[Any] | None = None,
 ) -> list[Indices]:
-    """Draws disjoint parts of all samples such that no group is in two of them.
+    """Draw disjoint parts of all samples such that no group is in two of them.
 
     Of many random orders of the groups, each dealt out to the part that lacks them most, the one
     is taken whose parts come nearest to their sizes and, with labels, to their shares of classes.
@@ -444,7 +444,7 @@ def split_groups(
 def _deal(
     amount: NDArray[Any], wanted: NDArray[Any], rng: np.random.Generator
 ) -> tuple[float, Indices]:
-    """Deals groups out in random order: the distance from `wanted` and the part of each group."""
+    """Deal groups out in random order: the distance from `wanted` and the part of each group."""
     parts = np.empty(len(amount), np.int64)
     held = np.zeros_like(wanted)
     for left, group in zip(range(len(amount), 0, -1), rng.permutation(len(amount)), strict=True):

@@ -143,7 +143,7 @@ class Preprocessing:
         scale_target: bool = False,
         scale_each: bool = False,
     ) -> Preprocessing:
-        """Takes the numbers from training data.
+        """Take the numbers from training data.
 
         Args:
             train: The training part; its `y` are numbers.
@@ -206,7 +206,7 @@ class Preprocessing:
         return tuple(self.channels[i] if self.channels else str(i) for i in self.forecast)
 
     def transform(self, sequences: Sequences) -> Floats:
-        """Prepares the inputs of sequences.
+        """Prepare the inputs of sequences.
 
         Returns:
             The channels, then the masks of `masked`, the differences, the time between samples, the

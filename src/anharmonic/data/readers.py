@@ -134,7 +134,7 @@ def read_recordings(
 
 
 def existing_data(path: Path | str) -> Path:
-    """Checks that a file or folder is there and returns its path.
+    """Check that a file or folder is there and return its path.
 
     Args:
         path: The file or folder.

@@ -164,7 +164,7 @@ class TaskInfo:
 
 
 def describe_tasks() -> list[TaskInfo]:
-    """Describes every task with its default options, without reading data.
+    """Describe every task with its default options, without reading data.
 
     Example:
         >>> [info.metric for info in describe_tasks() if info.name == "adding"]

@@ -182,7 +182,7 @@ class Sequences:
         elapsed: Floats | None = None,
         units: tuple[torch.Tensor, ...] | None = None,
     ) -> SequenceDataset:
-        """Makes a data set of prepared inputs and numeric `y`; dense if all lengths are equal.
+        """Make a data set of prepared inputs and numeric `y`; dense if all lengths are equal.
 
         Args:
             x: The prepared inputs, `[sum of lengths, F]`.
@@ -246,7 +246,7 @@ def joined(first: Sequences, second: Sequences) -> Sequences:
 
 
 def check_finite(sequences: Sequences, x: Floats, may_miss: bool) -> None:
-    """Refuses infinities, and NaN unless it may stand for a missing value.
+    """Refuse infinities, and NaN unless it may stand for a missing value.
 
     Raises:
         ValueError: If there is one; says where the first is.

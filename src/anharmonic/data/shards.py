@@ -137,7 +137,7 @@ def _checked(where: str, x: NDArray[Any], y: NDArray[Any], form: dict[str, Any])
 
 
 def _append(file: BinaryIO, array: NDArray[Any], rows: int) -> None:
-    """Adds rows to a `.npy` file; NumPy leaves room in its header for the number of all rows."""
+    """Add rows to a `.npy` file; NumPy leaves room in its header for the number of all rows."""
     header = {"descr": array.dtype.str, "fortran_order": False, "shape": (rows, *array.shape[1:])}
     file.seek(0)
     np.lib.format.write_array_header_1_0(file, header)
@@ -178,7 +178,7 @@ class ShardDataset(Dataset[Batch]):
         return len(self._x)
 
     def take(self, indices: Tensor) -> Batch:
-        """Makes one batch of the sequences `indices`."""
+        """Make one batch of the sequences `indices`."""
         rows = indices.numpy()
         x = torch.from_numpy(np.asarray(self._x[rows], np.float32))
         y = torch.from_numpy(np.asarray(self._y[rows]))

@@ -190,7 +190,7 @@ def _make(source: Source, raw: Path, folder: Path, progress: bool) -> Arrays:
 
 
 def _by_hand(source: Source, path: Path, reason: str) -> str:
-    """Says what a person without a connection can do."""
+    """Say what a person without a connection can do."""
     wanted = path.with_name(f"{(source.preferred or source).name}.npz")
     by_hand = ""
     if source.files:
@@ -241,7 +241,7 @@ def _read(path: Path) -> Arrays:
 
 
 def _check(source: Source, arrays: Arrays, where: str, advice: str) -> None:
-    """Compares arrays with what is known of the data set."""
+    """Compare arrays with what is known of the data set."""
     for key, (shape, dtype) in source.form.items():
         require(
             key in arrays, f"arrays of {where}", sorted(arrays), f"{', '.join(source.form)}", advice
@@ -261,7 +261,7 @@ def _check(source: Source, arrays: Arrays, where: str, advice: str) -> None:
 
 
 def _check_record(source: Source, arrays: Arrays, path: Path) -> None:
-    """Compares arrays without a known digest with those that were made first."""
+    """Compare arrays without a known digest with those that were made first."""
     record = path.with_suffix(".sha256")
     if source.digest is None and record.is_file():
         found, wanted = arrays_digest(arrays), record.read_text(encoding="ascii").strip()
@@ -270,7 +270,7 @@ def _check_record(source: Source, arrays: Arrays, path: Path) -> None:
 
 
 def _check_sum(path: Path, checksum: str | None) -> None:
-    """Checks a file that a person put there."""
+    """Check a file that a person put there."""
     if checksum is None:
         return
     kind, _, wanted = checksum.partition(":")

@@ -46,7 +46,7 @@ class TokenStream(Dataset[Batch]):
         return Batch(self.tokens[indices, None].long(), self.tokens[indices + 1, None].long(), None)
 
     def batches(self, batch_size: int, order: Tensor | None = None) -> Batches[Batch]:
-        """Cuts the text into windows of `batch_size` columns, always in its own order.
+        """Cut the text into windows of `batch_size` columns, always in its own order.
 
         Args:
             batch_size: Columns, at least 1; fewer where the text is shorter.
@@ -91,7 +91,7 @@ class StreamTask(Task):
 
     @abstractmethod
     def _texts(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Reads the texts for training, validation and test, integers `[N]` each."""
+        """Read the texts for training, validation and test, integers `[N]` each."""
 
     def _build(self) -> Splits[TokenStream]:
         return Splits(*(TokenStream(text, self.window) for text in self._texts()))

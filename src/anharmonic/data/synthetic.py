@@ -105,7 +105,7 @@ class AddingProblem(Task):
 
 
 def draw_adding(rng: np.random.Generator, count: int, length: int) -> tuple[Tensor, Tensor]:
-    """Draws sequences of the adding problem.
+    """Draw sequences of the adding problem.
 
     Args:
         rng: Where the numbers come from.

@@ -45,7 +45,7 @@ class TableDataset(Dataset[TableBatch]):
         return self.x.shape[0]
 
     def take(self, indices: Tensor) -> TableBatch:
-        """Makes one batch of the rows `indices`, in this order."""
+        """Make one batch of the rows `indices`, in this order."""
         return TableBatch(self.x[indices].to(torch.float32), as_target(self.y[indices]), None)
 
 

@@ -15,7 +15,7 @@ from anharmonic.data.sequences import Sequences
 
 
 def classes_by_step(part: Sequences, target: str) -> Sequences:
-    """Takes classes `[N, T]` as one per step of `x`; leaves other targets as they are.
+    """Take classes `[N, T]` as one per step of `x`; leaves other targets as they are.
 
     Args:
         part: Sequences, perhaps with targets.
@@ -45,7 +45,7 @@ def classes_by_step(part: Sequences, target: str) -> Sequences:
 
 
 def with_known(part: Sequences) -> Sequences:
-    """Notes which steps have a target: NaN and empty text say that one is not known.
+    """Note which steps have a target: NaN and empty text say that one is not known.
 
     Args:
         part: Sequences, perhaps with targets.
@@ -75,7 +75,7 @@ def known_targets(part: Sequences) -> NDArray[Any]:
 
 
 def target_kind(part: Sequences, target: str) -> Target:
-    """Decides whether `y` holds classes, labels or values.
+    """Decide whether `y` holds classes, labels or values.
 
     Args:
         part: Sequences with targets.

@@ -46,7 +46,7 @@ class _Header:
 
 
 def read_ts(path: Path | str) -> Sequences:
-    """Reads one `.ts` file.
+    """Read one `.ts` file.
 
     Header lines start with `@`, comments with `#`. After `@data` every line is one case: its
     dimensions separated by colons, values by commas, then the class or target value if the header
@@ -167,7 +167,7 @@ def text_encoding(path: Path) -> str:
 
 
 def _read_tag(header: _Header, line: str, where: str) -> bool:
-    """Takes in a header line; says whether the data follow."""
+    """Take in a header line; says whether the data follow."""
     require(line[0] == "@", where, line[:40], "a tag (@) or comment (#) before @data", _ADVICE)
     tag, *values = line[1:].split() or [""]
     tag = choice(f"tag in {where}", tag.lower(), _TAGS)

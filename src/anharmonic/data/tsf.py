@@ -22,7 +22,7 @@ _ADVICE = "check that it is a .tsf file of the Monash archive"
 
 
 def read_tsf(path: Path | str) -> Sequences:
-    """Reads one `.tsf` file: a series in every line after `@data`.
+    """Read one `.tsf` file: a series in every line after `@data`.
 
     A line holds what `@attribute NAME string|numeric|date` lines announce, then the values, all
     separated by colons. The first attribute names the series, one of dates says when it begins.

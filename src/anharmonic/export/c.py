@@ -1,4 +1,4 @@
-"""A trained model as one pair of C files that needs nothing else."""
+"""Export of a trained model as a self-contained pair of C files."""
 
 from __future__ import annotations
 
@@ -50,42 +50,43 @@ def write_c(
     examples: Sequence[NDArray[Any]] | None = None,
     name: str = "model",
 ) -> list[Path]:
-    """Write a model as C99: ``model.h``, ``model.c`` and ``model_test.c``, which checks them.
+    """Write a model as C99: ``model.h``, ``model.c`` and a check, ``model_test.c``.
 
-    The program takes samples as they come and prepares them as in training. It allocates nothing,
-    keeps its state where the caller says, and uses of the C library ``math.h`` only. Compile with
-    ``-DMODEL_DOUBLE`` for double precision. The check compares it with PyTorch in float64:
-    ``cc model.c model_test.c -lm && ./a.out``.
+    The program takes raw samples and prepares them as in training. It allocates no memory, keeps
+    its state in a struct of the caller, and needs only ``math.h`` of the C library. Compile with
+    ``-DMODEL_DOUBLE`` for double precision. The check compares it with PyTorch in float64: ``cc
+    model.c model_test.c -lm && ./a.out``.
 
     Args:
-        model: A finished run's folder, a model, or a fitted estimator on resonators (its scores
-            are such that their softmax is ``predict_proba``). Where times are uneven, a sample ends
-            with the time since the one before.
-        folder: Where to; it is made if missing. Files of an earlier export are replaced.
-        preparation: What was done to the inputs in training; of a folder it is known.
-        class_names: Names of the classes; of a folder they are known.
-        weights: "float", or "int16" or "int8": then the whole program computes in whole numbers,
-            and the check is one bit for bit. Resonators and LEM of one scale are "float" only.
-        calibration: For whole numbers, sequences like those to come, from which the sizes of all
-            variables are taken; for a run's folder also a data file as for training.
-        lut: Whether tanh and sigmoid are read from a table of 256 entries (errors up to 1e-4),
-            without ``math.h``; whole numbers always are.
-        examples: Sequences for the check; None draws some like the training data.
-        name: What the files, functions and constants are called. With "gait" they are ``gait.c``,
-            ``gait_step`` and ``GAIT_CHANNELS``, so that a program may hold several models.
+        model: Folder of a finished run, a model, or a fitted estimator on resonators (the softmax
+            of its scores is ``predict_proba``). With uneven sampling, a sample ends with the time
+            since the previous one.
+        folder: Target folder; created if missing. Files of an earlier export are replaced.
+        preparation: Preprocessing of the inputs in training; read from a run's folder.
+        class_names: Names of the classes; read from a run's folder.
+        weights: "float", "int16" or "int8". With "int16" and "int8" the whole program uses integer
+            arithmetic, and the check is bit for bit. Resonators and LEM without multiscale support
+            "float" only.
+        calibration: For integers, representative sequences that determine the ranges of all
+            variables; for a run's folder also a data file as in training.
+        lut: Whether to read tanh and sigmoid from a table of 256 entries (errors up to 1e-4)
+            instead of using ``math.h``. Integer programs always do.
+        examples: Sequences for the check; None draws random ones similar to the training data.
+        name: Prefix of files, functions and constants. "gait" gives ``gait.c``, ``gait_step`` and
+            ``GAIT_CHANNELS``, so a program may contain several models.
 
     Returns:
         The files.
 
     Shape:
-        examples and calibration [T, C] each, as they come: not prepared.
+        examples and calibration [T, C] each, raw (not preprocessed).
 
     Raises:
-        FileNotFoundError: If there is no finished run.
-        FileExistsError: If the folder holds a file of these names that is not of an export.
-        ValueError: If the model holds what cannot be exported: two directions, an embedding,
-            resonators whose series are scaled one by one, or a layer that has no C form.
-        TypeError: If it is no model of this kind.
+        FileNotFoundError: If the folder has no finished run.
+        FileExistsError: If the folder holds a file of these names that no export has written.
+        ValueError: If the model cannot be exported: a bidirectional model, an embedding, resonators
+            with scaling "series", or a layer that has no C form.
+        TypeError: If it is not a model of this kind.
 
     Example:
         >>> import anharmonic as ah, tempfile
@@ -114,7 +115,7 @@ def write_c(
     columns = None
     if run is not None:
         net, preparation = run.model, run.preparation
-        # (Of labels scores come out: one is predicted where its score is above 0.)
+        # (Labels give scores; a label is predicted if its score is above 0.)
         class_names = run.class_names if run.target == "class" else ()
         columns = run.columns
     else:
@@ -142,9 +143,9 @@ def _float_check(
     examples: Sequence[NDArray[Any]],
     lut: bool = False,
 ) -> Program:
-    """The check of a model in floating point.
+    """Return the check of a model in floating point.
 
-    In float a program may be ten times as far from the outputs in float64 as those in float32.
+    A program in float may deviate from the float64 outputs ten times as much as float32 does.
     """
     exact, single = (
         np.stack([outputs(x, dtype) for x in examples]) for dtype in (torch.float64, torch.float32)
@@ -160,7 +161,7 @@ def _float_check(
 
 
 def _is_estimator(model: Any) -> bool:
-    """Whether it is an estimator on resonators: found by name, as scikit-learn may be missing."""
+    """Whether it is an estimator on resonators, by class name, as scikit-learn may be missing."""
     known = ("anharmonic.estimators.resonators", "_Linear")
     return any((kind.__module__, kind.__name__) == known for kind in type(model).__mro__)
 
@@ -194,7 +195,7 @@ def _write_resonators(
 def _calibration(
     given: Sequence[NDArray[Any]] | str | Path | None, preparation: Preprocessing, columns: Any
 ) -> list[Floats]:
-    """Prepared sequences, at most some hundreds."""
+    """Return at most a few hundred prepared sequences."""
     if not isinstance(given, str | Path):
         assert given is not None
         return [prepare(preparation, x) for x in _checked(given, len(preparation.mean))]
@@ -219,7 +220,7 @@ def _checked(calibration: Sequence[NDArray[Any]], channels: int) -> Sequence[NDA
 
 
 def drawn_examples(plan: Plan | ResonatorPlan) -> list[Floats]:
-    """Sequences as noisy as the training data, with gaps where there may be some.
+    """Return random sequences as noisy as the training data, with gaps if allowed.
 
     Shape:
         [T, C] each.
@@ -241,16 +242,16 @@ def drawn_examples(plan: Plan | ResonatorPlan) -> list[Floats]:
 def expected_outputs(
     model: SequenceModel, plan: Plan, x: NDArray[Any], dtype: torch.dtype = torch.float64
 ) -> NDArray[np.float64]:
-    """What PyTorch says to a sequence, in the units of the targets.
+    """Return PyTorch's outputs for a sequence, in the units of the targets.
 
     Args:
-        model: The model; it is left as it is.
-        plan: The same as a plan.
-        x: The sequence, as it comes.
-        dtype: In which precision.
+        model: The model; not changed.
+        plan: The plan of the model.
+        x: The raw sequence.
+        dtype: The precision.
 
     Shape:
-        x [T, C]; result [O], of the last step where the readout is "all".
+        x [T, C]; result [O], at the last step for readout "all".
     """
     _checks.require(
         x.ndim == 2 and len(x) > 0 and x.shape[1] == plan.channels,
@@ -281,7 +282,7 @@ def expected_outputs(
 
 
 def prepare(preparation: Preprocessing, x: NDArray[Any]) -> Floats:
-    """One sequence as the model reads it.
+    """Return one sequence as the model reads it.
 
     Shape:
         x [T, C]; result [T, F].
@@ -290,7 +291,7 @@ def prepare(preparation: Preprocessing, x: NDArray[Any]) -> Floats:
 
 
 def _sequence(preparation: Preprocessing, x: NDArray[Any]) -> Sequences:
-    """One sequence; its last column is the time between samples where that is known."""
+    """Return one sequence; the last column is the time between samples, if known."""
     x, elapsed = np.asarray(x, np.float32), None
     if preparation.elapsed != "ignore":
         x, elapsed = x[:, :-1], x[:, -1]

@@ -126,7 +126,7 @@ _CHECKS: dict[Callable[[_Subject], None], Callable[[_Subject], bool]] = {}
 def _check(
     applies: Callable[[_Subject], bool] = lambda subject: True,
 ) -> Callable[[Callable[[_Subject], None]], Callable[[_Subject], None]]:
-    """Adds a check to the suite, for the subjects it applies to."""
+    """Add a check to the suite, for the subjects it applies to."""
 
     def add(check: Callable[[_Subject], None]) -> Callable[[_Subject], None]:
         _CHECKS[check] = applies
@@ -335,7 +335,7 @@ def gradients_are_right(subject: _Subject) -> None:
 
 
 def _gradcheck(run: Callable[..., Any], *inputs: Tensor) -> None:
-    """Compares derivatives along a random direction through all inputs at once."""
+    """Compare derivatives along a random direction through all inputs at once."""
     try:
         torch.autograd.gradcheck(run, inputs, fast_mode=True)
     except RuntimeError as error:

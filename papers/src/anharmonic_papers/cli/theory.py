@@ -20,7 +20,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs the command.
+    """Run the command.
 
     Args:
         words: What was typed after ``anharmonic theory``.

@@ -88,7 +88,7 @@ def summary(results: Sequence[Result], figures: Collection[str]) -> list[Entry]:
 
 
 def _entry(one: Experiment, of: Table, lines: Iterable[Line]) -> Entry:
-    """Judges a table: by its rows of the papers' own models that have a printed number."""
+    """Judge a table: by its rows of the papers' own models that have a printed number."""
     lines = list(lines)
     printed: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
@@ -243,7 +243,7 @@ def counts(entries: Sequence[Entry]) -> str:
 
 
 def put_into(path: Path, text: str) -> None:
-    """Replaces what stands between the marks of a file.
+    """Replace what stands between the marks of a file.
 
     Args:
         path: The file, with the lines ``<!-- summary -->`` and ``<!-- /summary -->``.

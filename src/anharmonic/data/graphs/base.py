@@ -92,7 +92,7 @@ class NodeTask(GraphTask):
 
     @abstractmethod
     def _read(self) -> NodeData:
-        """Reads the data."""
+        """Read the data."""
 
     def _build(self) -> Splits[NodeDataset]:
         x, edges, y, rows = self._read()
@@ -113,7 +113,7 @@ class NodeTask(GraphTask):
 
 
 def by_row_sum(x: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Divides every row by its sum; rows whose sum is 0 stay.
+    """Divide every row by its sum; rows whose sum is 0 stay.
 
     Example:
         >>> by_row_sum(np.array([[1, 3], [0, 0]], np.float32)).tolist()

@@ -39,7 +39,7 @@ class Signal:
 
 
 def read_sound(path: Path) -> Signal:
-    """Reads a `.wav` file: whole numbers of 8 to 32 bits, divided by the largest, or floats.
+    """Read a `.wav` file: whole numbers of 8 to 32 bits, divided by the largest, or floats.
 
     Args:
         path: The file.
@@ -100,7 +100,7 @@ def _float_sound(path: Path) -> Signal:
 
 
 def read_array(path: Path) -> Signal:
-    """Reads a `.npy` file: `[T]` or `[T, F]`.
+    """Read a `.npy` file: `[T]` or `[T, F]`.
 
     Args:
         path: The file.

@@ -215,7 +215,7 @@ def _targets(
 def _check_changes(
     steps: _Steps, name: str, wanted: str, rows: NDArray[np.int64], changes: NDArray[np.bool_]
 ) -> None:
-    """Refuses a target that contradicts itself within few sequences."""
+    """Refuse a target that contradicts itself within few sequences."""
     places = np.flatnonzero(changes)
     if not len(places):
         return

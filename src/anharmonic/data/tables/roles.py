@@ -46,7 +46,7 @@ class Understood:
 
 
 def understand(table: Table, given: Columns, targets: bool) -> Understood:
-    """Finds out what the columns of a table are.
+    """Find out what the columns of a table are.
 
     Args:
         table: The table, without the columns that the user ignores.

@@ -52,10 +52,10 @@ def modules(name: str, value: Any, num_layers: int, example: str = CONV_EXAMPLE)
 
 
 def _sizes(conv: Any) -> tuple[int, int] | None:
-    """How many features a convolution of PyTorch Geometric takes and returns; None if unknown."""
+    """Return the input and output width of a PyTorch Geometric convolution; None if unknown."""
     sizes = (getattr(conv, "in_channels", None), getattr(conv, "out_channels", None))
     if not all(isinstance(size, int) and size > 0 for size in sizes):
-        return None  # sizes of bipartite graphs, or known only when it is first called
+        return None  # bipartite graphs, or lazy sizes set at the first call
     heads = conv.heads if getattr(conv, "concat", False) is True else 1
     return sizes[0], sizes[1] * heads
 
@@ -95,11 +95,11 @@ def check_input(x: Any, graph: Any) -> None:
     """Check node features and edges.
 
     Args:
-        x: Should be floating point [N, m].
-        graph: Should be ``edge_index`` [2, E], a sparse [N, N] tensor or an ``Adjacency``.
+        x: Floating-point tensor [N, m].
+        graph: ``edge_index`` [2, E], a sparse [N, N] tensor or an ``Adjacency``.
 
     Raises:
-        TypeError: If one has the wrong type, as those of bipartite and heterogeneous graphs have.
+        TypeError: If one has the wrong type, as for bipartite and heterogeneous graphs.
         ValueError: If shapes do not fit, an index is out of range, or a feature is NaN.
 
     Example:
@@ -136,7 +136,7 @@ def check_input(x: Any, graph: Any) -> None:
         if _tensors.has_values(x):
             check_edges(graph, x.shape[0])
         return
-    # A compiler makes constants of sizes in a message, so it is built only where it is raised.
+    # A compiler turns sizes in a message into constants, so build the message only to raise it.
     if nodes not in (x.shape[0], (x.shape[0], x.shape[0])):
         expected = f"one with the {x.shape[0]} nodes of x"
         advice = "pass the features of every node; bipartite graphs do not fit"
