@@ -41,6 +41,7 @@ def test_every_case_is_measured_and_shown(in_this_process, quick, environment):
 @pytest.mark.skipif(
     not os.access("/proc/self/clear_refs", os.W_OK), reason="this system cannot reset the peak"
 )
+@pytest.mark.slow
 def test_the_peak_is_that_of_the_step_and_grows_with_its_length():
     short, long = (Case("nn.LSTM", 1, steps, 8, hidden=128) for steps in (1000, 3000))
     found = [isolated.run("memory:sequence_step", fields=asdict(one)) for one in (short, long)]

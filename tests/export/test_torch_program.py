@@ -23,6 +23,7 @@ def layer_of(name, **options):
     return getattr(ah, name)(3, 8, **options).eval()
 
 
+@pytest.mark.fast("LEM-options0", "UnICORNN-options2", "SkewRNN-options4", "FastGRNN-options6")
 @pytest.mark.parametrize(
     ("name", "options"),
     [

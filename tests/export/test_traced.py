@@ -108,6 +108,7 @@ class LEM(Delayed):
     """Has the name of a layer whose step is written in C by hand."""
 
 
+@pytest.mark.fast("Everything", "LEM")  # LEM is Delayed by another name
 @pytest.mark.parametrize("kind", [Normed, Delayed, Everything, LEM])
 def test_a_step_in_c_is_that_of_pytorch(tmp_path, check, program, kind):
     made = own(kind, num_layers=2)
