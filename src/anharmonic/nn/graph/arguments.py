@@ -53,11 +53,10 @@ def modules(name: str, value: Any, num_layers: int, example: str = CONV_EXAMPLE)
 
 def _sizes(conv: Any) -> tuple[int, int] | None:
     """Return the input and output width of a PyTorch Geometric convolution; None if unknown."""
-    sizes = (getattr(conv, "in_channels", None), getattr(conv, "out_channels", None))
-    if not all(isinstance(size, int) and size > 0 for size in sizes):
-        return None  # bipartite graphs, or lazy sizes set at the first call
-    heads = conv.heads if getattr(conv, "concat", False) is True else 1
-    return sizes[0], sizes[1] * heads
+    width, features = getattr(conv, "in_channels", None), getattr(conv, "out_channels", None)
+    if not isinstance(width, int) or not isinstance(features, int) or min(width, features) < 1:
+        return None  # sizes of bipartite graphs, or known only when it is first called
+    return width, features * (conv.heads if getattr(conv, "concat", False) is True else 1)
 
 
 def activation_function(name: str, value: str | Activation) -> Activation:
