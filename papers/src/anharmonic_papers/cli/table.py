@@ -12,8 +12,7 @@ from tyro.conf import Positional
 
 from anharmonic import train
 from anharmonic._checks import distinct, message, require
-from anharmonic.cli import fields_of, is_debugging, one_line, run_command
-from anharmonic.cli.train import command_of
+from anharmonic.cli import command_of, fields_of, is_debugging, one_line, run_command
 from anharmonic.train import Result, RunEnvironment, fit_rows, read_results, without_results
 from anharmonic_papers.cli.search import Search, search_rows
 from anharmonic_papers.figures.registry import tables_and_figures
