@@ -154,7 +154,7 @@ def test_general_help_is_short(cli):
     assert "--batch-size N" in out and "--seeds" in out and "--threads" in out
     assert "Sequences or graphs per optimiser step [auto]" in out
     longer = cli("train", "--help-all")[1]
-    assert "A task of one graph takes all of it in every step." in " ".join(longer.split())
+    assert "uses the whole graph in every step." in " ".join(longer.split())
 
 
 def test_help_of_a_pair_shows_its_options_only(cli):
