@@ -94,6 +94,27 @@ class Everything(Normed):
         return HiddenState(torch.tanh(total + F.linear(torch.full_like(x, 0.2), w.weight_hh)))
 
 
+class Latest(Everything):
+    """The largest of the input and of what was: NaN comes in on the left, then on the right."""
+
+    def step_function(self, u, state, w, dt):
+        return HiddenState(torch.maximum(u, 0.1 * state.h))
+
+
+class Least(Everything):
+    def step_function(self, u, state, w, dt):
+        return HiddenState(torch.minimum(u, 0.1 * state.h))
+
+
+class Columns(Everything):
+    """The largest of columns, of which the last alone may be NaN."""
+
+    def step_function(self, u, state, w, dt):
+        rest = torch.full_like(u[:, 1:], 0.1)
+        columns = torch.cat([rest, 0 * (u + state.h)[:, :1]], 1)
+        return HiddenState(torch.cat([columns.amax(1, keepdim=True), rest], 1))
+
+
 class ByBatch(Delayed):
     def step_function(self, u, state, w, dt):
         return super().step_function(u * state.y.shape[0], state, w, dt)
@@ -121,8 +142,9 @@ def test_a_step_in_c_is_that_of_pytorch(tmp_path, check, program, kind):
     np.testing.assert_allclose(double, exact, rtol=1e-10, atol=1e-10)
 
 
-def test_nan_spreads_as_in_pytorch(tmp_path, program):
-    made = own(Everything)
+@pytest.mark.parametrize("kind", [Everything, Latest, Least, Columns])
+def test_nan_spreads_as_in_pytorch(tmp_path, program, kind):
+    made = own(kind)
     write_c(made, tmp_path)
     x = np.zeros((4, 3), np.float32)
     x[1, 2] = np.nan

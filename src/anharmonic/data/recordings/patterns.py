@@ -11,7 +11,7 @@ from typing import Any
 
 from anharmonic._checks import message
 
-_SECONDS = 10.0
+_SECONDS = 5.0
 """Of the processor, after which a pattern is given up; names of a folder take less than 1."""
 
 
