@@ -36,6 +36,8 @@ from anharmonic.train.run import Run, RunEnvironment
 # Below this, a validation set of 15 % is too small to choose an epoch, and training needs all
 # sequences.
 _FEW_SEQUENCES = 300
+# Below this many training sequences per class resonators are usually more accurate than networks.
+_FEW_PER_CLASS = 10
 # Optimiser steps; more if five epochs need more.
 STEPS = 2000
 """Number of optimiser steps of a training on sequences."""
@@ -326,11 +328,18 @@ def _settings(
                 f"None are set aside for validation, as there are fewer than {_FEW_SEQUENCES} "
                 "training sequences: the last weights are kept."
             )
+        if isinstance(task, SequencesTask) and task.target == "class":
+            per_class = facts.sequences / task.output_size
+            if per_class < _FEW_PER_CLASS:
+                why += (
+                    f" There are only {per_class:.1f} training sequences per class: use resonators,"
+                    " which are usually more accurate then (anharmonic train resonators FILE)."
+                )
         return (
             fields,
             _model_settings(model, task, math.ceil(facts.steps / patch)),
             task_options,
-            why,
+            why.strip(),
         )
     if model_kind(model) == "graph":
         from anharmonic.train.recipe_graphs import graph_settings  # loads graph networks
