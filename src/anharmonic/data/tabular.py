@@ -14,11 +14,11 @@ from anharmonic.data.dataset import Dataset, as_target
 
 
 class TableBatch(Batch):
-    """Rows that are computed together: x `[B, F]`, y `[B]` or `[B, O]`, no lengths."""
+    """A batch of rows: x `[B, F]`, y `[B]` or `[B, O]`, no lengths."""
 
     @property
     def inputs(self) -> tuple[Tensor]:
-        """What a model is called with."""
+        """Return the arguments of a model."""
         return (self.x,)
 
 
@@ -52,7 +52,7 @@ class TableDataset(Dataset[TableBatch]):
 class TabularTask(Task):
     """A task on a table of numbers, with a target for every row.
 
-    Features are standardised: mean and deviation are those of the training rows.
+    Features are standardised with the mean and deviation of the training rows.
 
     Example:
         >>> TabularTask.kind

@@ -1,7 +1,7 @@
-"""A run's folder: which files are in it, the file a run resumes from, and who may write there.
+"""A run's folder: its files, the resume file, and the lock on it.
 
-The resume file is written whole or not at all and read without running code: it holds tensors,
-numbers, texts, lists and dictionaries only.
+The resume file is written atomically and read without executing code. It holds only tensors,
+numbers, strings, lists and dictionaries.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is minimised, which share of a batch a device computes, and what happens when it diverges.
+"""Losses, shares of a batch per device, and divergence.
 
 A loss is a sum over the sequences (and valid steps) of a batch divided by their number in the
-*whole* batch. Shares of a batch then add up to the batch's loss, on however many devices.
+*whole* batch. Shares of a batch then add up to the batch's loss on any number of devices.
 """
 
 from __future__ import annotations

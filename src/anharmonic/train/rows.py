@@ -1,6 +1,7 @@
-"""Many runs, such as the rows of a table: what has a result is not repeated, a failure stops none.
+"""Training of many runs, such as the rows of a table.
 
-Several processes may work on the same rows: a run that another one trains is left to it.
+Runs with a result are skipped, and a failed run does not stop the others. Several processes may
+share the rows; a run that another process trains is left to it.
 """
 
 from __future__ import annotations

@@ -127,9 +127,9 @@ def _check_run(trained: Trained) -> None:
 
 
 def write_task(path: Path, task: Task) -> None:
-    """Keep what `predict` has to know of a task: meaning of the outputs, preparation of inputs.
+    """Save what `predict` needs from a task: meaning of outputs, preprocessing of inputs.
 
-    The name of the user's own file is kept too, as information.
+    The name of the user's file is saved for information.
 
     Args:
         path: The file.

@@ -21,7 +21,7 @@ class GraphTask(Task):
     """A task on one or many graphs, with targets for nodes or graphs.
 
     Attributes:
-        data_dir: Folder of the data, see `anharmonic.data.data_folder`.
+        data_dir: Folder of the data; see `anharmonic.data.data_folder`.
 
     Example:
         >>> from anharmonic.data import task_class
@@ -76,7 +76,7 @@ class NodeTask(GraphTask):
     """A task with targets for the nodes of one graph; every batch is the whole graph.
 
     Attributes:
-        undirected: Whether the reverse of every edge is added.
+        undirected: Whether to add the reverse of every edge.
         normalise_features: Whether every row of features is divided by its sum.
 
     Example:

@@ -113,7 +113,7 @@ def read_array(path: Path) -> Signal:
         came = f"{values.dtype} {list(values.shape)}"
         expected = f"{path.name} must hold the numbers of one recording, [T] or [T, F]"
         raise ValueError(message(expected, came, "reshape or convert it"))
-    with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
+    with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
         return checked_signal(path, values.astype(np.float32))
 
 

@@ -117,7 +117,7 @@ def _rows(
     elif "target" in roles:
         y = known_labels(table, roles["target"])
     groups = keys(table, roles["group"], "group") if "group" in roles else None
-    with np.errstate(over="ignore"):  # too large a number becomes infinite and is refused later
+    with np.errstate(over="ignore"):  # too large numbers become infinite and are refused later
         single = np.ascontiguousarray(x, dtype=np.float32)
     return Sequences(
         table.where,
