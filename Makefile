@@ -58,7 +58,8 @@ lint: $(READY)
 	$(BIN)/lint-imports
 
 # What Python and the C compiler make of sources that did not change is kept in build/.
-FAST := OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/build/python \
+# Threads that wait sleep, as two processes share the cores.
+FAST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(CURDIR)/build/python \
   ANHARMONIC_COMPILED=$(CURDIR)/build/steps $(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow'
 
 test: lint

@@ -17,10 +17,11 @@ EXAMPLES = [
 ]
 SHORT = {"graph_parts.py": ["--depth", "4", "--epochs", "2", "--seeds", "1"]}
 """Options of examples that train for minutes."""
-SLOW = {"compare.md", "estimators.md", "export.md", "node-classification.md"}
-"""Pages whose Python trains for five seconds and more."""
-QUICK = {"gradients_over_time.py", "inversion_drift.py", "streaming.py"}
-"""Examples that the fast suite runs."""
+QUICK = {
+    "README.md", "five-minutes.md", "extending.md", "irregular.md", "your-data.md",
+    "inversion_drift.py", "streaming.py",
+}  # fmt: skip
+"""Pages and examples that the fast suite runs; each begins a process and most train."""
 NEEDS = {
     "ray_around_fit.py": ["ray"],
     "aeon_estimators.py": ["aeon"],
@@ -57,11 +58,11 @@ for number, block in enumerate({blocks!r}):
 """
 
 
-def slow_if(path, is_slow):
-    return pytest.param(path, id=path.name, marks=pytest.mark.slow if is_slow else ())
+def slow_unless_quick(path):
+    return pytest.param(path, id=path.name, marks=() if path.name in QUICK else pytest.mark.slow)
 
 
-@pytest.mark.parametrize("page", [slow_if(p, p.name in SLOW) for p in PAGES if blocks(p)])
+@pytest.mark.parametrize("page", [slow_unless_quick(p) for p in PAGES if blocks(p)])
 def test_python_blocks_run(page, run):
     run(RUN_BLOCKS.format(blocks=blocks(page)))
 
@@ -72,7 +73,7 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("example", [slow_if(p, p.name not in QUICK) for p in EXAMPLES])
+@pytest.mark.parametrize("example", [slow_unless_quick(p) for p in EXAMPLES])
 def test_examples_run(example, run, request):
     if example.name == "graph_parts.py":
         request.getfixturevalue("real_data")("planetoid_cora.npz", "graph")

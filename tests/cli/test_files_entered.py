@@ -52,12 +52,11 @@ assert "torch" not in sys.modules and "numpy" not in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
-def test_training_is_imported_in_a_second():
+def test_training_is_imported_in_a_second(run_python):
     code = """
 import time, torch
 before = time.process_time()
 import anharmonic.train
 print(time.process_time() - before)
 """
-    words = [sys.executable, "-c", code]
-    assert any(float(subprocess.check_output(words, text=True)) < 1 for _ in range(3))
+    assert any(float(run_python(code).stdout) < 1 for _ in range(3))

@@ -62,6 +62,7 @@ PREPARED = {
 }
 
 
+@pytest.mark.usefixtures("loops")
 @pytest.mark.covering
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("flags", [(), ("-DMODEL_DOUBLE",)], ids=["float", "double"])
@@ -157,6 +158,7 @@ def test_what_has_no_form_in_c_is_refused(tmp_path, options, said):
 BASE = {"mean": (1.0, 2.0, 3.0), "std": (2.0, 5.0, 0.1), "standardise": True}
 
 
+@pytest.mark.usefixtures("loops")
 @pytest.mark.covering
 @pytest.mark.parametrize("missing", ["error", "forward", "mean", "mask"])
 @pytest.mark.parametrize(
@@ -181,6 +183,7 @@ def test_uneven_times_lengthen_the_step(tmp_path, check, program, name, missing)
     np.testing.assert_allclose(double, expected_outputs(made, plan(made, how), x), atol=1e-6)
 
 
+@pytest.mark.usefixtures("loops")
 def test_the_exact_step_of_a_resonator_is_that_of_python_whatever_its_damping(tmp_path, program):
     made = ah.SequenceModel("ResonatorBank", 1, 9, hidden_size=9, dt=0.5).eval()
     with torch.no_grad():
@@ -198,6 +201,7 @@ def test_the_exact_step_of_a_resonator_is_that_of_python_whatever_its_damping(tm
         np.testing.assert_allclose(run(x), exact, rtol=1e-6, atol=1e-12)
 
 
+@pytest.mark.usefixtures("loops")
 @pytest.mark.parametrize("name", ["GRU", "FastGRNN", "ResonatorBank"])
 def test_uneven_times_are_a_channel(tmp_path, check, name):
     how = Preprocessing(

@@ -14,6 +14,7 @@ from anharmonic.export.plan import plan
 from anharmonic.nn import HiddenState, State, StepLayer
 
 H = 6
+pytestmark = pytest.mark.usefixtures("loops")
 
 
 class Normed(StepLayer):

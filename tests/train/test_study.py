@@ -73,6 +73,7 @@ def first_line(process):
     return said.splitlines()[0]
 
 
+@pytest.mark.fast("True")
 @pytest.mark.parametrize("lives", [False, True])
 def test_two_workers_share_a_study_and_a_dead_ones_trial_is_taken_up(tmp_path, lives, start_python):
     """Before two others work on the study, or while one does, which sees no heartbeat."""
